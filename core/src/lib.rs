@@ -5,7 +5,7 @@
 //! # Modules
 //!
 //! Each builds on those before it. Without the feature `records` there are [`value`] and
-//! [`tracking`] alone, as the browser needs them.
+//! [`tracking`] alone, as the tracker in the browser needs them; with `forms` also the resources and their checks.
 //!
 //! | Module | For |
 //! |---|---|
@@ -30,19 +30,27 @@
 //! specification.
 
 #![warn(missing_docs)]
+#![cfg_attr(
+    not(feature = "records"),
+    allow(
+        dead_code,
+        unreachable_pub,
+        reason = "what forms do not need falls away when they are linked"
+    )
+)]
 
 pub mod value;
 
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub mod schema;
 
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub mod resources;
 
 #[cfg(feature = "records")]
 pub mod access;
 
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub mod plan;
 
 pub mod tracking;

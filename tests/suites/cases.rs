@@ -26,7 +26,7 @@ fn every_case_comes_out_as_it_says() {
     });
 }
 
-async fn send(server: &InProcess, step: &Step) -> Found {
+pub(crate) async fn send(server: &InProcess, step: &Step) -> Found {
     let client = match step {
         _ if step.is_operators() => &server.operator,
         _ if step.is_anonymous() => &server.anonymous,

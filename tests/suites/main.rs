@@ -29,6 +29,7 @@ mod erasure;
 mod every_route;
 mod examples;
 mod faults;
+mod form_checks;
 mod formats;
 mod full_store;
 mod goldens;

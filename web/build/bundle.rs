@@ -1,4 +1,4 @@
-//! The bundle: the tracker as WASM and the JavaScript that binds it to the browser.
+//! The bundles: the tracker, and the checks of forms, each as WASM and the JavaScript that binds it to the browser.
 
 use std::{env, fs, path::Path};
 
@@ -11,11 +11,13 @@ use crate::{Failure, compile, folder, minify::minify, shrink, variable_of_cargo}
 const SWITCH: &str = "SVCTRACK_BUNDLE";
 /// The sentences of the console, which are part of the glue: both engines of the loader use them.
 const WORDS: &str = "script/words.js";
-/// Our own part of the glue: what the loader calls once the module is there; and the browser's `fetch`,
-/// which may belong to the page, as gloo-net expects it. Anything but a response or an `Error` would end the
-/// module.
-const OWN_GLUE: &str = "
+/// Our own part of the glue: what a script calls once the module is there.
+const START: &str = "
 export function start(exports) { __wbg_set_wasm(exports); wasm.__wbindgen_start(); }
+";
+/// The browser's `fetch`, which may belong to the page, as gloo-net expects it. Anything but a response or an `Error`
+/// would end the module.
+const FETCH: &str = "
 async function fetch(request) {
   let answer;
   try { answer = await window.fetch(request); } catch {}
@@ -30,15 +32,15 @@ pub(crate) struct Bundle {
     pub(crate) wasm: Vec<u8>,
 }
 
-/// Compiles and binds the tracker, unless the switch says not to.
-pub(crate) fn build() -> Result<Bundle, Failure> {
+/// Compiles and binds the tracker and the checks of forms, unless the switch says not to.
+pub(crate) fn build() -> Result<[Bundle; 2], Failure> {
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed={WORDS}");
     println!("cargo::rerun-if-env-changed={SWITCH}");
     println!("cargo::rustc-check-cfg=cfg(bundle_skipped)");
     if env::var(SWITCH).as_deref() != Ok("skip") {
-        return bind(&compile::tracker()?)
-            .map_err(|failure| format!("the browser bundle could not be bound: {failure}"));
+        return bind_all()
+            .map_err(|failure| format!("a browser bundle could not be bound: {failure}"));
     }
     if variable_of_cargo("PROFILE")? == "release" {
         return Err(format!(
@@ -46,21 +48,27 @@ pub(crate) fn build() -> Result<Bundle, Failure> {
         ));
     }
     println!("cargo::rustc-cfg=bundle_skipped");
-    Ok(Bundle::default())
+    Ok(Default::default())
 }
 
-/// Binds the module as for a bundler: the loader itself brings glue and module together, in fewer bytes.
-fn bind(wasm: &Path) -> Result<Bundle, Failure> {
+fn bind_all() -> Result<[Bundle; 2], Failure> {
+    let [tracker, forms] = compile::modules()?;
+    let own_glue = [FETCH, &words()?].concat();
+    Ok([bind(&tracker, shrink::WITHOUT_WORDS, &own_glue)?, bind(&forms, shrink::WITH_WORDS, "")?])
+}
+
+/// Binds a module as for a bundler: our own scripts bring glue and module together, in fewer bytes. What only a panic
+/// runs is left out, by parts of names.
+fn bind(wasm: &Path, of_panics: &[&str], own_glue: &str) -> Result<Bundle, Failure> {
     let mut output = Bindgen::new()
-        .input_module("svctrack", read(wasm)?)
+        .input_module("svctrack", read(wasm, of_panics)?)
         .bundler(true)
         .and_then(|bindgen| bindgen.out_name("svctrack").typescript(false).generate_output())
         .map_err(|error| format!("{error:#}"))?;
-    let glue = output.start().ok_or("there is no glue")?.clone() + OWN_GLUE;
+    let glue = [output.start().ok_or("there is no glue")?, START, own_glue].concat();
     let module = output.wasm_mut();
     shrink::cut_closures(module);
-    let glue = shrink::shorten(module, &glue) + "\n" + &words()?;
-    let glue = minify(&glue)?;
+    let glue = minify(&shrink::shorten(module, &glue))?;
     Ok(Bundle { glue: glue.into_bytes(), wasm: module.emit_wasm() })
 }
 
@@ -70,10 +78,10 @@ fn words() -> Result<String, Failure> {
 }
 
 /// The module without what only a panic runs, so that the glue is not made for that.
-fn read(wasm: &Path) -> Result<Module, Failure> {
+fn read(wasm: &Path, of_panics: &[&str]) -> Result<Module, Failure> {
     let mut config = ModuleConfig::new();
     config.generate_name_section(false).generate_producers_section(false);
     let mut module = config.parse_file(wasm).map_err(|error| format!("{error:#}"))?;
-    shrink::cut_panics(&mut module);
+    shrink::cut_panics(&mut module, of_panics);
     Ok(module)
 }

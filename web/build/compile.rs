@@ -1,4 +1,4 @@
-//! Compiles `svctrack-wasm` for the browser with a cargo of its own: the outer one builds for another
+//! Compiles `svctrack-wasm` and its forms for the browser with a cargo of its own: the outer one builds for another
 //! target and profile.
 
 use std::{
@@ -31,22 +31,24 @@ const OUTER: &[&str] = &[
 /// Few functions are put into the place of their calls: that costs bytes which no visitor feels.
 const FLAGS: &[&str] = &["-Cllvm-args=-inline-threshold=5"];
 
-/// Compiles the tracker and returns where its WASM is.
-pub(crate) fn tracker() -> Result<PathBuf, Failure> {
+/// Compiles the tracker and the checks of forms, and returns where the WASM of each is. They are built together: what
+/// they share is compiled once, and what one has more of `core` falls away when the other is linked.
+pub(crate) fn modules() -> Result<[PathBuf; 2], Failure> {
     let workspace = folder("CARGO_MANIFEST_DIR")?.join("..");
     let target_folder = target_folder()?;
     add_target()?;
     run(&workspace, &target_folder)?;
     let built = target_folder.join(TARGET).join(PROFILE);
-    watch(&workspace, &built.join("svctrack_wasm.d"))?;
-    Ok(built.join("svctrack_wasm.wasm"))
+    let modules = ["svctrack_wasm", "svctrack_wasm_forms"].map(|name| built.join(name));
+    watch(&workspace, &modules)?;
+    Ok(modules.map(|module| module.with_extension("wasm")))
 }
 
 fn run(workspace: &Path, target_folder: &Path) -> Result<(), Failure> {
     let mut cargo = Command::new(variable_of_cargo("CARGO")?);
     cargo
         .current_dir(workspace)
-        .args(["build", "--locked", "-p", "svctrack-wasm", "--lib"])
+        .args(["build", "--locked", "-p", "svctrack-wasm", "-p", "svctrack-wasm-forms", "--lib"])
         .args(["--target", TARGET, "--profile", PROFILE])
         .arg("--target-dir")
         .arg(target_folder);
@@ -111,19 +113,28 @@ fn has_target() -> bool {
     })
 }
 
-/// Has cargo run this again when a file changes that the tracker is made of. The compiler lists them:
+/// Has cargo run this again when a file changes that the modules are made of. The compiler lists them:
 /// what only the server uses of `core` is not among them.
-fn watch(workspace: &Path, dependency_file: &Path) -> Result<(), Failure> {
-    let manifests = ["Cargo.toml", "Cargo.lock", "core/Cargo.toml", "svctrack-wasm/Cargo.toml"];
+fn watch(workspace: &Path, modules: &[PathBuf]) -> Result<(), Failure> {
+    let manifests = [
+        "Cargo.toml",
+        "Cargo.lock",
+        "core/Cargo.toml",
+        "svctrack-wasm/Cargo.toml",
+        "svctrack-wasm/forms/Cargo.toml",
+    ];
     for manifest in manifests {
         println!("cargo::rerun-if-changed={}", workspace.join(manifest).display());
     }
-    let listed = fs::read_to_string(dependency_file)
-        .map_err(|error| format!("{} cannot be read: {error}", dependency_file.display()))?;
-    let sources = listed.split_once(": ").map_or("", |(_, sources)| sources);
-    // A space in a name is written as `\ `.
-    for source in sources.replace("\\ ", "\0").split_whitespace() {
-        println!("cargo::rerun-if-changed={}", source.replace('\0', " "));
+    for module in modules {
+        let dependencies = module.with_extension("d");
+        let listed = fs::read_to_string(&dependencies)
+            .map_err(|error| format!("{} cannot be read: {error}", dependencies.display()))?;
+        let sources = listed.split_once(": ").map_or("", |(_, sources)| sources);
+        // A space in a name is written as `\ `.
+        for source in sources.replace("\\ ", "\0").split_whitespace() {
+            println!("cargo::rerun-if-changed={}", source.replace('\0', " "));
+        }
     }
     Ok(())
 }

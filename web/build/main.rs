@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 }
 
 fn build() -> Result<(), Failure> {
-    let bundle = bundle::build()?;
+    let [bundle, forms] = bundle::build()?;
     let tracker = embed::version(&[&bundle.glue, &bundle.wasm]);
     let loader = loader::build(&tracker)?;
     println!("cargo::rustc-env=LOADER_VERSION={}", embed::version(&[&loader]));
@@ -39,12 +39,15 @@ fn build() -> Result<(), Failure> {
         Embedded::new("svctrack.js", embed::JAVASCRIPT, loader),
         Embedded::new("svctrack_glue.js", embed::JAVASCRIPT, bundle.glue),
         Embedded::new("svctrack_bg.wasm", embed::WASM, bundle.wasm),
+        Embedded::new("forms.js", embed::JAVASCRIPT, forms.glue),
+        Embedded::new("forms.wasm", embed::WASM, forms.wasm),
         own("demo.js", "pages/demo.js", embed::JAVASCRIPT)?,
         own("demo.css", "pages/demo.css", embed::CSS)?,
         own("tokens.css", "pages/tokens.css", embed::CSS)?,
         own("app.css", "pages/app.css", embed::CSS)?,
         own("favicon.svg", "pages/favicon.svg", embed::SVG)?,
         own("app.js", "pages/app.js", embed::JAVASCRIPT)?,
+        own("check.js", "pages/check.js", embed::JAVASCRIPT)?,
         own("load.js", "pages/load.js", embed::JAVASCRIPT)?,
         own("live.js", "pages/live.js", embed::JAVASCRIPT)?,
         own("search.js", "pages/search.js", embed::JAVASCRIPT)?,

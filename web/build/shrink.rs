@@ -7,17 +7,20 @@ use walrus::{
     ElementItems, ExportItem, FunctionBuilder, FunctionId, FunctionKind, Module, passes::gc,
 };
 
-/// What the names of functions have in them that only a panic runs: its message, its formatting, its hooks. Without
-/// them a panic ends the module at once, and the loader continues without it.
-const OF_PANICS: &[&str] = &["9panicking", "3fmt", "core..fmt", "_fail", "alloc_error"];
+/// What the names of functions have in them that only a panic runs, in a module that puts nothing into words itself: its
+/// message, its formatting, its hooks. Without them a panic ends the module at once, and the page continues without it.
+pub(crate) const WITHOUT_WORDS: &[&str] =
+    &["9panicking", "3fmt", "core..fmt", "_fail", "alloc_error"];
+/// The same in a module that does.
+pub(crate) const WITH_WORDS: &[&str] = &["9panicking", "_fail", "alloc_error"];
 /// The same of closures that wasm-bindgen prepares for every shape of a call. The browser uses the exported
 /// ones alone.
 const OF_CLOSURES: &str = "wasm_bindgen::convert::closures::";
 const INVOKE: &str = "::invoke::";
 
 /// Cuts what only a panic runs; the names of functions are those of the linker.
-pub(crate) fn cut_panics(module: &mut Module) {
-    cut(module, |name| OF_PANICS.iter().any(|part| name.contains(part)));
+pub(crate) fn cut_panics(module: &mut Module, of_panics: &[&str]) {
+    cut(module, |name| of_panics.iter().any(|part| name.contains(part)));
 }
 
 /// Cuts the closures that are not used; the names of functions are readable ones.

@@ -35,6 +35,8 @@ mod tests {
     const MAX_LOADER_BYTES: usize = 4 * 1024;
     const MAX_TRACKER_BYTES: usize = 18 * 1024;
     const MAX_BUNDLE_BYTES: usize = 15_000;
+    /// What the checks of forms may weigh in gzip, in bytes.
+    const MAX_FORMS_BYTES: usize = 80 * 1024;
 
     #[test]
     fn the_bundle_is_small() {
@@ -48,6 +50,8 @@ mod tests {
         assert!(tracker <= MAX_TRACKER_BYTES, "the tracker has {tracker} bytes");
         assert!(loader + tracker <= MAX_BUNDLE_BYTES, "all files have {} bytes", loader + tracker);
         assert!(asset("/svctrack_bg.wasm").unwrap().bytes.starts_with(b"\0asm"));
+        let forms = size("/forms.js") + size("/forms.wasm");
+        assert!(forms <= MAX_FORMS_BYTES, "the checks of forms have {forms} bytes");
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! From what was stored and what was sent to the record that will be stored (R2, R4, R5), and what
 //! its index entries claim.
 
-use super::{context::Ctx, planned::Refusal};
+use super::{context::Ctx, patch::merge, planned::Refusal};
 use crate::{
     resources,
     schema::{
         Completion, Entry, FieldDef, Fill, FillCtx, Kind, Lookup, LookupError, OnMissing, Refers,
         ResourceDef, Sent, SideRecord, index,
     },
-    value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted, json_reader::MAX_KEYS},
+    value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted},
 };
 
 /// Hidden member of a stored record: the names of the rows with placeholder values for absent ones. No caller can set
@@ -83,31 +83,6 @@ pub(super) fn take_stand_ins(stored: &mut Document) -> Vec<(String, Option<Json>
 pub(super) struct Assembled {
     pub(super) document: Document,
     pub(super) side_records: Vec<SideRecord>,
-}
-
-/// Merges what was sent into a record: absent is left alone, `null` clears, free-form objects merge
-/// key by key (R5).
-fn merge(def: &ResourceDef, patch: &Document, into: &mut Document, issues: &mut Vec<Issue>) {
-    for (name, value) in patch.iter() {
-        if value.is_null() {
-            into.remove(name);
-            continue;
-        }
-        let is_object = def.field(name).is_some_and(|field| field.kind == Kind::Object);
-        match is_object.then(|| value.to_document()).flatten() {
-            Some(sent) => {
-                let known = into.value(name).and_then(|known| known.to_document());
-                let mut merged = known.unwrap_or_default();
-                merged.merge(&sent);
-                if merged.len() > MAX_KEYS {
-                    let message = format!("`{name}` must have at most {MAX_KEYS} keys");
-                    issues.push(Issue::of_member(name, "too_many_keys", message));
-                }
-                into.set(name, Json::object(&merged));
-            }
-            None => into.set(name, value.to_json()),
-        }
-    }
 }
 
 /// Replaces the references of a record by the ids of the records that they name; what names none is

@@ -2,33 +2,55 @@
 //!
 //! A server or another program that stores records calls one function a command: [`create()`], [`update()`], [`delete()`],
 //! [`upsert::upsert`], [`renew()`], [`renew_due`], [`lose()`]; [`Person`] and [`clear_ticket`] say what erasing a person
-//! changes. Planning is pure: a [`Lookup`](crate::schema::Lookup) shows the records as they are, and
+//! changes, and [`check_form`] what can be said of a form without a store. Planning is pure: a [`Lookup`](crate::schema::Lookup) shows the records as they are, and
 //! [`Ctx`] has the time and the ids to use.
 //!
 //! Invariants: every rejection is decided here, so that applying the changes cannot fail for a reason of the rules; and
 //! each [`Change`] names the version that it was planned upon, so that a store detects a lost update.
 
+#[cfg(feature = "records")]
 mod answer;
+#[cfg(feature = "records")]
 mod append;
+#[cfg(feature = "records")]
 mod change;
+#[cfg(feature = "records")]
 mod context;
+#[cfg(feature = "records")]
 mod create;
+#[cfg(feature = "records")]
 mod delete;
+#[cfg(feature = "records")]
 mod erase;
+mod form;
+#[cfg(feature = "records")]
 mod ignored;
+#[cfg(feature = "records")]
 mod lose;
+#[cfg(feature = "records")]
 pub mod memory;
+#[cfg(feature = "records")]
 mod merge;
+#[cfg(feature = "records")]
 pub mod overlay;
+mod patch;
+#[cfg(feature = "records")]
 mod planned;
+#[cfg(feature = "records")]
 mod renew;
+#[cfg(feature = "records")]
 mod tenant;
+#[cfg(feature = "records")]
 mod update;
+#[cfg(feature = "records")]
 pub mod upsert;
 
 #[cfg(test)]
 mod tests;
 
+#[doc(inline)]
+pub use self::form::check_form;
+#[cfg(feature = "records")]
 #[doc(inline)]
 pub use self::{
     answer::{answer, answer_rows, is_answered_as_stored, stored_text},
@@ -48,5 +70,6 @@ pub use self::{
     tenant::{mark_token_user, settings, token_user},
     update::update,
 };
+#[cfg(feature = "records")]
 #[doc(inline)]
 pub use crate::resources::license_renewal::is_due;

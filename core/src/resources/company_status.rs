@@ -5,8 +5,9 @@
 pub(crate) const SUCCESSOR_DAYS: i64 = 31;
 
 /// The status of a company as a customer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "records", derive(serde::Serialize))]
+#[cfg_attr(feature = "records", serde(rename_all = "camelCase"))]
 pub enum CompanyStatus {
     /// It has an ongoing license, active or overdue, or one that is renewed.
     Customer,

@@ -26,8 +26,10 @@ pub mod time_entry;
 pub mod timesheet;
 pub mod user;
 
+use crate::schema::ResourceDef;
+#[cfg(feature = "records")]
 use crate::{
-    schema::{Filter, Kind, Lookup, LookupError, ResourceDef, filter::Operand},
+    schema::{Filter, Kind, Lookup, LookupError, filter::Operand},
     value::RecordRef,
 };
 
@@ -60,6 +62,7 @@ pub fn by_code(code: u8) -> Option<&'static ResourceDef> {
 ///
 /// # Errors
 /// When the store cannot say.
+#[cfg(feature = "records")]
 pub fn resolve(
     filters: &mut [Filter],
     def: &ResourceDef,

@@ -138,13 +138,23 @@ pub struct FieldDef {
     pub personal: bool,
 }
 
+/// The function, unless nothing is computed: a form that is checked has no use for it, nor for what it calls.
+const fn on_write(fill: FillOnWrite) -> FillOnWrite {
+    if cfg!(feature = "records") { fill } else { |_, _| None }
+}
+
+/// The same of a function that computes at read.
+const fn on_read(fill: FillOnRead) -> FillOnRead {
+    if cfg!(feature = "records") { fill } else { |_, _| Ok(None) }
+}
+
 impl FieldDef {
     /// A field that the caller may set, with no further rule.
     pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
         Self {
             name,
             kind,
-            doc,
+            doc: if cfg!(feature = "records") { doc } else { "" },
             required: false,
             fill: Fill::Sent,
             at_read: None,
@@ -179,13 +189,13 @@ impl FieldDef {
 
     /// It is recomputed on every write.
     pub const fn on_write(mut self, fill: FillOnWrite) -> Self {
-        self.fill = Fill::OnWrite(fill);
+        self.fill = Fill::OnWrite(on_write(fill));
         self
     }
 
     /// It is computed on every write as long as the caller does not set it.
     pub const fn if_absent(mut self, fill: FillOnWrite) -> Self {
-        self.fill = Fill::IfAbsent(fill);
+        self.fill = Fill::IfAbsent(on_write(fill));
         self
     }
 
@@ -227,7 +237,7 @@ impl FieldDef {
 
     /// It is computed on every read.
     pub const fn on_read(mut self, fill: FillOnRead) -> Self {
-        self.fill = Fill::OnRead(fill);
+        self.fill = Fill::OnRead(on_read(fill));
         self
     }
 
@@ -239,7 +249,7 @@ impl FieldDef {
 
     /// Its stored value is completed on every read.
     pub const fn at_read(mut self, complete: FillOnRead) -> Self {
-        self.at_read = Some(complete);
+        self.at_read = Some(on_read(complete));
         self
     }
 

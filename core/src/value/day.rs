@@ -4,7 +4,7 @@ use std::fmt;
 
 use chrono::{Days, Months, NaiveDate, NaiveTime};
 
-use super::{Timestamp, Zone};
+use super::{Timestamp, Zone, time::parse_date};
 
 /// A day of a calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,8 +19,7 @@ impl Day {
     /// assert_eq!(Day::parse("2023-02-29"), None);
     /// ```
     pub fn parse(text: &str) -> Option<Self> {
-        let is_plain = text.len() == 10 && !text.starts_with(['+', '-']);
-        is_plain.then(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().map(Self))?
+        parse_date(text).map(Self)
     }
 
     /// The day that the calendar of a zone shows.
@@ -46,7 +45,8 @@ impl Day {
 }
 
 /// A unit of notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "records", derive(serde::Serialize, serde::Deserialize))]
 pub enum Unit {
     /// Calendar days, `day`.
     Day,
@@ -74,6 +74,7 @@ impl fmt::Display for Day {
     }
 }
 
+#[cfg(feature = "records")]
 impl<'de> serde::Deserialize<'de> for Day {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -81,6 +82,7 @@ impl<'de> serde::Deserialize<'de> for Day {
     }
 }
 
+#[cfg(feature = "records")]
 impl serde::Serialize for Day {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

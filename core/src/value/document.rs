@@ -116,6 +116,13 @@ impl Document {
     }
 }
 
+/// Shows it as the compact JSON that a body of the API is.
+impl std::fmt::Display for Document {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.to_text())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

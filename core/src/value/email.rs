@@ -5,7 +5,7 @@
 pub const MAX_EMAIL_BYTES: usize = 254;
 
 /// Domains of public mail providers. They belong to no company, so they never map a user to one (R35).
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 const PUBLIC_MAIL_DOMAINS: &[&str] = &[
     "aol.com",
     "fastmail.com",
@@ -60,14 +60,14 @@ pub fn is_usable(address: &str) -> bool {
 }
 
 /// The form in which addresses are compared: trimmed and in lower case (R34).
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub fn folded(address: &str) -> String {
     address.trim().to_lowercase()
 }
 
 /// The domain of an address in lower case, or `None` where it says nothing about a company: the
 /// address has none, or it is that of a public mail provider (R35).
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub fn company_domain(address: &str) -> Option<String> {
     let domain = folded(address.rsplit_once('@')?.1);
     let public = PUBLIC_MAIL_DOMAINS.binary_search(&domain.as_str()).is_ok();

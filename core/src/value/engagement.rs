@@ -2,7 +2,6 @@
 //! the record itself. What depends on now is computed when it is read.
 
 use rust_decimal::{Decimal, RoundingStrategy};
-use serde::{Deserialize, Serialize};
 
 use crate::value::{Json, Number, ObjectId, Timestamp};
 
@@ -54,7 +53,8 @@ pub struct Beat {
 }
 
 /// The engagement of one user, or of all users of a company.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "records", derive(serde::Serialize, serde::Deserialize))]
 pub struct Engagement {
     last_active: Option<Timestamp>,
     /// Beats by day, in the order of days.

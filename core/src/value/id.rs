@@ -2,15 +2,15 @@
 
 use std::fmt;
 
+#[cfg(feature = "records")]
 use uuid::Uuid;
 
 use super::{key::is_key, time::Timestamp};
 
 /// Identifier of a record: 12 bytes, written as 24 lowercase hex digits (R3).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-)]
-#[serde(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "records", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "records", serde(transparent))]
 pub struct ObjectId([u8; 12]);
 
 impl ObjectId {
@@ -151,12 +151,14 @@ impl fmt::Display for IdsExhausted {
 impl std::error::Error for IdsExhausted {}
 
 /// A tenant: the UUID that its snippet and its tracking calls carry. A public write key (R43).
+#[cfg(feature = "records")]
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
 #[serde(into = "String", try_from = "String")]
 pub struct TenantId(Uuid);
 
+#[cfg(feature = "records")]
 impl TenantId {
     /// A tenant from the bytes of its UUID.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
@@ -180,12 +182,14 @@ impl TenantId {
     }
 }
 
+#[cfg(feature = "records")]
 impl From<TenantId> for String {
     fn from(tenant: TenantId) -> Self {
         tenant.to_string()
     }
 }
 
+#[cfg(feature = "records")]
 impl TryFrom<String> for TenantId {
     type Error = &'static str;
 
@@ -194,6 +198,7 @@ impl TryFrom<String> for TenantId {
     }
 }
 
+#[cfg(feature = "records")]
 impl fmt::Display for TenantId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.hyphenated().fmt(f)

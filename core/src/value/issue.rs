@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 pub const MAX_QUOTED_CHARS: usize = 64;
 
 /// One problem in what a caller sent.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "records", derive(serde::Serialize))]
 pub struct Issue {
     /// Where it is: a JSON pointer (RFC 6901) into the body, empty for the whole.
     pub pointer: String,
@@ -25,6 +26,16 @@ impl Issue {
     /// A problem with the body as a whole.
     pub fn of_body(code: &'static str, message: impl Into<String>) -> Self {
         Self { pointer: String::new(), code, message: message.into() }
+    }
+
+    /// The name of the member of the body that it is about; empty for the whole.
+    pub fn member(&self) -> &str {
+        self.pointer.trim_start_matches('/').split('/').next().unwrap_or_default()
+    }
+
+    /// The message for a page, where no backticks are around names.
+    pub fn plain_message(&self) -> String {
+        self.message.replace('`', "")
     }
 }
 

@@ -163,6 +163,24 @@ pub(crate) fn push_string(text: &mut String, value: &str) {
         text.push_str(value);
         text.push('"');
     } else {
-        text.push_str(&serde_json::Value::from(value).to_string());
+        text.push('"');
+        value.chars().for_each(|character| push_escaped(text, character));
+        text.push('"');
     }
+}
+
+/// Writes a character of a JSON string, with its short escape if it has one.
+fn push_escaped(text: &mut String, character: char) {
+    let short = match character {
+        '"' | '\\' => character,
+        '\u{8}' => 'b',
+        '\u{c}' => 'f',
+        '\n' => 'n',
+        '\r' => 'r',
+        '\t' => 't',
+        '\0'..'\u{20}' => return text.push_str(&format!("\\u{:04x}", u32::from(character))),
+        _ => return text.push(character),
+    };
+    text.push('\\');
+    text.push(short);
 }

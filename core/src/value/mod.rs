@@ -8,51 +8,52 @@ pub mod email;
 
 #[cfg(feature = "records")]
 mod counted;
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 mod day;
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub mod document;
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub mod engagement;
 #[cfg(feature = "records")]
 pub mod html;
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub mod id;
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub mod issue;
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub mod json;
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub mod json_reader;
 #[cfg(feature = "records")]
 pub mod json_rows;
 pub mod key;
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub mod member;
 #[cfg(feature = "records")]
 mod nearest;
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub mod number;
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub mod period;
 pub mod time;
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 pub mod zone;
 
 #[doc(inline)]
 pub use self::time::Timestamp;
 #[cfg(feature = "records")]
 #[doc(inline)]
+pub use self::{counted::counted, id::TenantId, nearest::nearest};
+#[cfg(feature = "forms")]
+#[doc(inline)]
 pub use self::{
-    counted::counted,
     day::{Day, Unit},
     document::Document,
-    id::{IdSequence, IdsExhausted, ObjectId, RecordRef, TenantId},
+    id::{IdSequence, IdsExhausted, ObjectId, RecordRef},
     issue::Issue,
     json::{Json, JsonRef},
     json_reader::Malformed,
     member::Members,
-    nearest::nearest,
     number::Number,
     zone::Zone,
 };

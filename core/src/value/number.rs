@@ -125,6 +125,7 @@ impl std::fmt::Display for Number {
 
 /// A JSON number with every digit: serde_json writes it as it is, and only a reader that knows no decimals
 /// reads it as a float.
+#[cfg(feature = "records")]
 impl serde::Serialize for Number {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = serde_json::value::RawValue::from_string(self.to_string());
@@ -132,6 +133,7 @@ impl serde::Serialize for Number {
     }
 }
 
+#[cfg(feature = "records")]
 impl<'de> serde::Deserialize<'de> for Number {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;

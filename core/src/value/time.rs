@@ -1,6 +1,6 @@
 //! A point in time, in whole milliseconds, and how it is read and written (R8).
 
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 use chrono::{DateTime, NaiveDate, NaiveDateTime, SecondsFormat};
 
 /// Milliseconds of a day.
@@ -35,7 +35,7 @@ impl Timestamp {
     }
 }
 
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 impl Timestamp {
     /// Reads a date or date-time in one of the forms of R8: RFC 3339; without offset (UTC), without
     /// seconds, with a space for `T`, with an offset without colon; or a bare date (midnight UTC).
@@ -71,8 +71,8 @@ impl Timestamp {
 }
 
 /// A day as `YYYY-MM-DD`, ten characters.
-#[cfg(feature = "records")]
-fn parse_date(text: &str) -> Option<NaiveDate> {
+#[cfg(feature = "forms")]
+pub(super) fn parse_date(text: &str) -> Option<NaiveDate> {
     let (century, year) = (two_digits(text.get(..2)?, 99)?, two_digits(text.get(2..4)?, 99)?);
     let month = two_digits(text.get(4..7)?.strip_prefix('-')?, 12)?;
     let day = two_digits(text.get(7..)?.strip_prefix('-')?, 31)?;
@@ -81,7 +81,7 @@ fn parse_date(text: &str) -> Option<NaiveDate> {
 }
 
 /// The time of day and the minutes that its offset is ahead of UTC (none is UTC).
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 fn split_offset(time: &str) -> Option<(&str, i64)> {
     if let Some(clock) = time.strip_suffix(['Z', 'z']) {
         return Some((clock, 0));
@@ -100,7 +100,7 @@ fn split_offset(time: &str) -> Option<(&str, i64)> {
 }
 
 /// Milliseconds since midnight of `HH:MM`, `HH:MM:SS` or `HH:MM:SS.fraction`.
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 fn parse_clock(clock: &str) -> Option<i64> {
     let mut parts = clock.splitn(3, ':');
     let minutes = two_digits(parts.next()?, 23)? * 60 + two_digits(parts.next()?, 59)?;
@@ -121,7 +121,7 @@ fn parse_clock(clock: &str) -> Option<i64> {
 }
 
 /// A number of exactly two digits, at most `max`.
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 fn two_digits(text: &str, max: i64) -> Option<i64> {
     let &[tens, ones] = text.as_bytes() else { return None };
     let is_digits = tens.is_ascii_digit() && ones.is_ascii_digit();
@@ -130,7 +130,7 @@ fn two_digits(text: &str, max: i64) -> Option<i64> {
 }
 
 /// `YYYY-MM-DDTHH:mm:ss.sssZ` (R8).
-#[cfg(feature = "records")]
+#[cfg(feature = "forms")]
 impl std::fmt::Display for Timestamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.to_naive().and_utc().to_rfc3339_opts(SecondsFormat::Millis, true))

@@ -3,13 +3,30 @@
 use chrono::{
     DateTime, LocalResult, NaiveDateTime, NaiveTime, Offset as _, TimeDelta, TimeZone as _,
 };
-use chrono_tz::Tz;
+// What checks forms has no names of zones, and counts in UTC.
+#[cfg(not(feature = "records"))]
+use chrono::Utc as Tz;
+#[cfg(feature = "records")]
+use chrono_tz::{Tz, UTC};
 
 use super::time::{DAY_MS, Timestamp};
 
 /// How long before a skipped hour its zone surely was at the old offset: clocks have skipped a whole
 /// day at most, and offsets differ from UTC by less than half a day and an hour or two.
 const BEFORE_A_GAP: TimeDelta = TimeDelta::hours(40);
+
+#[cfg(not(feature = "records"))]
+const UTC: Tz = Tz;
+
+#[cfg(feature = "records")]
+fn named(name: &str) -> Option<Tz> {
+    name.parse().ok()
+}
+
+#[cfg(not(feature = "records"))]
+fn named(name: &str) -> Option<Tz> {
+    (name == "UTC").then_some(UTC)
+}
 
 /// A time zone of the IANA database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +40,15 @@ impl Default for Zone {
 
 impl Zone {
     /// Coordinated universal time (UTC), offset 0.
-    pub const UTC: Self = Self(Tz::UTC);
+    pub const UTC: Self = Self(UTC);
 
     /// The zone with this name, such as `Europe/Berlin`.
     pub fn parse(name: &str) -> Option<Self> {
-        name.parse().ok().map(Self)
+        named(name).map(Self)
     }
 
     /// Its name in the IANA database.
+    #[cfg(feature = "records")]
     pub fn name(self) -> &'static str {
         self.0.name()
     }
@@ -45,10 +63,10 @@ impl Zone {
     /// ```
     pub fn clock(self, time: Timestamp) -> NaiveDateTime {
         let utc = DateTime::from_timestamp_millis(time.as_ms()).unwrap_or_default().naive_utc();
-        match self.0 {
-            Tz::UTC => utc,
-            zone => utc + zone.offset_from_utc_datetime(&utc).fix(),
+        if self == Self::UTC {
+            return utc;
         }
+        utc + self.0.offset_from_utc_datetime(&utc).fix()
     }
 
     /// The calendar day, in days since 1970-01-01.

@@ -2,11 +2,9 @@
 //! mapped to one (D10).
 
 use svctrack_core::{
-    schema::{FieldDef, Fill, Kind, ResourceDef, shape},
+    schema::{FieldDef, Fill, Kind, ResourceDef, cell, shape},
     value::{Document, Json, nearest},
 };
-
-use super::csv_columns;
 
 /// Whether a caller sets a field; others are the service's own and come about again.
 pub(crate) fn is_set(field: &FieldDef) -> bool {
@@ -93,13 +91,13 @@ impl Columns {
             is_empty &= cell.trim().is_empty();
             match column {
                 Column::LeftOut => {}
-                Column::Whole(field) => match csv_columns::value_of(field, cell) {
+                Column::Whole(field) => match cell::value_of(field, cell) {
                     Ok(Some(value)) => record.set(field.name, value),
                     Ok(None) => {}
                     Err(problem) => problems.push(problem),
                 },
                 Column::Member(field, key) => {
-                    let Some(value) = csv_columns::member_of(cell) else { continue };
+                    let Some(value) = cell::member_of(cell) else { continue };
                     let known = members.iter().position(|(known, _)| known.name == field.name);
                     let at = known.unwrap_or_else(|| {
                         members.push((field, Document::default()));

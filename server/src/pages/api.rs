@@ -80,7 +80,7 @@ impl Api {
         method: Method,
         path: &str,
         headers: &[(HeaderName, &str)],
-        body: &Value,
+        body: &impl ToString,
     ) -> Result<Value, Error> {
         let mut waited = Duration::ZERO;
         loop {

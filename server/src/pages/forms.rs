@@ -4,12 +4,12 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use poem::http::{HeaderName, header};
 use serde_json::{Map, Value};
 use svctrack_core::{
-    schema::{FieldDef, Kind, ResourceDef},
-    value::Issue,
+    schema::{ResourceDef, form},
+    value::{Document, Issue},
 };
-use svctrack_web::pages::{Problem, filled, has_lines, label_of};
+use svctrack_web::pages::{Problem, document_of, label_of};
 
-use crate::{error::Error, interchange::csv_columns::value_of};
+use crate::error::Error;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Random bytes of the key of a form: nobody meets one twice.
@@ -38,64 +38,13 @@ pub(super) fn new_key() -> Result<String, Error> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// What a form sends for a resource: the properties that differ from what it was filled with. An empty field clears its
-/// property.
+/// What a form sends for a resource: the properties that differ from what it was filled with.
 pub(super) fn body_of(
     def: &ResourceDef,
     pairs: &[(String, String)],
     record: &Map<String, Value>,
-) -> Result<Map<String, Value>, Vec<Problem>> {
-    let (mut body, mut problems) = (Map::new(), Vec::new());
-    for field in def.fields.iter().filter(|field| field.is_sent()) {
-        let Some((_, sent)) = pairs.iter().find(|(name, _)| name == field.name) else { continue };
-        let filled = filled(record.get(field.name), field);
-        let sent = as_browsers_send(field, sent);
-        if sent == as_browsers_send(field, &filled) {
-            continue;
-        }
-        match value(field, &sent) {
-            Ok(value) => {
-                drop(body.insert(field.name.to_owned(), whole(value, record.get(field.name))));
-            }
-            Err(message) => problems.push(problem(field.name, &message)),
-        }
-    }
-    if problems.is_empty() { Ok(body) } else { Err(problems) }
-}
-
-/// A text as it comes back from the field of a form that was filled with it: one of a single line has no line ends, one
-/// of several has one kind of them.
-fn as_browsers_send(field: &FieldDef, text: &str) -> String {
-    match has_lines(field) {
-        true => text.replace("\r\n", "\n").replace('\r', "\n"),
-        false => text.replace(['\r', '\n'], ""),
-    }
-}
-
-/// An object as the API takes it, which merges it with the one that is stored: the members that differ, null where they
-/// are gone.
-fn whole(mut value: Value, stored: Option<&Value>) -> Value {
-    if let (Value::Object(members), Some(Value::Object(stored))) = (&mut value, stored) {
-        let gone: Vec<String> =
-            stored.keys().filter(|name| !members.contains_key(*name)).cloned().collect();
-        members.retain(|name, member| stored.get(name) != Some(member));
-        members.extend(gone.into_iter().map(|name| (name, Value::Null)));
-    }
-    value
-}
-
-/// The value of a field; null where it is empty.
-fn value(field: &FieldDef, sent: &str) -> Result<Value, String> {
-    if field.kind == Kind::Texts && !sent.trim_start().starts_with('[') {
-        let items = sent.split(',').map(str::trim).filter(|item| !item.is_empty());
-        return Ok(items.map(Value::from).collect());
-    }
-    let is_text = matches!(field.kind, Kind::Text | Kind::Key | Kind::Email);
-    if is_text && !sent.is_empty() {
-        return Ok(sent.into());
-    }
-    let json = value_of(field, sent)?;
-    Ok(json.and_then(|json| serde_json::from_str(json.as_ref().text()).ok()).unwrap_or(Value::Null))
+) -> Result<Document, Vec<Problem>> {
+    form::read(def, pairs, &document_of(record)).map_err(problems_of)
 }
 
 /// What was done, where the address of a page names it among what it can say.
@@ -113,32 +62,28 @@ pub(super) fn is_changed(issues: &[Issue]) -> bool {
 /// that is not why it was rejected.
 pub(super) fn changed(
     issues: &[Issue],
-    body: &Value,
+    body: &Document,
     (def, record): (&ResourceDef, &Map<String, Value>),
 ) -> Option<Vec<Problem>> {
     if !is_changed(issues) {
         return None;
     }
+    let record = document_of(record);
     let fields = def.fields.iter().filter(|field| body.get(field.name).is_some());
     let now = fields.map(|field| {
-        let now = filled(record.get(field.name), field);
+        let now = form::filled(field, record.get(field.name));
         let now = if now.is_empty() { "empty" } else { &now };
-        problem(field.name, &format!("{} is now: {now}", label_of(field.name)))
+        let message = format!("{} is now: {now}", label_of(field.name));
+        Problem { field: field.name.to_owned(), message }
     });
     Some(now.collect())
 }
 
 /// Problems as a page shows them.
 pub(super) fn problems_of(issues: Vec<Issue>) -> Vec<Problem> {
-    let of_issue = |issue: Issue| {
-        let field = issue.pointer.trim_start_matches('/').split('/').next().unwrap_or_default();
-        problem(field, &issue.message)
-    };
-    issues.into_iter().map(of_issue).collect()
-}
-
-fn problem(field: &str, message: &str) -> Problem {
-    Problem { field: field.to_owned(), message: message.replace('`', "") }
+    let problem =
+        |issue: Issue| Problem { field: issue.member().to_owned(), message: issue.plain_message() };
+    issues.into_iter().map(problem).collect()
 }
 
 #[cfg(test)]
@@ -162,8 +107,8 @@ mod tests {
         ];
         let pairs = pairs.map(|(name, sent)| (name.to_owned(), sent.to_owned()));
         let body = body_of(&SETTINGS, &pairs, stored.as_object().unwrap()).unwrap();
-        let limits = json!({ "requestsPerSecond": null, "trackingPerSecond": 9 });
-        assert_eq!(Value::Object(body), json!({ "trackPages": true, "rateLimits": limits }));
+        let limits = r#"{"trackingPerSecond":9,"requestsPerSecond":null}"#;
+        assert_eq!(body.to_text(), format!(r#"{{"trackPages":true,"rateLimits":{limits}}}"#));
     }
 
     #[test]

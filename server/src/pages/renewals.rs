@@ -144,7 +144,7 @@ async fn decide(visit: Visit, mut request: Request, decision: Decision) -> Resul
         _ if view.shown.is_none() => view.problems,
         Ok(body) => {
             let headers = if is_preview { Vec::new() } else { headers_of(&pairs) };
-            match call(&visit, &view, (&headers, &Value::Object(body)), is_preview).await? {
+            match call(&visit, &view, (&headers, &body), is_preview).await? {
                 Ok(_) if !is_preview => {
                     let done = [("done", decision.path())];
                     return Ok(see(&address("/app/renewals", &[], &done)));
@@ -206,7 +206,7 @@ fn terms_of(view: &DecisionView) -> Record {
 async fn call(
     visit: &Visit,
     view: &DecisionView,
-    (headers, body): (&[(HeaderName, &str)], &Value),
+    (headers, body): (&[(HeaderName, &str)], &impl ToString),
     is_preview: bool,
 ) -> Result<Result<Record, Vec<Issue>>, Error> {
     let (id, verb) = (text(&view.license, "_id"), view.decision.path());

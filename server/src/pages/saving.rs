@@ -35,7 +35,7 @@ pub(super) async fn save(
 ) -> Result<Result<Value, Rejected>, Error> {
     let version = sent(pairs, "version").to_owned();
     let body = match body_of(stored.def, pairs, stored.record) {
-        Ok(body) => Value::Object(body),
+        Ok(body) => body,
         Err(problems) => return Ok(Err(Rejected { problems, version })),
     };
     let saved = visit.api.send(method, path, &headers_of(pairs), &body).await;

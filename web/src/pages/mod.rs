@@ -54,7 +54,7 @@ pub use self::{
     live::{LiveView, live_page},
     parts::{Paging, Problem},
     problem::problem_page,
-    record::{RecordView, RelatedList, filled, has_lines, record_form, record_page, title_of},
+    record::{RecordView, RelatedList, document_of, record_form, record_page, title_of},
     records::{RecordsView, records_page},
     renewals::{
         Decision, DecisionView, RenewalGroup, RenewalLine, RenewalsView, decision_page,
@@ -86,4 +86,10 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// The HTML of a page, with its policy.
 fn page(html: impl Renderable) -> Page {
     Page { html: html.render().into_inner(), csp: POLICY.to_owned() }
+}
+
+/// The same of a page with a form, which WebAssembly checks.
+fn page_with_form(html: impl Renderable) -> Page {
+    let csp = POLICY.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'");
+    Page { csp, ..page(html) }
 }

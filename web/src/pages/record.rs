@@ -3,13 +3,16 @@
 
 use hypertext::prelude::*;
 use serde_json::{Map, Value};
-use svctrack_core::schema::{FieldDef, Fill, Kind, ResourceDef};
+use svctrack_core::{
+    schema::{FieldDef, Fill, Kind, ResourceDef, form},
+    value::{Document, JsonRef},
+};
 
 use super::{
     address::address,
     extra::{self, Extra},
     format::{instant, label_of},
-    page,
+    page, page_with_form,
     parts::{Problem, problems, prose, scroll},
     records::{cell, text_of},
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
@@ -242,7 +245,7 @@ pub fn record_form(shell: &Shell, view: &RecordView) -> Page {
         p.crumbs { a href=(back) { "Back" } }
         h1 { (title) }
         (problems(&view.problems))
-        form.record method="post" action=(action) {
+        form.record method="post" action=(action) data-check=(def.path) data-record=[checked(def, &view.record)] {
             (csrf(shell))
             (hidden("version", &view.version))
             (hidden("once", &view.once))
@@ -252,32 +255,31 @@ pub fn record_form(shell: &Shell, view: &RecordView) -> Page {
                 a.button href=(back) { "Cancel" }
             }
         }
+        (checks())
     };
-    page(layout(shell, title, main))
+    page_with_form(layout(shell, title, main))
 }
 
-/// What the field of a form is filled with for a value.
-pub fn filled(value: Option<&Value>, field: &FieldDef) -> String {
-    match value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => match field.kind {
-            Kind::Date => text.strip_suffix("T00:00:00.000Z").unwrap_or(text).to_owned(),
-            _ => text.clone(),
-        },
-        Some(Value::Array(items)) if field.kind == Kind::Texts => {
-            let each: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-            let is_plain =
-                |item: &&str| !item.contains(',') && !item.starts_with('[') && item.trim() == *item;
-            // Separated by commas, they could not be told apart.
-            if each.iter().all(is_plain) { each.join(", ") } else { Value::from(each).to_string() }
-        }
-        Some(other) => other.to_string(),
-    }
+/// The script that checks a form.
+pub(super) fn checks() -> impl Renderable {
+    maud! { script type="module" src="/check.js" {} }
 }
 
-/// Whether a property has a field of several lines.
-pub fn has_lines(field: &FieldDef) -> bool {
-    field.long || matches!(field.kind, Kind::Object | Kind::Values | Kind::References)
+/// The record that a form changes, as its check reads it; none for a new one.
+pub(super) fn checked(def: &ResourceDef, record: &Map<String, Value>) -> Option<String> {
+    let is_sent = |name: &str| def.field(name).is_some_and(FieldDef::is_sent);
+    let sent: Map<String, Value> = record
+        .iter()
+        .filter(|(name, _)| is_sent(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    (!record.is_empty()).then(|| Value::Object(sent).to_string())
+}
+
+/// A record of the API, as the rules read one.
+pub fn document_of(record: &Map<String, Value>) -> Document {
+    let text = serde_json::to_string(record).unwrap_or_default();
+    JsonRef::of_stored(&text).to_document().unwrap_or_default()
 }
 
 /// What a form is filled with.
@@ -301,7 +303,9 @@ pub(super) fn inputs<'v>(def: &'static ResourceDef, filled: &Filled<'v>) -> impl
 pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderable {
     let name = field.name;
     let sent = view.sent.iter().find(|(sent, _)| sent == name).map(|(_, text)| text.clone());
-    let value = sent.unwrap_or_else(|| filled(view.record.get(name), field));
+    let stored = view.record.get(name).map(Value::to_string);
+    let stored = stored.as_deref().map(JsonRef::of_stored);
+    let value = sent.unwrap_or_else(|| form::filled(field, stored));
     let problem = view.problems.iter().find(|problem| problem.field == name);
     let invalid = problem.map(|_| "true");
     let described =
@@ -323,7 +327,7 @@ pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderab
                     option value="true" selected=[(value == "true").then_some("")] { "yes" }
                     option value="false" selected=[(value == "false").then_some("")] { "no" }
                 }
-            } @else if has_lines(field) {
+            } @else if form::has_lines(field) {
                 textarea id={ "f-" (name) } name=(name) rows="4" aria-invalid=[invalid] aria-describedby=(described) {
                     "\n" (value)
                 }

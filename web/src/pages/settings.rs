@@ -6,9 +6,9 @@ use svctrack_core::resources::settings::{SETTINGS, TENANT_ID, UPDATED_AT};
 
 use super::{
     format::instant,
-    page,
+    page_with_form,
     parts::{Problem, problems},
-    record::{Filled, inputs},
+    record::{Filled, checked, checks, inputs},
     setup::copied,
     shell::{Shell, csrf, hidden, layout},
 };
@@ -44,13 +44,15 @@ pub fn settings_page(shell: &Shell, view: &SettingsView) -> Page {
                 dd { (instant(changed)) }
             }
         }
-        form.record method="post" action="/app/settings" {
+        form.record method="post" action="/app/settings"
+            data-check=(SETTINGS.path) data-record=[checked(&SETTINGS, &view.settings)] {
             (csrf(shell))
             (hidden("version", &view.version))
             (inputs(&SETTINGS, &filled))
             div.actions { button.main type="submit" { "Save" } }
         }
         script type="module" src="/setup.js" {}
+        (checks())
     };
-    page(layout(shell, "Settings", main))
+    page_with_form(layout(shell, "Settings", main))
 }

@@ -1,0 +1,155 @@
+//! What is wrong with the form of a record, as far as that can be said without a store: the browser says it while somebody
+//! fills it in, in the words of the API, which decides when it is sent.
+
+use super::patch::merge;
+use crate::{
+    schema::{
+        Completion, Fill, Lookup, LookupError, ResourceDef, Sent,
+        form::read,
+        shape::{check_create, check_update},
+    },
+    value::{Document, IdSequence, Issue, ObjectId, Timestamp},
+};
+
+/// Checks what a form sends, by names of properties, for a new record, or for a change of `record` as the API returns it.
+/// What a store or the names of time zones decide is not checked.
+///
+/// ```
+/// use svctrack_core::{plan::check_form, resources::time_entry::TIME_ENTRY};
+/// let sent = [("date", "2026-01-31"), ("hours", "25")].map(|(name, text)| (name.to_owned(), text.to_owned()));
+/// let issues = check_form(&TIME_ENTRY, &sent, None);
+/// assert_eq!(issues[0].message, "`hours` must be from 0 to 24; found `25`");
+/// ```
+pub fn check_form(
+    def: &ResourceDef,
+    sent: &[(String, String)],
+    record: Option<&Document>,
+) -> Vec<Issue> {
+    let body = match read(def, sent, record.unwrap_or(&Document::default())) {
+        Ok(body) => body,
+        Err(issues) => return issues,
+    };
+    let shaped = match record {
+        None => check_create(def, &body),
+        Some(_) => check_update(def, &body),
+    };
+    let patch = match shaped {
+        Ok(shaped) => shaped.patch,
+        Err(issues) => return issues,
+    };
+    let mut issues = check_whole(def, &patch, record);
+    if let Some(record) = record.filter(|_| !issues.is_empty()) {
+        let otherwise = check_whole(def, &patch, Some(&without_computed(def, record)));
+        issues.retain(|issue| otherwise.contains(issue));
+    }
+    issues
+}
+
+/// The record without what the service may have computed, and then computes again: a response does not tell it from what
+/// was sent.
+fn without_computed(def: &ResourceDef, record: &Document) -> Document {
+    let mut sent = record.clone();
+    for field in def.fields.iter().filter(|field| matches!(field.fill, Fill::IfAbsent(_))) {
+        sent.remove(field.name);
+    }
+    sent
+}
+
+/// What is wrong with the whole record, up to the first rule that asks a store.
+fn check_whole(def: &ResourceDef, patch: &Document, before: Option<&Document>) -> Vec<Issue> {
+    let now = Timestamp::MIN;
+    let (mut base, mut patch) = (before.cloned().unwrap_or_default(), patch.clone());
+    let sent = &mut Sent { before, base: &mut base, patch: &mut patch, now, actor: None };
+    (def.prepare)(sent);
+    let mut issues = Vec::new();
+    merge(def, &patch, &mut base, &mut issues);
+    if issues.is_empty() {
+        let completion = &mut Completion {
+            before,
+            sent: &patch,
+            lookup: &NoStore,
+            now,
+            ids: &mut IdSequence::new([0; 5]),
+            side_records: &mut Vec::new(),
+            issues: &mut issues,
+        };
+        // An error is a rule that asks the store: there, the server decides.
+        let _ = (def.complete)(&mut base, completion);
+    }
+    issues
+}
+
+/// A store that cannot say anything.
+struct NoStore;
+
+impl NoStore {
+    fn says<T>() -> Result<T, LookupError> {
+        Err(LookupError("there is no store".into()))
+    }
+}
+
+impl Lookup for NoStore {
+    fn record(&self, _: &ResourceDef, _: ObjectId) -> Result<Option<Document>, LookupError> {
+        Self::says()
+    }
+
+    fn holders(
+        &self,
+        _: &ResourceDef,
+        _: &str,
+        _: &str,
+        _: usize,
+    ) -> Result<Vec<ObjectId>, LookupError> {
+        Self::says()
+    }
+
+    fn is_suppressed(&self, _: &str, _: &str) -> Result<bool, LookupError> {
+        Self::says()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::{license::LICENSE, timesheet::TIMESHEET, user::USER};
+
+    fn check(def: &ResourceDef, record: Option<&str>, sent: &[(&str, &str)], expect: &[&str]) {
+        let record = record.map(|record| Document::parse(record.as_bytes()).unwrap());
+        let sent: Vec<_> =
+            sent.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        let issues = check_form(def, &sent, record.as_ref());
+        let messages: Vec<_> = issues.iter().map(|issue| issue.message.as_str()).collect();
+        assert_eq!(messages, expect);
+    }
+
+    #[test]
+    fn what_is_required_may_be_absent_from_a_change_alone() {
+        check(&LICENSE, None, &[("companyId", "")], &["`companyId` is required"]);
+        check(&LICENSE, Some("{}"), &[("companyId", "")], &[]);
+        let record = r#"{"companyId":"6712a0b4c3d2e1f009876543"}"#;
+        check(&LICENSE, Some(record), &[("companyId", "")], &["`companyId` cannot be cleared"]);
+    }
+
+    #[test]
+    fn a_rule_over_two_fields_is_checked() {
+        let days = [("dateFrom", "20460"), ("dateTo", "20454")];
+        let message = "`dateTo` must not be before `dateFrom`, 20460; found `20454`";
+        check(&TIMESHEET, None, &days, &[message]);
+        check(&TIMESHEET, Some(r#"{"dateTo":20454}"#), &days[..1], &[message]);
+    }
+
+    #[test]
+    fn what_may_have_been_computed_rejects_nothing_by_itself() {
+        // The end may follow from the length: then it moves with the beginning.
+        let record = r#"{"fromDate":"2026-01-01T00:00:00.000Z","toDate":"2027-01-01T00:00:00.000Z","fixedPeriod":true,"length":12}"#;
+        check(&LICENSE, Some(record), &[("fromDate", "2027-06-01")], &[]);
+        // A name may have been sent, or be that of the e-mail's owner.
+        check(&USER, Some(r#"{"name":"Ada"}"#), &[("position", "Founder")], &[]);
+    }
+
+    #[test]
+    fn a_rule_that_asks_the_store_is_left_to_the_server() {
+        let sent = [("companyId", "extid-nobody"), ("product", "Basic"), ("value", "1")];
+        check(&LICENSE, None, &sent, &[]);
+    }
+}

@@ -1,0 +1,36 @@
+//! What was sent, merged into a record.
+
+use crate::{
+    schema::{Kind, ResourceDef},
+    value::{Document, Issue, Json, json_reader::MAX_KEYS},
+};
+
+/// Merges what was sent into a record: absent is left alone, `null` clears, free-form objects merge
+/// key by key (R5).
+pub(super) fn merge(
+    def: &ResourceDef,
+    patch: &Document,
+    into: &mut Document,
+    issues: &mut Vec<Issue>,
+) {
+    for (name, value) in patch.iter() {
+        if value.is_null() {
+            into.remove(name);
+            continue;
+        }
+        let is_object = def.field(name).is_some_and(|field| field.kind == Kind::Object);
+        match is_object.then(|| value.to_document()).flatten() {
+            Some(sent) => {
+                let known = into.value(name).and_then(|known| known.to_document());
+                let mut merged = known.unwrap_or_default();
+                merged.merge(&sent);
+                if merged.len() > MAX_KEYS {
+                    let message = format!("`{name}` must have at most {MAX_KEYS} keys");
+                    issues.push(Issue::of_member(name, "too_many_keys", message));
+                }
+                into.set(name, Json::object(&merged));
+            }
+            None => into.set(name, value.to_json()),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A value as people write it: in the cell of a table, and in the field of a form. A text is there as it is, any other
+//! value as JSON or in words; what is empty is no value.
+//!
+//! A spreadsheet takes what begins with certain signs for a formula. A cell with such a text has a `'` in front.
+
+use super::field::{FieldDef, Kind};
+use crate::value::{Json, issue::quoted};
+
+/// What no cell begins with.
+pub const SIGNS: [char; 12] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n', '\''];
+
+/// Whether the values of a field are texts.
+pub fn is_text(field: &FieldDef) -> bool {
+    !matches!(
+        field.kind,
+        Kind::References
+            | Kind::Texts
+            | Kind::Values
+            | Kind::Object
+            | Kind::Integer
+            | Kind::Number
+            | Kind::Bool
+    )
+}
+
+/// What separates the items of a list in a cell that is not JSON.
+const ITEM_SEPARATOR: char = '|';
+
+/// The value of a cell. A list may be JSON, or its items with `|` between.
+///
+/// # Errors
+/// In words, when it is not JSON where it must be.
+pub fn value_of(field: &FieldDef, cell: &str) -> Result<Option<Json>, String> {
+    if cell.is_empty() {
+        return Ok(None);
+    }
+    let text = unquoted(cell).unwrap_or(cell);
+    if is_text(field) {
+        return Ok(Some(Json::string(text)));
+    }
+    let text = text.trim();
+    if is_list(field) && !text.starts_with('[') {
+        let items = text.split(ITEM_SEPARATOR).map(str::trim).filter(|item| !item.is_empty());
+        return Ok(Some(Json::strings(items)));
+    }
+    match (field.kind, word(text)) {
+        (Kind::Bool, Some(is_true)) => Ok(Some(Json::bool(is_true))),
+        _ => Json::parse(text.as_bytes()).map(Some).map_err(|_| expected(field, text)),
+    }
+}
+
+/// The value of a cell in a column of a free-form property: a number, true or false, else a text. What begins with a
+/// needless 0 is a text.
+pub fn member_of(cell: &str) -> Option<Json> {
+    if cell.trim().is_empty() {
+        return None;
+    }
+    if let Some(text) = unquoted(cell) {
+        return Some(Json::string(text));
+    }
+    let text = cell.trim();
+    if let Some(is_true) = word(text) {
+        return Some(Json::bool(is_true));
+    }
+    let number = Json::parse(text.as_bytes()).ok();
+    let number = number.filter(|json| json.as_ref().as_number_text().is_some());
+    Some(number.unwrap_or_else(|| Json::string(cell)))
+}
+
+/// The text after the `'` in front of a cell. In front of anything else it is a part of the text: `'s-Hertogenbosch`.
+fn unquoted(cell: &str) -> Option<&str> {
+    let text = cell.strip_prefix('\'')?;
+    (text.is_empty() || text.starts_with(SIGNS)).then_some(text)
+}
+
+/// True and false as spreadsheets write them.
+fn word(text: &str) -> Option<bool> {
+    match text {
+        _ if text.eq_ignore_ascii_case("true") => Some(true),
+        _ if text.eq_ignore_ascii_case("false") => Some(false),
+        _ => None,
+    }
+}
+
+fn is_list(field: &FieldDef) -> bool {
+    matches!(field.kind, Kind::References | Kind::Texts | Kind::Values)
+}
+
+fn expected(field: &FieldDef, found: &str) -> String {
+    let expected = match field.kind {
+        Kind::Integer | Kind::Number => {
+            "a number without separators of thousands and with a decimal point, such as 1234.5"
+        }
+        Kind::Bool => "true or false",
+        Kind::References | Kind::Texts | Kind::Values => {
+            "items with `|` between, or an array of JSON"
+        }
+        _ => "an object of JSON",
+    };
+    format!("`{}` must be {expected}; found {}", field.name, quoted(found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::company::COMPANY;
+
+    #[test]
+    fn cells_of_lists_numbers_and_words_are_read_as_people_write_them() {
+        let read = |name: &str, cell: &str| {
+            let value = value_of(COMPANY.field(name).unwrap(), cell);
+            value.map(|value| value.unwrap().as_ref().text().to_owned())
+        };
+        assert_eq!(
+            read("domains", "a.example| b.example|").as_deref(),
+            Ok(r#"["a.example","b.example"]"#)
+        );
+        assert_eq!(read("domains", r#"["a|b"]"#).as_deref(), Ok(r#"["a|b"]"#));
+        assert!(read("domains", "[a").unwrap_err().contains("items with `|` between"));
+        for cell in ["1.234,50", "5 EUR"] {
+            let said = read("mrr", cell).unwrap_err();
+            assert!(
+                said.contains(&format!("decimal point, such as 1234.5; found `{cell}`")),
+                "{said}"
+            );
+        }
+        let member = |cell: &str| member_of(cell).map(|value| value.as_ref().text().to_owned());
+        for (cell, expect) in [
+            ("5", "5"),
+            ("-1.50", "-1.50"),
+            ("TRUE", "true"),
+            ("05", "\"05\""),
+            ("'-5", "\"-5\""),
+            ("'s", "\"'s\""),
+            ("{}", "\"{}\""),
+            ("Plan", "\"Plan\""),
+        ] {
+            assert_eq!(member(cell).as_deref(), Some(expect));
+        }
+        assert_eq!(member(" "), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! The form of a record on a page: the text with which each field is filled, and the body of a call from the texts that
+//! come back. The server reads forms by it, and the browser checks them by it.
+
+use super::{
+    cell::value_of,
+    field::{FieldDef, Kind},
+    resource::ResourceDef,
+};
+use crate::value::{Document, Issue, Json, JsonRef};
+
+/// What the field of a form is filled with for a value.
+pub fn filled(field: &FieldDef, value: Option<JsonRef<'_>>) -> String {
+    let Some(value) = value.filter(|value| !value.is_null()) else { return String::new() };
+    if let Some(text) = value.as_str() {
+        return match field.kind {
+            Kind::Date => text.strip_suffix("T00:00:00.000Z").unwrap_or(&text).to_owned(),
+            _ => text.into_owned(),
+        };
+    }
+    match value.items() {
+        Some(items) if field.kind == Kind::Texts => joined(&items),
+        _ => value.text().to_owned(),
+    }
+}
+
+/// Texts with commas between; as JSON where they could not be told apart.
+fn joined(items: &[Json]) -> String {
+    let texts = items.iter().filter_map(|item| item.as_ref().as_str());
+    let texts: Vec<_> = texts.collect();
+    let is_plain =
+        |item: &str| !item.contains(',') && !item.starts_with('[') && item.trim() == item;
+    if texts.iter().all(|text| is_plain(text)) {
+        texts.join(", ")
+    } else {
+        Json::strings(texts.iter().map(|text| &**text)).as_ref().text().to_owned()
+    }
+}
+
+/// Whether a property has a field of several lines.
+pub fn has_lines(field: &FieldDef) -> bool {
+    field.long || matches!(field.kind, Kind::Object | Kind::Values | Kind::References)
+}
+
+/// What a form sends for a resource, by names of properties: those that differ from what `record` filled it with. An empty
+/// field clears its property.
+///
+/// # Errors
+/// Every text that says no value.
+///
+/// ```
+/// use svctrack_core::{resources::company::COMPANY, schema::form, value::Document};
+/// let record = Document::parse(br#"{"name":"Acme","csmScore":4,"tags":["a"]}"#).unwrap();
+/// let sent = [("name", "Acme"), ("csmScore", "5"), ("tags", "")].map(|(name, text)| (name.to_owned(), text.to_owned()));
+/// assert_eq!(form::read(&COMPANY, &sent, &record).unwrap().to_text(), r#"{"csmScore":5,"tags":[]}"#);
+/// ```
+pub fn read(
+    def: &ResourceDef,
+    sent: &[(String, String)],
+    record: &Document,
+) -> Result<Document, Vec<Issue>> {
+    let (mut body, mut issues) = (Document::default(), Vec::new());
+    for field in def.fields.iter().filter(|field| field.is_sent()) {
+        let Some((_, text)) = sent.iter().find(|(name, _)| name == field.name) else { continue };
+        let stored = record.get(field.name);
+        let text = as_browsers_send(field, text);
+        if text == as_browsers_send(field, &filled(field, stored)) {
+            continue;
+        }
+        match value(field, &text) {
+            Ok(value) => body.set(field.name, changes(value, stored)),
+            Err(message) => issues.push(Issue::of_member(field.name, "invalid_value", message)),
+        }
+    }
+    if issues.is_empty() { Ok(body) } else { Err(issues) }
+}
+
+/// A text as it comes back from the field of a form that was filled with it: one of a single line has no line ends, one
+/// of several has one kind of them.
+fn as_browsers_send(field: &FieldDef, text: &str) -> String {
+    match has_lines(field) {
+        true => text.replace("\r\n", "\n").replace('\r', "\n"),
+        false => text.replace(['\r', '\n'], ""),
+    }
+}
+
+/// An object as the API takes it, which merges it with the one that is stored: the members that differ, null where they
+/// are gone.
+fn changes(value: Json, stored: Option<JsonRef<'_>>) -> Json {
+    let stored = stored.and_then(JsonRef::to_document);
+    let (Some(sent), Some(stored)) = (value.as_ref().to_document(), stored) else { return value };
+    let mut changed = Document::default();
+    for (name, member) in sent.iter().filter(|(name, member)| stored.get(name) != Some(*member)) {
+        changed.set(name, member.to_json());
+    }
+    for (name, _) in stored.iter().filter(|(name, _)| sent.get(name).is_none()) {
+        changed.set(name, Json::null());
+    }
+    Json::object(&changed)
+}
+
+/// The value of a field; null where it is empty.
+fn value(field: &FieldDef, text: &str) -> Result<Json, String> {
+    if field.kind == Kind::Texts && !text.trim_start().starts_with('[') {
+        let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+        return Ok(Json::strings(items));
+    }
+    let is_text = matches!(field.kind, Kind::Text | Kind::Key | Kind::Email);
+    if is_text && !text.is_empty() {
+        return Ok(Json::string(text));
+    }
+    Ok(value_of(field, text)?.unwrap_or_else(Json::null))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::{company::COMPANY, settings::SETTINGS};
+
+    fn check(def: &ResourceDef, record: &str, name: &str, text: &str, expect: Result<&str, &str>) {
+        let record = Document::parse(record.as_bytes()).unwrap();
+        let read = read(def, &[(name.to_owned(), text.to_owned())], &record);
+        let found = read.map(|body| body.to_text()).map_err(|issues| issues[0].message.clone());
+        assert_eq!(found.as_deref().map_err(String::as_str), expect);
+    }
+
+    #[test]
+    fn a_field_comes_back_as_it_was_filled() {
+        let stored = r#"{"name":"a\r\nb","tags":["a,b"," c"],"custom":{"n":1.50},"csmScore":3}"#;
+        let record = Document::parse(stored.as_bytes()).unwrap();
+        for (name, value) in record.iter() {
+            let field = COMPANY.field(name).unwrap();
+            check(&COMPANY, stored, name, &filled(field, Some(value)), Ok("{}"));
+        }
+    }
+
+    #[test]
+    fn an_object_is_sent_as_what_differs() {
+        let limits = r#"{"rateLimits":{"requestsPerSecond":5,"kept":1e30}}"#;
+        let sent = r#"{"trackingPerSecond":9,"kept":1e30}"#;
+        let body = r#"{"rateLimits":{"trackingPerSecond":9,"requestsPerSecond":null}}"#;
+        check(&SETTINGS, limits, "rateLimits", sent, Ok(body));
+        check(&SETTINGS, limits, "rateLimits", "", Ok(r#"{"rateLimits":null}"#));
+    }
+
+    #[test]
+    fn a_text_that_is_no_value_is_named() {
+        let number = "`csmScore` must be a number without separators of thousands and with a decimal point, \
+            such as 1234.5; found `many`";
+        check(&COMPANY, "{}", "csmScore", "many", Err(number));
+        let object = "`custom` must be an object of JSON; found `{`";
+        check(&COMPANY, "{}", "custom", "{", Err(object));
+        check(&COMPANY, "{}", "mrr", "many", Ok("{}"));
+    }
+}
