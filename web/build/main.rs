@@ -49,6 +49,7 @@ fn build() -> Result<(), Failure> {
         own("app.js", "pages/app.js", embed::JAVASCRIPT)?,
         own("check.js", "pages/check.js", embed::JAVASCRIPT)?,
         own("load.js", "pages/load.js", embed::JAVASCRIPT)?,
+        own("import.js", "pages/import.js", embed::JAVASCRIPT)?,
         own("live.js", "pages/live.js", embed::JAVASCRIPT)?,
         own("search.js", "pages/search.js", embed::JAVASCRIPT)?,
         own("setup.js", "pages/setup.js", embed::JAVASCRIPT)?,

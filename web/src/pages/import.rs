@@ -138,6 +138,7 @@ pub fn import_page(shell: &Shell, view: &ImportView) -> Page {
                 }
             }
         }
+        script type="module" src="/import.js" {}
     };
     page(layout(shell, title, main))
 }
