@@ -28,6 +28,8 @@ pub enum Setup {
     Private,
     /// Its system is dark.
     Dark,
+    /// It runs no script.
+    Scriptless,
 }
 
 /// A browser with one window and an empty profile.
@@ -126,6 +128,7 @@ fn chromium(profile: &TempDir, setup: Setup) -> Value {
     let colours =
         if setup == Setup::Dark { "preferredColorScheme=0" } else { "preferredColorScheme=1" };
     let cookies = if setup == Setup::Cookieless { 2 } else { 1 };
+    let scripts = if setup == Setup::Scriptless { 2 } else { 1 };
     json!({
         "args": [
             "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -134,7 +137,10 @@ fn chromium(profile: &TempDir, setup: Setup) -> Value {
             format!("--host-resolver-rules={}", hosts.join(",")),
             format!("--blink-settings={colours}"),
         ],
-        "prefs": {"profile.default_content_setting_values.cookies": cookies},
+        "prefs": {
+            "profile.default_content_setting_values.cookies": cookies,
+            "profile.default_content_setting_values.javascript": scripts,
+        },
     })
 }
 
@@ -142,6 +148,7 @@ fn firefox(setup: Setup) -> Value {
     json!({
         "args": ["-headless"],
         "prefs": {
+            "javascript.enabled": setup != Setup::Scriptless,
             "network.dns.localDomains": HOSTS.join(","),
             "network.cookie.cookieBehavior": if setup == Setup::Cookieless { 2 } else { 0 },
             "privacy.globalprivacycontrol.enabled": setup == Setup::Private,

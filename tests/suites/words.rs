@@ -35,8 +35,14 @@ const FURTHER: [&str; 3] = ["core/README.md", "web/README.md", "web/npm/README.m
 const LEFT_OUT: [&str; 1] = ["tests/bench.md"];
 
 /// Folders of sources whose messages people read.
-const SOURCES: [&str; 5] =
-    ["core/src", "server/src", "server/store/src", "svctrack-wasm/src", "web/src"];
+const SOURCES: [&str; 6] = [
+    "core/src",
+    "server/src",
+    "server/store/src",
+    "svctrack-wasm/forms/src",
+    "svctrack-wasm/src",
+    "web/src",
+];
 
 /// Folders of scripts whose messages people read.
 const SCRIPTS: [&str; 2] = ["web/script", "web/pages"];
