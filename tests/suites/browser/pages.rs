@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use fantoccini::Locator;
 use serde_json::{Value, json};
-use svctrack_core::value::TenantId;
+use svctrack_core::{resources::REGISTRY, value::TenantId};
 use svctrack_server::{admin::Admin, auth::Token, demo::Demo};
 use svctrack_store::{Clock as _, SystemClock};
 use svctrack_tests::{
@@ -130,7 +130,12 @@ async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) 
     filled.await.unwrap();
     let anonymous = visit.server.client.without_token();
     let reader = sign_in(&anonymous, &visit.token).await;
-    let paths = kinds(walk(&reader).await.into_keys()).into_iter();
+    // A walk through this many records ends before it has seen all forms.
+    let forms = REGISTRY
+        .iter()
+        .map(|def| def.path)
+        .flat_map(|path| [format!("/app/records/{path}/new"), format!("/app/import/{path}")]);
+    let paths = kinds(walk(&reader).await.into_keys().chain(forms)).into_iter();
     let page = &visit.browser.page;
     for path in paths.chain(OTHER_PAGES.map(str::to_owned)) {
         page.set_window_size(width, 900).await.unwrap();
