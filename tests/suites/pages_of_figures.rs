@@ -62,6 +62,29 @@ async fn every_figure_of_a_report_leads_to_the_licenses_behind_it() {
     assert!(wrong.contains("class=\"problems\""), "{wrong}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_figures_of_the_first_page_are_those_behind_them() {
+    let server = server().await;
+    for currency in ["EUR", "USD"] {
+        let license = json!({
+            "companyId": "extid-acme", "_currency": currency, "mrr": 500, "fromDate": "2025-11-01",
+        });
+        assert_eq!(server.client.post("/licenses", &license).await.status, StatusCode::OK);
+    }
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let home = page(&reader, "/").await;
+    let figures: Vec<String> = attribute(&home, "class=\"figure\" href")
+        .filter(|link| link.contains("/explain?"))
+        .map(|link| link.replace("&amp;", "&"))
+        .collect();
+    assert_eq!(figures.len(), 2, "{home}");
+    assert!(home.contains("EUR 750"), "{home}");
+    for figure in figures {
+        let behind = page(&reader, &figure).await;
+        assert!(behind.contains("EUR 750") && behind.contains("1 to 1 of 1"), "{figure}: {behind}");
+    }
+}
+
 /// Waits until the demo is filled.
 async fn wait_for_demo(reader: &Reader<'_>) -> String {
     for _ in 0..600 {

@@ -4,10 +4,7 @@ use serde_json::{Map, Value};
 use svctrack_web::pages::{Extra, Figure, LicenseLine, Of, RecordView, Timeline, address, money};
 
 use super::{
-    activity,
-    customers::Customers,
-    person::{engagement, text},
-    reports::picture_of_company,
+    activity, by_ids::text, customers::Customers, person::engagement, reports::picture_of_company,
     visit::Visit,
 };
 use crate::error::Error;

@@ -77,19 +77,27 @@ async fn revenue(visit: &Visit, view: &mut HomeView) -> Result<(), Error> {
     let mrr: Mrr = visit.api.get(&address("/reports/mrr", &[], &query)).await?;
     let shown: Vec<&Series> = mrr.converted.iter().take(1).collect();
     let shown = if shown.is_empty() { mrr.currencies.iter().collect() } else { shown };
+    let is_one = shown.len() == 1;
     let (mut customers, mut new, mut churned) = (0, 0, 0);
+    let mut path_of_customers = "/app/customers".to_owned();
     for series in shown {
         let Some(now) = series.rows.last() else { continue };
         let currency = series.currency.as_deref().or(mrr.base.as_deref()).unwrap_or_default();
         let moved = now.end - now.start;
         let mut behind = [&query[..], &[("explain", "end")]].concat();
-        behind.extend(series.currency.as_deref().map(|currency| ("currency", currency)));
+        if mrr.converted.is_none() {
+            behind.extend(series.currency.as_deref().map(|currency| ("currency", currency)));
+        }
+        let path = explanation::path("mrr", &behind);
+        if is_one {
+            path_of_customers.clone_from(&path);
+        }
         let sign = if moved < 0.0 { "" } else { "+" };
         view.figures.push(Figure {
             label: "MRR",
             value: money(now.end, currency),
             note: format!("{sign}{} this month", money(moved, "")),
-            path: explanation::path("mrr", &behind),
+            path,
         });
         customers += now.customers;
         new += now.new_customers;
@@ -99,7 +107,7 @@ async fn revenue(visit: &Visit, view: &mut HomeView) -> Result<(), Error> {
         label: "Customers",
         value: customers.to_string(),
         note: format!("{new} new, {churned} lost this month"),
-        path: "/app/customers".to_owned(),
+        path: path_of_customers,
     });
     if !mrr.currencies.is_empty() {
         view.picture = Some(super::reports::picture_of_year(visit));

@@ -6,6 +6,7 @@ use svctrack_web::pages::{Extra, Figure, Of, RecordView, RelatedList, address};
 
 use super::{
     activity,
+    by_ids::text,
     columns::{columns, filled_columns},
     visit::Visit,
 };
@@ -35,10 +36,6 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
 pub(super) fn confirmation(record: &Map<String, Value>) -> &str {
     let texts = ["email", "name", "externalId", "_id"].map(|name| text(record, name));
     texts.into_iter().find(|text| !text.is_empty()).unwrap_or("erase")
-}
-
-pub(super) fn text<'r>(record: &'r Map<String, Value>, name: &str) -> &'r str {
-    record.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn figures(record: &Map<String, Value>) -> Vec<Figure> {

@@ -11,7 +11,7 @@ use svctrack_web::pages::{
     Hit, HitGroup, SearchView, address, label_of, literal, search_page, title_of,
 };
 
-use super::{forms::sent, person::text, respond::html, visit::Visit};
+use super::{by_ids::text, forms::sent, respond::html, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
 
 /// Most hits of a resource that are shown.

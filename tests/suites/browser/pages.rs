@@ -219,6 +219,13 @@ async fn correct_a_form(visit: &Visit, setup: Setup) {
     browser.wait_for(".problems", "csmScore").await;
     assert!(visit.text("#p-csmScore").await.contains("csmScore"));
     browser.fill("#f-csmScore", "4").await;
+    if setup != Setup::Scriptless {
+        // A second click sends nothing.
+        let sends = "const form = document.querySelector('form.record'); \
+            const send = () => form.dispatchEvent(new SubmitEvent('submit', { bubbles: true, cancelable: true })); \
+            const sent = [send(), send()]; delete form.dataset.isSent; return sent;";
+        assert_eq!(browser.run(sends).await, json!([true, false]));
+    }
     browser.click("form.record button.main").await;
     browser.wait_for("h1", "Ember Works").await;
 }

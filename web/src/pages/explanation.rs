@@ -154,6 +154,7 @@ fn rows(company: &CompanyShare, is_open: bool) -> impl Renderable {
 
 fn licenses(licenses: &[LicenseShare]) -> impl Renderable {
     let dash = "–";
+    let has_begin = licenses.iter().any(|license| license.from.is_some());
     maud! {
         table.inner {
             caption.hidden-label { "Licenses" }
@@ -161,7 +162,7 @@ fn licenses(licenses: &[LicenseShare]) -> impl Renderable {
                 tr {
                     th scope="col" { "License" }
                     th.num scope="col" { "MRR" }
-                    th.num scope="col" { "From" }
+                    @if has_begin { th.num scope="col" { "From" } }
                     th.num scope="col" { "End" }
                     th scope="col" { "How it counts" }
                 }
@@ -175,7 +176,7 @@ fn licenses(licenses: &[LicenseShare]) -> impl Renderable {
                             }
                         }
                         td.num { (license.currency) " " (amount(license.mrr)) }
-                        td.num { (license.from.as_deref().unwrap_or(dash)) }
+                        @if has_begin { td.num { (license.from.as_deref().unwrap_or(dash)) } }
                         td.num { (license.end.as_deref().unwrap_or(dash)) }
                         td {
                             @if license.outcome.is_some() { (badge(&license.how())) } @else { (license.how()) }
