@@ -281,8 +281,7 @@ impl UsagePlan {
 
     fn active_counts(&self, counts: &Counts, all: &[&Presence]) -> Vec<ActiveCounts> {
         let days = counts.calendar.len();
-        let of = |width| trailing(all.iter().copied(), width, days);
-        let (daily, weekly, monthly) = (of(1), of(WEEK), of(MONTH));
+        let [daily, weekly, monthly] = trailing(all.iter().copied(), [1, WEEK, MONTH], days);
         let first_day = |quarter| counts.calendar.day_of(quarter);
         let lifecycles = lifecycles(all.iter().copied(), &self.with_before(), first_day);
         let of_period = |(period, lifecycle): (&Period, Lifecycle)| {

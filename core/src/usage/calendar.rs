@@ -41,12 +41,8 @@ impl Calendar {
         behind.checked_sub(1).filter(|day| *day < self.len())
     }
 
-    /// The same, where it is likely that of a day that is known.
-    pub(super) fn day_near(&self, quarter: u32, known: Option<usize>) -> Option<usize> {
-        let is_in = |day: &usize| match (self.begins.get(*day), self.begins.get(day + 1)) {
-            (Some(begin), Some(end)) => (*begin..*end).contains(&quarter),
-            _ => false,
-        };
-        known.filter(is_in).or_else(|| self.day_of(quarter))
+    /// The quarter of an hour with which each day begins, and that after the last day.
+    pub(super) fn begins(&self) -> &[u32] {
+        &self.begins
     }
 }

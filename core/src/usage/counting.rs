@@ -3,7 +3,7 @@
 use std::{collections::HashMap, ops::Range};
 
 use super::{
-    block::{Block, Entry, Malformed},
+    block::{Block, Entry, Malformed, UserPart},
     calendar::Calendar,
     names::{Names, index},
     presence::{NO_PERIOD, Presence, bits, period_of_days, set},
@@ -79,41 +79,114 @@ pub struct Counts {
 pub struct Counting {
     calendar: Calendar,
     windows: Windows,
-    /// The period of each day.
-    period_of: Vec<u32>,
+    spots: Vec<Spot>,
     places: HashMap<ObjectId, usize>,
     people: Vec<(ObjectId, Person)>,
     names: Names,
+    sums: Sums,
+}
+
+/// What is added up of all users.
+#[derive(Debug)]
+struct Sums {
     /// Of each action, and last of all others.
     actions: Vec<ActionCounts>,
     /// The sum of the counts of all activities in each period.
     occurrences: Vec<u64>,
+    /// The only action of which it is noted how much each user did.
+    only: Option<u32>,
+}
+
+/// A day, and what it counts for; or the time before the first day, or that after the last.
+#[derive(Debug)]
+struct Spot {
+    /// The quarter of an hour with which it ends.
+    end: u32,
+    day: Option<usize>,
+    period: Option<usize>,
+    is_recent: bool,
+    is_before: bool,
+    /// Whether it is noted how much each user did on this day.
+    is_in_cell: bool,
+}
+
+/// The days, after the time before them, and before the time after them.
+fn spots_of(calendar: &Calendar, windows: &Windows) -> Vec<Spot> {
+    let period_of = period_of_days(&windows.periods);
+    let spot = |(at, end): (usize, u32)| {
+        let day = at.checked_sub(1).filter(|day| *day < calendar.len());
+        let is_in = |days: &Range<usize>| day.is_some_and(|day| days.contains(&day));
+        let period = day.and_then(|day| period_of.get(day)).filter(|period| **period != NO_PERIOD);
+        Spot {
+            end,
+            day,
+            period: period.map(|period| index(*period)),
+            is_recent: is_in(&windows.recent),
+            is_before: is_in(&windows.before),
+            is_in_cell: windows.cell.as_ref().is_some_and(|(days, _)| is_in(days)),
+        }
+    };
+    calendar.begins().iter().copied().chain([u32::MAX]).enumerate().map(spot).collect()
+}
+
+impl Sums {
+    /// Counts what somebody did on a day.
+    fn count(&mut self, person: &mut Person, spot: &Spot, entry: &Entry) {
+        let action = index(entry.action);
+        let (Some(day), Some(counts)) = (spot.day, self.actions.get_mut(action)) else { return };
+        let (activities, occurrences) = (u64::from(entry.activities), u64::from(entry.occurrences));
+        person.presence.add(day);
+        if let Some(period) = spot.period {
+            if let Some(of_period) = counts.periods.get_mut(period) {
+                *of_period += activities;
+            }
+            if let Some(of_period) = self.occurrences.get_mut(period) {
+                *of_period += occurrences;
+            }
+            counts.occurrences += occurrences;
+            set(&mut person.actions, action);
+        }
+        if spot.is_recent {
+            counts.recent += activities;
+        } else if spot.is_before {
+            counts.before += activities;
+        }
+        if spot.is_in_cell && self.only.is_none_or(|only| only == entry.action) {
+            person.activities += activities;
+            person.occurrences += occurrences;
+        }
+    }
 }
 
 impl Counting {
     /// Begins to count in the windows of a calendar.
     pub fn new(calendar: Calendar, windows: Windows) -> Self {
-        let period_of = period_of_days(&windows.periods);
+        let spots = spots_of(&calendar, &windows);
         let occurrences = vec![0; windows.periods.len()];
+        let mut names = Names::default();
+        let only = windows.cell.as_ref().and_then(|(_, only)| only.as_ref());
+        let only = only.map(|only| names.number_of(only));
         Self {
             calendar,
             windows,
-            occurrences,
-            period_of,
+            spots,
             places: HashMap::new(),
             people: Vec::new(),
-            names: Names::default(),
-            actions: Vec::new(),
+            names,
+            sums: Sums { actions: Vec::new(), occurrences, only },
         }
     }
 
     /// Counts a single activity.
     pub fn add(&mut self, counted: &Counted<'_>) {
         let action = self.action(counted.action);
-        let place = self.place(counted.user, counted.quarter);
         let occurrences = counted.count.into();
         let entry = Entry { quarter: counted.quarter, action, activities: 1, occurrences };
-        self.count(place, entry, None);
+        let place = self.place(counted.user, counted.quarter);
+        let spot = self.spots.get(self.spot_of(counted.quarter));
+        if let (Some((_, person)), Some(spot)) = (self.people.get_mut(place), spot) {
+            self.sums.count(person, spot, &entry);
+        }
     }
 
     /// Counts what a block has of those users who are asked for.
@@ -123,24 +196,41 @@ impl Counting {
     pub fn add_block(
         &mut self,
         bytes: &[u8],
-        is_asked_for: impl Fn(ObjectId) -> bool,
+        is_asked_for: &dyn Fn(ObjectId) -> bool,
     ) -> Result<(), Malformed> {
         let block = Block::parse(bytes)?;
         let actions: Vec<u32> = block.names().iter().map(|name| self.action(name)).collect();
         for part in block {
             let part = part?;
-            if !is_asked_for(part.user) {
-                continue;
-            }
-            let place = self.place(part.user, part.first);
-            let mut day = None;
-            for entry in part.entries() {
-                let entry = entry?;
-                let action = *actions.get(index(entry.action)).ok_or(Malformed)?;
-                day = self.count(place, Entry { action, ..entry }, day);
+            if is_asked_for(part.user) {
+                self.add_part(&part, &actions)?;
             }
         }
         Ok(())
+    }
+
+    /// Counts what a block has of a user; `actions` are the numbers of its actions.
+    fn add_part(&mut self, part: &UserPart<'_>, actions: &[u32]) -> Result<(), Malformed> {
+        let place = self.place(part.user, part.first);
+        let mut at = self.spot_of(part.first);
+        let Some((_, person)) = self.people.get_mut(place) else { return Ok(()) };
+        for entry in part.entries() {
+            let entry = entry?;
+            let action = *actions.get(index(entry.action)).ok_or(Malformed)?;
+            // Most are of the same day as the one before, or of one soon after.
+            while self.spots.get(at).is_some_and(|spot| spot.end <= entry.quarter) {
+                at += 1;
+            }
+            if let Some(spot) = self.spots.get(at) {
+                self.sums.count(person, spot, &Entry { action, ..entry });
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of the day of a quarter of an hour.
+    fn spot_of(&self, quarter: u32) -> usize {
+        self.spots.partition_point(|spot| spot.end <= quarter)
     }
 
     fn place(&mut self, user: ObjectId, first: u32) -> usize {
@@ -154,50 +244,19 @@ impl Counting {
         place
     }
 
-    /// The number of an action; beyond [`MAX_ACTIONS`], that of all others.
+    /// The number of an action, of which there are sums; beyond [`MAX_ACTIONS`], that of all others.
     fn action(&mut self, name: &str) -> u32 {
-        if self.names.len() < MAX_ACTIONS {
-            return self.names.number_of(name);
+        let action = if self.names.len() < MAX_ACTIONS {
+            self.names.number_of(name)
+        } else {
+            self.names.get(name).unwrap_or(u32::try_from(MAX_ACTIONS).unwrap_or(u32::MAX))
+        };
+        if self.sums.actions.len() <= index(action) {
+            let periods = vec![0; self.windows.periods.len()];
+            let none = ActionCounts { periods, ..ActionCounts::default() };
+            self.sums.actions.resize(index(action) + 1, none);
         }
-        self.names.get(name).unwrap_or(u32::try_from(MAX_ACTIONS).unwrap_or(u32::MAX))
-    }
-
-    /// Counts an entry; returns its day. The day before it is likely the same.
-    fn count(&mut self, place: usize, entry: Entry, day_before: Option<usize>) -> Option<usize> {
-        let day = self.calendar.day_near(entry.quarter, day_before)?;
-        let (_, person) = self.people.get_mut(place)?;
-        if day_before != Some(day) {
-            person.presence.add(day);
-        }
-        let action = index(entry.action);
-        if self.actions.len() <= action {
-            let none = ActionCounts {
-                periods: vec![0; self.windows.periods.len()],
-                ..ActionCounts::default()
-            };
-            self.actions.resize(action + 1, none);
-        }
-        let counts = self.actions.get_mut(action)?;
-        let (activities, occurrences) = (u64::from(entry.activities), u64::from(entry.occurrences));
-        if let Some(period) = self.period_of.get(day).filter(|period| **period != NO_PERIOD) {
-            *counts.periods.get_mut(index(*period))? += activities;
-            *self.occurrences.get_mut(index(*period))? += occurrences;
-            counts.occurrences += occurrences;
-            set(&mut person.actions, action);
-        }
-        if self.windows.recent.contains(&day) {
-            counts.recent += activities;
-        } else if self.windows.before.contains(&day) {
-            counts.before += activities;
-        }
-        if let Some((days, only)) = &self.windows.cell
-            && days.contains(&day)
-            && only.as_ref().is_none_or(|only| self.names.get(only) == Some(entry.action))
-        {
-            person.activities += activities;
-            person.occurrences += occurrences;
-        }
-        Some(day)
+        action
     }
 
     /// Ends the count, and returns what was counted.
@@ -205,12 +264,12 @@ impl Counting {
         self.people.sort_unstable_by_key(|(user, _)| *user);
         for (_, person) in &self.people {
             for action in bits(&person.actions) {
-                if let Some(counts) = self.actions.get_mut(action) {
+                if let Some(counts) = self.sums.actions.get_mut(action) {
                     counts.users += 1;
                 }
             }
         }
-        let mut actions = self.actions;
+        let Sums { mut actions, occurrences, .. } = self.sums;
         for counts in &mut actions {
             counts.activities = counts.periods.iter().sum();
         }
@@ -223,7 +282,7 @@ impl Counting {
         actions.sort_by(|(name, counts), (other_name, other)| {
             other.activities.cmp(&counts.activities).then_with(|| name.cmp(other_name))
         });
-        let Self { calendar, windows, people, occurrences, .. } = self;
+        let Self { calendar, windows, people, .. } = self;
         Counts { calendar, windows, people, actions, others, occurrences }
     }
 }

@@ -62,53 +62,94 @@ pub(super) fn set(words: &mut Vec<u64>, number: usize) {
 }
 
 /// The numbers in a set, in their order.
-pub(super) fn bits(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    words.iter().enumerate().flat_map(|(at, word)| {
-        let mut left = *word;
-        std::iter::from_fn(move || {
-            let bit = usize::try_from(left.trailing_zeros()).ok().filter(|bit| *bit < WORD)?;
-            left &= left - 1;
-            Some(at * WORD + bit)
-        })
-    })
+pub(super) fn bits(words: &[u64]) -> Bits<'_> {
+    Bits { words, left: 0, base: 0 }
 }
 
-/// How many were active in the days that end with each day, `width` of them.
-pub fn trailing<'p>(
-    all: impl Iterator<Item = &'p Presence>,
-    width: usize,
-    days: usize,
-) -> Vec<u64> {
-    // What each day adds to the count of the day before, and what it takes away.
-    let mut more = vec![0_u64; days + 1];
-    let mut fewer = vec![0_u64; days + 1];
-    let mut note = |from: usize, until: usize| {
-        if let (Some(more), Some(fewer)) = (more.get_mut(from), fewer.get_mut(until.min(days))) {
-            *more += 1;
-            *fewer += 1;
+/// The numbers that are left of a set.
+pub(super) struct Bits<'w> {
+    words: &'w [u64],
+    /// What is left of the word before these.
+    left: u64,
+    /// The number after all of that word.
+    base: usize,
+}
+
+impl Iterator for Bits<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.left == 0 {
+            let (word, rest) = self.words.split_first()?;
+            (self.left, self.words) = (*word, rest);
+            self.base += WORD;
         }
-    };
-    for presence in all {
-        let mut counted: Option<Range<usize>> = None;
-        for day in presence.days() {
-            counted = match counted {
-                Some(known) if day <= known.end => Some(known.start..day + width),
-                known => {
-                    known.into_iter().for_each(|known| note(known.start, known.end));
-                    Some(day..day + width)
-                }
-            };
-        }
-        counted.into_iter().for_each(|known| note(known.start, known.end));
+        let bit = usize::try_from(self.left.trailing_zeros()).unwrap_or_default();
+        self.left &= self.left - 1;
+        Some(self.base - WORD + bit)
     }
-    let mut count = 0;
-    let changes = more.iter().zip(&fewer).take(days);
-    changes
-        .map(|(more, fewer)| {
-            count = count + more - fewer;
-            count
-        })
-        .collect()
+}
+
+/// How many were active in the days that end with each day, for each of some widths.
+pub fn trailing<'p, const N: usize>(
+    all: impl Iterator<Item = &'p Presence>,
+    widths: [usize; N],
+    days: usize,
+) -> [Vec<u64>; N] {
+    let mut found = widths.map(|width| Trailing::new(width, days));
+    for presence in all {
+        for day in presence.days() {
+            found.iter_mut().for_each(|trailing| trailing.add(day));
+        }
+        found.iter_mut().for_each(Trailing::end);
+    }
+    found.map(Trailing::counts)
+}
+
+/// What each day adds to the count of the day before, and what it takes away.
+struct Trailing {
+    width: usize,
+    changes: Vec<i64>,
+    /// The days in which the one whose days are added counts, as far as they are known.
+    counted: Range<usize>,
+}
+
+impl Trailing {
+    fn new(width: usize, days: usize) -> Self {
+        Self { width, changes: vec![0; days], counted: 0..0 }
+    }
+
+    fn add(&mut self, day: usize) {
+        if self.counted.is_empty() || day > self.counted.end {
+            self.end();
+            self.counted.start = day;
+        }
+        self.counted.end = day + self.width;
+    }
+
+    /// Counts somebody whose days have been added.
+    fn end(&mut self) {
+        let Range { start, end } = std::mem::take(&mut self.counted);
+        if start == end {
+            return;
+        }
+        if let Some(change) = self.changes.get_mut(start) {
+            *change += 1;
+        }
+        if let Some(change) = self.changes.get_mut(end) {
+            *change -= 1;
+        }
+    }
+
+    fn counts(self) -> Vec<u64> {
+        let mut count = 0;
+        let counts = self.changes.iter().map(|change| {
+            count += change;
+            u64::try_from(count).unwrap_or_default()
+        });
+        counts.collect()
+    }
 }
 
 /// How many were active in a period, and how that differs from the period before.

@@ -59,13 +59,30 @@ pub struct Tally {
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    user: ObjectId,
-    entry: Entry,
+    /// Bytes of the user's id, then the quarter of an hour: one number is compared faster than both.
+    place: u128,
+    action: u32,
+    activities: u32,
+    occurrences: u32,
 }
 
 impl Row {
-    fn key(&self) -> (ObjectId, u32, u32) {
-        (self.user, self.entry.quarter, self.entry.action)
+    fn of(user: ObjectId, entry: Entry) -> Self {
+        let [b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11] = *user.as_bytes();
+        let [q0, q1, q2, q3] = entry.quarter.to_be_bytes();
+        let place = [b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, q0, q1, q2, q3];
+        let Entry { action, activities, occurrences, .. } = entry;
+        Self { place: u128::from_be_bytes(place), action, activities, occurrences }
+    }
+
+    fn user(&self) -> ObjectId {
+        ObjectId::from_bytes(self.place.to_be_bytes().first_chunk().copied().unwrap_or_default())
+    }
+
+    /// What it says of its user, with the number of the action in a block.
+    fn entry(&self, action: u32) -> Entry {
+        let Self { activities, occurrences, .. } = *self;
+        Entry { quarter: self.place as u32, action, activities, occurrences }
     }
 }
 
@@ -75,7 +92,7 @@ impl Tally {
         let action = self.names.number_of(counted.action);
         let occurrences = counted.count.into();
         let entry = Entry { quarter: counted.quarter, action, activities: 1, occurrences };
-        self.rows.push(Row { user: counted.user, entry });
+        self.rows.push(Row::of(counted.user, entry));
     }
 
     /// Adds what a block has, but for one who is erased.
@@ -96,7 +113,7 @@ impl Tally {
                 let at = index(entry.action);
                 let (number, name) = numbers.get_mut(at).zip(names.get(at)).ok_or(Malformed)?;
                 let action = *number.get_or_insert_with(|| self.names.number_of(name));
-                self.rows.push(Row { user: part.user, entry: Entry { action, ..entry } });
+                self.rows.push(Row::of(part.user, Entry { action, ..entry }));
             }
         }
         Ok(())
@@ -105,26 +122,24 @@ impl Tally {
     /// What was gathered as blocks, each with the first user in it, in the order of their ids.
     pub fn into_blocks(mut self) -> Vec<(ObjectId, Vec<u8>)> {
         // A stable sort joins what is in order already, as that of blocks is.
-        self.rows.sort_by_key(Row::key);
+        self.rows.sort_by_key(|row| (row.place, row.action));
         self.rows.dedup_by(|row, before| {
-            let is_same = row.key() == before.key();
+            let is_same = (row.place, row.action) == (before.place, before.action);
             if is_same {
-                let (sum, added) = (&mut before.entry, row.entry);
-                sum.activities = sum.activities.saturating_add(added.activities);
-                sum.occurrences = sum.occurrences.saturating_add(added.occurrences);
+                before.activities = before.activities.saturating_add(row.activities);
+                before.occurrences = before.occurrences.saturating_add(row.occurrences);
             }
             is_same
         });
         let mut blocks = Vec::new();
         let mut writer = BlockWriter::default();
         let mut local = LocalNames::new(&self.names);
-        for rows in self.rows.chunk_by(|one, next| one.user == next.user) {
+        for rows in
+            self.rows.chunk_by(|one, next| one.place >> u32::BITS == next.place >> u32::BITS)
+        {
             let Some(first) = rows.first() else { continue };
-            let entries = rows.iter().map(|Row { entry, .. }| *entry);
-            writer.add(
-                first.user,
-                entries.map(|entry| Entry { action: local.number_of(entry.action), ..entry }),
-            );
+            let entries = rows.iter().map(|row| row.entry(local.number_of(row.action)));
+            writer.add(first.user(), entries);
             if writer.len() >= BLOCK_BYTES {
                 blocks.extend(writer.finish(local.take()));
             }

@@ -54,7 +54,7 @@ pub(crate) fn usage(
     let options = job.query.options(now, zone, None, company).map_err(rejected)?;
     let plan = UsagePlan::of(&job.query, &options).map_err(rejected)?;
     let companies = companies(snapshot, tenant, company)?;
-    let counts = count(snapshot, tenant, plan.counting(), |user| {
+    let counts = count(snapshot, tenant, plan.counting(), &|user| {
         company.is_none() || companies.contains_key(&user)
     })?;
     let company_of = |user| companies.get(&user).copied();
@@ -91,7 +91,7 @@ fn count(
     snapshot: &impl Snapshot,
     tenant: TenantId,
     mut counting: Counting,
-    is_asked_for: impl Fn(ObjectId) -> bool,
+    is_asked_for: &dyn Fn(ObjectId) -> bool,
 ) -> Result<Counts, StoreError> {
     let tallied = snapshot.open(USAGE)?;
     let head = usage::head(&tallied, tenant)?;
@@ -99,7 +99,7 @@ fn count(
     for row in tallied.range(first.as_slice()..=last.as_slice())? {
         let (key, value) = row?;
         let block = codec::unseal(key.value(), value.value())?;
-        counting.add_block(block, &is_asked_for).map_err(usage::corrupted)?;
+        counting.add_block(block, is_asked_for).map_err(usage::corrupted)?;
     }
     let (after, last) = (keys::log(tenant, head.to), keys::log(tenant, ObjectId::MAX));
     let ends = (Bound::Excluded(after.as_slice()), Bound::Included(last.as_slice()));
