@@ -14,14 +14,12 @@ use poem::{
     http::{Method, header},
 };
 use svctrack_core::{tracking::event::MAX_EVENT_BYTES, value::TenantId};
-use tokio::{
-    task::spawn_blocking,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 
 use crate::{
     body_room::{BodyRoom, Need, Owner, Place},
     error::Error,
+    heavy_work,
     limits::{
         BODY_BUDGET_WAIT, BODY_TIMEOUT, FREE_BODY_BYTES, LARGE_BODY_BUDGET_BYTES,
         LARGE_BODY_BUDGET_WAIT, LARGE_BODY_PACE, LARGE_BODY_SHARE_BYTES, MAX_PACKED_BYTES,
@@ -333,7 +331,7 @@ async fn apart<T: Send + 'static>(
     if bytes <= MAX_EVENT_BYTES {
         return work();
     }
-    spawn_blocking(work).await.map_err(|error| Error::Internal(error.to_string()))?
+    heavy_work::spawn(work).await.map_err(|error| Error::Internal(error.to_string()))?
 }
 
 fn broken(error: &std::io::Error) -> String {

@@ -19,13 +19,13 @@ use poem::{
     Body, Response,
     http::{HeaderMap, HeaderValue, StatusCode, header},
 };
-use tokio::{
-    sync::{OnceCell, OwnedSemaphorePermit, Semaphore},
-    task::spawn_blocking,
-};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
-use crate::limits::{
-    ENCODER_PIECE_BYTES, MAX_COMPRESSED_AT_ONCE_BYTES, MAX_COMPRESSIONS, MIN_COMPRESSED_BYTES,
+use crate::{
+    heavy_work,
+    limits::{
+        ENCODER_PIECE_BYTES, MAX_COMPRESSED_AT_ONCE_BYTES, MAX_COMPRESSIONS, MIN_COMPRESSED_BYTES,
+    },
 };
 
 /// Effort of each coding, measured on lists of companies: more costs several times as much for a tenth less. Brotli at
@@ -197,7 +197,7 @@ fn in_pieces(
         while let Some(piece) = pieces.next().await {
             let piece = piece?;
             let (packed, back) =
-                spawn_blocking(move || encoder.add(&piece).map(|out| (out, encoder)))
+                heavy_work::spawn(move || encoder.add(&piece).map(|out| (out, encoder)))
                     .await
                     .map_err(io::Error::other)??;
             encoder = back;
@@ -271,7 +271,7 @@ impl Forms {
         let made = tokio::spawn(async move {
             let pack = || async {
                 let plain = self.plain.clone();
-                let packed = spawn_blocking(move || packed(coding, &plain)).await;
+                let packed = heavy_work::spawn(move || packed(coding, &plain)).await;
                 packed.map_err(io::Error::other)?.map(Bytes::from)
             };
             self.cell(coding).get_or_try_init(pack).await.cloned()

@@ -20,6 +20,7 @@ pub mod demo;
 mod demo_filling;
 mod dispatch;
 mod error;
+mod heavy_work;
 mod incoming;
 pub mod interchange;
 mod keep_alive;

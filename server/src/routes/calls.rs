@@ -17,7 +17,6 @@ use svctrack_core::{
     value::{Document, Malformed, Timestamp, json_rows::Envelope},
 };
 use svctrack_store::Tracking;
-use tokio::task::spawn_blocking;
 
 use super::{
     respond::json,
@@ -29,6 +28,7 @@ use crate::{
     app::App,
     auth::{sender_of_basic, sender_of_write_key},
     error::Error,
+    heavy_work,
     limits::MAX_UNNAMED_BODY_BYTES,
     path_tree::path_part,
     senders::Sender,
@@ -137,7 +137,7 @@ async fn open(app: &App, body: Bytes) -> Result<Envelope, Error> {
     }
     let place = app.body_readers.acquire().await;
     let _place = place.map_err(|error| Error::Internal(error.to_string()))?;
-    let checked = spawn_blocking(move || check(&body)).await;
+    let checked = heavy_work::spawn(move || check(&body)).await;
     Ok(checked.map_err(|error| Error::Internal(error.to_string()))??)
 }
 

@@ -16,7 +16,6 @@ use svctrack_core::{
 use svctrack_store::{Rehearsal, Upserts};
 use tokio::{
     sync::mpsc,
-    task::spawn_blocking,
     time::{Instant, timeout, timeout_at},
 };
 
@@ -31,6 +30,7 @@ use crate::{
     auth::Caller,
     body::{Progress, is_gzip},
     error::Error,
+    heavy_work,
     interchange::{Format, Options, Rows, Separator, Source, parse_mapping},
     limits::{
         BODY_BUDGET_WAIT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS, MAX_REFUSALS,
@@ -100,7 +100,7 @@ pub(crate) async fn import(
     let (batches, mut next) = mpsc::channel(1);
     let pump = tokio::spawn(pump(request.take_body().into(), pieces));
     let reading = Reading { caller: caller.clone(), def, access };
-    let reader = spawn_blocking(move || reading.send(&asked, source, &batches));
+    let reader = heavy_work::spawn(move || reading.send(&asked, source, &batches));
     let summary = Summary { dry_run: is_dry_run, ..Summary::default() };
     let rehearsal = Rehearsal::default();
     let mut import = Import { app, caller, rehearsal, most_refusals, refusals_bytes: 0, summary };

@@ -26,6 +26,7 @@ use crate::{
     auth::{Caller, authenticate},
     body::require_json,
     error::Error,
+    heavy_work,
     limits::{BULK_ANSWER_BYTES, MAX_BULK_BYTES},
 };
 
@@ -141,7 +142,7 @@ pub(crate) async fn upsert(
     // A large body takes a while to read; meanwhile others are served.
     let hashed = is_asked(request);
     let (bytes, _place) = body.into_parts();
-    let read = tokio::task::spawn_blocking(move || {
+    let read = heavy_work::spawn(move || {
         let hash = if hashed { hash_of(&bytes) } else { [0; 32] };
         (hash, read_items(&bytes, def).map(|items| (answer_bytes(def, &items), items)))
     });

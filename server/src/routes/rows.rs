@@ -21,7 +21,7 @@ use svctrack_core::{
     },
 };
 use svctrack_store::{Done, StoreError, Tracked, Tracking};
-use tokio::{sync::mpsc, task::spawn_blocking};
+use tokio::sync::mpsc;
 
 use super::{
     idempotency::{IdempotentCall, Replayed, hash_of, is_asked},
@@ -32,6 +32,7 @@ use crate::{
     app::App,
     auth::Caller,
     error::Error,
+    heavy_work,
     limits::{
         MAX_IGNORED_NAMES, MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY,
         MAX_REJECTED_INDEXES, MAX_REJECTED_ROWS,
@@ -83,11 +84,11 @@ pub(super) async fn take_rows(
     let place = app.body_readers.acquire().await;
     let _place = place.map_err(|error| Error::Internal(error.to_string()))?;
     let (bytes, keyed) = (body.clone(), is_asked(request));
-    let hash = spawn_blocking(move || if keyed { hash_of(&bytes) } else { [0; 32] });
+    let hash = heavy_work::spawn(move || if keyed { hash_of(&bytes) } else { [0; 32] });
     let hash = hash.await.map_err(|error| Error::Internal(error.to_string()))?;
     let once = IdempotentCall::of_sender(app, request, &sender, || hash)?;
     let (parts, mut next) = mpsc::channel(1);
-    let reader = spawn_blocking(move || reading.send_parts(&body, &parts));
+    let reader = heavy_work::spawn(move || reading.send_parts(&body, &parts));
     let (mut notes, mut parked, mut replayed) = (Notes::default(), Parked::default(), Vec::new());
     let mut under_way = FuturesOrdered::new();
     let mut number = 0..;

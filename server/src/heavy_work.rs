@@ -1,0 +1,54 @@
+//! Work that takes a processor for long, such as to read a large body or to compress a response. It is done at a lower
+//! priority than what serves requests, so that these wait for no slice of time of it, however much of it there is.
+
+use tokio::task::{JoinHandle, spawn_blocking};
+
+/// How much nicer than a thread that serves requests: with both on one processor it gets a third of what that one gets.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 5;
+
+/// Does it on a thread for blocking work.
+pub(crate) fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    spawn_blocking(|| {
+        give_way();
+        work()
+    })
+}
+
+/// Lowers the priority of this thread, once and for good: to raise it again takes a privilege. In Linux threads have
+/// priorities of their own.
+#[cfg(target_os = "linux")]
+fn give_way() {
+    use std::cell::Cell;
+
+    thread_local!(static GIVES_WAY: Cell<bool> = const { Cell::new(false) });
+    if !GIVES_WAY.replace(true) {
+        // Where it is refused, as in some sandboxes, the work is done all the same.
+        let _ = rustix::process::nice(NICENESS);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_way() {}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use rustix::process::getpriority_process;
+    use tokio::runtime::Builder;
+
+    use super::*;
+
+    #[test]
+    fn heavy_work_gives_way_to_the_thread_that_asked_for_it() {
+        let niceness = || getpriority_process(None).unwrap();
+        let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let before = niceness();
+        for _ in 0..3 {
+            let of_work = runtime.block_on(async { spawn(niceness).await.unwrap() });
+            assert_eq!(of_work, (before + NICENESS).min(19));
+        }
+        assert_eq!(niceness(), before);
+        assert_eq!(runtime.block_on(runtime.spawn(async move { niceness() })).unwrap(), before);
+    }
+}
