@@ -10,7 +10,7 @@ use std::{
 
 use http_body_util::combinators::BoxBody;
 use hyper::{
-    body::{Body as _, Incoming as Received},
+    body::{Body as _, Incoming},
     server::conn::http1,
     service::service_fn,
 };
@@ -32,13 +32,13 @@ use tokio::{
 use crate::{
     client_stream::ClientStream,
     connections::{Connections, Waiting},
-    incoming::Incoming,
     keep_alive::HeadTimer,
     limits::{
         ACCEPT_PAUSE, HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
         MAX_HEAD_BYTES, MAX_HEADERS, RESERVED_FILES, STOP_TIMEOUT,
     },
     proxies::Proxies,
+    watched_body::WatchedBody,
     workers::Workers,
 };
 
@@ -157,7 +157,7 @@ async fn connection<E>(
     let _ = stream.set_nodelay(true);
     let stream = ClientStream::new(stream, endpoint.clone(), stopping);
     let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT - HEAD_TIMEOUT);
-    let service = service_fn(move |request: hyper::Request<Received>| {
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (endpoint, waiting) = (endpoint.clone(), waiting.clone());
         let peers = (LocalAddr(peers.local.into()), peers.client_of(request.headers()));
         async move { Ok::<_, Infallible>(answer(&*endpoint, request, peers, waiting).await.into()) }
@@ -178,14 +178,14 @@ async fn connection<E>(
 /// further request.
 async fn answer(
     endpoint: &impl Endpoint<Output = Response>,
-    request: hyper::Request<Received>,
+    request: hyper::Request<Incoming>,
     (local, remote): (LocalAddr, RemoteAddr),
     waiting: Arc<Waiting>,
 ) -> Response {
     let (head, body) = request.into_parts();
     // Who asks whether to send the body does not send it in vain.
     let is_asked_for = head.headers.contains_key(header::EXPECT);
-    let body = (!body.is_end_stream()).then(|| Incoming::new(body, waiting));
+    let body = (!body.is_end_stream()).then(|| WatchedBody::new(body, waiting));
     let sent = body.clone().map_or_else(Body::empty, |body| BoxBody::new(body).into());
     let head = RequestParts::from((head, local, remote, Scheme::HTTP));
     let answered = endpoint.call(Request::from_parts(head, sent)).await;

@@ -45,7 +45,7 @@ const SOURCES: [&str; 6] = [
 ];
 
 /// Folders of scripts whose messages people read.
-const SCRIPTS: [&str; 2] = ["web/script", "web/pages"];
+const SCRIPTS: [&str; 2] = ["web/script", "web/static"];
 
 /// Members of the OpenAPI description that are texts.
 const TEXTS: [&str; 5] = ["description", "summary", "title", "detail", "message"];

@@ -7,7 +7,7 @@ use crate::{
     snippet::{Loads, snippet, snippet_source},
 };
 
-const TEMPLATE: &str = include_str!("../pages/demo.html");
+const TEMPLATE: &str = include_str!("../static/demo.html");
 
 /// The tenant of a demo page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

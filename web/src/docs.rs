@@ -85,7 +85,7 @@ pub fn doc_search_page(query: &str) -> Page {
 }
 
 /// The sections in which every word that is asked for begins a word, the best first: a word of the title counts 5, of
-/// the heading 3, of the text 1. As in `pages/docs.js`.
+/// the heading 3, of the text 1. As in `static/docs.js`.
 fn search(query: &str) -> Vec<(&'static DocPage, &'static Section)> {
     let query = query.to_lowercase();
     let asked: Vec<_> = words(&query).collect();

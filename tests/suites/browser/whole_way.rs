@@ -200,7 +200,7 @@ async fn the_docs_are_searched_and_their_code_is_copied() {
     // Nothing that the pages do is against their policy.
     let logged =
         browser.run("return performance.getEntriesByType('resource').map(e => e.name)").await;
-    assert!(logged.to_string().contains("/tokens.css"), "{logged}");
+    assert!(logged.to_string().contains("/theme.css"), "{logged}");
     browser.close().await;
     server.kill().await;
 }

@@ -8,7 +8,7 @@ use super::{
     markdown::Rendered,
 };
 
-const FRAME: &str = include_str!("../../pages/docs.html");
+const FRAME: &str = include_str!("../../static/docs.html");
 
 /// From how many headings on a page lists them.
 const MIN_LISTED: usize = 3;

@@ -41,7 +41,7 @@ pub(super) fn document<'a>(title: &'a str, body: impl Renderable + 'a) -> impl R
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="robots" content="noindex";
                 link rel="icon" href="/favicon.svg" type="image/svg+xml";
-                link rel="stylesheet" href="/tokens.css";
+                link rel="stylesheet" href="/theme.css";
                 link rel="stylesheet" href="/app.css";
                 script type="module" src="/app.js" {}
             }

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use hyper::body::{Body, Frame, Incoming as Received, SizeHint};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::timeout;
 
@@ -21,16 +21,16 @@ use crate::{
 
 /// A body that is read by one and watched by another.
 #[derive(Clone)]
-pub(crate) struct Incoming(Arc<Mutex<Watched>>);
+pub(crate) struct WatchedBody(Arc<Mutex<Watched>>);
 
 struct Watched {
-    body: Received,
+    body: Incoming,
     waiting: Arc<Waiting>,
     is_read: bool,
 }
 
-impl Incoming {
-    pub(crate) fn new(body: Received, waiting: Arc<Waiting>) -> Self {
+impl WatchedBody {
+    pub(crate) fn new(body: Incoming, waiting: Arc<Waiting>) -> Self {
         Self(Arc::new(Mutex::new(Watched { body, waiting, is_read: false })))
     }
 
@@ -58,7 +58,7 @@ impl Incoming {
     }
 }
 
-impl Body for Incoming {
+impl Body for WatchedBody {
     type Data = Bytes;
     type Error = io::Error;
 
