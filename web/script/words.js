@@ -46,7 +46,7 @@ function unknown(method, names, known) {
 // What happens after a request failed.
 function retry(status, endpoint, count, isLast) {
   const what = status ? `the server responded ${status}` : `cannot reach ${endpoint}`;
-  const next = isLast ? 'retries paused until the page is shown again or the browser is online again' : 'retrying';
+  const next = isLast ? 'retries paused until the page is shown again or online' : 'retrying';
   return `${what}; ${count} event${count === 1 ? '' : 's'} queued, ${next}`;
 }
 
@@ -59,7 +59,7 @@ export const words = {
   unknown,
   retry,
   placeholder: (json, id) =>
-    `${call(json)}: the id "${id}" is what programs write for a missing value; call svctrack.identify once it is known`,
+    `${call(json)}: the id "${id}" stands for a missing value; call svctrack.identify once it is known`,
   // Without an action a message reads as an `identify`.
   not_sent: (json, why) => `${why === 'action_missing' ? 'track()' : call(json)} not sent: ${REASONS[why] || why}`,
   events_wait: () => 'events wait for svctrack.identify',

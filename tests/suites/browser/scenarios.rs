@@ -483,7 +483,7 @@ const SCENARIOS: &[Scenario] = &[
             Offline(true),
             Run(ONE),
             Calls(10),
-            Says("; 2 events queued, retries paused until the page is shown again or the browser"),
+            Says("; 2 events queued, retries paused until the page is shown again or online"),
             Until(
                 "pauses.length === 9 && pauses.every((ms, n) => ms >= Math.min(60000, 500 * 2 ** n) / 2 && ms <= Math.min(60000, 500 * 2 ** n))",
             ),
