@@ -22,7 +22,7 @@ use crate::{
     rate_limit::RateLimiting,
     request_id::RequestIds,
     response_budget::ResponseBudget,
-    senders::Senders,
+    sender_limits::Senders,
 };
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use crate::{
         MAX_RECORD_BYTES, PACKED_BODY_BUDGET_BYTES, Pace, READ_AHEAD_BYTES,
         SMALL_BODY_BUDGET_BYTES, SMALL_BODY_PACE, SMALL_BODY_SHARE_BYTES,
     },
-    senders::Address,
+    sender_limits::Address,
 };
 
 /// Some editors and exporters write it before a text, to mark it as UTF-8.

@@ -19,7 +19,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::{error::Error, limits::GIVES_WAY_AFTER, senders::Address};
+use crate::{error::Error, limits::GIVES_WAY_AFTER, sender_limits::Address};
 
 /// The tenant and the address of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

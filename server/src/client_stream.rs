@@ -23,8 +23,8 @@ use tokio::{
 };
 
 use crate::{
-    bare_answers::completed,
     limits::{ANSWER_STALL, SHORT_WRITE_BYTES, STOP_STALL},
+    malformed_requests::completed,
 };
 
 /// How a connection of HTTP/2 begins (RFC 9113, 3.4), as far as it looks like a request.

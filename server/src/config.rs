@@ -21,7 +21,7 @@ use crate::{
     app::Limits,
     auth::Token,
     backups::{Interval, Schedule},
-    listen::Listen,
+    listen_address::Listen,
     proxies::Proxy,
     text_file,
 };

@@ -20,7 +20,7 @@ use crate::{
     },
     pages::respond::html,
     rate_limit::{BURST_SECONDS, TooMany},
-    senders::{Allowance, Spent},
+    sender_limits::{Allowance, Spent},
 };
 
 /// What went wrong with a request.

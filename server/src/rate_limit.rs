@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
 use svctrack_store::RateLimits;
 
-use crate::senders::Sender;
+use crate::sender_limits::Sender;
 
 /// A burst may have as many requests as this many seconds allow.
 pub(crate) const BURST_SECONDS: u32 = 2;

@@ -5,7 +5,7 @@ use poem::{
     http::{HeaderValue, Version, header, uri::Authority},
 };
 
-use crate::{bare_answers::Unreadable, error::Error, limits::MAX_URI_BYTES};
+use crate::{error::Error, limits::MAX_URI_BYTES, malformed_requests::Unreadable};
 
 /// Checks the head of a request.
 ///

@@ -22,7 +22,7 @@ use crate::{
     bootstrap::{Bootstrap, GREETING},
     config::{Config, Engine},
     limits::STOP_TIMEOUT,
-    listen::{Listen, own_url},
+    listen_address::{Listen, own_url},
     listener::serve,
     log,
     open_error::explain_open_error,

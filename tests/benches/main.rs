@@ -4,6 +4,7 @@
 //!
 //! Arguments are names of parts to measure; without one, all of them are.
 
+mod activity_retention;
 mod bulk;
 mod crowd;
 mod disk;
@@ -19,12 +20,11 @@ mod raw;
 mod reads;
 mod report;
 mod reports;
-mod retention;
 mod rows;
 mod scans;
 mod script;
-mod sizes;
 mod slow;
+mod store_sizes;
 
 use std::{fs, path::PathBuf};
 
@@ -76,9 +76,9 @@ async fn measure(part: &str, report: &mut Report) {
         "rows" => rows::measure(report).await,
         "fairness" => fairness::measure(report).await,
         "crowd" => crowd::measure(report).await,
-        "retention" => retention::measure(report).await,
+        "retention" => activity_retention::measure(report).await,
         "memory" => memory::measure(report).await,
-        "sizes" => sizes::measure(report).await,
+        "sizes" => store_sizes::measure(report).await,
         "script" => script::measure(report).await,
         _ => unreachable!("{part} is not one of the parts"),
     }

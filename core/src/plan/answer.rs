@@ -1,6 +1,6 @@
 //! The form in which a stored record is returned: with the fields that are computed at read.
 
-use super::merge::STAND_INS;
+use super::record_update::STAND_INS;
 use crate::{
     resources,
     schema::{AtRead, FieldDef, Lookup, LookupError, ReadCtx, ResourceDef},

@@ -3,8 +3,8 @@
 use super::{
     change::{Basis, Change},
     context::Ctx,
-    merge::{Assembled, assemble, check_claims},
     planned::{Planned, Refusal},
+    record_update::{Assembled, assemble, check_claims},
 };
 use crate::{
     schema::{Lookup, ResourceDef, SideRecord, index},

@@ -2,8 +2,8 @@
 
 use super::{
     change::{Basis, Change, version_of},
-    merge::referrer,
     planned::Refusal,
+    record_update::referrer,
 };
 use crate::{
     schema::{Lookup, ResourceDef, index},

@@ -8,8 +8,8 @@ use super::{
     append::Wait,
     change::Change,
     context::Ctx,
-    merge::{fill, take_stand_ins},
     planned::Refusal,
+    record_update::{fill, take_stand_ins},
     update::put,
 };
 use crate::{

@@ -30,12 +30,12 @@ mod lose;
 #[cfg(feature = "records")]
 pub mod memory;
 #[cfg(feature = "records")]
-mod merge;
-#[cfg(feature = "records")]
 pub mod overlay;
 mod patch;
 #[cfg(feature = "records")]
 mod planned;
+#[cfg(feature = "records")]
+mod record_update;
 #[cfg(feature = "records")]
 mod renew;
 #[cfg(feature = "records")]

@@ -3,8 +3,8 @@
 use super::{
     context::Ctx,
     create::create,
-    merge::take_stand_ins,
     planned::{Planned, Refusal},
+    record_update::take_stand_ins,
     update::update_stored,
 };
 use crate::{

@@ -4,8 +4,8 @@ use super::{
     change::{Basis, Change, version_of},
     context::Ctx,
     create::{create, create_as},
-    merge,
     planned::Refusal,
+    record_update,
 };
 use crate::{
     resources::{
@@ -81,7 +81,7 @@ pub fn mark_token_user(
     let basis = Basis::Version(version_of(&stored));
     let mut document = stored;
     document.set(user::FOR_TOKEN.name, Json::bool(true));
-    let document = merge::fill(&USER, document, FillCtx::in_utc(now));
+    let document = record_update::fill(&USER, document, FillCtx::in_utc(now));
     let (added, removed) = (Vec::new(), Vec::new());
     Ok(vec![Change::Put { def: &USER, id: user, basis, document, added, removed }])
 }

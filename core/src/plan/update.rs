@@ -4,8 +4,8 @@ use super::{
     change::{Basis, Change, version_of},
     context::Ctx,
     create::create_side_records,
-    merge::{Assembled, assemble, check_claims},
     planned::{Planned, Refusal},
+    record_update::{Assembled, assemble, check_claims},
 };
 use crate::{
     schema::{Lookup, ResourceDef, index},

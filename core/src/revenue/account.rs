@@ -7,10 +7,10 @@ use std::ops::{AddAssign, SubAssign};
 
 use super::{
     ledger::License,
+    movement_class::{Spread, Tally},
     options::View,
     payer::{Payer, Revalued, Stream, Windows, places},
     scope::{Scope, index},
-    tally::{Spread, Tally},
 };
 
 /// Sums of companies, by currency and in the base currency.

@@ -8,12 +8,12 @@ use super::{
     error::ReportError,
     ledger::{Ledger, License, NEVER},
     money_units::{CONVERTED_SCALE, number_of},
+    movement_class::Spread,
     options::Options,
     payer::{Payer, each_payer},
     scope::{Scope, index},
     series::{Series, scopes},
     table::{Row, Table},
-    tally::Spread,
 };
 use crate::value::{Number, Timestamp, number::MONEY_SCALE};
 

@@ -11,7 +11,7 @@ use std::{
 use super::{
     calendar::{Day, Unit},
     error::ReportError,
-    facts::{LicenseFacts, RenewalStatus},
+    license_facts::{LicenseFacts, RenewalStatus},
     money_units,
     scope::index,
 };

@@ -11,19 +11,20 @@ mod at_stake;
 mod calendar;
 mod closing;
 mod cohorts;
-mod customer_page;
 mod customers;
+mod customers_query;
 mod error;
 mod explain;
 mod explained_line;
-mod facts;
 mod forecast;
 mod forecast_explained;
 mod hex;
 mod ledger;
-mod links;
+mod license_chain;
+mod license_facts;
 mod listed;
 mod money_units;
+mod movement_class;
 mod movements;
 mod options;
 mod parameters;
@@ -40,7 +41,6 @@ mod segments;
 mod series;
 mod status;
 mod table;
-mod tally;
 mod usage_explained;
 mod usage_line;
 mod usage_picture;
@@ -54,20 +54,20 @@ pub use self::{
     calendar::{Day, Interval, MAX_INTERVALS, Period, Unit},
     closing::{ClosedLines, ClosedMonth, Closing, ClosingRequest, Difference, days_of_month},
     cohorts::{Cohort, CohortCell, Cohorts, Column, cohorts},
-    customer_page::{AttributesOf, CustomerPage},
     customers::{CurrencyAmount, Customer, Customers, NameOf, UsageOf, customers},
+    customers_query::{AttributesOf, CustomerPage},
     error::ReportError,
     explain::{
         Cell, CompanyMovements, CompanyShare, Explanation, LicenseShare, Line, explain,
         mrr_by_company,
     },
     explained_line::{LineCell, LineCompany, LineExplanation},
-    facts::{LicenseFacts, RenewalStatus},
     forecast::{Forecast, ForecastRow, Later, Scenarios, forecast},
     forecast_explained::{
         ExpectedLicense, ForecastCell, ForecastExplanation, ForecastLine, explain_forecast,
     },
     ledger::{Ledger, Reason},
+    license_facts::{LicenseFacts, RenewalStatus},
     listed::MAX_LISTED,
     movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
     options::{History, MAX_GAP_DAYS, Options, Valuation, View},

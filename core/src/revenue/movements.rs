@@ -1,4 +1,4 @@
-//! MRR and how it moved: start, new, reactivation, expansion, contraction, churn, end. `tally` decides what counts as
+//! MRR and how it moved: start, new, reactivation, expansion, contraction, churn, end. `movement_class` decides what counts as
 //! which movement.
 //!
 //! Invariant: `start + fx + new + reactivation + expansion - contraction - churn + negative + entering - leaving`

@@ -2,7 +2,7 @@
 
 use super::{
     calendar::Interval,
-    customer_page::CustomerPage,
+    customers_query::CustomerPage,
     explain::Line,
     forecast_explained::ForecastLine,
     options::{MAX_GAP_DAYS, MAX_REACTIVATION_DAYS, Valuation, View},

@@ -4,9 +4,9 @@
 
 use super::{
     ledger::{License, NEVER},
-    links::Links,
+    license_chain::Links,
+    movement_class::{Entry, Paid, Tally},
     scope::{Scope, index},
-    tally::{Entry, Paid, Tally},
 };
 use crate::value::{ObjectId, Timestamp};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     calendar::{Day, Interval},
-    customer_page::CustomerPage,
+    customers_query::CustomerPage,
     error::ReportError,
     explain::Line,
     forecast_explained::ForecastLine,

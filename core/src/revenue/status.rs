@@ -1,6 +1,6 @@
 //! The status of a company by the licenses of a report.
 
-use super::{facts::RenewalStatus, ledger::License, payer::Payer, scope::Scope};
+use super::{ledger::License, license_facts::RenewalStatus, payer::Payer, scope::Scope};
 use crate::{
     resources::company_status::{CompanyStatus, SUCCESSOR_DAYS, Term},
     value::time::DAY_MS,

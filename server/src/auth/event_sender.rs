@@ -9,7 +9,7 @@ use crate::{
     app::App,
     error::Error,
     path_tree::path_part,
-    senders::{Address, Sender},
+    sender_limits::{Address, Sender},
 };
 
 /// Who sends a tracking call: the UUID of its tenant is a public write key in the path.

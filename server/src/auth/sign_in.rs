@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::token::Token;
 use crate::{
     limits::{MAX_SIGN_IN_FAILURES, ONE_TIME_LINK_SECONDS, SESSION_IDLE_MS},
-    senders::Address,
+    sender_limits::Address,
 };
 
 /// Uses of sessions that are noted before those are forgotten that are long past.

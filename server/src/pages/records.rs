@@ -14,9 +14,9 @@ use super::{
     api::{JSON, read},
     by_ids::text,
     columns::{columns, filled_columns, named_columns},
-    extras,
     forms::{headers_of, new_key, problems_of, sent},
     paging::{paging, total_of},
+    record_sections,
     respond::{html, rejected, see},
     saving::{self, Rejected, Stored},
     visit::Visit,
@@ -143,7 +143,7 @@ pub(super) async fn view(
     let own = text(&record, "_id").to_owned();
     let mut view = RecordView { version, ..view_of(visit, def, record) };
     view.related = related(visit, def, &own).await?;
-    extras::extend(visit, &own, &mut view).await?;
+    record_sections::extend(visit, &own, &mut view).await?;
     Ok(view)
 }
 

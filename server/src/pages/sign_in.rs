@@ -16,7 +16,7 @@ use crate::{
     auth::{session, sign_in::Often},
     error::Error,
     limits::MAX_SIGN_IN_BYTES,
-    senders::Address,
+    sender_limits::Address,
 };
 
 /// `GET /sign-in`

@@ -9,7 +9,7 @@ use svctrack_core::value::Issue;
 use svctrack_store::IdempotencyKey;
 
 use crate::{
-    app::App, auth::Caller, error::Error, limits::MAX_IDEMPOTENCY_KEY_BYTES, senders::Sender,
+    app::App, auth::Caller, error::Error, limits::MAX_IDEMPOTENCY_KEY_BYTES, sender_limits::Sender,
 };
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");

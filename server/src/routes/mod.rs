@@ -4,7 +4,6 @@
 pub(crate) mod activities;
 pub(crate) mod activity_stream;
 pub(crate) mod backup;
-pub(crate) mod calls;
 pub(crate) mod closings;
 mod conditions;
 pub(crate) mod cors;
@@ -25,6 +24,7 @@ pub(crate) mod reports;
 mod request;
 pub(crate) mod respond;
 mod rows;
+pub(crate) mod sdk_calls;
 pub(crate) mod settings;
 mod strict;
 pub(crate) mod tenants;

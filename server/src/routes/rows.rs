@@ -37,7 +37,7 @@ use crate::{
         MAX_IGNORED_NAMES, MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY,
         MAX_REJECTED_INDEXES, MAX_REJECTED_ROWS,
     },
-    senders::Sender,
+    sender_limits::Sender,
 };
 
 const PARKED: HeaderName = HeaderName::from_static("svctrack-parked");

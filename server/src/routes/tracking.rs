@@ -20,7 +20,7 @@ use crate::{
     app::App,
     auth::{Caller, sender_in_path},
     error::Error,
-    senders::Sender,
+    sender_limits::Sender,
 };
 
 /// `POST /analytics/{tenant}`: `OK` means that the event is on disk (R31).

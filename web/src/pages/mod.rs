@@ -10,7 +10,6 @@ mod closings;
 mod customers;
 mod demo;
 mod explanation;
-mod extra;
 mod format;
 mod health;
 mod home;
@@ -20,6 +19,7 @@ mod live;
 mod parts;
 mod problem;
 mod record;
+mod record_sections;
 mod records;
 mod renewals;
 mod report;
@@ -45,7 +45,6 @@ pub use self::{
     customers::{CustomerLine, CustomersView, customers_page},
     demo::{DemoState, DemoView, demo_page},
     explanation::{CompanyShare, ExplanationView, LicenseShare, explanation_page},
-    extra::Extra,
     format::{label_of, money, percent},
     health::{BackupState, ClockState, HealthReport, HealthView, Scrubbed, health_page},
     home::{Figure, HomeView, RenewalsAhead, Start, home_page},
@@ -55,6 +54,7 @@ pub use self::{
     parts::{Paging, Problem},
     problem::problem_page,
     record::{RecordView, RelatedList, document_of, record_form, record_page, title_of},
+    record_sections::Extra,
     records::{RecordsView, records_page},
     renewals::{
         Decision, DecisionView, RenewalGroup, RenewalLine, RenewalsView, decision_page,

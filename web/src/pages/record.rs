@@ -10,10 +10,10 @@ use svctrack_core::{
 
 use super::{
     address::address,
-    extra::{self, Extra},
     format::{instant, label_of},
     page, page_with_form,
     parts::{Problem, problems, prose, scroll},
+    record_sections::{self, Extra},
     records::{cell, text_of},
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
@@ -80,7 +80,7 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
         (title_bar(title, &actions))
         (changes(record))
         (problems(&view.problems))
-        (extra::first(shell, &view.extra))
+        (record_sections::first(shell, &view.extra))
         @if view.extra.is_empty() {
             (properties(def, record))
             @for list in &view.related { (related(list)) }
@@ -89,7 +89,7 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
             h2 { "Properties" }
             (properties(def, record))
         }
-        (extra::last(shell, &view.extra))
+        (record_sections::last(shell, &view.extra))
         @if view.may_delete {
             details.danger {
                 summary { "Delete this " (label_of(def.name).to_lowercase()) }

@@ -53,13 +53,13 @@ use self::{
         open,
         storage::{DiskFile, EVERYTHING, StoreFile},
     },
-    maintenance::range_index,
+    maintenance::upgrade::upgrade,
     runtime::{
         group_commit::{Kept, Writer},
         shared::{Recovery, Shared},
         streamed_page,
     },
-    tables::{snapshot::RedbSnapshot, transaction::make_missing},
+    tables::snapshot::RedbSnapshot,
 };
 use super::{
     ActivityBatch, Actor, Answer, BackupFile, Clock, Command, Health, KnownTenant, KnownToken,
@@ -264,10 +264,7 @@ fn resume(
     let ids = corruption::contained_open(load_ids)?;
     let load_times = || Ok(meta::load_times(&opened.snapshot()?.open(META)?, &ids, reading)?);
     let times = corruption::contained_open(load_times)?;
-    corruption::contained_open(|| {
-        make_missing(opened.database()?)?;
-        Ok(range_index::add_missing(opened.database()?)?)
-    })?;
+    corruption::contained_open(|| Ok(upgrade(opened.database()?)?))?;
     opened.read_ahead();
     Ok((opened, ids, times))
 }

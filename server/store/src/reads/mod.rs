@@ -1,14 +1,14 @@
 //! What is read of a snapshot, on any engine.
 
+pub(crate) mod as_of;
 pub(crate) mod backup;
 pub(crate) mod bidirectional_scan;
 pub(crate) mod by_date;
 pub(crate) mod check;
-pub(crate) mod closed;
+pub(crate) mod closing_changes;
 pub(crate) mod ledgers;
 pub(crate) mod list;
 pub(crate) mod pager;
-pub(crate) mod past;
 pub(crate) mod read;
 pub(crate) mod rehearse;
 pub(crate) mod revenue;

@@ -19,9 +19,9 @@ use svctrack_core::{
 };
 
 use super::{
-    closed::Closed,
+    as_of::Past,
+    closing_changes::Closed,
     ledgers::{Ledgers, rejected},
-    past::Past,
     usage,
 };
 use crate::{

@@ -2,15 +2,12 @@
 
 use std::{marker::PhantomData, panic::resume_unwind, thread};
 
-use redb::{Database, ReadableDatabase as _, TableError, TableHandle as _, WriteTransaction};
+use redb::{TableError, WriteTransaction};
 
 use super::{append_table::AppendTable, redb_table::WriteTable};
 use crate::{
     StoreError,
-    embedded::{
-        engagement::{Changes, RowsAtHand, TransactionEngagement},
-        file::transaction::begin,
-    },
+    embedded::engagement::{Changes, RowsAtHand, TransactionEngagement},
     rows::*,
     rules::{
         lookup_cache::LookupCache,
@@ -21,18 +18,6 @@ use crate::{
 /// From how many rows of engagement on another thread writes what was gathered meanwhile: it costs as much as some
 /// forty.
 const MIN_ROWS_BESIDE: usize = 100;
-
-/// Creates the tables that a store of an older version lacks.
-pub(crate) fn make_missing(database: &Database) -> Result<(), StoreError> {
-    let snapshot = database.begin_read()?;
-    let known: Vec<_> = snapshot.list_tables()?.map(|table| table.name().to_owned()).collect();
-    if ALL.iter().all(|table| known.iter().any(|name| name == table.name())) {
-        return Ok(());
-    }
-    let transaction = begin(database)?;
-    drop(WriteTables::open(&transaction, LookupCache::default(), &mut RowsAtHand::default())?);
-    Ok(transaction.commit()?)
-}
 
 /// All tables, in a transaction of redb.
 pub(crate) type WriteTables<'t> = Tables<Redb<'t>>;

@@ -31,7 +31,7 @@ use crate::{
     heavy_work,
     limits::MAX_UNNAMED_BODY_BYTES,
     path_tree::path_part,
-    senders::Sender,
+    sender_limits::Sender,
 };
 
 /// Members of an envelope that are read.

@@ -1,0 +1,58 @@
+//! Upgrades a store of an older version when it is opened: the tables that it lacks, then the entries of the index. Each
+//! is one transaction, so that a start that is interrupted begins again with what is missing.
+
+use redb::{Database, ReadableDatabase as _, TableHandle as _};
+
+use crate::{
+    StoreError,
+    embedded::{
+        engagement::RowsAtHand,
+        file::transaction::begin,
+        tables::{
+            redb_table::{ReadTable, WriteTable},
+            transaction::WriteTables,
+        },
+    },
+    rows::{ALL, INDEX, META, RECORDS, Rows as _, TENANTS, keys},
+    rules::{lookup_cache::LookupCache, range_index},
+};
+
+/// Adds what a store of an older version lacks.
+pub(crate) fn upgrade(database: &Database) -> Result<(), StoreError> {
+    create_missing_tables(database)?;
+    add_missing_entries(database)
+}
+
+/// Creates the tables that are missing.
+fn create_missing_tables(database: &Database) -> Result<(), StoreError> {
+    let snapshot = database.begin_read()?;
+    let known: Vec<_> = snapshot.list_tables()?.map(|table| table.name().to_owned()).collect();
+    if ALL.iter().all(|table| known.iter().any(|name| name == table.name())) {
+        return Ok(());
+    }
+    let transaction = begin(database)?;
+    drop(WriteTables::open(&transaction, LookupCache::default(), &mut RowsAtHand::default())?);
+    Ok(transaction.commit()?)
+}
+
+/// Adds the entries of the index that a store lacks, which was last written before a row was ordered.
+fn add_missing_entries(database: &Database) -> Result<(), StoreError> {
+    if range_index::are_noted(&ReadTable::open(&database.begin_read()?, META)?)? {
+        return Ok(());
+    }
+    let transaction = begin(database)?;
+    {
+        let records = WriteTable::open(&transaction, RECORDS)?;
+        let mut entries = WriteTable::open(&transaction, INDEX)?;
+        for tenant in WriteTable::open(&transaction, TENANTS)?.iter()? {
+            let Some(tenant) = keys::tenant_of(tenant?.0.value()) else { continue };
+            for def in range_index::ordered() {
+                range_index::add_of(tenant, def, &records, &mut entries)?;
+            }
+        }
+        range_index::note(&mut WriteTable::open(&transaction, META)?)?;
+    }
+    transaction.commit()?;
+    tracing::info!("index upgraded");
+    Ok(())
+}
