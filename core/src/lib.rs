@@ -16,6 +16,7 @@
 | [`schema`] | what a resource is: its fields, checks of a body, filters, order |
 | [`resources`] | the resources of the contract, and their registry |
 | [`access`] | scopes, tokens and tenants as they are sent |
+| [`audit`] | who wrote what, and what it changed of a record |
 | [`plan`] | create, update, delete, upsert, renew, lose: from a body to changes |"
 )]
 //! | [`tracking`] | events: reading them, finding their user and company, what is stored and reported |
@@ -49,6 +50,9 @@ pub mod resources;
 
 #[cfg(feature = "records")]
 pub mod access;
+
+#[cfg(feature = "records")]
+pub mod audit;
 
 #[cfg(feature = "forms")]
 pub mod plan;

@@ -101,7 +101,7 @@ pub async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
     let (deleted, served): (Vec<_>, Vec<_>) =
         tenants.into_iter().partition(|tenant| tenant.state == TenantState::Deleting);
     for tenant in served {
-        let actor = Actor { tenant: Tenant::assume_authorized(tenant.id), token: None, user: None };
+        let actor = Actor::service(Tenant::assume_authorized(tenant.id));
         if let Err(error) = sweep(store, actor.clone()).await {
             tracing::warn!(tenant = %tenant.id, cause = %error, "cleanup of a tenant failed");
         }
@@ -118,7 +118,7 @@ pub async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
 
 /// Removes what is stored of a tenant that is deleted, to the end (R57). Where it cannot, the next cleanup continues.
 pub(crate) async fn delete_tenant(store: Arc<dyn Store>, tenant: TenantId) {
-    let actor = Actor { tenant: Tenant::assume_authorized(tenant), token: None, user: None };
+    let actor = Actor::service(Tenant::assume_authorized(tenant));
     loop {
         match store.continue_deletion(actor.clone()).await {
             Ok(true) => tokio::time::sleep(SWEEP_PAUSE).await,

@@ -82,7 +82,7 @@ impl Bootstrap {
     pub(crate) async fn make_demo_company(&self, app: &App) -> Result<(), StoreError> {
         let patch = demo_company();
         let token = Some(self.token.id().to_owned());
-        let actor = Actor { tenant: Tenant::assume_authorized(self.tenant), token, user: None };
+        let actor = Actor { token, ..Actor::service(Tenant::assume_authorized(self.tenant)) };
         app.store.create(actor, None, &COMPANY, patch.into()).await.map(drop)
     }
 

@@ -2,10 +2,17 @@
 
 use std::{
     fmt::Write as _,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+
+/// The id of a request, in its extensions.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestId(pub(crate) Arc<str>);
 
 /// Gives every request an id that no other request of any start has.
 pub(crate) struct RequestIds {
@@ -26,11 +33,11 @@ impl RequestIds {
     /// Longest id, in bytes: six in Base64, a dash, and a number in hexadecimal.
     const MAX_BYTES: usize = 8 + 1 + 16;
 
-    pub(crate) fn next(&self) -> String {
+    pub(crate) fn next(&self) -> Arc<str> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mut id = String::with_capacity(Self::MAX_BYTES);
         // A text takes all that is written to it.
         let _ = write!(id, "{}-{number:x}", self.start);
-        id
+        id.into()
     }
 }

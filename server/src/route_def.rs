@@ -74,6 +74,7 @@ pub(crate) enum Kind {
     NewToken,
     Token,
     Tokens,
+    Audit,
     Revoked,
     Rotation,
     NewTenant,
@@ -139,7 +140,13 @@ impl Kind {
         use Kind as K;
         matches!(
             self,
-            K::Records | K::LeanCompanies | K::Activities | K::Report | K::Tokens | K::Tenants
+            K::Records
+                | K::LeanCompanies
+                | K::Activities
+                | K::Report
+                | K::Tokens
+                | K::Tenants
+                | K::Audit
         )
     }
 }

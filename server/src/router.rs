@@ -19,6 +19,7 @@ use crate::{
     openapi,
     pages::{self, Pages},
     path_tree::PathTree,
+    request_id::RequestId,
     route_def::{
         Access::{Anyone, OfResource, Scope, Scopes, TenantAsUser},
         Described, Kind, RouteDef, RouteDoc,
@@ -156,6 +157,8 @@ static ROUTES: &[RouteDef<Handler>] = &[
         "Issues a successor with the same label, scopes and user; the old token stays valid for `keepOldForSeconds`. Needs every scope of the old token, and the successor expires no later than the token that asks for it. The response is the only place where the successor is shown."),
     route!(DELETE "/tokens/:id", Scope("admin"), Nothing => Revoked, "Revoke a token", alone!(routes::tokens::revoke),
         "Takes effect on the next request. With `cascade` all tokens that come from it are revoked too, and `deletedCount` says how many there were. The last token with the scope `admin`, or an operator's last with `operator`, is not revoked (409): issue another one first, or rotate it."),
+    route!(GET "/audit", Scope("admin"), Nothing => Audit, "List the audit log", alone!(routes::audit::list),
+        "Who wrote what, when and from where, newest first: an entry a request that changed something, stored in the same transaction. `resource` and `id` together find what changed a record, by `_id` also after it was deleted. Values are stored as salted hashes: equal values of a property have equal hashes."),
     route!(GET "/settings", Scope("admin"), Nothing => Settings, "Get the tenant's settings", alone!(routes::settings::read),
         "The settings of the token's tenant, defaults included."),
     route!(PUT "/settings", Scope("admin"), Settings => Settings, "Update the tenant's settings", alone!(routes::settings::update),
@@ -314,6 +317,7 @@ impl Endpoint for Outermost {
     fn call(&self, mut request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
         ignore_slash_at_end(&mut request);
         let request_id = self.app.request_ids.next();
+        request.extensions_mut().insert(RequestId(request_id.clone()));
         let (accepted, app) = (Accepted::of(request.headers()), self.app.clone());
         let for_any_page = routes::cors::is_for_any_page(&self.app, request.uri().path());
         let served = match pages::is_page(request.uri().path()) {
@@ -330,7 +334,7 @@ impl Endpoint for Outermost {
                 routes::cors::allow_any_origin(response.headers_mut());
             }
             response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-            if let Ok(value) = HeaderValue::try_from(request_id) {
+            if let Ok(value) = HeaderValue::try_from(&*request_id) {
                 response.headers_mut().insert(REQUEST_ID, value);
             }
             Ok(response)

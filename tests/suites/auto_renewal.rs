@@ -207,7 +207,7 @@ async fn many_due() -> World {
 async fn a_round_renews_a_limited_number_and_the_next_one_the_others() {
     let world = many_due().await;
     let tenant = svctrack_core::value::TenantId::parse(TENANT).unwrap();
-    let actor = Actor { tenant: Tenant::assume_authorized(tenant), token: None, user: None };
+    let actor = Actor::service(Tenant::assume_authorized(tenant));
     let store: &dyn Store = &*world.server.store;
     let mut round = AutoRenewal::default();
     round.renewed = ROUND - 1;

@@ -32,6 +32,7 @@ const CORE: (&str, &[Room]) = (
         ("plan", &["value", "schema", "resources"]),
         ("tracking", &["value", "schema", "resources", "plan"]),
         ("access", &["value", "schema", "resources"]),
+        ("audit", &["value", "schema", "resources"]),
         ("usage", &["value"]),
         ("revenue", &["value", "schema", "resources", "usage"]),
     ],

@@ -3,6 +3,7 @@
 mod access;
 mod activities;
 mod activity_retention;
+mod audit;
 mod auto_renewal;
 mod backup;
 mod broken_log;

@@ -8,7 +8,7 @@ use svctrack_store::{KnownToken, Tenant};
 
 use super::{
     authorization_header::{token_in, user_of_basic},
-    caller::{Caller, Credential, LocalAccess, SignedIn},
+    caller::{Caller, Credential, LocalAccess, Seen, SignedIn},
     token::Token,
 };
 use crate::{app::App, body::refuse_form, error::Error};
@@ -24,7 +24,11 @@ pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller,
         if tenant == Tenant::OPERATOR {
             scopes.push(access::OPERATOR.to_owned());
         }
-        return Ok(Caller { tenant, credential: Credential::File(scopes) });
+        return Ok(Caller {
+            tenant,
+            credential: Credential::File(scopes),
+            seen: Seen::of(request),
+        });
     }
     if let Some(SignedIn(caller)) = request.extensions().get() {
         return Ok(caller.clone());
@@ -37,14 +41,14 @@ pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller,
     if user_of_basic(sent_as).is_some() {
         refuse_form(request)?;
     }
-    admit(app, known)
+    admit(app, known, Seen::of(request))
 }
 
 /// The caller with a token that is known.
 ///
 /// # Errors
 /// [`Error::Unauthorized`] where it has expired; [`Error::TooMany`]; [`Error::TenantSuspended`].
-pub(super) fn admit(app: &App, known: Arc<KnownToken>) -> Result<Caller, Error> {
+pub(super) fn admit(app: &App, known: Arc<KnownToken>, seen: Seen) -> Result<Caller, Error> {
     let now = app.clock.now();
     if known.record.expires_at.is_some_and(|end| end <= now) {
         return Err(Error::Unauthorized("token_expired"));
@@ -55,7 +59,7 @@ pub(super) fn admit(app: &App, known: Arc<KnownToken>) -> Result<Caller, Error> 
     if known.tenant.is_suspended {
         return Err(Error::TenantSuspended);
     }
-    Ok(Caller { tenant, credential: Credential::Token(known) })
+    Ok(Caller { tenant, credential: Credential::Token(known), seen })
 }
 
 /// The token of a text, where the store knows it.

@@ -1,14 +1,15 @@
 //! Who calls, and what they may do.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
+use poem::Request;
 use svctrack_core::{
     access::{self, Issuer},
     value::TenantId,
 };
-use svctrack_store::{Actor, KnownToken, Tenant, TokenRecord};
+use svctrack_store::{Actor, KnownToken, Origin, Tenant, TokenRecord};
 
-use crate::error::Error;
+use crate::{error::Error, request_id::RequestId};
 
 /// Marks a request of somebody who has the store's file in their hands, and acts for a tenant or for
 /// the operator. Nothing that comes over the network can carry it.
@@ -24,6 +25,29 @@ pub(crate) struct SignedIn(pub(crate) Caller);
 pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
     pub(super) credential: Credential,
+    pub(super) seen: Seen,
+}
+
+/// Where a request comes from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    address: Option<IpAddr>,
+    request_id: Option<Arc<str>>,
+    /// Id of the session that acts as the token.
+    session: Option<Arc<str>>,
+}
+
+impl Seen {
+    pub(crate) fn of(request: &Request) -> Self {
+        let address = request.remote_addr().as_socket_addr().map(|peer| peer.ip().to_canonical());
+        let id = request.extensions().get::<RequestId>().map(|id| id.0.clone());
+        Self { address, request_id: id, session: None }
+    }
+
+    /// The same, through a session.
+    pub(super) fn through(self, session: &str) -> Self {
+        Self { session: Some(session.into()), ..self }
+    }
 }
 
 /// What a caller has shown.
@@ -38,15 +62,24 @@ pub(super) enum Credential {
 
 impl From<Caller> for Actor {
     fn from(caller: Caller) -> Self {
-        let user = caller.token_record().and_then(|record| record.user_id);
-        Self { tenant: caller.tenant, token: caller.token().map(str::to_owned), user }
+        let record = caller.token_record();
+        let user = record.and_then(|record| record.user_id);
+        let seen = &caller.seen;
+        let origin = Origin {
+            token_name: record.map(|record| record.label.clone()).unwrap_or_default(),
+            session: seen.session.as_deref().map(str::to_owned),
+            address: seen.address,
+            request_id: seen.request_id.as_deref().map(str::to_owned),
+        };
+        let token = caller.token().map(str::to_owned);
+        Self { tenant: caller.tenant, token, user, origin: Some(Arc::new(origin)) }
     }
 }
 
 impl Caller {
     /// Whoever sends events of a tenant: with no token, and no scope.
     pub(crate) fn of_events(tenant: Tenant) -> Self {
-        Self { tenant, credential: Credential::Nothing }
+        Self { tenant, credential: Credential::Nothing, seen: Seen::default() }
     }
 
     /// Id of the token that was called with.

@@ -11,6 +11,6 @@ mod token;
 pub use self::token::Token;
 pub(crate) use self::{
     authenticate::authenticate,
-    caller::{Caller, LocalAccess, SignedIn},
+    caller::{Caller, LocalAccess, Seen, SignedIn},
     event_sender::{sender_in_path, sender_of_basic, sender_of_write_key},
 };

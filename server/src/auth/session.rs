@@ -16,7 +16,7 @@ use svctrack_store::{KnownToken, Revoked, TokenRecord};
 
 use super::{
     authenticate::{admit, known_token},
-    caller::Caller,
+    caller::{Caller, Seen},
     token::Token,
 };
 use crate::{
@@ -72,7 +72,8 @@ pub(crate) async fn of_request(app: &App, request: &Request) -> Result<Option<Se
     let Some(opened_with) = app.store.token(opened_with).await? else { return Ok(None) };
     app.store.token_used(&known.record, now);
     app.sign_in.note_use(&known.record.id, now);
-    match admit(app, opened_with) {
+    let seen = Seen::of(request).through(&known.record.id);
+    match admit(app, opened_with, seen) {
         Ok(caller) => Ok(Some(Session { caller, id: known.record.id.clone(), token })),
         Err(Error::Unauthorized(_)) => Ok(None),
         Err(error) => Err(error),
@@ -93,25 +94,35 @@ pub(crate) fn is_alive(app: &App, session: &TokenRecord) -> bool {
 ///
 /// # Errors
 /// [`Error::Unauthorized`]; [`Error::TenantSuspended`]; when the store cannot write.
-pub(crate) async fn open_with_text(app: &App, text: &str, label: &str) -> Result<Token, Error> {
+pub(crate) async fn open_with_text(
+    app: &App,
+    text: &str,
+    label: &str,
+    seen: Seen,
+) -> Result<Token, Error> {
     let known = known_token(app, text).await?;
     if known.record.is_session() {
         return Err(Error::Unauthorized("token_unknown"));
     }
-    open(app, known, label).await
+    open(app, known, label, seen).await
 }
 
 /// Opens a session with the token of this id.
 ///
 /// # Errors
 /// As [`open_with_text`].
-pub(crate) async fn open_with_id(app: &App, id: &str, label: &str) -> Result<Token, Error> {
+pub(crate) async fn open_with_id(
+    app: &App,
+    id: &str,
+    label: &str,
+    seen: Seen,
+) -> Result<Token, Error> {
     let known = app.store.token(id).await?.ok_or(Error::Unauthorized("token_unknown"))?;
-    open(app, known, label).await
+    open(app, known, label, seen).await
 }
 
-async fn open(app: &App, known: Arc<KnownToken>, label: &str) -> Result<Token, Error> {
-    let caller = admit(app, known.clone())?;
+async fn open(app: &App, known: Arc<KnownToken>, label: &str, seen: Seen) -> Result<Token, Error> {
+    let caller = admit(app, known.clone(), seen)?;
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
     let now = app.clock.now();
     let ends = Timestamp::from_ms_clamped(now.as_ms().saturating_add(SESSION_MS));

@@ -110,6 +110,7 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::Unsuppressed => reference("Unsuppressed"),
         Kind::Export => reference("PersonExport"),
         Kind::Activities => many(reference("Activity")),
+        Kind::Audit => many(reference("AuditEntry")),
         Kind::LeanCompanies => many(reference("LeanCompany")),
         Kind::Object => json!({ "type": "object" }),
         Kind::NewClosing => reference("NewClosing"),

@@ -98,6 +98,7 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
         Kind::Success => json!({ "success": true }),
         Kind::Activities => json!([activity()]),
         Kind::Report => json!([issue()]),
+        Kind::Audit => json!([audit_entry()]),
         Kind::Replayed => json!({ "replayed": 1 }),
         Kind::LeanCompanies => {
             json!([{ "_id": ID, "name": "Example company", "externalId": "example-company" }])
@@ -277,6 +278,24 @@ fn issue() -> Value {
         "message": "no company has the `externalId` `exmaple`: create it, or correct what is sent",
         "at": "2026-01-15T12:00:00.000Z", "count": 2,
         "sample": { "externalId": "example-user", "companyExternalId": "exmaple" },
+    })
+}
+
+fn audit_entry() -> Value {
+    json!({
+        "_id": "6968d6400000000000000005", "sequence": 5, "at": "2026-01-15T12:00:00.000Z",
+        "action": "company.update", "outcome": "done", "cause": null, "count": 1, "actor": "token",
+        "tokenId": TOKEN_ID, "tokenName": "Example", "sessionId": null, "resource": "companies", "id": ID,
+        "created": 0, "updated": 1, "deleted": 0, "address": "192.0.2.7", "requestId": "aGVsbG8h-1",
+        "changes": [{
+            "resource": "companies", "id": ID, "change": "updated",
+            "properties": {
+                "name": {
+                    "beforeHash": "0f343b0931126a20f133d67c2b018a3b",
+                    "afterHash": "8d969eef6ecad3c29a3a629280e686cf",
+                },
+            },
+        }],
     })
 }
 

@@ -27,7 +27,7 @@ use self::{
     bodies::request_body,
     headers::headers,
     parameters::{
-        activity_parameters, idempotency_key, import_parameters, list_parameters,
+        activity_parameters, audit_parameters, idempotency_key, import_parameters, list_parameters,
         report_parameters, script_parameters, stream_parameters,
     },
     parts::{parameter, set},
@@ -210,6 +210,7 @@ fn all_parameters(
         (Kind::Activities, _) => activity_parameters(),
         (Kind::Stream, _) => stream_parameters(),
         (Kind::Report, _) => report_parameters(),
+        (Kind::Audit, _) => audit_parameters(),
         (gives, _) if gives.report().is_some() => reports::parameters(gives),
         (Kind::Script, _) => script_parameters(),
         (Kind::Imported, _) => import_parameters(),

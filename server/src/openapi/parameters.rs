@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
+    audit,
     plan::Route,
     resources::company::COMPANY,
     schema::{
@@ -269,6 +270,27 @@ pub(super) fn report_parameters() -> Vec<Value> {
         select(),
         count_or_filter(),
         operators(ENTRY.fields),
+    ]
+}
+
+pub(super) fn audit_parameters() -> Vec<Value> {
+    let text =
+        |name: &str, description: &str| parameter(name, description, json!({ "type": "string" }));
+    vec![
+        text("resource", "Only about this resource, as in paths."),
+        text(
+            "id",
+            "Only about what has this id; with `resource`, a record in any form that a path takes.",
+        ),
+        text("tokenId", "Only by this token, or by its sessions."),
+        text("action", "Only these actions, separated by commas."),
+        time("from", "Only what happened at this time or later."),
+        time("to", "Only what happened before this time."),
+        limit(audit::ENTRY.list),
+        after("Only those behind the one with this `_id`, the last of the page before."),
+        select(),
+        count_or_filter(),
+        operators(audit::ENTRY.fields),
     ]
 }
 

@@ -132,6 +132,7 @@ fn rejects(
         Kind::Records
             | Kind::Activities
             | Kind::Report
+            | Kind::Audit
             | Kind::LeanCompanies
             | Kind::Stream
             | Kind::Tokens

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use svctrack_core::{
     access::{self, MAX_LABEL_BYTES, MAX_SCOPES, Rotation},
+    audit,
     resources::{
         REGISTRY,
         company::{self, COMPANY},
@@ -39,6 +40,7 @@ pub(super) fn schemas() -> Value {
         ("Success", success()),
         ("Activity", list_item(&ACTIVITY)),
         ("IntegrationIssue", list_item(&ENTRY)),
+        ("AuditEntry", list_item(&audit::ENTRY)),
         ("Replayed", count("replayed", "Events that were processed before the response.")),
         ("LeanCompany", lean_company()),
         ("NewTenant", new_tenant()),

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{LocalAccess, session},
+    auth::{LocalAccess, Seen, session},
     demo::{CUSTOMERS, Call, Demo, TENANT_NAME},
     demo_filling::Progress,
     dispatch::Api,
@@ -98,7 +98,8 @@ pub(super) async fn open(visit: Visit, mut request: Request) -> Result<Response,
     let tokens = visit.app.store.tokens(&Tenant::assume_authorized(tenant)).await?;
     let mut tokens = tokens.into_iter().filter(|token| !token.is_session());
     let Some(token) = tokens.next() else { return Ok(see(PATH)) };
-    let opened = session::open_with_id(&visit.app, &token.id, LABEL).await?;
+    let seen = Seen::of(&request);
+    let opened = session::open_with_id(&visit.app, &token.id, LABEL, seen).await?;
     if let Some(own) = visit.session.caller.token() {
         visit.app.demo.note_visit(opened.id(), own);
     }
@@ -108,7 +109,7 @@ pub(super) async fn open(visit: Visit, mut request: Request) -> Result<Response,
 /// `POST /app/demo/leave`: back to where somebody came from.
 pub(super) async fn leave(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (_, _room) = visit.form(&mut request).await?;
-    way_back(&visit).await
+    way_back(&visit, Seen::of(&request)).await
 }
 
 /// `POST /app/demo/delete`: deletes the demo, and leads back whoever is in it.
@@ -123,17 +124,17 @@ pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Respons
     call(&visit.api.routes(), Tenant::OPERATOR.id(), Method::DELETE, &path, String::new()).await?;
     visit.app.demo.end(Ok(()));
     match is_inside(&visit, Some(tenant)) {
-        true => way_back(&visit).await,
+        true => way_back(&visit, Seen::of(&request)).await,
         false => Ok(see(PATH)),
     }
 }
 
 /// Opens a session where somebody came from; where that is not known, they sign in.
-async fn way_back(visit: &Visit) -> Result<Response, Error> {
+async fn way_back(visit: &Visit, seen: Seen) -> Result<Response, Error> {
     let Some(token) = visit.app.demo.way_back(&visit.session.id) else {
         return Ok(with_session(&visit.app, see("/sign-in"), None));
     };
-    let opened = session::open_with_id(&visit.app, &token, "Session after the demo").await;
+    let opened = session::open_with_id(&visit.app, &token, "Session after the demo", seen).await;
     match opened {
         Ok(opened) => Ok(with_session(&visit.app, see("/"), Some(&opened))),
         Err(Error::Unauthorized(_)) => Ok(with_session(&visit.app, see("/sign-in"), None)),

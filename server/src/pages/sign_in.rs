@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{session, sign_in::Often},
+    auth::{Seen, session, sign_in::Often},
     error::Error,
     limits::MAX_SIGN_IN_BYTES,
     sender_limits::Address,
@@ -38,10 +38,11 @@ pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response,
     let of = |name: &str| sent(&pairs, name).trim();
     let agent = request.headers().get(header::USER_AGENT).and_then(|text| text.to_str().ok());
     let label = label(agent.unwrap_or_default());
+    let seen = Seen::of(&request);
     let opened = match of("once") {
-        "" => session::open_with_text(app, of("token"), &label).await,
+        "" => session::open_with_text(app, of("token"), &label, seen).await,
         once => match app.sign_in.take(once) {
-            Some(token) => session::open_with_id(app, &token, &label).await,
+            Some(token) => session::open_with_id(app, &token, &label, seen).await,
             None => Err(Error::Unauthorized("link_used")),
         },
     };

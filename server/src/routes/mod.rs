@@ -3,6 +3,7 @@
 
 pub(crate) mod activities;
 pub(crate) mod activity_stream;
+pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod closings;
 mod conditions;

@@ -36,7 +36,7 @@ async fn run() -> Result<String, Box<dyn Error>> {
         .add_tenant(Actor::operator(), TenantRecord::new(id, "Ours".to_owned(), now), token)
         .await?;
     let tenant = Tenant::assume_authorized(id);
-    let actor = Actor { tenant, token: None, user: None };
+    let actor = Actor::service(tenant);
 
     let acme = Document::parse(br#"{"name":"Acme","externalId":"acme"}"#);
     let acme = acme.map_err(|error| error.message)?;

@@ -38,7 +38,7 @@
 //! let sent = Document::parse(br#"{"name": "Acme", "externalId": "acme"}"#).unwrap();
 //! let body = shape::check_create(&COMPANY, &sent).unwrap();
 //! let tenant = Tenant::assume_authorized(id);
-//! let actor = Actor { tenant: tenant.clone(), token: None, user: None };
+//! let actor = Actor::service(tenant);
 //! store.create(actor, None, &COMPANY, body).await?;
 //!
 //! let acme = RecordRef::External("acme".to_owned());
@@ -94,6 +94,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use svctrack_core::{
     access::TenantChange,
+    audit::AuditQuery,
     plan::{
         Finding, Person, RenewalDecision, Route,
         overlay::Overlay,
@@ -112,8 +113,8 @@ pub use self::{
     error::StoreError,
     health::{Health, Scrub, ScrubReport, StoreStatus, as_text},
     identity::{
-        KnownTenant, KnownToken, RateLimits, Tenant, TenantRecord, TenantState, TokenDigest,
-        TokenRecord,
+        Actor, KnownTenant, KnownToken, Origin, RateLimits, Tenant, TenantRecord, TenantState,
+        TokenDigest, TokenRecord,
     },
     manifest::{Manifest, TableSum},
     page::{Digest, Later, Next, Page, PageFor, Rewrite},
@@ -432,24 +433,6 @@ pub struct ActivityBatch {
     pub is_caught_up: bool,
 }
 
-/// The identity that sends a command.
-#[derive(Clone, Debug)]
-pub struct Actor {
-    /// The tenant that owns the data.
-    pub tenant: Tenant,
-    /// Id of the token that asks; none on tracking routes.
-    pub token: Option<String>,
-    /// The user that the token acts as.
-    pub user: Option<ObjectId>,
-}
-
-impl Actor {
-    /// The operator, by the program itself.
-    pub fn operator() -> Self {
-        Self { tenant: Tenant::OPERATOR, token: None, user: None }
-    }
-}
-
 /// Where a backup is written.
 #[derive(Debug)]
 pub enum BackupFile {
@@ -518,6 +501,14 @@ pub trait Store: Send + Sync {
         &self,
         tenant: &Tenant,
         query: ReportQuery,
+        page_for: PageFor,
+    ) -> BoxFuture<'_, Result<Page, StoreError>>;
+
+    /// A page of the audit log, newest entries first.
+    fn audit(
+        &self,
+        tenant: &Tenant,
+        query: AuditQuery,
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 

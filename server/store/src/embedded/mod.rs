@@ -26,6 +26,7 @@ use std::{
 use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use parking_lot::{Mutex, RwLock};
 use svctrack_core::{
+    audit::AuditQuery,
     plan::{Person, upsert::Outcome},
     revenue::Closing,
     schema::{ListQuery, ResourceDef},
@@ -76,6 +77,7 @@ use super::{
         token_uses::TokenUses,
     },
     reads::{
+        audit,
         ledgers::Ledgers,
         list::{self, Asked},
         read, rehearse, revenue, scrub,
@@ -424,6 +426,17 @@ impl Store for Embedded {
             integration_issues::list(snapshot, tenant, &query, &page_for)
         };
         self.read_apart(&self.short, tenant, read).boxed()
+    }
+
+    fn audit(
+        &self,
+        tenant: &Tenant,
+        query: AuditQuery,
+        page_for: PageFor,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        let tenant = tenant.id();
+        let read = move |snapshot: &RedbSnapshot| audit::list(snapshot, tenant, &query, &page_for);
+        self.read_apart(&self.scans, tenant, read).boxed()
     }
 
     fn revenue(

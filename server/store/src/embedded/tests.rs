@@ -77,7 +77,7 @@ impl World {
         let clock = Arc::new(Hand(AtomicI64::new(start.as_ms())));
         let store = open(folder.path(), log_limits, &clock);
         let tenant = Tenant::assume_authorized(TenantId::from_bytes([0; 16]));
-        let nobody = Actor { tenant, token: None, user: None };
+        let nobody = Actor::service(tenant);
         let mut world = Self { store, clock, actor: nobody, folder, log_limits };
         world.actor = world.tenant(7).await;
         world
@@ -90,7 +90,7 @@ impl World {
         let tenant = TenantRecord::new(id, "test".to_owned(), now);
         let founding = Command::AddTenant { tenant, token };
         self.store.write(Actor::operator(), founding).await.unwrap();
-        Actor { tenant: Tenant::assume_authorized(id), token: None, user: None }
+        Actor::service(Tenant::assume_authorized(id))
     }
 
     /// Reopens the store, after changes to its folder meanwhile.

@@ -15,6 +15,7 @@ use std::{fs::File, sync::Arc};
 use futures_util::{FutureExt as _, StreamExt as _, TryFutureExt as _, future, stream};
 use parking_lot::Mutex;
 use svctrack_core::{
+    audit::AuditQuery,
     plan::{Person, upsert::Outcome},
     revenue::Closing,
     schema::{ListQuery, ResourceDef},
@@ -38,7 +39,7 @@ use crate::{
         token_uses::TokenUses,
     },
     reads::{
-        backup,
+        audit, backup,
         ledgers::Ledgers,
         list::{self, Asked},
         read, rehearse, revenue, scrub,
@@ -258,6 +259,15 @@ impl Store for Memory {
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         self.read(|state| integration_issues::list(&**state, tenant.id(), &query, &page_for))
+    }
+
+    fn audit(
+        &self,
+        tenant: &Tenant,
+        query: AuditQuery,
+        page_for: PageFor,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        self.read(|state| audit::list(&**state, tenant.id(), &query, &page_for))
     }
 
     fn revenue(

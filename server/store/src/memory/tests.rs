@@ -19,7 +19,7 @@ type Stored = Vec<(&'static str, Vec<(Vec<u8>, Vec<u8>)>)>;
 
 fn actor() -> Actor {
     let tenant = Tenant::assume_authorized(TenantId::from_bytes([7; 16]));
-    Actor { tenant, token: None, user: None }
+    Actor::service(tenant)
 }
 
 fn founded() -> Memory {

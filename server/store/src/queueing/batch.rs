@@ -162,7 +162,7 @@ mod tests {
             is_part: events.len() > 1,
             ..Tracking::of(events, Timestamp::MIN, Route::Bulk)
         };
-        Job::new(Actor { tenant, token: None, user: None }, Command::Track(tracking)).0
+        Job::new(Actor::service(tenant), Command::Track(tracking)).0
     }
 
     /// The rows of the commands that share a transaction with the first.

@@ -65,7 +65,7 @@ mod tests {
 
     fn job(tenant: TenantId, command: Command) -> Job {
         let tenant = Tenant::assume_authorized(tenant);
-        Job::new(Actor { tenant, token: None, user: None }, command).0
+        Job::new(Actor::service(tenant), command).0
     }
 
     fn tracked(tenant: TenantId) -> Job {

@@ -249,7 +249,7 @@ mod tests {
         let reference = RecordRef::External("x".to_owned());
         let command =
             Command::Delete { def: &COMPANY, reference, precondition: Precondition::Anything };
-        Job::new(Actor { tenant, token: None, user: None }, command).0
+        Job::new(Actor::service(tenant), command).0
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Replays {
     /// Queues the commands that are due.
     pub(crate) fn queue(&mut self, queues: &Queues) {
         for (_, tenant) in std::mem::take(&mut self.due) {
-            let actor = Actor { tenant, token: None, user: None };
+            let actor = Actor::service(tenant);
             let (job, answer) = Job::new(actor, Command::Replay);
             match queues.push(job) {
                 Ok(()) => self.under_way.push(UnderWay { tenant, answer }),

@@ -1,6 +1,7 @@
 //! What is read of a snapshot, on any engine.
 
 pub(crate) mod as_of;
+pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod bidirectional_scan;
 pub(crate) mod by_date;

@@ -191,6 +191,18 @@ pub(crate) fn change(tenant: TenantId, sequence: u64) -> Vec<u8> {
     key
 }
 
+/// Key of what a change changed of a record, under its sequence.
+pub(crate) fn change_of_record(
+    tenant: TenantId,
+    resource: u8,
+    id: ObjectId,
+    sequence: u64,
+) -> Vec<u8> {
+    let mut key = record(tenant, resource, id);
+    key.extend_from_slice(&sequence.to_be_bytes());
+    key
+}
+
 /// Key of a closed month, such as `2026-01`.
 pub(crate) fn closing(tenant: TenantId, month: &str) -> Vec<u8> {
     counter(tenant, month)
@@ -235,7 +247,7 @@ pub(crate) fn id_at_end(key: &[u8]) -> Option<ObjectId> {
     key.last_chunk::<ID_BYTES>().map(|bytes| ObjectId::from_bytes(*bytes))
 }
 
-/// The sequence number at the end of a key of `changes`.
+/// The sequence number at the end of a key of `changes`, `audit` or `audit_records`.
 pub(crate) fn sequence_at_end(key: &[u8]) -> Option<u64> {
     key.last_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes))
 }
@@ -259,6 +271,8 @@ mod tests {
         assert_eq!(hex(&index(tenant, 2, "row", "v", id)), format!("{t}02726f77007600{i}"));
         assert_eq!(hex(&log(tenant, id)), format!("{t}{i}"));
         assert_eq!(hex(&change(tenant, 258)), format!("{t}0000000000000102"));
+        let of_record = hex(&change_of_record(tenant, 2, id, 258));
+        assert_eq!(of_record, format!("{t}02{i}0000000000000102"));
         let wait = Wait { resource: 2, row: "row".to_owned(), key: "v".to_owned() };
         assert_eq!(waiting(tenant, &wait, id), index(tenant, 2, "row", "v", id));
         assert_eq!(hex(&message(tenant, 258, "m")), format!("{t}0102006d"));

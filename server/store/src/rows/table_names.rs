@@ -40,8 +40,10 @@ pub(crate) const ERASURES: Table = Table("erasures");
 pub(crate) const REVENUE_VERSIONS: Table = Table("revenue_versions");
 pub(crate) const CLOSINGS: Table = Table("closings");
 pub(crate) const USAGE: Table = Table("usage");
+pub(crate) const AUDIT: Table = Table("audit");
+pub(crate) const AUDIT_RECORDS: Table = Table("audit_records");
 
-pub(crate) const ALL: [Table; 28] = [
+pub(crate) const ALL: [Table; 30] = [
     META,
     TENANTS,
     TOKENS,
@@ -70,6 +72,8 @@ pub(crate) const ALL: [Table; 28] = [
     REVENUE_VERSIONS,
     CLOSINGS,
     USAGE,
+    AUDIT,
+    AUDIT_RECORDS,
 ];
 
 #[cfg(test)]

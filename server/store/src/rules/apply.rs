@@ -2,6 +2,7 @@
 //! and a row of the change log for every record that changes.
 
 use svctrack_core::{
+    audit::Changed,
     plan::{Appended, Basis, Change, version_of},
     resources::{end_user::END_USER, settings::SETTINGS},
     schema::{Entry, ResourceDef},
@@ -10,7 +11,7 @@ use svctrack_core::{
 };
 
 use super::{
-    engagement, history, messages, new_users,
+    audit, engagement, history, messages, new_users,
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
@@ -70,6 +71,11 @@ impl<T: Transaction> Applier<'_, T> {
     ) -> Result<(), StoreError> {
         let key = keys::record(self.tenant, def.code, id);
         let replaced = revenue_versions::replaced(self.tables, &key, def, id, Some(document))?;
+        let kind = match basis {
+            Basis::Absent => ChangeKind::Created,
+            Basis::Version(_) => ChangeKind::Updated,
+        };
+        let changed = self.compared(&key, kind, Some(document))?;
         let value = codec::seal_record(&key, document);
         match basis {
             Basis::Absent => self.tables.records.add(key, value)?,
@@ -79,23 +85,35 @@ impl<T: Transaction> Applier<'_, T> {
         if let Some(finding) = integration_issues::ticket_without_company(def, document, self.now) {
             self.pending.find(self.tenant, finding);
         }
-        let kind = match basis {
-            Basis::Absent => ChangeKind::Created,
-            Basis::Version(_) => ChangeKind::Updated,
-        };
-        self.log_change(def, id, kind, version_of(document), replaced)
+        let what = Logged { resource: def.code, id, kind, version: version_of(document) };
+        self.log_change(what, replaced, changed)
+    }
+
+    /// What a change changes of the record under a key, where that is audited.
+    fn compared(
+        &mut self,
+        key: &[u8],
+        kind: ChangeKind,
+        after: Option<&Document>,
+    ) -> Result<Changed, StoreError> {
+        match audit::compares(self.pending, self.tenant, kind) {
+            true => audit::compared(self.tables, self.pending, self.tenant, key, after),
+            false => Ok(Changed::default()),
+        }
     }
 
     fn delete(&mut self, def: &ResourceDef, id: ObjectId, basis: Basis) -> Result<(), StoreError> {
         let key = keys::record(self.tenant, def.code, id);
         let replaced = revenue_versions::replaced(self.tables, &key, def, id, None)?;
+        let changed = self.compared(&key, ChangeKind::Deleted, None)?;
         self.tables.records.remove(&key)?;
         self.tables.known.forget_record(self.tenant, def, id);
         let version = match basis {
             Basis::Absent => 0,
             Basis::Version(version) => version,
         };
-        self.log_change(def, id, ChangeKind::Deleted, version, replaced)
+        let what = Logged { resource: def.code, id, kind: ChangeKind::Deleted, version };
+        self.log_change(what, replaced, changed)
     }
 
     /// Takes index entries away and adds others.
@@ -163,14 +181,12 @@ impl<T: Transaction> Applier<'_, T> {
 
     fn log_change(
         &mut self,
-        def: &ResourceDef,
-        id: ObjectId,
-        kind: ChangeKind,
-        version: i64,
+        what: Logged,
         replaced: Option<Replaced>,
+        changed: Changed,
     ) -> Result<(), StoreError> {
-        let what = Logged { resource: def.code, id, kind, version };
-        log_change(self.tables, self.pending, self.actor, self.now, what, replaced)
+        let Self { tables, pending, actor, now, .. } = self;
+        log_change(tables, pending, actor, *now, what, replaced, changed).map(drop)
     }
 }
 
@@ -182,15 +198,18 @@ pub(crate) struct Logged {
     pub(crate) version: i64,
 }
 
-/// Adds a row to the change log, and keeps what reports read of that which the change has replaced.
+/// Adds a row to the change log, and keeps what reports read of that which the change has replaced, and, where its command
+/// is audited, what it has changed; returns the number of the row.
 pub(crate) fn log_change(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     actor: &Actor,
     now: Timestamp,
-    Logged { resource, id, kind, version }: Logged,
+    what: Logged,
     replaced: Option<Replaced>,
-) -> Result<(), StoreError> {
+    changed: Changed,
+) -> Result<u64, StoreError> {
+    let Logged { resource, id, kind, version } = what;
     let tenant = actor.tenant.id();
     let (sequence, latest) = match pending.sequences.get(&tenant) {
         Some(next) => *next,
@@ -206,7 +225,8 @@ pub(crate) fn log_change(
     }
     tables.changes.add(key, value)?;
     pending.sequences.insert(tenant, (sequence + 1, at));
-    Ok(())
+    audit::note(tables, pending, tenant, (sequence, &what), changed)?;
+    Ok(sequence)
 }
 
 /// The next number of the change log, and the time of its latest row.

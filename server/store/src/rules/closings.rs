@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
+    audit::Changed,
     revenue::Closing,
     value::{Issue, ObjectId, TenantId, Timestamp, issue::quoted},
 };
@@ -154,7 +155,8 @@ fn log(
     let mut id = [0; keys::ID_BYTES];
     id.iter_mut().zip(month.bytes()).for_each(|(to, byte)| *to = byte);
     let id = ObjectId::from_bytes(id);
-    log_change(tables, pending, actor, now, Logged { resource: CODE, id, kind, version: 0 }, None)
+    let what = Logged { resource: CODE, id, kind, version: 0 };
+    log_change(tables, pending, actor, now, what, None, Changed::default()).map(drop)
 }
 
 fn conflict(code: &'static str, message: impl Into<String>) -> StoreError {

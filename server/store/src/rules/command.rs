@@ -19,7 +19,7 @@ use svctrack_core::{
 use super::{
     activity_retention,
     apply::apply,
-    auto_renewal, closings, erasure, idempotency, integration_issues, messages,
+    audit, auto_renewal, closings, erasure, idempotency, integration_issues, messages,
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
@@ -86,6 +86,20 @@ pub(crate) fn carry_out(
     if let Some(outcome) = without_tenant(actor, command, tables)? {
         return Ok(outcome);
     }
+    audit::begin(actor, command, tables, pending)?;
+    let done = dispatch(actor, command, tables, pending, ctx)?;
+    audit::finish(actor, command, done.as_ref().ok(), tables, pending, ctx.now)?;
+    Ok(done)
+}
+
+/// The same, of a tenant that is there.
+fn dispatch(
+    actor: &Actor,
+    command: &Command,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
     match command {
         Command::Create { .. }
         | Command::Update { .. }

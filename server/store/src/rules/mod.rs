@@ -2,6 +2,7 @@
 
 pub(crate) mod activity_retention;
 pub(crate) mod apply;
+pub(crate) mod audit;
 pub(crate) mod auto_renewal;
 pub(crate) mod closings;
 pub(crate) mod command;

@@ -43,6 +43,8 @@ pub(crate) struct Tables<T: Transaction> {
     pub(crate) revenue_versions: T::Appended,
     pub(crate) closings: T::Table,
     pub(crate) usage: T::Table,
+    pub(crate) audit: T::Appended,
+    pub(crate) audit_records: T::Appended,
 }
 
 /// Tables whose keys do not begin with a tenant.
@@ -86,11 +88,13 @@ impl<T: Transaction> Tables<T> {
             revenue_versions: open(REVENUE_VERSIONS)?.into(),
             closings: open(CLOSINGS)?,
             usage: open(USAGE)?,
+            audit: open(AUDIT)?.into(),
+            audit_records: open(AUDIT_RECORDS)?.into(),
         })
     }
 
     /// Every table, with all rows in it. It names all fields, so that a table that is added is thought of.
-    pub(crate) fn all(&mut self) -> Result<[(Table, &mut T::Table); 26], StoreError> {
+    pub(crate) fn all(&mut self) -> Result<[(Table, &mut T::Table); 28], StoreError> {
         let Self {
             known: _,
             meta,
@@ -119,6 +123,8 @@ impl<T: Transaction> Tables<T> {
             revenue_versions,
             closings,
             usage,
+            audit,
+            audit_records,
         } = self;
         Ok([
             (META, meta),
@@ -147,6 +153,8 @@ impl<T: Transaction> Tables<T> {
             (REVENUE_VERSIONS, revenue_versions.written()?),
             (CLOSINGS, closings),
             (USAGE, usage),
+            (AUDIT, audit.written()?),
+            (AUDIT_RECORDS, audit_records.written()?),
         ])
     }
 

@@ -9,6 +9,7 @@ use svctrack_core::{
 };
 
 use super::{
+    audit::{Traces, Trail},
     counters::{Counter, Counters},
     date_ranges::LatestSpans,
     engagement,
@@ -38,6 +39,10 @@ pub(crate) struct Pending {
     pub(crate) settled: Option<Settled>,
     /// Companies that a user has left who was the last to be active.
     pub(crate) lost_the_last: Vec<Owner>,
+    /// What the command that is being carried out has changed so far, where it is audited.
+    pub(crate) trail: Option<Trail>,
+    /// How values are stored in the audit log, of each tenant that was looked up.
+    pub(crate) traces: BTreeMap<TenantId, Traces>,
     counters: Counters,
     findings: BTreeMap<(TenantId, &'static str), OfCode>,
 }

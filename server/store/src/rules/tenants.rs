@@ -161,11 +161,7 @@ pub(crate) fn add_tenant(
     if tables.tenants.len()? >= MAX_TENANTS {
         return Ok(Err(too_many("too_many_tenants", "tenants", MAX_TENANTS)));
     }
-    let own = Actor {
-        tenant: Tenant::assume_authorized(token.tenant),
-        token: actor.token.clone(),
-        user: None,
-    };
+    let own = Actor { user: None, ..actor.in_tenant(Tenant::assume_authorized(token.tenant)) };
     match load(&tables.tenants, tenant.id)?.map(|known| known.state) {
         None => {}
         Some(TenantState::Deleting) => return Ok(Err(being_deleted(tenant.id))),

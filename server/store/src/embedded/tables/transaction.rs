@@ -42,13 +42,15 @@ impl<'t> WriteTables<'t> {
         Self::of(known, engagement, |table| WriteTable::open(transaction, table))
     }
 
-    fn appended(&mut self) -> [&mut AppendTable<'t>; 5] {
+    fn appended(&mut self) -> [&mut AppendTable<'t>; 7] {
         [
             &mut self.records,
             &mut self.activities,
             &mut self.messages,
             &mut self.changes,
             &mut self.revenue_versions,
+            &mut self.audit,
+            &mut self.audit_records,
         ]
     }
 
@@ -83,10 +85,13 @@ impl<'t> WriteTables<'t> {
             messages,
             changes,
             revenue_versions,
+            audit,
+            audit_records,
             engagement,
             ..
         } = self;
-        let mut gathered = [records, activities, messages, changes, revenue_versions];
+        let mut gathered =
+            [records, activities, messages, changes, revenue_versions, audit, audit_records];
         let mut write_gathered =
             || gathered.iter_mut().try_for_each(|table| table.written().map(drop));
         let (written, engagement) = thread::scope(|scope| {

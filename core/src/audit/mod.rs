@@ -1,0 +1,368 @@
+//! The audit log: who wrote what, when and from where, and whose access was denied.
+//!
+//! An entry is about one command of a caller, and names what it was about; what the command changed of each record is
+//! stored with the record. A value is stored as a hash with a salt of the tenant, so that two values can be compared
+//! and none can be read.
+
+mod listed;
+mod query;
+
+use std::{fmt::Write as _, net::IpAddr};
+
+use serde::{Deserialize, Serialize};
+
+#[doc(inline)]
+pub use self::{listed::ENTRY, query::AuditQuery};
+use crate::value::{Document, Json, ObjectId, Timestamp};
+
+/// Version of the form of [`Entry`].
+pub const ENTRY_VERSION: u8 = 1;
+/// Bytes of the hash of a value: enough that nobody finds another value with the same one.
+pub const HASH_BYTES: usize = 16;
+
+/// An entry of the audit log as it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Version of this form: what a chain over entries hashes depends on it.
+    pub version: u8,
+    /// When it happened; never before the entry in front of it.
+    pub at: Timestamp,
+    /// What was done: a noun and a verb, such as `company.update`.
+    pub action: String,
+    /// What it came to.
+    pub outcome: Outcome,
+    /// Who did it: a token, a person with the files of the store, or the service.
+    pub actor: Who,
+    /// What it was about, where that is one thing.
+    pub target: Option<Target>,
+    /// How many records it changed.
+    pub records: Records,
+    /// From which address it was asked for, where that is known.
+    pub address: Option<IpAddr>,
+    /// Id of the request.
+    pub request_id: Option<String>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// The command was carried out.
+    Done,
+    /// The caller was not let in, for want of a token or of a scope.
+    Denied {
+        /// The code of the error, or the scope that is missing.
+        cause: String,
+        /// How often within the minute.
+        count: u64,
+    },
+}
+
+impl Outcome {
+    /// Their names, as lists return them.
+    pub const NAMES: [&'static str; 2] = ["done", "denied"];
+}
+
+/// Who did something, as far as the service knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Who {
+    /// The service by itself, such as a renewal that is due.
+    Service,
+    /// The command line on this machine, with the files of the store.
+    Local,
+    /// An API token, or a session that acts as one.
+    Token {
+        /// Its public part, the eight characters after `svt_`.
+        id: String,
+        /// What it was called at that time.
+        name: String,
+        /// Id of the session of the pages that acted as the token.
+        session: Option<String>,
+    },
+    /// Somebody without a token that is known.
+    Unknown,
+}
+
+impl Who {
+    /// Their names, as lists return them.
+    pub const NAMES: [&'static str; 5] = ["service", "local", "token", "session", "unknown"];
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Service => "service",
+            Self::Local => "local",
+            Self::Token { session: None, .. } => "token",
+            Self::Token { session: Some(_), .. } => "session",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What something was done to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// Name of the resource in paths, such as `companies`.
+    pub resource: String,
+    /// Its id; none where it is several.
+    pub id: Option<String>,
+}
+
+/// How many records a command changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Records {
+    /// How many it created.
+    pub created: u32,
+    /// How many it updated.
+    pub updated: u32,
+    /// How many it deleted.
+    pub deleted: u32,
+}
+
+impl Records {
+    /// How many they are.
+    pub fn total(self) -> u64 {
+        [self.created, self.updated, self.deleted].into_iter().map(u64::from).sum()
+    }
+}
+
+/// What a command changed of a record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// The properties whose value is another one since.
+    pub properties: Vec<Property>,
+}
+
+/// A property of a record that was changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Property {
+    /// Its name in the API.
+    pub name: String,
+    /// What it was before, if it was there.
+    pub before: Option<Trace>,
+    /// What it is after, if it is there.
+    pub after: Option<Trace>,
+}
+
+/// What is stored of a value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Trace {
+    /// Its hash, with the salt of the tenant.
+    Hash([u8; HASH_BYTES]),
+    /// The value, as JSON.
+    Value(String),
+}
+
+/// Properties that say nothing of what was changed: the entry has the id, and every update changes the others.
+const SAYS_NOTHING: [&str; 3] = ["_id", "updatedAt", "__v"];
+
+/// What differs between two states of a record; `trace` says what is stored of a value, given the name of its property.
+///
+/// ```
+/// use svctrack_core::{audit::{Trace, changed}, value::Document};
+/// let record = |text: &str| Document::parse(text.as_bytes()).unwrap();
+/// let (before, after) = (record(r#"{"name":"A","mrr":1}"#), record(r#"{"name":"B","mrr":1}"#));
+/// let changed = changed(&before, &after, |_, value| Trace::Value(value.to_owned()));
+/// assert_eq!(changed.properties[0].before, Some(Trace::Value(r#""A""#.to_owned())));
+/// assert_eq!(changed.properties.len(), 1);
+/// ```
+pub fn changed(
+    before: &Document,
+    after: &Document,
+    trace: impl Fn(&str, &str) -> Trace,
+) -> Changed {
+    let mut properties = Vec::new();
+    for (name, value) in after.iter().filter(|(name, _)| is_shown(name)) {
+        let old = before.get(name);
+        if old != Some(value) {
+            properties.push(Property {
+                name: name.to_owned(),
+                before: old.map(|old| trace(name, old.text())),
+                after: Some(trace(name, value.text())),
+            });
+        }
+    }
+    let gone = before.iter().filter(|(name, _)| is_shown(name) && after.get(name).is_none());
+    properties.extend(gone.map(|(name, old)| Property {
+        name: name.to_owned(),
+        before: Some(trace(name, old.text())),
+        after: None,
+    }));
+    Changed { properties }
+}
+
+/// Whether a property is one that responses show, and not every update changes.
+fn is_shown(name: &str) -> bool {
+    !name.starts_with('~') && !SAYS_NOTHING.contains(&name)
+}
+
+/// A change of a record, for a response.
+#[derive(Clone, Debug)]
+pub struct RecordChange {
+    /// Name of the resource in paths.
+    pub resource: String,
+    /// Id of the record.
+    pub id: String,
+    /// Whether it was `created`, `updated` or `deleted`.
+    pub change: &'static str,
+    /// What was changed of it.
+    pub changed: Changed,
+}
+
+impl Entry {
+    /// Id of an entry: its second, and its number in the change log.
+    pub fn id(&self, sequence: u64) -> ObjectId {
+        let [s0, s1, s2, s3, ..] = *ObjectId::first_at(self.at).as_bytes();
+        let [n0, n1, n2, n3, n4, n5, n6, n7] = sequence.to_be_bytes();
+        ObjectId::from_bytes([s0, s1, s2, s3, n0, n1, n2, n3, n4, n5, n6, n7])
+    }
+
+    /// The number in the change log that the id of an entry has.
+    pub fn sequence_in(id: ObjectId) -> u64 {
+        id.as_bytes().last_chunk().map(|bytes| u64::from_be_bytes(*bytes)).unwrap_or_default()
+    }
+
+    /// The entry as it is returned, with what it changed of the records that are to be shown.
+    pub fn answer(&self, sequence: u64, changes: &[RecordChange]) -> Document {
+        let (cause, count) = match &self.outcome {
+            Outcome::Done => (None, 1),
+            Outcome::Denied { cause, count } => (Some(cause.as_str()), *count),
+        };
+        let (token, name, session) = match &self.actor {
+            Who::Token { id, name, session } => {
+                let name = Some(name.as_str()).filter(|name| !name.is_empty());
+                (Some(id.as_str()), name, session.as_deref())
+            }
+            _ => (None, None, None),
+        };
+        let outcome = if cause.is_some() { "denied" } else { "done" };
+        let text = |text: Option<&str>| text.map_or_else(Json::null, Json::string);
+        let number = |number: u64| Json::integer(i64::try_from(number).unwrap_or(i64::MAX));
+        let target = self.target.as_ref();
+        let address = self.address.map(|address| address.to_string());
+        let mut answer = Document::default();
+        answer.set("_id", Json::string(&self.id(sequence).to_string()));
+        answer.set("sequence", number(sequence));
+        answer.set("at", Json::string(&self.at.to_string()));
+        answer.set("action", Json::string(&self.action));
+        answer.set("outcome", Json::string(outcome));
+        answer.set("cause", text(cause));
+        answer.set("count", number(count));
+        answer.set("actor", Json::string(self.actor.name()));
+        answer.set("tokenId", text(token));
+        answer.set("tokenName", text(name));
+        answer.set("sessionId", text(session));
+        answer.set("resource", text(target.map(|target| target.resource.as_str())));
+        answer.set("id", text(target.and_then(|target| target.id.as_deref())));
+        answer.set("created", number(u64::from(self.records.created)));
+        answer.set("updated", number(u64::from(self.records.updated)));
+        answer.set("deleted", number(u64::from(self.records.deleted)));
+        answer.set("address", text(address.as_deref()));
+        answer.set("requestId", text(self.request_id.as_deref()));
+        let changes: Vec<Json> = changes.iter().map(RecordChange::answer).collect();
+        answer.set("changes", Json::array(&changes));
+        answer
+    }
+}
+
+impl RecordChange {
+    fn answer(&self) -> Json {
+        let mut properties = Document::default();
+        for property in &self.changed.properties {
+            let mut traces = Document::default();
+            for (trace, value, hash) in [
+                (&property.before, "before", "beforeHash"),
+                (&property.after, "after", "afterHash"),
+            ] {
+                match trace {
+                    Some(Trace::Value(json)) => {
+                        traces.set(
+                            value,
+                            Json::parse(json.as_bytes()).unwrap_or_else(|_| Json::null()),
+                        );
+                    }
+                    Some(Trace::Hash(bytes)) => traces.set(hash, Json::string(&digits(bytes))),
+                    None => {}
+                }
+            }
+            properties.set(&property.name, Json::object(&traces));
+        }
+        let mut answer = Document::default();
+        answer.set("resource", Json::string(&self.resource));
+        answer.set("id", Json::string(&self.id));
+        answer.set("change", Json::string(self.change));
+        answer.set("properties", Json::object(&properties));
+        Json::object(&answer)
+    }
+}
+
+/// The hexadecimal digits of a hash.
+fn digits(bytes: &[u8]) -> String {
+    let mut digits = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // A text takes all that is written to it.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn entry() -> Entry {
+        let id = Some("6712a0b4c3d2e1f009876543".to_owned());
+        Entry {
+            version: ENTRY_VERSION,
+            at: Timestamp::parse("2026-11-20T12:00:00Z").unwrap(),
+            action: "company.update".to_owned(),
+            outcome: Outcome::Done,
+            actor: Who::Token { id: "01234567".to_owned(), name: "CRM".to_owned(), session: None },
+            target: Some(Target { resource: "companies".to_owned(), id }),
+            records: Records { updated: 1, ..Records::default() },
+            address: Some([192, 0, 2, 7].into()),
+            request_id: Some("r-1".to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_id_of_an_entry_has_its_number() {
+        let id = entry().id(258);
+        assert_eq!(id.taken_at(), entry().at);
+        assert_eq!(Entry::sequence_in(id), 258);
+    }
+
+    #[test]
+    fn what_differs_is_named_but_not_what_every_update_changes() {
+        let record = |text: &str| Document::parse(text.as_bytes()).unwrap();
+        let before = record(r#"{"_id":"1","name":"A","mrr":1,"updatedAt":"x","__v":0,"~":["x"]}"#);
+        let after = record(r#"{"_id":"1","name":"A","domains":[],"updatedAt":"y","__v":1}"#);
+        let changed = changed(&before, &after, |name, _| Trace::Value(name.to_owned()));
+        let names: Vec<_> = changed
+            .properties
+            .iter()
+            .map(|property| (&*property.name, property.before.is_some(), property.after.is_some()))
+            .collect();
+        assert_eq!(names, [("domains", false, true), ("mrr", true, false)]);
+    }
+
+    #[test]
+    fn a_change_is_answered_with_values_or_with_hashes() {
+        let property = |before, after| Property { name: "mrr".to_owned(), before, after };
+        let answer = |property| {
+            let changed = Changed { properties: vec![property] };
+            let change = RecordChange {
+                resource: "companies".to_owned(),
+                id: "1".to_owned(),
+                change: "updated",
+                changed,
+            };
+            change.answer().as_ref().text().to_owned()
+        };
+        let front = r#"{"resource":"companies","id":"1","change":"updated","properties":{"mrr":"#;
+        let hash = Some(Trace::Hash([0xab; HASH_BYTES]));
+        let hashed = format!(r#"{front}{{"afterHash":"{}"}}}}}}"#, "ab".repeat(HASH_BYTES));
+        assert_eq!(answer(property(None, hash)), hashed);
+        let value = |text: &str| Some(Trace::Value(text.to_owned()));
+        let values = format!(r#"{front}{{"before":1,"after":2}}}}}}"#);
+        assert_eq!(answer(property(value("1"), value("2"))), values);
+    }
+}

@@ -1,0 +1,151 @@
+//! What a list of the audit log asks for.
+
+use super::{Entry, listed::ENTRY};
+use crate::{
+    resources,
+    schema::{
+        Filter, ResourceDef,
+        list::{PairReader, Read, parse_after, parse_bool, parse_limit, parse_select, parse_time},
+    },
+    value::{Document, Issue, ObjectId, RecordRef, Timestamp},
+};
+
+/// The parameters of a list that are no properties.
+const PARAMETERS: [&str; 6] = ["from", "to", "select", "limit", "after", "count"];
+
+/// What a list of the audit log asks for; newest entries first.
+#[derive(Clone, Debug)]
+pub struct AuditQuery {
+    /// Only what changed this record, or was about it.
+    pub record: Option<(&'static ResourceDef, RecordRef)>,
+    /// Only what happened at this time or later.
+    pub from: Option<Timestamp>,
+    /// Only what happened before this time.
+    pub to: Option<Timestamp>,
+    /// Only entries that meet all of these, as they are returned.
+    pub filters: Vec<Filter>,
+    /// The properties to return; all of them when not given.
+    pub select: Option<Vec<String>>,
+    /// Whether to say how many there are in all (R50).
+    pub count: bool,
+    /// How many at the most.
+    pub limit: usize,
+    /// Only those before this one: the last of the page before.
+    pub after: Option<ObjectId>,
+}
+
+impl AuditQuery {
+    /// Reads the query of a request.
+    ///
+    /// # Errors
+    /// Every parameter that cannot be read.
+    pub fn parse(pairs: &[(String, String)]) -> Result<Read<Self>, Vec<Issue>> {
+        let mut query = Self {
+            record: None,
+            from: None,
+            to: None,
+            filters: Vec::new(),
+            select: None,
+            count: false,
+            limit: ENTRY.list.default,
+            after: None,
+        };
+        query.record = record_in(pairs);
+        let is_of_one = query.record.is_some();
+        let names_it = |name: &str| is_of_one && matches!(name, "resource" | "id");
+        let mut reader = PairReader::default();
+        for (name, value) in pairs.iter().filter(|(name, _)| !names_it(name)) {
+            query.read(name, value, &mut reader);
+        }
+        reader.finish(query)
+    }
+
+    fn read(&mut self, name: &str, value: &str, reader: &mut PairReader) {
+        match name {
+            "from" => reader.set(&mut self.from, parse_time(name, value).map(Some)),
+            "to" => reader.set(&mut self.to, parse_time(name, value).map(Some)),
+            "select" => self.select = parse_select(ENTRY.fields, value, reader),
+            "limit" => reader.set(&mut self.limit, parse_limit(value, ENTRY.list)),
+            "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
+            // It is a property too.
+            "count" if value.parse::<i64>().is_err() => {
+                reader.set(&mut self.count, parse_bool(name, value))
+            }
+            _ if !reader.filter(ENTRY.fields, &mut self.filters, name, value) => {
+                reader.unknown(name, PARAMETERS, ENTRY.fields);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether an entry, with its number in the change log, is asked for, as far as that can be said without its record.
+    pub fn admits(&self, sequence: u64, entry: &Entry) -> bool {
+        let passes = |answer: &Document| self.filters.iter().all(|filter| filter.admits(answer));
+        self.from.is_none_or(|from| entry.at >= from)
+            && self.to.is_none_or(|to| entry.at < to)
+            && (self.filters.is_empty() || passes(&entry.answer(sequence, &[])))
+    }
+}
+
+/// The record that `resource` and `id` name together, where each is there once.
+fn record_in(pairs: &[(String, String)]) -> Option<(&'static ResourceDef, RecordRef)> {
+    let only = |wanted: &str| {
+        let mut values = pairs.iter().filter(|(name, _)| name == wanted).map(|(_, value)| value);
+        values.next().filter(|_| values.next().is_none())
+    };
+    let def = resources::REGISTRY
+        .iter()
+        .find(|def| Some(def.path) == only("resource").map(String::as_str))?;
+    Some((def, RecordRef::parse(only("id")?)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::tests::entry;
+
+    fn query(pairs: &[(&str, &str)]) -> AuditQuery {
+        let pairs: Vec<_> =
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let read = AuditQuery::parse(&pairs).unwrap();
+        assert!(read.unknown.is_empty(), "{pairs:?}");
+        read.query
+    }
+
+    #[test]
+    fn an_entry_is_asked_for_by_time_and_by_its_properties() {
+        let check = |name: &str, value: &str, expect: bool| {
+            let admits = query(&[(name, value)]).admits(7, &entry());
+            assert_eq!(admits, expect, "{name}={value}");
+        };
+        check("limit", "1", true);
+        check("from", "2026-11-20T12:00:00Z", true);
+        check("from", "2026-11-20T12:00:00.001Z", false);
+        check("to", "2026-11-20T12:00:00Z", false);
+        check("to", "2026-11-20T12:00:00.001Z", true);
+        check("tokenId", "01234567", true);
+        check("tokenId", "other", false);
+        check("action", "company.create,company.update", true);
+        check("action[prefix]", "license.", false);
+        check("resource", "companies", true);
+        check("id", "1", false);
+        check("count", "true", true);
+        check("count", "2", false);
+    }
+
+    #[test]
+    fn resource_and_id_name_a_record_and_each_alone_is_a_property() {
+        let id = ("id", "extid-acme");
+        let read = query(&[("resource", "companies"), id]);
+        assert!(read.filters.is_empty());
+        let (def, reference) = read.record.unwrap();
+        assert_eq!((def.path, reference), ("companies", RecordRef::External("acme".to_owned())));
+        for pairs in
+            [&[id][..], &[("resource", "tokens"), id], &[("resource", "companies,users"), id]]
+        {
+            let read = query(pairs);
+            assert!(read.record.is_none());
+            assert_eq!(read.filters.len(), pairs.len());
+        }
+    }
+}

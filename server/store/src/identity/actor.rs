@@ -1,0 +1,63 @@
+//! Who sends a command, and from where.
+
+use std::{net::IpAddr, sync::Arc};
+
+use svctrack_core::{audit::Who, value::ObjectId};
+
+use super::tenant::Tenant;
+
+/// The identity that sends a command.
+#[derive(Clone, Debug)]
+pub struct Actor {
+    /// The tenant that owns the data.
+    pub tenant: Tenant,
+    /// Id of the token that asks; none on tracking routes.
+    pub token: Option<String>,
+    /// The user that the token acts as.
+    pub user: Option<ObjectId>,
+    /// Where the command comes from; none where the service acts by itself.
+    pub origin: Option<Arc<Origin>>,
+}
+
+/// Where a command comes from, as the audit log shows it.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// Label of the token that asks.
+    pub token_name: String,
+    /// Id of the session that acts as the token, if it is one.
+    pub session: Option<String>,
+    /// Address of the client, where it is known.
+    pub address: Option<IpAddr>,
+    /// Id of the request.
+    pub request_id: Option<String>,
+}
+
+impl Actor {
+    /// The service by itself, for a tenant.
+    pub fn service(tenant: Tenant) -> Self {
+        Self { tenant, token: None, user: None, origin: None }
+    }
+
+    /// The operator, by the program itself.
+    pub fn operator() -> Self {
+        Self::service(Tenant::OPERATOR)
+    }
+
+    /// The same, for another tenant.
+    pub(crate) fn in_tenant(&self, tenant: Tenant) -> Self {
+        Self { tenant, ..self.clone() }
+    }
+
+    /// Who it is, as the audit log names them.
+    pub(crate) fn who(&self) -> Who {
+        match (&self.token, &self.origin) {
+            (None, None) => Who::Service,
+            (None, Some(_)) => Who::Local,
+            (Some(id), origin) => Who::Token {
+                id: id.clone(),
+                name: origin.as_ref().map(|origin| origin.token_name.clone()).unwrap_or_default(),
+                session: origin.as_ref().and_then(|origin| origin.session.clone()),
+            },
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The audit log as lists return it, newest entries first: all of a tenant, or what changed one record, found by its
+//! changes.
+
+use svctrack_core::{
+    audit::{AuditQuery, Changed, Entry, RecordChange},
+    schema::{ResourceDef, list::selected},
+    value::{ObjectId, RecordRef, TenantId},
+};
+
+use crate::{
+    Next, Page, PageFor, StoreError,
+    rows::{
+        AUDIT, AUDIT_RECORDS, Bytes as _, CHANGES, Rows, Snapshot,
+        codec::{self, ChangeKind, ChangeRow},
+        get_row, keys,
+    },
+    rules::{audit::path_of, open_tables::RecordTables, view::View},
+};
+
+/// Most records of an entry whose changes are shown where no record is asked for: those of a bulk call are many.
+const MAX_SHOWN: u64 = 10;
+
+/// The tables of the log.
+struct Log<S: Snapshot> {
+    tenant: TenantId,
+    entries: S::Table,
+    of_records: S::Table,
+    changes: S::Table,
+}
+
+/// A page of the log.
+pub(crate) fn list(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    query: &AuditQuery,
+    page_for: &PageFor,
+) -> Result<Page, StoreError> {
+    let log = Log::open(snapshot, tenant)?;
+    let mut taken =
+        Taken { query, page_for, page: Page::of(&page_for.room, None), total: 0, last: None };
+    // The first number that the log does not have any more before the page.
+    let before = match query.after.filter(|_| !query.count) {
+        Some(after) => Entry::sequence_in(after),
+        None => u64::MAX,
+    };
+    match &query.record {
+        None => log.all(before, |sequence, entry| {
+            if !query.admits(sequence, &entry) {
+                return Ok(query.from.is_none_or(|from| entry.at >= from));
+            }
+            taken.take(sequence, &entry, || log.few_changes(sequence, &entry))
+        })?,
+        Some((def, reference)) => {
+            let Some(id) = located(snapshot, tenant, def, reference)? else {
+                return Ok(taken.finish());
+            };
+            log.of_record((def, id), before, |sequence, entry, changes| {
+                if !query.admits(sequence, &entry) {
+                    return Ok(query.from.is_none_or(|from| entry.at >= from));
+                }
+                taken.take(sequence, &entry, || Ok(changes))
+            })?;
+        }
+    }
+    Ok(taken.finish())
+}
+
+/// Id of the record that a reference names; one that was deleted is known by its `_id` alone.
+fn located(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    def: &ResourceDef,
+    reference: &RecordRef,
+) -> Result<Option<ObjectId>, StoreError> {
+    use svctrack_core::schema::Lookup as _;
+    match reference {
+        RecordRef::Id(id) => Ok(Some(*id)),
+        key => {
+            let tables = RecordTables::open(snapshot)?;
+            Ok(View::of_snapshot(tenant, &tables).locate(def, key)?)
+        }
+    }
+}
+
+/// The page that is being filled.
+struct Taken<'q> {
+    query: &'q AuditQuery,
+    page_for: &'q PageFor,
+    page: Page,
+    total: u64,
+    last: Option<ObjectId>,
+}
+
+impl Taken<'_> {
+    /// Takes an entry that is asked for; returns whether to continue.
+    fn take(
+        &mut self,
+        sequence: u64,
+        entry: &Entry,
+        changes: impl FnOnce() -> Result<Vec<RecordChange>, StoreError>,
+    ) -> Result<bool, StoreError> {
+        self.total += 1;
+        let is_before = self.query.after.is_some_and(|after| sequence >= Entry::sequence_in(after));
+        if is_before || self.page.next.is_some() {
+            return Ok(true);
+        }
+        if self.page.items.len() == self.query.limit {
+            self.page.next = self.last.map(Next::After);
+            return Ok(self.query.count);
+        }
+        let answer = entry.answer(sequence, &changes()?);
+        let answer = selected(self.query.select.as_deref(), answer).to_text();
+        self.page.add(self.page_for.write(answer)?)?;
+        self.last = Some(entry.id(sequence));
+        Ok(true)
+    }
+
+    fn finish(mut self) -> Page {
+        self.page.total = self.query.count.then_some(self.total);
+        self.page
+    }
+}
+
+impl<S: Snapshot> Log<S> {
+    fn open(snapshot: &S, tenant: TenantId) -> Result<Self, StoreError> {
+        Ok(Self {
+            tenant,
+            entries: snapshot.open(AUDIT)?,
+            of_records: snapshot.open(AUDIT_RECORDS)?,
+            changes: snapshot.open(CHANGES)?,
+        })
+    }
+
+    /// Calls `take` with the entries before a number, newest first, until it wants no more.
+    fn all(
+        &self,
+        before: u64,
+        mut take: impl FnMut(u64, Entry) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let (first, end) = (keys::change(self.tenant, 1), keys::change(self.tenant, before));
+        for row in self.entries.range(first.as_slice()..end.as_slice())?.rev() {
+            let (key, value) = row?;
+            let sequence = keys::sequence_at_end(key.value()).unwrap_or_default();
+            if !take(sequence, codec::unseal_row(key.value(), value.value())?)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same with the entries that have changed a record, each with its changes of that record.
+    fn of_record(
+        &self,
+        (def, id): (&ResourceDef, ObjectId),
+        before: u64,
+        mut take: impl FnMut(u64, Entry, Vec<RecordChange>) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let key = |sequence| keys::change_of_record(self.tenant, def.code, id, sequence);
+        let (first, end) = (key(0), key(before));
+        let mut found: Option<(u64, Entry, Vec<RecordChange>)> = None;
+        for row in self.of_records.range(first.as_slice()..end.as_slice())?.rev() {
+            let (key, value) = row?;
+            let number = keys::sequence_at_end(key.value()).unwrap_or_default();
+            let change = self.change(number, codec::unseal_row(key.value(), value.value())?)?;
+            if let Some((sequence, _, changes)) = &mut found
+                && *sequence <= number
+            {
+                changes.extend(change);
+                continue;
+            }
+            if let Some((sequence, entry, changes)) = found.take()
+                && !take(sequence, entry, changes)?
+            {
+                return Ok(());
+            }
+            let entry = self.entry_of(number)?;
+            found = entry.map(|(sequence, entry)| (sequence, entry, change.into_iter().collect()));
+        }
+        match found {
+            Some((sequence, entry, changes)) => take(sequence, entry, changes).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// The entry that a change is of.
+    fn entry_of(&self, number: u64) -> Result<Option<(u64, Entry)>, StoreError> {
+        let (first, last) = (keys::change(self.tenant, 1), keys::change(self.tenant, number));
+        let row = self.entries.range(first.as_slice()..=last.as_slice())?.next_back();
+        let Some((key, value)) = row.transpose()? else { return Ok(None) };
+        let sequence = keys::sequence_at_end(key.value()).unwrap_or_default();
+        Ok(Some((sequence, codec::unseal_row(key.value(), value.value())?)))
+    }
+
+    /// What an entry has changed of its records, where these are few.
+    fn few_changes(&self, sequence: u64, entry: &Entry) -> Result<Vec<RecordChange>, StoreError> {
+        let total = entry.records.total();
+        let numbers = if total <= MAX_SHOWN { sequence..sequence + total } else { 0..0 };
+        let mut changes = Vec::new();
+        for number in numbers {
+            let Some(row) = self.row(number)? else { continue };
+            let key = keys::change_of_record(self.tenant, row.resource, row.id, number);
+            if let Some(changed) = get_row(&self.of_records, &key)? {
+                changes.push(shown(&row, changed));
+            }
+        }
+        Ok(changes)
+    }
+
+    fn change(&self, number: u64, changed: Changed) -> Result<Option<RecordChange>, StoreError> {
+        Ok(self.row(number)?.map(|row| shown(&row, changed)))
+    }
+
+    fn row(&self, number: u64) -> Result<Option<ChangeRow>, StoreError> {
+        get_row(&self.changes, &keys::change(self.tenant, number))
+    }
+}
+
+fn shown(row: &ChangeRow, changed: Changed) -> RecordChange {
+    let change = match row.kind {
+        ChangeKind::Created => "created",
+        ChangeKind::Updated => "updated",
+        ChangeKind::Deleted => "deleted",
+    };
+    let resource = path_of(row.resource).into_owned();
+    RecordChange { resource, id: row.id.to_string(), change, changed }
+}

@@ -1,0 +1,349 @@
+//! The audit log (`audit`, `audit_records`): a command of a caller that has changed something leaves an entry in the same
+//! transaction, under the number of its first change in the change log, and with each record that it changed, what was
+//! changed of it.
+//!
+//! Invariant: the changes of a command follow each other in the change log, so that a change is of the last entry whose
+//! number is not greater than its own.
+
+use std::borrow::Cow;
+
+use sha2::{Digest as _, Sha256};
+use svctrack_core::{
+    audit::{Changed, ENTRY_VERSION, Entry, HASH_BYTES, Outcome, Records, Target, Trace, changed},
+    plan::RenewalDecision,
+    resources::{self, license::LICENSE, settings::SETTINGS},
+    value::{Document, ObjectId, TenantId, Timestamp},
+};
+
+use super::{
+    apply::{Logged, log_change},
+    closings,
+    open_tables::{Tables, Transaction},
+    pending::Pending,
+    tenants,
+};
+use crate::{
+    Actor, Command, Reply, StoreError, Tenant, Upserts,
+    rows::{
+        AppendRows as _, ReadRow as _,
+        codec::{self, ChangeKind},
+        keys,
+    },
+};
+
+/// The code in the change log of what is audited and changes no record; no resource has it.
+const CODE: u8 = u8::MAX - 1;
+/// The number in the log of a tenant under which the salt of its hashes is; changes begin with 1.
+const SALT_AT: u64 = 0;
+const SALT_BYTES: usize = 16;
+
+/// What a command has changed so far, where it is audited.
+pub(crate) struct Trail {
+    tenant: TenantId,
+    noun: &'static str,
+    verb: &'static str,
+    /// Number of its first change.
+    first: Option<u64>,
+    records: Records,
+    /// The record that it updated last.
+    updated: Option<ObjectId>,
+    /// Whether the states of records before and after it are compared.
+    compares: bool,
+}
+
+/// How the values of a tenant are stored.
+#[derive(Clone, Copy)]
+pub(crate) struct Traces {
+    salt: [u8; SALT_BYTES],
+}
+
+impl Traces {
+    fn of(&self, name: &str, json: &str) -> Trace {
+        let mut hasher = Sha256::new();
+        for part in [&self.salt, name.as_bytes(), &[0], json.as_bytes()] {
+            hasher.update(part);
+        }
+        let digest: [u8; 32] = hasher.finalize().into();
+        Trace::Hash(digest.first_chunk().copied().unwrap_or([0; HASH_BYTES]))
+    }
+}
+
+/// Begins to follow what a command changes, if it is one that is audited.
+pub(crate) fn begin(
+    actor: &Actor,
+    command: &Command,
+    tables: &Tables<impl Transaction>,
+    pending: &mut Pending,
+) -> Result<(), StoreError> {
+    let Some((noun, verb)) = action_of(command, tables)? else { return Ok(()) };
+    let tenant = match command {
+        Command::AddTenant { token, .. } => token.tenant,
+        _ => actor.tenant.id(),
+    };
+    let compares = !matches!(command, Command::Erase { .. } | Command::ContinueErasure(_));
+    pending.trail = Some(Trail {
+        tenant,
+        noun,
+        verb,
+        first: None,
+        records: Records::default(),
+        updated: None,
+        compares,
+    });
+    Ok(())
+}
+
+/// The noun and the verb of what a command does, if it is audited. What events change is in the log of activities, and
+/// what the service does of its own in the change log alone, but for licenses that it renews.
+fn action_of(
+    command: &Command,
+    tables: &Tables<impl Transaction>,
+) -> Result<Option<(&'static str, &'static str)>, StoreError> {
+    Ok(Some(match command {
+        Command::Create { def, .. } => (def.name, "create"),
+        Command::Update { def, .. } => (def.name, "update"),
+        Command::Delete { def, .. } => (def.name, "delete"),
+        Command::DecideRenewal { decision: RenewalDecision::Lose, .. } => (LICENSE.name, "lose"),
+        Command::DecideRenewal { .. } | Command::AutoRenew(_) => (LICENSE.name, "renew"),
+        Command::Upsert { def, .. } => (def.name, "upsert"),
+        Command::Import(Upserts { def, .. }) => (def.name, "import"),
+        Command::CloseMonth(_) => ("month", "close"),
+        Command::ReopenMonth(_) => ("month", "reopen"),
+        Command::AddTenant { .. } => ("tenant", "create"),
+        Command::ChangeTenant { .. } => ("tenant", "update"),
+        Command::DeleteTenant(_) => ("tenant", "delete"),
+        Command::AddToken { token, .. } if token.is_session() => ("session", "open"),
+        Command::AddToken { .. } => ("token", "create"),
+        Command::RotateToken { .. } => ("token", "rotate"),
+        Command::RevokeToken { id, .. } => match tenants::token(&tables.tokens, id)? {
+            Some(token) if token.is_session() => ("session", "close"),
+            _ => ("token", "revoke"),
+        },
+        Command::ReplayEntry(_) => ("integrationissue", "replay"),
+        Command::DeleteEntry(_) => ("integrationissue", "delete"),
+        Command::Erase { .. } | Command::ContinueErasure(_) => ("enduser", "erase"),
+        Command::Unsuppress(_) => ("enduser", "unsuppress"),
+        Command::Track(_)
+        | Command::Replay
+        | Command::Sweep
+        | Command::ContinueDeletion
+        | Command::Idempotent { .. } => return Ok(None),
+    }))
+}
+
+/// Whether a record that is changed so is compared with its state before.
+pub(crate) fn compares(pending: &Pending, tenant: TenantId, kind: ChangeKind) -> bool {
+    let trail = pending.trail.as_ref().filter(|trail| trail.tenant == tenant);
+    // Of a new record a hash would say nothing that its first change does not.
+    trail.is_some_and(|trail| trail.compares) && kind != ChangeKind::Created
+}
+
+/// What a change changes of a record under a key; `after` is the record then, unless it is deleted.
+pub(crate) fn compared(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    key: &[u8],
+    after: Option<&Document>,
+) -> Result<Changed, StoreError> {
+    let stored = |bytes: &[u8]| codec::unseal_record(key, bytes)?.document();
+    let before = tables.records.read(key, stored)?.transpose()?.unwrap_or_default();
+    let traces = traces_of(tables, pending, tenant)?;
+    let gone = Document::default();
+    Ok(changed(&before, after.unwrap_or(&gone), |name, json| traces.of(name, json)))
+}
+
+/// How the values of a tenant are stored.
+fn traces_of(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+) -> Result<Traces, StoreError> {
+    if let Some(known) = pending.traces.get(&tenant) {
+        return Ok(*known);
+    }
+    let key = keys::change(tenant, SALT_AT);
+    let stored = tables.audit.read(&key, |bytes| codec::unseal_exact(&key, bytes))?.transpose()?;
+    let salt = match stored {
+        Some(salt) => salt,
+        None => {
+            let mut salt = [0; SALT_BYTES];
+            getrandom::fill(&mut salt).map_err(|error| StoreError::Internal(error.to_string()))?;
+            let value = codec::seal(&key, &salt);
+            tables.audit.add(key, value)?;
+            salt
+        }
+    };
+    let traces = Traces { salt };
+    pending.traces.insert(tenant, traces);
+    Ok(traces)
+}
+
+/// Notes a change of a record that is in the change log now, if its command is audited.
+pub(crate) fn note(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    (sequence, logged): (u64, &Logged),
+    changed: Changed,
+) -> Result<(), StoreError> {
+    let trail = pending.trail.as_mut().filter(|trail| trail.tenant == tenant);
+    let Some(trail) = trail else { return Ok(()) };
+    trail.first.get_or_insert(sequence);
+    if logged.resource == CODE {
+        return Ok(());
+    }
+    if logged.resource != closings::CODE {
+        let Records { created, updated, deleted } = &mut trail.records;
+        *match logged.kind {
+            ChangeKind::Created => created,
+            ChangeKind::Updated => updated,
+            ChangeKind::Deleted => deleted,
+        } += 1;
+    }
+    if logged.kind == ChangeKind::Updated {
+        trail.updated = Some(logged.id);
+    }
+    let key = keys::change_of_record(tenant, logged.resource, logged.id, sequence);
+    let value = codec::seal_row(&key, &changed)?;
+    tables.audit_records.add(key, value)
+}
+
+/// Writes the entry of a command that was carried out, if it is audited and has done anything.
+pub(crate) fn finish(
+    actor: &Actor,
+    command: &Command,
+    reply: Option<&Reply>,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    // An inner command has left its own.
+    if matches!(command, Command::Idempotent { .. }) {
+        return Ok(());
+    }
+    let Some(trail) = pending.trail.take() else { return Ok(()) };
+    let Some(reply) = reply.filter(|reply| has_done(command, reply, &trail)) else {
+        return Ok(());
+    };
+    let target = target_of(command, reply, &trail);
+    let own = actor.in_tenant(Tenant::assume_authorized(trail.tenant));
+    let action = Action { noun: trail.noun, verb: trail.verb };
+    write(&own, action, (&trail, target.clone()), tables, pending, now)?;
+    // A tenant and its operator each see what the operator does to it.
+    let other = match command {
+        Command::AddTenant { .. } if actor.tenant.id() != trail.tenant => actor.tenant,
+        Command::ChangeTenant { id, .. } => Tenant::assume_authorized(*id),
+        _ => return Ok(()),
+    };
+    let alone = Trail { first: None, records: Records::default(), ..trail };
+    write(&actor.in_tenant(other), action, (&alone, target), tables, pending, now)
+}
+
+#[derive(Clone, Copy)]
+struct Action {
+    noun: &'static str,
+    verb: &'static str,
+}
+
+/// Writes an entry under the number of its first change; one that changes no record has a row of its own in the change
+/// log.
+fn write(
+    actor: &Actor,
+    Action { noun, verb }: Action,
+    (trail, target): (&Trail, Option<Target>),
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let tenant = actor.tenant.id();
+    let sequence = match trail.first {
+        Some(first) => first,
+        None => {
+            let what =
+                Logged { resource: CODE, id: ObjectId::MIN, kind: ChangeKind::Updated, version: 0 };
+            log_change(tables, pending, actor, now, what, None, Changed::default())?
+        }
+    };
+    let origin = actor.origin.as_deref();
+    let entry = Entry {
+        version: ENTRY_VERSION,
+        at: pending.sequences.get(&tenant).map_or(now, |(_, at)| *at),
+        action: format!("{noun}.{verb}"),
+        outcome: Outcome::Done,
+        actor: actor.who(),
+        target,
+        records: trail.records,
+        address: origin.and_then(|origin| origin.address),
+        request_id: origin.and_then(|origin| origin.request_id.clone()),
+    };
+    let key = keys::change(tenant, sequence);
+    let value = codec::seal_row(&key, &entry)?;
+    tables.audit.add(key, value)
+}
+
+/// Whether a command has done anything.
+fn has_done(command: &Command, reply: &Reply, trail: &Trail) -> bool {
+    match reply {
+        Reply::Tenant(_) | Reply::TokenAdded(_) | Reply::Replayed(_) => true,
+        Reply::TokensRevoked(count) | Reply::Unsuppressed(count) => *count > 0,
+        Reply::EntryDeleted(was_there) => *was_there,
+        // Their record may have been deleted before.
+        Reply::Erasing(Some(_)) => matches!(command, Command::Erase { .. }),
+        _ => trail.first.is_some(),
+    }
+}
+
+/// What a command was about, where that is one thing; else its resource alone.
+fn target_of(command: &Command, reply: &Reply, trail: &Trail) -> Option<Target> {
+    let of =
+        |resource: &str, id: Option<String>| Some(Target { resource: resource.to_owned(), id });
+    let answered = || match reply {
+        Reply::Record(answer) => Some(answer.id.to_string()),
+        Reply::Deleted(Some(answer)) => Some(answer.id.to_string()),
+        _ => None,
+    };
+    match (command, reply) {
+        (Command::AddTenant { token, .. }, _) => of("tenants", Some(token.tenant.to_string())),
+        (_, Reply::TokenAdded(token)) => match command {
+            // The old one, of which the new one is the successor.
+            Command::RotateToken { id, .. } => of("tokens", Some(id.clone())),
+            _ => of("tokens", Some(token.id.clone())),
+        },
+        (Command::RevokeToken { id, .. }, _) => of("tokens", Some(id.clone())),
+        (Command::ChangeTenant { id, .. } | Command::DeleteTenant(id), _) => {
+            of("tenants", Some(id.to_string()))
+        }
+        (Command::ReplayEntry(id) | Command::DeleteEntry(id), _) => {
+            of("integrationissues", Some(id.to_string()))
+        }
+        (Command::CloseMonth(new), _) => of("closings", Some(new.closing.month.clone())),
+        (Command::ReopenMonth(month), _) => of("closings", Some(month.clone())),
+        (Command::ContinueErasure(id), _) | (_, Reply::Erasing(Some(id))) => {
+            of("endusers", Some(id.to_string()))
+        }
+        (Command::Unsuppress(_), _) => of("endusers", None),
+        (Command::DecideRenewal { .. } | Command::AutoRenew(_), _) => of(
+            LICENSE.path,
+            trail.updated.filter(|_| trail.records.updated == 1).map(|id| id.to_string()),
+        ),
+        (Command::Upsert { def, .. } | Command::Import(Upserts { def, .. }), _) => {
+            of(def.path, None)
+        }
+        (
+            Command::Create { def, .. } | Command::Update { def, .. } | Command::Delete { def, .. },
+            _,
+        ) => of(def.path, answered()),
+        _ => None,
+    }
+}
+
+/// The name in paths of the resource with this byte in keys.
+pub(crate) fn path_of(code: u8) -> Cow<'static, str> {
+    match resources::by_code(code) {
+        Some(def) => def.path.into(),
+        None if code == SETTINGS.code => SETTINGS.path.into(),
+        None if code == closings::CODE => "closings".into(),
+        None => "".into(),
+    }
+}
