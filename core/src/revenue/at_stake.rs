@@ -47,15 +47,35 @@ impl Usage {
 
     /// Adds one of its tickets, if that is open.
     pub fn add_ticket(&mut self, ticket: &impl Members, now: Timestamp) {
-        if ticket.get(ticket::IS_OPEN.name).and_then(|open| open.as_bool()) != Some(true) {
-            return;
-        }
-        let created = ticket.get(ticket::CREATE_DATE.name);
-        let created = created.and_then(|created| Timestamp::parse(&created.as_str()?));
-        let age = created.map_or(0, |created| now.as_ms() - created.as_ms());
         let [new, old] = &mut self.open_tickets;
-        *(if age > OLD_TICKET_MS { old } else { new }) += 1;
+        match turns_old(ticket) {
+            None => {}
+            Some(at) if at <= now => *old += 1,
+            Some(_) => *new += 1,
+        }
     }
+
+    /// Until when the same engagement counts as it does at `now`: the end of the day in UTC.
+    pub fn until(now: Timestamp) -> Timestamp {
+        Timestamp::from_ms_clamped((now.epoch_days() + 1).saturating_mul(DAY_MS))
+    }
+
+    /// Until when a ticket counts as it does at `now`.
+    pub fn until_by_ticket(ticket: &impl Members, now: Timestamp) -> Timestamp {
+        turns_old(ticket).filter(|at| *at > now).unwrap_or(Timestamp::MAX)
+    }
+}
+
+/// When a ticket begins to count as an old one; none of one that is not open. One of which is not said when it was
+/// created stays new.
+fn turns_old(ticket: &impl Members) -> Option<Timestamp> {
+    if ticket.get(ticket::IS_OPEN.name)?.as_bool() != Some(true) {
+        return None;
+    }
+    let created = ticket.get(ticket::CREATE_DATE.name);
+    let created = created.and_then(|created| Timestamp::parse(&created.as_str()?));
+    let after = |created: Timestamp| created.as_ms().saturating_add(OLD_TICKET_MS + 1);
+    Some(created.map_or(Timestamp::MAX, |created| Timestamp::from_ms_clamped(after(created))))
 }
 
 /// What counts how much. The points of a customer are at most [`Weights::most`].

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     usage::{Calendar, Counting, Windows},
-    value::Unit,
+    value::{Timestamp, Unit},
 };
 
 /// Days of the trailing figures of a week and of a month: four whole weeks, so that days of the week do not move them.
@@ -105,6 +105,11 @@ impl UsagePlan {
             cell,
         };
         Counting::new(calendar, windows)
+    }
+
+    /// When the day of `now` ends: until then the same activities make the same report.
+    pub fn until(&self) -> Timestamp {
+        self.today.after().begin(self.options.zone).unwrap_or(Timestamp::MAX)
     }
 
     /// The day after the last one that has begun, of the report's.

@@ -80,8 +80,11 @@ use super::{
         audit,
         ledgers::Ledgers,
         list::{self, Asked},
-        read, rehearse, revenue, scrub,
+        read, rehearse,
+        revenue::{self, Asker},
+        scrub,
         shared_snapshot::{SharedSnapshot, SnapshotCache},
+        versions::CommitScope,
     },
     rows::{META, Snapshot as _},
     rules::{closings, ids::Ids, integration_issues, meta, person, tenants},
@@ -182,7 +185,7 @@ impl Embedded {
             clock,
             times: Mutex::new(times),
         });
-        shared.show_latest();
+        shared.show_latest(&CommitScope::ANYTHING);
         let mut replays = Replays::default();
         replays.mark(shared.tenants_due()?);
         let (kept, pace) = (Kept::default(), BulkThrottle::default());
@@ -446,8 +449,8 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<WrittenReport, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         let ledgers = self.ledgers.clone();
-        let read =
-            move |snapshot: &RedbSnapshot| revenue::revenue(&ledgers, snapshot, tenant, &job, now);
+        let asker = Asker { tenant, version: self.shared.latest.version(tenant), now };
+        let read = move |snapshot: &RedbSnapshot| revenue::revenue(&ledgers, snapshot, asker, &job);
         self.read_apart(&self.scans, tenant, read).boxed()
     }
 
@@ -561,7 +564,7 @@ impl Store for Embedded {
         self.shared.queues.close();
         let writer = self.writer.lock().take();
         let has_ended = writer.is_none_or(|writer| self.wait_for(writer));
-        self.shared.latest.show(None);
+        self.shared.latest.show(None, &CommitScope::ANYTHING);
         self.shared.set_health(Health::Stopped);
         has_ended
     }

@@ -31,6 +31,7 @@ use crate::{
     corruption::contained,
     manifest::Head,
     queueing::{
+        commit_scope::scope_of,
         listeners::Listeners,
         queue::{Job, Queues},
         read_permits::ReadPermits,
@@ -42,8 +43,11 @@ use crate::{
         audit, backup,
         ledgers::Ledgers,
         list::{self, Asked},
-        read, rehearse, revenue, scrub,
+        read, rehearse,
+        revenue::{self, Asker},
+        scrub,
         shared_snapshot::{SharedSnapshot, SnapshotCache},
+        versions::CommitScope,
     },
     rows::{META, Snapshot as _},
     rules::{
@@ -97,7 +101,7 @@ impl Memory {
         let times = Times::resume(Timestamp::MIN, Timestamp::MIN, reading);
         let sequence = Sequence { ids, stored: Timestamp::MIN };
         let latest = SnapshotCache::default();
-        latest.show(Some(state));
+        latest.show(Some(state), &CommitScope::ANYTHING);
         Ok(Self {
             writer: Mutex::new(Writer { sequence, known, replays: Replays::default() }),
             queues: Queues::default(),
@@ -155,7 +159,7 @@ impl Memory {
         meta::store_ids(&mut tables.meta, &sequence.ids)?;
         let (state, still_known) = before.after(tables)?;
         *known = still_known;
-        self.latest.show(Some(state));
+        self.latest.show(Some(state), &scope_of([&*job]));
         replays.mark(to_replay);
         self.listeners.wake([&*job]);
         Ok(done)
@@ -276,7 +280,8 @@ impl Store for Memory {
         job: ReportJob,
     ) -> BoxFuture<'_, Result<WrittenReport, StoreError>> {
         let (tenant, now) = (tenant.id(), self.clock.now());
-        self.read(|state| revenue::revenue(&self.ledgers, &**state, tenant, &job, now))
+        let asker = Asker { tenant, version: self.latest.version(tenant), now };
+        self.read(|state| revenue::revenue(&self.ledgers, &**state, asker, &job))
     }
 
     fn about(
@@ -363,7 +368,7 @@ impl Store for Memory {
     fn close(&self) -> bool {
         self.queues.close();
         self.serve();
-        self.latest.show(None);
+        self.latest.show(None, &CommitScope::ANYTHING);
         true
     }
 }

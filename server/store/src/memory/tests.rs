@@ -1,5 +1,6 @@
 //! Whichever read or write fails, nothing of its command is left, and the command sent again is carried out.
 
+mod kept_reports;
 mod usage;
 
 use futures_util::FutureExt as _;
@@ -18,18 +19,33 @@ use crate::rows::{ALL, Rows as _, Table};
 type Stored = Vec<(&'static str, Vec<(Vec<u8>, Vec<u8>)>)>;
 
 fn actor() -> Actor {
-    let tenant = Tenant::assume_authorized(TenantId::from_bytes([7; 16]));
+    of_tenant(7)
+}
+
+fn of_tenant(number: u8) -> Actor {
+    let tenant = Tenant::assume_authorized(TenantId::from_bytes([number; 16]));
     Actor::service(tenant)
 }
 
 fn founded() -> Memory {
-    let store = Memory::new(Arc::new(SystemClock)).unwrap();
-    let (id, now) = (actor().tenant.id(), store.clock.now());
+    founded_at(Arc::new(SystemClock))
+}
+
+fn founded_at(clock: Arc<dyn Clock>) -> Memory {
+    let store = Memory::new(clock).unwrap();
+    found(&store, 7);
+    store
+}
+
+/// Who acts for a new tenant.
+fn found(store: &Memory, number: u8) -> Actor {
+    let actor = of_tenant(number);
+    let (id, now) = (actor.tenant.id(), store.clock.now());
     let token = Box::new(TokenRecord::for_test(id, "test", now));
     let tenant = TenantRecord::new(id, "test".to_owned(), now);
     let founding = Command::AddTenant { tenant, token };
     store.write(Actor::operator(), founding).now_or_never().unwrap().unwrap();
-    store
+    actor
 }
 
 fn write(store: &Memory, command: Command) -> Result<Reply, StoreError> {

@@ -1,6 +1,7 @@
 //! Who is served when, on any engine: commands that wait, batches of them, turns of reads, and what is tried again.
 
 pub(crate) mod batch;
+pub(crate) mod commit_scope;
 pub(crate) mod listeners;
 pub(crate) mod queue;
 pub(crate) mod read_permits;

@@ -6,7 +6,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ops::Range,
     panic::resume_unwind,
     sync::{Arc, mpsc},
     thread,
@@ -20,11 +19,12 @@ use svctrack_core::{
         settings::{self, Currencies, SETTINGS},
     },
     revenue::{Ledger, LicenseFacts, Rates, ReportError},
-    value::{Document, ObjectId, TenantId, Timestamp, Zone},
+    value::{Document, ObjectId, TenantId, Zone},
 };
 
+use super::written_reports::WrittenReports;
 use crate::{
-    StoreError, WrittenReport,
+    StoreError,
     rows::{
         Bytes as _, CHANGES, Rows, Snapshot,
         codec::{self, ChangeRow},
@@ -35,10 +35,10 @@ use crate::{
 
 /// Bytes of all cached ledgers, with their reports: half a million licenses. The least recently used are dropped first.
 const MAX_LEDGER_BYTES: usize = 96 * 1024 * 1024;
-/// Bytes of the cached reports of a ledger, and of one of them: ten years of months with cohorts or segments take 1 to
-/// 2 MiB.
+/// Bytes of the cached reports of a ledger.
 const MAX_REPORTS_BYTES: usize = 4 * 1024 * 1024;
-const MAX_REPORT_BYTES: usize = 2 * 1024 * 1024;
+/// Bytes of the cached reports of all tenants that are computed from usage as well.
+const MAX_USAGE_BYTES: usize = 8 * 1024 * 1024;
 /// How many threads read all licenses of a tenant, each a run of rows in turn, and how many runs before they are used.
 const READERS: usize = 2;
 const ROWS_OF_A_RUN: usize = 64;
@@ -55,43 +55,15 @@ pub(crate) struct Books {
     pub(crate) sequence: u64,
     /// Of the ledger, and of what may be written of it.
     bytes: usize,
-    written: Mutex<Written>,
-}
-
-/// Reports that were written, each with the time for which it holds.
-#[derive(Default)]
-struct Written {
-    bytes: usize,
-    reports: BTreeMap<String, (Range<Timestamp>, WrittenReport)>,
+    /// What was written of them: they are of one version.
+    pub(crate) written: WrittenReports,
 }
 
 impl Books {
     fn new(zone: Zone, rates: Option<Rates>, ledger: Arc<Ledger>, sequence: u64) -> Arc<Self> {
         let bytes = ledger.bytes() + MAX_REPORTS_BYTES;
-        Arc::new(Self { zone, rates, ledger, sequence, bytes, written: Mutex::default() })
-    }
-
-    /// A report that was written and still holds.
-    pub(crate) fn written(&self, key: &str, now: Timestamp) -> Option<WrittenReport> {
-        let written = self.written.lock();
-        let (time, report) = written.reports.get(key)?;
-        time.contains(&now).then(|| report.clone())
-    }
-
-    /// Keeps a report for as long as it holds.
-    pub(crate) fn keep(&self, key: String, time: Range<Timestamp>, report: &WrittenReport) {
-        let bytes = key.len() + report.text.len();
-        if bytes > MAX_REPORT_BYTES {
-            return;
-        }
-        let mut written = self.written.lock();
-        if written.bytes + bytes > MAX_REPORTS_BYTES {
-            *written = Written::default();
-        }
-        written.bytes += bytes;
-        let before = written.reports.insert(key, (time, report.clone()));
-        // The key stays in the sum, so that it is never too small.
-        written.bytes -= before.map_or(0, |(_, before)| before.text.len());
+        let written = WrittenReports::up_to(MAX_REPORTS_BYTES);
+        Arc::new(Self { zone, rates, ledger, sequence, bytes, written })
     }
 }
 
@@ -124,9 +96,19 @@ enum Standing {
     Unknown,
 }
 
-/// The books of the tenants, those that were used last at the end.
-#[derive(Default)]
-pub(crate) struct Ledgers(Mutex<Vec<(TenantId, Kept)>>);
+/// The books of the tenants, and the reports that are computed from usage as well, which has no row in the change log.
+pub(crate) struct Ledgers {
+    /// Those that were used last at the end.
+    books: Mutex<Vec<(TenantId, Kept)>>,
+    /// By tenant as well, and by its version.
+    pub(crate) of_usage: WrittenReports,
+}
+
+impl Default for Ledgers {
+    fn default() -> Self {
+        Self { books: Mutex::default(), of_usage: WrittenReports::up_to(MAX_USAGE_BYTES) }
+    }
+}
 
 impl Ledgers {
     /// The books of a tenant as a snapshot has them.
@@ -160,12 +142,12 @@ impl Ledgers {
     }
 
     fn take(&self, tenant: TenantId) -> Option<Kept> {
-        let kept = self.0.lock();
+        let kept = self.books.lock();
         kept.iter().find(|(known, _)| *known == tenant).map(|(_, kept)| kept.clone())
     }
 
     fn put(&self, tenant: TenantId, now: Kept) {
-        let mut kept = self.0.lock();
+        let mut kept = self.books.lock();
         kept.retain(|(known, _)| *known != tenant);
         // If it is of an earlier snapshot than another reader's, it is updated from there again.
         kept.push((tenant, now));
@@ -358,10 +340,6 @@ mod tests {
         Books::new(Zone::UTC, None, Arc::default(), 0)
     }
 
-    fn report(bytes: usize) -> WrittenReport {
-        WrittenReport { text: "x".repeat(bytes).into(), hash: 0, sequence: 0 }
-    }
-
     #[test]
     fn ledgers_that_were_used_first_make_room() {
         let ledgers = Ledgers::default();
@@ -371,24 +349,8 @@ mod tests {
             ledgers.put(tenant(number), kept.clone());
             ledgers.put(tenant(0), kept.clone());
         }
-        assert_eq!(ledgers.0.lock().len(), MAX_LEDGER_BYTES / MAX_REPORTS_BYTES);
+        assert_eq!(ledgers.books.lock().len(), MAX_LEDGER_BYTES / MAX_REPORTS_BYTES);
         assert!(ledgers.take(tenant(0)).is_some() && ledgers.take(tenant(199)).is_some());
         assert!(ledgers.take(tenant(1)).is_none());
-    }
-
-    #[test]
-    fn a_report_is_kept_for_its_time_and_few_are() {
-        let at = Timestamp::from_ms_clamped;
-        let books = books();
-        let found = |key: &str, now| books.written(key, at(now)).is_some();
-        books.keep("a".to_owned(), at(10)..at(20), &report(7));
-        assert_eq!([9, 10, 19, 20].map(|now| found("a", now)), [false, true, true, false]);
-        books.keep("large".to_owned(), at(10)..at(20), &report(MAX_REPORT_BYTES));
-        assert!(!found("large", 10) && found("a", 10));
-        for number in 0..100 {
-            books.keep(number.to_string(), at(10)..at(20), &report(MAX_REPORTS_BYTES / 10));
-            assert!(books.written.lock().bytes <= MAX_REPORTS_BYTES);
-        }
-        assert!(found("99", 10) && !found("a", 10));
     }
 }

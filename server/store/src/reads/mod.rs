@@ -17,3 +17,5 @@ pub(crate) mod scrub;
 pub(crate) mod shared_snapshot;
 pub(crate) mod spare_permits;
 pub(crate) mod usage;
+pub(crate) mod versions;
+pub(crate) mod written_reports;

@@ -21,8 +21,9 @@ use svctrack_core::{
 use super::{
     as_of::Past,
     closing_changes::Closed,
-    ledgers::{Ledgers, rejected},
+    ledgers::{Books, Ledgers, rejected},
     usage,
+    written_reports::Holds,
 };
 use crate::{
     ReportJob, StoreError, WrittenReport,
@@ -30,30 +31,54 @@ use crate::{
     rules::{open_tables::RecordTables, view::View},
 };
 
+/// For whom a report is computed, and when.
+#[derive(Clone, Copy)]
+pub(crate) struct Asker {
+    pub(crate) tenant: TenantId,
+    /// The version of the tenant from before the snapshot was taken.
+    pub(crate) version: u64,
+    pub(crate) now: Timestamp,
+}
+
 /// Computes a report, or returns the cached one where nothing in it has changed.
 pub(crate) fn revenue(
     ledgers: &Ledgers,
     snapshot: &impl Snapshot,
-    tenant: TenantId,
+    asker: Asker,
     job: &ReportJob,
-    now: Timestamp,
 ) -> Result<WrittenReport, StoreError> {
-    if job.query.is_of_activities() {
-        return usage::usage(snapshot, tenant, job, now);
+    let Asker { tenant, version, now } = asker;
+    if !job.query.is_of_activities() && !job.query.needs_usage() {
+        return of_licenses(&*ledgers.of(snapshot, tenant)?, snapshot, asker, job);
     }
-    let books = ledgers.of(snapshot, tenant)?;
-    // Usage has no row in the change log.
-    let is_kept = !job.query.needs_usage();
-    if let Some(written) = books.written(&job.key, now).filter(|_| is_kept) {
+    let key = format!("{tenant} {}", job.key);
+    if let Some(written) = ledgers.of_usage.get(&key, version, now) {
         return Ok(written);
     }
+    let (written, until) = match job.query.is_of_activities() {
+        true => usage::usage(snapshot, tenant, job, now)?,
+        false => of_customers(&*ledgers.of(snapshot, tenant)?, snapshot, asker, job)?,
+    };
+    ledgers.of_usage.keep(key, Holds { time: now..until, version }, &written);
+    Ok(written)
+}
+
+/// A report of licenses alone.
+fn of_licenses(
+    books: &Books,
+    snapshot: &impl Snapshot,
+    asker: Asker,
+    job: &ReportJob,
+) -> Result<WrittenReport, StoreError> {
+    if let Some(written) = books.written.get(&job.key, 0, asker.now) {
+        return Ok(written);
+    }
+    let (tenant, now) = (asker.tenant, asker.now);
     let past = match job.query.as_of() {
         Some(as_of) if as_of > now => return Err(rejected(ReportError::AsOfAhead)),
-        Some(as_of) => Past::of(snapshot, tenant, &books, as_of)?,
-        None => Past::none(&books),
+        Some(as_of) => Past::of(snapshot, tenant, books, as_of)?,
+        None => Past::none(books),
     };
-    let tables = RecordTables::open(snapshot)?;
-    let closed = Closed { snapshot, tenant, zone: past.zone };
     let present = job.query.as_of().unwrap_or(now);
     let zone = job.query.zone(past.zone);
     let time = past.ledger.quiet_time(present, zone);
@@ -61,22 +86,41 @@ pub(crate) fn revenue(
     let later_time = later.map(|ledger| ledger.quiet_time(now, zone));
     let later = later.zip(later_time.as_ref());
     let later = later.map(|(ledger, time)| Later { ledger, now: time.start });
-    let maker = Maker { tables, tenant, past: &past, closed, now, later };
-    let text = maker.write(job, time.start)?;
-    let mut hasher = FixedState::default().build_hasher();
-    hasher.write(text.as_bytes());
-    let written =
-        WrittenReport { text: Arc::from(text), hash: hasher.finish(), sequence: books.sequence };
-    if is_kept {
-        let time = match later_time {
-            Some(time) => time,
-            // As of a point in time it says the same for good, as far as time goes.
-            None if past.history.is_some() => present..Timestamp::MAX,
-            None => time,
-        };
-        books.keep(job.key.clone(), time, &written);
-    }
+    let maker = Maker::new(snapshot, tenant, &past, now)?;
+    let text = maker.write(job, time.start, &maker.companies(&job.query)?, later)?;
+    let written = WrittenReport::of(text, books.sequence);
+    let time = match later_time {
+        Some(time) => time,
+        // As of a point in time it says the same for good, as far as time goes.
+        None if past.history.is_some() => present..Timestamp::MAX,
+        None => time,
+    };
+    books.written.keep(job.key.clone(), Holds { time, version: 0 }, &written);
     Ok(written)
+}
+
+/// The report of customers, and until when it says the same.
+fn of_customers(
+    books: &Books,
+    snapshot: &impl Snapshot,
+    Asker { tenant, now, .. }: Asker,
+    job: &ReportJob,
+) -> Result<(WrittenReport, Timestamp), StoreError> {
+    let past = Past::none(books);
+    let time = past.ledger.quiet_time(now, job.query.zone(past.zone));
+    let maker = Maker::new(snapshot, tenant, &past, now)?;
+    let mut companies = maker.companies(&job.query)?;
+    let until = maker.add_usage(&mut companies)?.min(time.end);
+    let text = maker.write(job, time.start, &companies, None)?;
+    Ok((WrittenReport::of(text, books.sequence), until))
+}
+
+impl WrittenReport {
+    pub(super) fn of(text: String, sequence: u64) -> Self {
+        let mut hasher = FixedState::default().build_hasher();
+        hasher.write(text.as_bytes());
+        Self { text: Arc::from(text), hash: hasher.finish(), sequence }
+    }
 }
 
 /// What is read of a company.
@@ -95,12 +139,27 @@ struct Maker<'b, S: Snapshot> {
     past: &'b Past,
     closed: Closed<'b, S>,
     now: Timestamp,
-    later: Option<Later<'b>>,
 }
 
-impl<S: Snapshot> Maker<'_, S> {
+impl<'b, S: Snapshot> Maker<'b, S> {
+    fn new(
+        snapshot: &'b S,
+        tenant: TenantId,
+        past: &'b Past,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let closed = Closed { snapshot, tenant, zone: past.zone };
+        Ok(Self { tables: RecordTables::open(snapshot)?, tenant, past, closed, now })
+    }
+
     /// Writes the report; `since` is the earliest point in time with the same report as now.
-    fn write(&self, job: &ReportJob, since: Timestamp) -> Result<String, StoreError> {
+    fn write(
+        &self,
+        job: &ReportJob,
+        since: Timestamp,
+        companies: &Companies,
+        later: Option<Later<'_>>,
+    ) -> Result<String, StoreError> {
         let (query, past) = (&job.query, self.past);
         let company = match query.company() {
             // One that is not there has no licenses (R2).
@@ -111,11 +170,10 @@ impl<S: Snapshot> Maker<'_, S> {
         };
         let options = query.options(since, past.zone, past.rates.clone(), company);
         let options = Options { history: past.history, ..options.map_err(rejected)? };
-        let companies = self.companies(query)?;
         let of = |id: ObjectId| companies.get(&id);
         let sources = Sources {
             ledger: &past.ledger,
-            later: self.later,
+            later,
             attributes_of: &|id| of(id).map(|known| known.attributes.clone()).unwrap_or_default(),
             name_of: &|id| of(id).and_then(|known| known.name.clone()),
             usage_of: &|id| of(id).map(|known| known.usage.clone()).unwrap_or_default(),
@@ -146,13 +204,12 @@ impl<S: Snapshot> Maker<'_, S> {
                 Ok(())
             })?;
         }
-        if query.needs_usage() {
-            self.add_usage(&mut companies)?;
-        }
         Ok(companies)
     }
 
-    fn add_usage(&self, companies: &mut Companies) -> Result<(), StoreError> {
+    /// Adds how companies use the product; returns until when that says the same.
+    fn add_usage(&self, companies: &mut Companies) -> Result<Timestamp, StoreError> {
+        let mut until = Usage::until(self.now);
         let engagement = |def, id| self.tables.engagement.engagement(self.tenant, def, id);
         for (id, company) in companies.iter_mut() {
             let engagement = engagement(&COMPANY, *id)?.unwrap_or_default();
@@ -172,9 +229,11 @@ impl<S: Snapshot> Maker<'_, S> {
             let company = company_of(&found, ticket::COMPANY_ID.name);
             if let Some(company) = company.and_then(|company| companies.get_mut(&company)) {
                 company.usage.add_ticket(&found, self.now);
+                until = until.min(Usage::until_by_ticket(&found, self.now));
             }
             Ok(())
-        })
+        })?;
+        Ok(until)
     }
 
     /// Visits all records of a resource.

@@ -6,7 +6,10 @@ use std::{collections::BTreeMap, mem, sync::Arc};
 use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
 
-use super::read;
+use super::{
+    read,
+    versions::{CommitScope, Versions},
+};
 use crate::{
     KnownTenant, KnownToken, StoreError, TenantRecord, TenantState,
     rows::{Snapshot, TENANTS, TOKENS},
@@ -106,6 +109,7 @@ struct Shown<S: Snapshot> {
     /// None until the first reader.
     moment: Option<Arc<SharedSnapshot<S>>>,
     known_tenants: Arc<KnownTenants>,
+    versions: Versions,
 }
 
 /// What reads see. Whoever writes shows it, since an engine may let nobody take a snapshot while its disk is waited for.
@@ -113,8 +117,12 @@ pub(crate) struct SnapshotCache<S: Snapshot>(Mutex<Shown<S>>);
 
 impl<S: Snapshot> Default for SnapshotCache<S> {
     fn default() -> Self {
-        let known_tenants = Arc::default();
-        Self(Mutex::new(Shown { snapshot: None, moment: None, known_tenants }))
+        Self(Mutex::new(Shown {
+            snapshot: None,
+            moment: None,
+            known_tenants: Arc::default(),
+            versions: Versions::default(),
+        }))
     }
 }
 
@@ -156,20 +164,24 @@ impl<S: Snapshot> SnapshotCache<S> {
         self.0.lock().known_tenants.get(&tenant)
     }
 
-    /// Has reads see this, since the store has changed; each a snapshot of its own where it is none.
-    pub(crate) fn show(&self, snapshot: Option<S>) {
-        self.replace(snapshot, Arc::default());
+    /// The version of a tenant. A snapshot that is asked for afterwards has no less than this.
+    pub(crate) fn version(&self, tenant: TenantId) -> u64 {
+        self.0.lock().versions.of(tenant)
     }
 
-    /// The same, since events were stored, which change no tenant and no settings.
-    pub(crate) fn show_events(&self, snapshot: Option<S>) {
-        let known_tenants = self.0.lock().known_tenants.clone();
-        self.replace(snapshot, known_tenants);
-    }
-
-    fn replace(&self, snapshot: Option<S>, known_tenants: Arc<KnownTenants>) {
-        let shown = Shown { snapshot: snapshot.map(Arc::new), moment: None, known_tenants };
-        let before = mem::replace(&mut *self.0.lock(), shown);
+    /// Has reads see this, since the store was written; each a snapshot of its own where it is none.
+    pub(crate) fn show(&self, snapshot: Option<S>, scope: &CommitScope) {
+        let before = {
+            let mut shown = self.0.lock();
+            shown.versions.note(scope);
+            let known_tenants = match scope.is_events {
+                true => shown.known_tenants.clone(),
+                false => Arc::default(),
+            };
+            let versions = mem::take(&mut shown.versions);
+            let snapshot = snapshot.map(Arc::new);
+            mem::replace(&mut *shown, Shown { snapshot, moment: None, known_tenants, versions })
+        };
         drop(before);
     }
 }

@@ -1,13 +1,7 @@
 //! Reports of usage: from what is tallied, and from the activities after it.
 
-use std::{
-    collections::HashMap,
-    hash::{BuildHasher as _, Hasher as _},
-    ops::Bound,
-    sync::Arc,
-};
+use std::{collections::HashMap, ops::Bound};
 
-use foldhash::quality::FixedState;
 use svctrack_core::{
     resources::{
         company::COMPANY,
@@ -36,13 +30,13 @@ use crate::{
 /// while one of its commits is under way.
 const MAX_READ: usize = 4 * LIMITS.activities;
 
-/// Computes a report of usage.
+/// Computes a report of usage; returns also until when it says the same.
 pub(crate) fn usage(
     snapshot: &impl Snapshot,
     tenant: TenantId,
     job: &ReportJob,
     now: Timestamp,
-) -> Result<WrittenReport, StoreError> {
+) -> Result<(WrittenReport, Timestamp), StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
     let zone = settings::time_zone(&settings::of_tenant(&view)?);
@@ -63,9 +57,7 @@ pub(crate) fn usage(
         None => Report::Usage(plan.report(&counts, &company_of).into()),
     };
     let text = (job.write)(&report, &job.query)?;
-    let mut hasher = FixedState::default().build_hasher();
-    hasher.write(text.as_bytes());
-    Ok(WrittenReport { text: Arc::from(text), hash: hasher.finish(), sequence: 0 })
+    Ok((WrittenReport::of(text, 0), plan.until()))
 }
 
 /// The company of each user who has one; of one company only, where one is named.

@@ -19,6 +19,7 @@ use crate::{
     embedded::{engagement, file::corruption, tables::transaction::WriteTables},
     queueing::{
         batch::{Batch, BatchSize, BulkThrottle},
+        commit_scope::scope_of,
         queue::{Outcome, Work},
         replays::Replays,
         sequence::Sequence,
@@ -192,10 +193,7 @@ impl Writer {
             Ok(CarriedOut { outcomes, to_replay, known, engagement }) => {
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
                 self.replays.mark(to_replay);
-                match batch.jobs.iter().all(|job| job.command.is_events()) {
-                    true => self.shared.show_events(),
-                    false => self.shared.show_latest(),
-                }
+                self.shared.show_latest(&scope_of(&batch.jobs));
                 self.kept.commit(known, engagement);
                 self.shared.listeners.wake(&batch.jobs);
                 Ok(outcomes)

@@ -31,8 +31,11 @@ use crate::{
         queue::{Job, Queues},
         token_uses::TokenUses,
     },
-    reads::backup::{self, BackupError},
-    reads::shared_snapshot::{SharedSnapshot, SnapshotCache},
+    reads::{
+        backup::{self, BackupError},
+        shared_snapshot::{SharedSnapshot, SnapshotCache},
+        versions::CommitScope,
+    },
     rules::parked,
     times::{Reading, Settled, Times},
 };
@@ -95,14 +98,9 @@ impl Shared {
         self.opened().snapshot()
     }
 
-    /// Has reads see the store as it is after a commit.
-    pub(crate) fn show_latest(&self) {
-        self.latest.show(self.own_snapshot().ok());
-    }
-
-    /// The same after a commit of events.
-    pub(crate) fn show_events(&self) {
-        self.latest.show_events(self.own_snapshot().ok());
+    /// Has reads see the store as it is after something was written.
+    pub(crate) fn show_latest(&self, scope: &CommitScope) {
+        self.latest.show(self.own_snapshot().ok(), scope);
     }
 
     pub(crate) fn begin(&self) -> Result<WriteTransaction, StoreError> {
@@ -219,7 +217,7 @@ impl Shared {
             let mut opened = self.opened.write();
             std::mem::replace(&mut *opened, Arc::new(new))
         };
-        self.show_latest();
+        self.show_latest(&CommitScope::ANYTHING);
         self.reopened.fetch_add(1, Ordering::Release);
         self.recovery.wake();
         old.shut();

@@ -18,14 +18,14 @@ fn a_shared_snapshot_is_shared_until_another_snapshot_is_and_one_of_before_does_
     let latest = SnapshotCache::default();
     let moment = || latest.moment(|| Ok(take())).unwrap();
     assert!(!Arc::ptr_eq(&moment(), &moment()));
-    latest.show(Some(take()));
+    latest.show(Some(take()), &CommitScope::ANYTHING);
     let first = moment();
     assert!(Arc::ptr_eq(&moment(), &first));
-    latest.show(Some(take()));
+    latest.show(Some(take()), &CommitScope::ANYTHING);
     assert!(!Arc::ptr_eq(&moment(), &first));
-    latest.show(None);
+    latest.show(None, &CommitScope::ANYTHING);
     let before = latest.moment(|| {
-        latest.show(Some(take()));
+        latest.show(Some(take()), &CommitScope::ANYTHING);
         Ok(take())
     });
     assert!(!Arc::ptr_eq(&before.unwrap(), &moment()));

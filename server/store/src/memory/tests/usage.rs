@@ -100,7 +100,7 @@ fn tally(store: &Memory) {
     let before = store.latest.snapshot(closed).unwrap();
     let mut tables = before.begin(LookupCache::default()).unwrap();
     usage::tally(&mut tables, actor().tenant.id(), FEW).unwrap();
-    store.latest.show(Some(before.after(tables).unwrap().0));
+    store.latest.show(Some(before.after(tables).unwrap().0), &CommitScope::ANYTHING);
 }
 
 fn query(random: &mut Random) -> ReportQuery {
@@ -181,7 +181,7 @@ fn a_report_is_that_of_the_activities_that_are_there() {
             let (query, now) = (query(&mut random), store.clock.now());
             let job = ReportJob { query, key: String::new(), write: Arc::new(json) };
             let found = crate::reads::usage::usage(&*state, actor().tenant.id(), &job, now);
-            assert_eq!(&*found.unwrap().text, expected(&store, &job.query, now), "seed {seed}");
+            assert_eq!(&*found.unwrap().0.text, expected(&store, &job.query, now), "seed {seed}");
         }
     }
 }

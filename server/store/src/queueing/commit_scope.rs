@@ -1,0 +1,86 @@
+//! What a commit may have changed, by its commands.
+
+use svctrack_core::value::TenantId;
+
+use super::queue::Job;
+use crate::{Command, reads::versions::CommitScope};
+
+/// What these commands may have changed.
+pub(crate) fn scope_of<'j>(jobs: impl IntoIterator<Item = &'j Job>) -> CommitScope {
+    let mut tenants = Vec::new();
+    let mut scope = CommitScope { tenants: None, is_events: true };
+    let mut is_of_some = true;
+    for job in jobs {
+        scope.is_events &= job.command.is_events();
+        match changed_tenant(&job.command, job.actor.tenant.id()) {
+            Some(tenant) if tenants.last() == Some(&tenant) => {}
+            Some(tenant) => tenants.push(tenant),
+            None => is_of_some = false,
+        }
+    }
+    scope.tenants = is_of_some.then_some(tenants);
+    scope
+}
+
+/// The tenant of whom alone a command changes something; none where others may be concerned as well.
+fn changed_tenant(command: &Command, actor: TenantId) -> Option<TenantId> {
+    match command {
+        Command::Idempotent { command, .. } => changed_tenant(command, actor),
+        Command::Create { .. }
+        | Command::Update { .. }
+        | Command::DecideRenewal { .. }
+        | Command::Delete { .. }
+        | Command::CloseMonth(_)
+        | Command::ReopenMonth(_)
+        | Command::Upsert { .. }
+        | Command::Import(_)
+        | Command::Track(_)
+        | Command::Replay
+        | Command::ReplayEntry(_)
+        | Command::DeleteEntry(_)
+        | Command::Erase { .. }
+        | Command::Unsuppress(_) => Some(actor),
+        Command::AddTenant { .. }
+        | Command::ChangeTenant { .. }
+        | Command::DeleteTenant(_)
+        | Command::ContinueDeletion
+        | Command::AddToken { .. }
+        | Command::RotateToken { .. }
+        | Command::RevokeToken { .. }
+        | Command::ContinueErasure(_)
+        | Command::Sweep
+        | Command::AutoRenew(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::{plan::Route, value::Timestamp};
+
+    use super::*;
+    use crate::{Actor, Tenant, Tracking};
+
+    const ONE: TenantId = TenantId::from_bytes([1; 16]);
+    const OTHER: TenantId = TenantId::from_bytes([2; 16]);
+
+    fn job(tenant: TenantId, command: Command) -> Job {
+        let tenant = Tenant::assume_authorized(tenant);
+        Job::new(Actor::service(tenant), command).0
+    }
+
+    fn tracked(tenant: TenantId) -> Job {
+        job(tenant, Command::Track(Tracking::of(Vec::new(), Timestamp::MIN, Route::Realtime)))
+    }
+
+    #[test]
+    fn a_commit_is_of_the_tenants_of_its_commands_or_of_any() {
+        let check = |jobs: &[Job], tenants: Option<&[TenantId]>, is_events: bool| {
+            let tenants = tenants.map(<[TenantId]>::to_vec);
+            assert_eq!(scope_of(jobs), CommitScope { tenants, is_events });
+        };
+        let removed = || job(ONE, Command::Unsuppress(Vec::new()));
+        check(&[tracked(ONE), tracked(ONE), tracked(OTHER)], Some(&[ONE, OTHER]), true);
+        check(&[tracked(ONE), removed()], Some(&[ONE]), false);
+        check(&[tracked(ONE), job(OTHER, Command::Sweep)], None, false);
+    }
+}

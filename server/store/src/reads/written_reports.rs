@@ -1,0 +1,92 @@
+//! Reports that were written, each kept for as long as it is what would be written again.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use parking_lot::Mutex;
+use svctrack_core::value::Timestamp;
+
+use crate::WrittenReport;
+
+/// Bytes of one of them: ten years of months with cohorts or segments take 1 to 2 MiB.
+const MAX_REPORT_BYTES: usize = 2 * 1024 * 1024;
+
+/// What a report depends on besides what it is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holds {
+    /// The points in time at which it is the same.
+    pub(crate) time: Range<Timestamp>,
+    /// The version of all that it is computed from.
+    pub(crate) version: u64,
+}
+
+/// Reports by what they were asked for. Where there is no room for another one, all go.
+pub(crate) struct WrittenReports {
+    most_bytes: usize,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    bytes: usize,
+    reports: BTreeMap<String, (Holds, WrittenReport)>,
+}
+
+impl WrittenReports {
+    /// Keeps no more than this many bytes.
+    pub(crate) fn up_to(most_bytes: usize) -> Self {
+        Self { most_bytes, kept: Mutex::default() }
+    }
+
+    /// A report that still holds.
+    pub(crate) fn get(&self, key: &str, version: u64, now: Timestamp) -> Option<WrittenReport> {
+        let kept = self.kept.lock();
+        let (holds, report) = kept.reports.get(key)?;
+        (holds.version == version && holds.time.contains(&now)).then(|| report.clone())
+    }
+
+    /// Keeps a report for as long as it holds.
+    pub(crate) fn keep(&self, key: String, holds: Holds, report: &WrittenReport) {
+        let bytes = key.len() + report.text.len();
+        if bytes > MAX_REPORT_BYTES {
+            return;
+        }
+        let mut kept = self.kept.lock();
+        if kept.bytes + bytes > self.most_bytes {
+            *kept = Kept::default();
+        }
+        kept.bytes += bytes;
+        let before = kept.reports.insert(key, (holds, report.clone()));
+        // The key stays in the sum, so that it is never too small.
+        kept.bytes -= before.map_or(0, |(_, before)| before.text.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOST_BYTES: usize = 2 * MAX_REPORT_BYTES;
+
+    fn report(bytes: usize) -> WrittenReport {
+        WrittenReport { text: "x".repeat(bytes).into(), hash: 0, sequence: 0 }
+    }
+
+    #[test]
+    fn a_report_is_kept_for_its_time_and_its_version_and_few_are() {
+        let at = Timestamp::from_ms_clamped;
+        let reports = WrittenReports::up_to(MOST_BYTES);
+        let holds = Holds { time: at(10)..at(20), version: 3 };
+        let keep = |key: &str, bytes| reports.keep(key.to_owned(), holds.clone(), &report(bytes));
+        let found = |key: &str, now| reports.get(key, 3, at(now)).is_some();
+        keep("a", 7);
+        assert_eq!([9, 10, 19, 20].map(|now| found("a", now)), [false, true, true, false]);
+        assert!(reports.get("a", 4, at(10)).is_none());
+        keep("large", MAX_REPORT_BYTES);
+        assert!(!found("large", 10) && found("a", 10));
+        for number in 0..100 {
+            keep(&number.to_string(), MOST_BYTES / 10);
+            assert!(reports.kept.lock().bytes <= MOST_BYTES);
+        }
+        assert!(found("99", 10) && !found("a", 10));
+    }
+}
