@@ -7,7 +7,7 @@
   that are not stored. [`event`] has the event itself and its checks, [`script`] what the browser script adds.
 - Processing it: [`intake`] finds the user and the company, and plans what is stored; an event whose user or company
   is not known is parked. [`group`] does the same for a company.
-- Reading it back: [`activity`] and [`listed`] for lists of activities, [`report`] for what senders should fix."
+- Reading it back: [`activity`] and [`listed`] for lists of activities, [`integration_issues`] for what senders should fix."
 )]
 //!
 //! Invariant: an event is stored, parked or named in the report; none is dropped silently. [`event`] and [`script`] are
