@@ -3,6 +3,7 @@
 use std::{process::Stdio, time::Duration};
 
 use fantoccini::{Client as Page, ClientBuilder, Locator};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
@@ -35,8 +36,21 @@ pub enum Setup {
 /// A browser with one window and an empty profile.
 pub struct Browser {
     pub page: Page,
-    _driver: Child,
+    _driver: Driver,
     _profile: TempDir,
+}
+
+/// A driver. It leads a group of processes, in which its browser is as well: all of them end with it, also where a test
+/// fails and closes nothing.
+struct Driver(Child);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let id = self.0.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
+        if let Some(id) = id {
+            let _ = kill_process_group(id, Signal::KILL);
+        }
+    }
 }
 
 impl Browser {
@@ -49,7 +63,7 @@ impl Browser {
         // A port that the driver found free may be taken by the time it listens there.
         let (driver, said) = loop {
             let (mut driver, mark) = start_driver(kind, &profile);
-            match try_read_until(&mut driver, mark).await {
+            match try_read_until(&mut driver.0, mark).await {
                 Ok(said) => break (driver, said),
                 Err(said) => assert!(said.contains("port not available"), "{said}"),
             }
@@ -105,19 +119,19 @@ impl Browser {
 }
 
 /// Starts a driver; returns it, and what it says once it listens.
-fn start_driver(kind: Kind, profile: &TempDir) -> (Child, &'static str) {
+fn start_driver(kind: Kind, profile: &TempDir) -> (Driver, &'static str) {
     let (mut command, mark) = match kind {
         Kind::Chromium => (Command::new("chromedriver"), "started successfully on port"),
         Kind::Firefox => (geckodriver(profile), "Listening on"),
     };
     let driver = command
         .arg("--port=0")
-        .kill_on_drop(true)
+        .process_group(0)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .expect("the drivers are installed by tests/run");
-    (driver, mark)
+    (Driver(driver), mark)
 }
 
 /// Names that lead to this machine, so that cookies can be shared between subdomains.

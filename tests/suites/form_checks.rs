@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_core::{
-    resources::{REGISTRY, settings::SETTINGS},
+    resources::{REGISTRY, license::LICENSE, settings::SETTINGS},
     schema::{ResourceDef, form},
     value::{Document, Timestamp},
 };
@@ -26,7 +26,7 @@ const OF_OTHERS: &[&str] = &["taken", "suppressed", "unknown_time_zone", "invali
 /// it knows whether it computes that again.
 const MAY_BE_COMPUTED: &[(&str, &str)] = &[("licenses", "toDate"), ("users", "name")];
 /// Texts that are no value of some kind, or a value at the end of its range.
-const TEXTS: &[&str] = &[
+const TEXTS: [&str; 34] = [
     "",
     " ",
     "x",
@@ -239,7 +239,7 @@ fn a_wrong_text_in_any_field_is_named_as_the_api_names_it() {
         for def in REGISTRY.iter().copied().chain([&SETTINGS]) {
             let path = made(&server.client, def).await;
             for field in def.fields.iter().filter(|field| field.is_sent()) {
-                for text in TEXTS {
+                for text in &TEXTS {
                     for form in forms_with(&server.client, def, &path, (field.name, text)).await {
                         wrong.extend(compare_with_api(&server.client, &form).await.err());
                         forms.push(form);
@@ -252,6 +252,58 @@ fn a_wrong_text_in_any_field_is_named_as_the_api_names_it() {
     });
     assert!(forms.len() > 5_000, "{} forms", forms.len());
     runtime.block_on(check_in_browser(&forms));
+}
+
+/// What a renewal and a loss ask for, and a body that each takes.
+const DECISIONS: [(&str, &[&str], &str); 2] = [
+    ("renew", &["fromDate", "length", "mrr"], "{}"),
+    ("lose", &["lostReason", "toDate"], r#"{"lostReason": "Too dear"}"#),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_term_of_a_renewal_or_a_loss_is_named_as_the_api_names_it() {
+    let server = InProcess::start().await;
+    let client = &server.client;
+    client.post("/companies", &json!({"name": "Demo", "externalId": "demo"})).await;
+    let terms = json!({"companyId": "extid-demo", "externalId": "l", "_currency": "EUR", "fixedPeriod": true,
+        "fromDate": "2026-01-01", "toDate": "2026-12-31", "mrr": 100});
+    client.post("/licenses", &terms).await;
+    let mut named = 0;
+    for (verb, asked, body) in DECISIONS {
+        let path = format!("/licenses/extid-l/{verb}?dryRun=true");
+        let decided = client.post(&path, &serde_json::from_str(body).unwrap()).await;
+        assert_eq!(decided.status, StatusCode::OK, "{}", decided.text());
+        // A loss is filled in from the license as it is.
+        let license = client.get("/licenses/extid-l").await;
+        let shown = if verb == "renew" { decided } else { license };
+        let shown = Document::parse(shown.text().as_bytes()).unwrap();
+        for (field, text) in asked.iter().flat_map(|field| TEXTS.map(|text| (*field, text))) {
+            let filled = asked.iter().map(|name| {
+                let row = LICENSE.field(name).unwrap();
+                (name.to_string(), form::filled(row, shown.get(name)))
+            });
+            let mut sent: Vec<_> = filled.collect();
+            sent.iter_mut().filter(|(name, _)| name == field).for_each(|(_, filled)| {
+                text.clone_into(filled);
+            });
+            let form = Form { def: &LICENSE, record: Some(shown.clone()), sent };
+            let Some(body) = form.body() else { continue };
+            let json_type = [("content-type", "application/json")];
+            let answer =
+                client.send(Method::POST, &path, &json_type, body.to_text()).await.unwrap();
+            let errors = match answer.status.is_success() {
+                true => Vec::new(),
+                false => answer.json()["errors"].as_array().unwrap().iter().map(said).collect(),
+            };
+            let says: Vec<_> = form.says().chunks(2).map(<[String]>::to_vec).collect();
+            named += says.len();
+            assert!(
+                says.iter().all(|said| errors.contains(said)),
+                "{verb} {body}: {says:?}, {errors:?}"
+            );
+        }
+    }
+    assert!(named > 20, "only {named} mistakes were named");
 }
 
 /// The path of the example of a resource, which is created.

@@ -10,6 +10,7 @@ use svctrack_store::{Clock as _, SystemClock};
 use svctrack_tests::{
     TENANT,
     browser::{Browser, Kind, Setup},
+    client::Client,
     demand::{self, TOOLS},
     process::Server,
     project,
@@ -20,10 +21,11 @@ use crate::pages::{sign_in, store_samples, walk};
 /// What axe checks: all of WCAG 2.2 AA, and its own advice.
 const RULES: &str = r#"["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]"#;
 
-/// A server with the samples of all resources, and somebody who has signed in in a browser.
+/// A server, and somebody who has signed in in a browser.
 struct Visit {
     server: Server,
     browser: Browser,
+    tenant: String,
     token: String,
     _folder: tempfile::TempDir,
 }
@@ -35,10 +37,33 @@ impl Visit {
         let server = Server::start_with_acme(folder.path(), &token).await;
         let token = token.reveal().to_owned();
         let browser = Browser::start_as(kind, setup).await;
-        let visit = Self { server, browser, token, _folder: folder };
+        let tenant = TENANT.to_owned();
+        let visit = Self { server, browser, tenant, token, _folder: folder };
         visit.open("/").await;
         visit.browser.fill("#token", &visit.token).await;
         visit.browser.click("button.main").await;
+        visit.browser.wait_for("h1", "Today").await;
+        visit
+    }
+
+    /// The same by the link that the first start of a server prints, which signs in once.
+    async fn begin_by_link(kind: Kind, setup: Setup) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut server, printed) = Server::start_first(folder.path(), &[]).await;
+        let after = |mark: &str| {
+            let rest = printed.split(mark).nth(1).unwrap();
+            rest.split_whitespace().next().unwrap().to_owned()
+        };
+        let [tenant, token, once] = ["Tenant ", "API token ", "/sign-in?once="].map(after);
+        server.client = Client::new(&server.base, Some(&token));
+        let browser = Browser::start_as(kind, setup).await;
+        let visit = Self { server, browser, tenant, token, _folder: folder };
+        for expected in ["Nothing has arrived yet.", "This link was used"] {
+            visit.open(&format!("/sign-in?once={once}")).await;
+            visit.browser.click("button.main").await;
+            visit.browser.wait_for("main", expected).await;
+        }
+        visit.open("/").await;
         visit.browser.wait_for("h1", "Today").await;
         visit
     }
@@ -165,7 +190,7 @@ async fn every_page_is_taken_as_a_picture() {
 /// A walk through the application, as somebody goes who meets it first. Without script all is the same, but what changes
 /// while one looks on.
 async fn walk_through(kind: Kind, setup: Setup) {
-    let visit = Visit::begin(kind, setup).await;
+    let visit = Visit::begin_by_link(kind, setup).await;
     see_first_event(&visit, setup).await;
     correct_a_form(&visit, setup).await;
     decide(&visit).await;
@@ -188,18 +213,22 @@ async fn walk_through(kind: Kind, setup: Setup) {
 /// What arrives is seen: at set-up, and of its person and company.
 async fn see_first_event(visit: &Visit, setup: Setup) {
     let browser = &visit.browser;
-    visit.open("/app/setup").await;
-    let event = json!({"action": "Opened report", "externalId": "7", "name": "Ada Lovelace", "companyExternalId": "acme"});
-    visit.server.client.post(&format!("/analytics/{TENANT}"), &event).await;
+    browser.click("main a[href='/app/setup']").await;
+    browser.wait_for("main", &visit.tenant).await;
+    let event = json!({"action": "Opened report", "externalId": "7", "name": "Ada Lovelace", "companyExternalId": "demo"});
+    visit.server.client.post(&format!("/analytics/{}", visit.tenant), &event).await;
     if setup == Setup::Scriptless {
         visit.open("/app/setup").await;
     }
     browser.wait_for("#arrival", "Events arrive").await;
+    visit.open("/").await;
+    browser.wait_for("main", "Add licenses to see MRR").await;
     visit.open("/app/records/endusers").await;
     browser.wait_for("table", "Ada Lovelace").await;
     browser.click("tbody a").await;
     browser.wait_for("h1", "Ada Lovelace").await;
-    visit.open("/app/records/companies/extid-acme").await;
+    browser.click("main a[href^='/app/records/companies/']").await;
+    browser.wait_for("h1", "Demo company").await;
     browser.wait_for("main", "Ada Lovelace").await;
 }
 
@@ -234,11 +263,14 @@ async fn correct_a_form(visit: &Visit, setup: Setup) {
 async fn decide(visit: &Visit) {
     let (browser, client) = (&visit.browser, &visit.server.client);
     let license = json!({
-        "companyId": "extid-acme", "externalId": "l-1", "_currency": "EUR", "fixedPeriod": true, "mrr": 100,
+        "companyId": "extid-demo", "externalId": "l-1", "_currency": "EUR", "fixedPeriod": true, "mrr": 100,
         "fromDate": "2025-01-01", "toDate": "2026-01-01",
     });
     client.post("/licenses", &license).await;
-    visit.open("/app/licenses/extid-l-1/renew").await;
+    visit.open("/").await;
+    browser.click("main a[href='/app/renewals']").await;
+    browser.wait_for("main", "Demo company").await;
+    browser.click("main a[href$='/renew']").await;
     browser.click("button[value=do]").await;
     browser.wait_for("h1", "Renewals").await;
     assert_eq!(client.get("/licenses/extid-l-1").await.json()["renewalStatus"], "renewed");

@@ -9,9 +9,9 @@ use svctrack_core::{resources::license::LICENSE, schema::FieldDef};
 use super::{
     address::address,
     format::{label_of, money},
-    page,
+    page, page_with_form,
     parts::{Problem, empty, problems, scroll},
-    record::{Filled, input, text},
+    record::{Filled, checked, checks, input, text},
     records::text_of,
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
@@ -302,7 +302,7 @@ pub fn decision_page(shell: &Shell, view: &DecisionView) -> Page {
             (obstacle(&view.problems))
         }
     };
-    page(layout(shell, title, main))
+    page_with_form(layout(shell, title, main))
 }
 
 fn product(license: &Map<String, Value>) -> &str {
@@ -376,7 +376,8 @@ fn form<'v>(shell: &'v Shell, view: &'v DecisionView) -> impl Renderable + 'v {
         view.decision.asked().iter().filter_map(|name| LICENSE.field(name)).collect();
     let filled = Filled { record: &view.terms, sent: &view.sent, problems: &view.problems };
     maud! {
-        form.record method="post" action=(action) {
+        form.record method="post" action=(action)
+            data-check=(LICENSE.path) data-record=[checked(&LICENSE, &view.terms)] {
             (csrf(shell))
             (hidden("version", &view.version))
             @for field in &fields { (input(filled, field)) }
@@ -388,6 +389,7 @@ fn form<'v>(shell: &'v Shell, view: &'v DecisionView) -> impl Renderable + 'v {
                 a.button href="/app/renewals" { "Cancel" }
             }
         }
+        (checks())
     }
 }
 
