@@ -10,7 +10,7 @@ use foldhash::quality::FixedState;
 use svctrack_core::{
     resources::{
         company::{COMPANY, NAME},
-        end_user::{self, END_USER},
+        end_user::END_USER,
         ticket::{self, TICKET},
     },
     revenue::{Later, Options, Report, ReportError, ReportQuery, Sources, Usage, report},
@@ -110,7 +110,7 @@ fn of_customers(
     let time = past.ledger.quiet_time(now, job.query.zone(past.zone));
     let maker = Maker::new(snapshot, tenant, &past, now)?;
     let mut companies = maker.companies(&job.query)?;
-    let until = maker.add_usage(&mut companies)?.min(time.end);
+    let until = maker.add_usage(&job.query, &mut companies)?.min(time.end);
     let text = maker.write(job, time.start, &companies, None)?;
     Ok((WrittenReport::of(text, books.sequence), until))
 }
@@ -161,13 +161,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         later: Option<Later<'_>>,
     ) -> Result<String, StoreError> {
         let (query, past) = (&job.query, self.past);
-        let company = match query.company() {
-            // One that is not there has no licenses (R2).
-            Some(reference) => {
-                Some(self.view().locate(&COMPANY, reference)?.unwrap_or(ObjectId::MAX))
-            }
-            None => None,
-        };
+        let company = self.company(query)?;
         let options = query.options(since, past.zone, past.rates.clone(), company);
         let options = Options { history: past.history, ..options.map_err(rejected)? };
         let of = |id: ObjectId| companies.get(&id);
@@ -191,11 +185,17 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         View::of_snapshot(self.tenant, &self.tables)
     }
 
+    /// The one that the report is of, if it is of one. One that is not there has no licenses (R2).
+    fn company(&self, query: &ReportQuery) -> Result<Option<ObjectId>, StoreError> {
+        let Some(reference) = query.company() else { return Ok(None) };
+        Ok(Some(self.view().locate(&COMPANY, reference)?.unwrap_or(ObjectId::MAX)))
+    }
+
     /// What the report reads of companies.
     fn companies(&self, query: &ReportQuery) -> Result<Companies, StoreError> {
         let mut companies = Companies::new();
         if query.needs_usage() || !query.attributes().is_empty() {
-            self.for_each(&COMPANY, |id, company| {
+            self.for_each(&COMPANY, self.company(query)?, |id, company| {
                 let name = company.get(NAME.name).and_then(|name| name.as_str());
                 let attributes = query.attributes().iter();
                 let attributes = attributes.map(|property| property.of(&company)).collect();
@@ -208,42 +208,54 @@ impl<'b, S: Snapshot> Maker<'b, S> {
     }
 
     /// Adds how companies use the product; returns until when that says the same.
-    fn add_usage(&self, companies: &mut Companies) -> Result<Timestamp, StoreError> {
+    fn add_usage(
+        &self,
+        query: &ReportQuery,
+        companies: &mut Companies,
+    ) -> Result<Timestamp, StoreError> {
         let mut until = Usage::until(self.now);
         let engagement = |def, id| self.tables.engagement.engagement(self.tenant, def, id);
         for (id, company) in companies.iter_mut() {
             let engagement = engagement(&COMPANY, *id)?.unwrap_or_default();
             company.usage.add_company(&engagement, self.now);
         }
-        let company_of =
-            |record: &codec::Stored<'_>, name| ObjectId::parse(&record.get(name)?.as_str()?);
-        self.for_each(&END_USER, |id, user| {
-            let company = company_of(&user, end_user::COMPANY_ID.name);
-            let company = company.and_then(|company| companies.get_mut(&company));
-            if let (Some(company), Some(engagement)) = (company, engagement(&END_USER, id)?) {
+        let only = self.company(query)?;
+        for (user, company) in usage::companies_of_users(self.closed.snapshot, self.tenant, only)? {
+            let company = companies.get_mut(&company);
+            if let (Some(company), Some(engagement)) = (company, engagement(&END_USER, user)?) {
                 company.usage.add_user(&engagement, self.now);
             }
-            Ok(())
-        })?;
-        self.for_each(&TICKET, |_, found| {
-            let company = company_of(&found, ticket::COMPANY_ID.name);
+        }
+        let mut add_ticket = |found: codec::Stored<'_>| {
+            let company = found.get(ticket::COMPANY_ID.name);
+            let company = company.and_then(|company| ObjectId::parse(&company.as_str()?));
             if let Some(company) = company.and_then(|company| companies.get_mut(&company)) {
                 company.usage.add_ticket(&found, self.now);
                 until = until.min(Usage::until_by_ticket(&found, self.now));
             }
             Ok(())
-        })?;
+        };
+        let Some(company) = only else {
+            self.for_each(&TICKET, None, |_, found| add_ticket(found))?;
+            return Ok(until);
+        };
+        let view = self.view();
+        let row = ticket::COMPANY_ID.name;
+        for id in view.holders(&TICKET, row, &company.to_string(), usize::MAX)? {
+            view.read(&TICKET, id, &mut add_ticket)?;
+        }
         Ok(until)
     }
 
-    /// Visits all records of a resource.
+    /// Visits all records of a resource, or one of them.
     fn for_each(
         &self,
         def: &ResourceDef,
+        only: Option<ObjectId>,
         mut look: impl FnMut(ObjectId, codec::Stored<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let first = keys::record(self.tenant, def.code, ObjectId::MIN);
-        let last = keys::record(self.tenant, def.code, ObjectId::MAX);
+        let first = keys::record(self.tenant, def.code, only.unwrap_or(ObjectId::MIN));
+        let last = keys::record(self.tenant, def.code, only.unwrap_or(ObjectId::MAX));
         for row in self.tables.records.range(first.as_slice()..=last.as_slice())? {
             let (key, value) = row?;
             let Some(id) = keys::id_at_end(key.value()) else { continue };

@@ -47,7 +47,7 @@ pub(crate) fn usage(
     };
     let options = job.query.options(now, zone, None, company).map_err(rejected)?;
     let plan = UsagePlan::of(&job.query, &options).map_err(rejected)?;
-    let companies = companies(snapshot, tenant, company)?;
+    let companies = companies_of_users(snapshot, tenant, company)?;
     let counts = count(snapshot, tenant, plan.counting(), &|user| {
         company.is_none() || companies.contains_key(&user)
     })?;
@@ -61,7 +61,7 @@ pub(crate) fn usage(
 }
 
 /// The company of each user who has one; of one company only, where one is named.
-fn companies(
+pub(super) fn companies_of_users(
     snapshot: &impl Snapshot,
     tenant: TenantId,
     only: Option<ObjectId>,

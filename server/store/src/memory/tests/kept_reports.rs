@@ -1,6 +1,9 @@
 //! A report of usage that is returned again is what would be computed, whatever was written since, and however late it is.
 
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::{AtomicI64, AtomicUsize, Ordering},
+};
 
 use svctrack_core::{
     resources::{license::LICENSE, ticket::TICKET},
@@ -131,12 +134,19 @@ impl World {
 
     /// A report as it is returned for a key, but for the time at which it was computed.
     fn report(&self, kind: ReportKind, key: &str) -> String {
+        self.report_of(None, kind, key)
+    }
+
+    /// The same of one company.
+    fn report_of(&self, company: Option<&str>, kind: ReportKind, key: &str) -> String {
         let computed = self.computed.clone();
         let write: WriteReport = Arc::new(move |report: &Report, _: &ReportQuery| {
             computed.fetch_add(1, Ordering::Relaxed);
             Ok(serde_json::to_string(report).unwrap())
         });
-        let query = ReportQuery::parse(kind, &[]).unwrap();
+        let pairs: Vec<_> =
+            company.map(|id| ("companyId".to_owned(), id.to_owned())).into_iter().collect();
+        let query = ReportQuery::parse(kind, &pairs).unwrap();
         let job = ReportJob { query, key: key.to_owned(), write };
         let written = self.store.revenue(&actor().tenant, job).now_or_never().unwrap().unwrap();
         let mut report = document(&written.text);
@@ -162,6 +172,37 @@ fn a_report_that_is_returned_again_is_what_would_be_computed() {
         }
     }
     assert!(returned > 50, "only {returned} were returned again");
+}
+
+/// What the lines of a report of customers say of usage, by company.
+fn usage_in(report: &str) -> BTreeMap<String, String> {
+    let report: serde_json::Value = serde_json::from_str(report).unwrap();
+    let said = |row: &serde_json::Value| {
+        let names = ["name", "lastActive", "activityState", "usersActive", "beats", "openTickets"];
+        (row["company"].to_string(), names.map(|name| row[name].to_string()).join(" "))
+    };
+    report["rows"].as_array().unwrap().iter().map(said).collect()
+}
+
+#[test]
+fn a_report_of_one_company_says_of_it_what_that_of_all_says() {
+    let mut said = BTreeSet::new();
+    for seed in 0..4 {
+        let mut world = World::new(seed);
+        for number in 0..40 {
+            world.step();
+            let all = usage_in(&world.report(ReportKind::Customers, &number.to_string()));
+            assert_eq!(all.len(), COMPANIES as usize);
+            for (company, usage) in all {
+                let id = company.trim_matches('"');
+                let key = format!("{id} {number}");
+                let one = world.report_of(Some(id), ReportKind::Customers, &key);
+                assert_eq!(usage_in(&one), BTreeMap::from([(company, usage.clone())]));
+                said.insert(usage);
+            }
+        }
+    }
+    assert!(said.len() > 20, "{said:?}");
 }
 
 #[test]
