@@ -13,6 +13,7 @@
 
 use std::{
     fs,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     thread,
 };
@@ -100,6 +101,10 @@ const RUNNERS: usize = 8;
 
 /// Runs cases, and panics with all that came out otherwise.
 pub fn run_all(cases: &[Case], run: impl Fn(&Case) -> Result<(), String> + Sync) {
+    let run = |case: &Case| {
+        let panicked = |_| Err(format!("{}: panicked", case.name));
+        catch_unwind(AssertUnwindSafe(|| run(case))).unwrap_or_else(panicked)
+    };
     let run_part = |part: &[Case]| part.iter().filter_map(|case| run(case).err()).collect();
     let failed: Vec<String> = thread::scope(|scope| {
         let parts = cases.chunks(cases.len().div_ceil(RUNNERS));

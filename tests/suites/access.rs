@@ -103,7 +103,13 @@ async fn every_route_opens_with_its_scope_and_with_no_other() {
         let without = token(&server, json!({"label": "without", "scopes": without})).await;
         let refused =
             call(&server.client.with_token(&without), &route.method, &path, &route.body()).await;
-        assert_eq!(refused.status, StatusCode::FORBIDDEN, "{} {path}", route.method);
+        let said = "is open to a token with every scope but those of its entry; does the handler ask for another?";
+        assert_eq!(
+            refused.status,
+            StatusCode::FORBIDDEN,
+            "{} {path} {said} {opens:?}",
+            route.method
+        );
         if route.scope.as_deref() == Some("operator") {
             assert_served(&calls, &route, &server.operator).await;
             continue;

@@ -79,18 +79,26 @@ fn files() -> Vec<String> {
 /// The files that the diffs change, as they are after it.
 fn changed(diffs: &[String]) -> Vec<(String, Vec<u8>)> {
     let folder = tempfile::tempdir().unwrap();
-    let mut all = Vec::new();
+    let (mut all, mut misfits) = (Vec::new(), Vec::new());
     for diff in diffs {
         for path in paths(diff, "--- a/") {
             write(&folder.path().join(path), &fs::read(project().join(path)).unwrap());
         }
         fs::write(folder.path().join("diff"), diff).unwrap();
-        run(Command::new("git").args(["apply", "diff"]).current_dir(folder.path()));
+        let mut git = Command::new("git");
+        let applied = git.args(["apply", "diff"]).current_dir(folder.path()).output().unwrap();
+        if !applied.status.success() {
+            misfits.push(String::from_utf8(applied.stderr).unwrap());
+            continue;
+        }
         let paths = paths(diff, "+++ b/").into_iter();
         all.extend(
             paths.map(|path| (path.to_owned(), fs::read(folder.path().join(path)).unwrap())),
         );
     }
+    let said =
+        "diffs of tests/contributing.md do not fit; write the lines around them as they are now";
+    assert!(misfits.is_empty(), "{said}:\n{}", misfits.concat());
     all
 }
 

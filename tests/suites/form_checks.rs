@@ -132,7 +132,7 @@ impl Form {
         let adds = !has_others && says.len() > expected.len();
         if misses || adds {
             let (path, body) = (self.path(), self.body().unwrap_or_default());
-            return Err(format!("{path} {body}: {says:?}, but the API: {expected:?}"));
+            return Err(format!("{path} {body}: the form says {says:?}, but the API {expected:?}"));
         }
         Ok(())
     }
@@ -247,7 +247,14 @@ fn a_wrong_text_in_any_field_is_named_as_the_api_names_it() {
                 }
             }
         }
-        assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), forms.len(), wrong.join("\n"));
+        let advice = "a field that a rule reads and the service may compute is in MAY_BE_COMPUTED";
+        assert!(
+            wrong.is_empty(),
+            "{} of {}; {advice}:\n{}",
+            wrong.len(),
+            forms.len(),
+            wrong.join("\n")
+        );
         forms
     });
     assert!(forms.len() > 5_000, "{} forms", forms.len());

@@ -128,7 +128,7 @@ pub struct FieldDef {
     pub unique: bool,
     /// The unique field under which its values are claimed and found as well: an end user's other e-mails.
     pub claims_as: Option<&'static str>,
-    /// Whether records are found by it.
+    /// Whether records are found by it through an index; any other field is found by reading all of them.
     pub indexed: bool,
     /// Whether records are found by ranges of it: each has an entry in the index, one without a value too.
     pub ordered: bool,

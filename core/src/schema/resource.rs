@@ -52,7 +52,7 @@ pub struct ResourceDef {
     pub not_found: &'static str,
     /// Prepares the merge of what was sent, for properties that set others.
     pub prepare: fn(&mut Sent<'_>),
-    /// Completes a merged record from other records, and checks it as a whole.
+    /// Completes a merged record from other records and checks it, before `if_absent` and `on_write` fields are filled.
     pub complete: fn(&mut Document, &mut Completion<'_>) -> Result<(), LookupError>,
 }
 

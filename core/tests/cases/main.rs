@@ -163,7 +163,7 @@ impl World {
             ("POST", None) => self.create(def, step),
             ("PUT", None) => self.upsert(def, step),
             ("GET", None) => self.list(def, query, step),
-            ("GET", Some(reference)) => self.read(def, &reference),
+            ("GET", Some(reference)) if parts.len() == 2 => self.read(def, &reference),
             ("POST", Some(reference)) if parts.ends_with(&["renew"]) => {
                 self.decide(RenewalDecision::Renew, &reference, step)
             }
