@@ -19,6 +19,7 @@ use crate::{
     compression::{Compressions, Forms},
     demo_filling::DemoFilling,
     limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
+    observe::Observe,
     rate_limit::RateLimiting,
     request_id::RequestIds,
     response_budget::ResponseBudget,
@@ -119,6 +120,7 @@ pub struct App {
     pub(crate) backups: Arc<Backups>,
     /// Whether the server is about to stop, so that what has no end must find one.
     pub(crate) stopping: watch::Sender<bool>,
+    pub(crate) observe: Arc<Observe>,
 }
 
 impl App {
@@ -129,6 +131,17 @@ impl App {
         clock: Arc<dyn Clock>,
         addresses: Addresses,
         limits: Limits,
+    ) -> Arc<Self> {
+        Self::observed(store, clock, addresses, limits, Observe::default())
+    }
+
+    /// The same, whose requests are observed.
+    pub fn observed(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        addresses: Addresses,
+        limits: Limits,
+        observe: Observe,
     ) -> Arc<Self> {
         Arc::new(Self {
             store,
@@ -152,6 +165,7 @@ impl App {
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
             backups: Arc::default(),
             stopping: watch::Sender::new(false),
+            observe: Arc::new(observe),
         })
     }
 

@@ -22,6 +22,7 @@ use crate::{
     auth::Token,
     backups::{Interval, Schedule},
     listen_address::Listen,
+    observe::settings::{ObserveConfig, ObserveSettings},
     proxies::Proxy,
     text_file,
 };
@@ -121,6 +122,9 @@ pub struct ConfigOverrides {
     /// Log level: error, warn, info, debug, or a filter by module [default: info]
     #[arg(long, env = "SVCTRACK_LOG", value_name = "FILTER")]
     pub log: Option<String>,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub observe: ObserveSettings,
     /// UUID of the tenant that the first start creates, instead of a random one
     #[arg(long, env = "SVCTRACK_BOOTSTRAP_TENANT", value_name = "UUID")]
     pub bootstrap_tenant: Option<String>,
@@ -174,6 +178,8 @@ pub struct Config {
     /// How many backups are retained.
     pub backup_keep: u32,
     pub log: String,
+    #[serde(flatten)]
+    pub observe: ObserveConfig,
     /// Tenant and token of the first start.
     #[serde(skip)]
     pub bootstrap: Option<BootstrapSettings>,
@@ -237,6 +243,7 @@ impl ConfigOverrides {
             backup_to: self.backup_to.or(file.backup_to),
             backup_keep: self.backup_keep.or(file.backup_keep).unwrap_or(DEFAULT_BACKUP_KEEP),
             log: self.log.or(file.log).unwrap_or_else(|| "info".to_owned()),
+            observe: self.observe.over(file.observe),
             bootstrap: read_bootstrap(tenant, token, operator)?,
         })
     }
@@ -286,7 +293,12 @@ fn read_file(text: &str) -> Result<ConfigOverrides, String> {
         return Err(format!("line {line}: there is no setting `{name}`{near}"));
     }
     // Each group takes its own lines and leaves the others; read as one, an error would have lost its line.
-    Ok(ConfigOverrides { files: parse(text)?, addresses: parse(text)?, ..parse(text)? })
+    Ok(ConfigOverrides {
+        files: parse(text)?,
+        addresses: parse(text)?,
+        observe: parse(text)?,
+        ..parse(text)?
+    })
 }
 
 fn line_of(text: &str, at: usize) -> usize {

@@ -9,7 +9,12 @@ use futures_util::{
 use poem::{Request, Response, http::Method};
 use svctrack_core::schema::ResourceDef;
 
-use crate::{app::App, error::Error, path_tree::PathTree, request_head};
+use crate::{
+    app::App,
+    error::Error,
+    path_tree::{PathTree, Pattern},
+    request_head,
+};
 
 /// A response on its way.
 pub(crate) type Handled = BoxFuture<'static, Result<Response, Error>>;
@@ -33,30 +38,42 @@ pub(crate) struct Api {
     pub(crate) routes: PathTree<Methods>,
 }
 
+/// A request on the way to its response, and the path of its route, if it has one.
+pub(crate) type Routed<'a> = (Option<&'a Pattern>, Handled);
+
 impl Api {
+    /// The response of a route.
+    pub(crate) fn serve(&self, request: Request) -> Handled {
+        self.route(request).1
+    }
+
     /// Nothing of it is done before it is polled, where a panic is caught.
-    pub(crate) fn serve(&self, mut request: Request) -> Handled {
+    pub(crate) fn route(&self, mut request: Request) -> Routed<'_> {
+        if let Err(error) = request_head::check(&request) {
+            return (None, future::err(error).boxed());
+        }
+        let Some((pattern, methods)) = self.routes.find(request.uri().path()) else {
+            return (None, future::err(Error::RouteNotFound).boxed());
+        };
         let app = self.app.clone();
-        match self.route(&mut request) {
+        let handled = match handler(&mut request, pattern, methods) {
             Ok(Serve::Alone(handler)) => handler(app, request),
             Ok(Serve::Record(handler, def)) => handler(app, request, def),
             Err(error) => future::err(error).boxed(),
-        }
-    }
-
-    /// What handles a request, which carries the path of its route from then on.
-    fn route(&self, request: &mut Request) -> Result<Serve, Error> {
-        request_head::check(request)?;
-        let found = self.routes.find(request.uri().path());
-        let (pattern, methods) = found.ok_or(Error::RouteNotFound)?;
-        let method = match *request.method() {
-            Method::HEAD => &Method::GET, // The HTTP layer leaves the body out.
-            ref other => other,
         };
-        let serve = methods.iter().find(|(known, _)| known == method).map(|(_, serve)| *serve);
-        request.extensions_mut().insert(pattern.clone());
-        serve.ok_or_else(|| Error::MethodNotAllowed(allow(methods)))
+        (Some(pattern), handled)
     }
+}
+
+/// What handles a request, which carries the path of its route from then on.
+fn handler(request: &mut Request, pattern: &Pattern, methods: &Methods) -> Result<Serve, Error> {
+    let method = match *request.method() {
+        Method::HEAD => &Method::GET, // The HTTP layer leaves the body out.
+        ref other => other,
+    };
+    let serve = methods.iter().find(|(known, _)| known == method).map(|(_, serve)| *serve);
+    request.extensions_mut().insert(pattern.clone());
+    serve.ok_or_else(|| Error::MethodNotAllowed(allow(methods)))
 }
 
 fn allow(methods: &Methods) -> String {

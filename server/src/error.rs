@@ -18,6 +18,7 @@ use crate::{
         MAX_HEAD_BYTES, MAX_HEADERS, MAX_LINK_BYTES, PARKED_FULL_WAIT, RETRY_AFTER_SECONDS,
         SUSPENDED_RETRY_AFTER_SECONDS,
     },
+    observe::watch::Cause,
     pages::respond::html,
     rate_limit::{BURST_SECONDS, TooMany},
     sender_limits::{Allowance, Spent},
@@ -303,6 +304,7 @@ impl Error {
             response = html(problem_page(shell.as_ref(), title, &detail, request_id));
             response.set_status(status);
         }
+        response.extensions_mut().insert(Cause(verdict.code.into()));
         add_headers(&mut response, allow, scheme, retry_after);
         if is_encoding {
             // RFC 9110, 12.5.3.

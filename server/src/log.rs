@@ -13,12 +13,36 @@ use std::{
     time::Duration,
 };
 
+use serde::{Deserialize, Serialize};
 use tracing_subscriber::{EnvFilter, filter::LevelFilter};
 
 /// Lines that wait to be written: at some 200 bytes each they take 1 MB.
 const MAX_WAITING_LINES: usize = 5_000;
 /// How long a process that ends waits until its last lines are written.
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
+
+/// The form of log lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    /// Fields as name=value, for people to read
+    #[default]
+    Text,
+    /// A JSON object a line, for programs
+    Json,
+}
+
+impl LogFormat {
+    /// The line that says how many were lost.
+    fn lost(self, count: u64) -> String {
+        match self {
+            Self::Text => format!(" WARN svctrack_server::log: log lines lost count={count}\n"),
+            Self::Json => format!(
+                "{{\"level\":\"WARN\",\"message\":\"log lines lost\",\"count\":{count},\"target\":\"svctrack_server::log\"}}\n"
+            ),
+        }
+    }
+}
 
 /// What the writing thread is sent.
 enum Entry {
@@ -29,29 +53,34 @@ enum Entry {
 
 /// The way of a line to the writing thread. A line is lost where too many wait.
 #[derive(Clone)]
-struct Lines {
+pub(crate) struct Lines {
     waiting: SyncSender<Entry>,
     lost: Arc<AtomicU64>,
 }
 
 impl Lines {
     /// Starts the thread that writes lines.
-    fn to(to: impl Write + Send + 'static) -> io::Result<Self> {
+    fn to(to: impl Write + Send + 'static, format: LogFormat) -> io::Result<Self> {
         let (waiting, received) = mpsc::sync_channel(MAX_WAITING_LINES);
         let lost = Arc::<AtomicU64>::default();
         let counter = lost.clone();
-        let write = move || write_lines(&received, &counter, to);
+        let write = move || write_lines(&received, &counter, to, format);
         thread::Builder::new().name("log".to_owned()).spawn(write)?;
         Ok(Self { waiting, lost })
+    }
+
+    /// Has a line written, which ends with a line feed. It is lost where too many wait.
+    pub(crate) fn send(&self, line: Vec<u8>) {
+        if self.waiting.try_send(Entry::Line(line)).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
 /// The subscriber writes each line at once.
 impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if self.waiting.try_send(Entry::Line(line.to_vec())).is_err() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
-        }
+        self.send(line.to_vec());
         Ok(line.len())
     }
 
@@ -61,16 +90,14 @@ impl Write for Lines {
 }
 
 /// Writes lines until nobody can send any; before one, how many were lost.
-fn write_lines(waiting: &Receiver<Entry>, lost: &AtomicU64, mut to: impl Write) {
+fn write_lines(waiting: &Receiver<Entry>, lost: &AtomicU64, mut to: impl Write, format: LogFormat) {
     for entry in waiting {
         match entry {
             Entry::Line(line) => {
                 let count = lost.swap(0, Ordering::Relaxed);
                 let mut text = match count {
                     0 => Vec::new(),
-                    _ => {
-                        format!(" WARN svctrack_server::log: log lines lost count={count}\n").into()
-                    }
+                    _ => format.lost(count).into_bytes(),
                 };
                 text.extend(line);
                 if to.write_all(&text).and_then(|()| to.flush()).is_err() {
@@ -87,6 +114,13 @@ fn write_lines(waiting: &Receiver<Entry>, lost: &AtomicU64, mut to: impl Write) 
 #[must_use]
 pub(crate) struct Logging(Lines);
 
+impl Logging {
+    /// Where lines are sent.
+    pub(crate) fn lines(&self) -> Lines {
+        self.0.clone()
+    }
+}
+
 impl Drop for Logging {
     fn drop(&mut self) {
         let (done, written) = mpsc::sync_channel(1);
@@ -102,27 +136,32 @@ fn without_level(filter: &str) -> Option<&str> {
     filter.split(',').find(|part| !has_level(part))
 }
 
-/// Sends log lines to standard error, filtered by `filter` (`info`, `debug`, `warn,svctrack_server=debug`).
+/// Sends log lines to standard error in a format, filtered by `filter` (`info`, `debug`, `warn,svctrack_server=debug`).
 ///
 /// # Errors
 /// When the filter cannot be read, or no thread can be started, with the reason.
-pub(crate) fn start(filter: &str) -> Result<Logging, String> {
+pub(crate) fn start(filter: &str, format: LogFormat) -> Result<Logging, String> {
     let refused = |why: &dyn Display| format!("`log` must be a filter such as `info`; {why}");
     if let Some(part) = without_level(filter) {
         return Err(refused(&format!("`{part}` names no level")));
     }
     let filter = EnvFilter::try_new(filter).map_err(|error| refused(&error))?;
-    let lines =
-        Lines::to(io::stderr()).map_err(|error| format!("logging cannot start: {error}"))?;
+    let lines = Lines::to(io::stderr(), format)
+        .map_err(|error| format!("logging cannot start: {error}"))?;
     let logging = Logging(lines.clone());
     // A second start in one process, as in tests, keeps the first one's logging. Internal errors would be
     // printed, which panics where standard error is closed.
-    let _ = tracing_subscriber::fmt()
+    let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(io::stderr().is_terminal())
         .with_writer(move || lines.clone())
-        .log_internal_errors(false)
-        .try_init();
+        .log_internal_errors(false);
+    let _ = match format {
+        LogFormat::Text => subscriber.try_init(),
+        LogFormat::Json => {
+            subscriber.json().flatten_event(true).with_current_span(false).try_init()
+        }
+    };
     Ok(logging)
 }
 
@@ -165,7 +204,7 @@ mod tests {
     fn lines_that_fail_or_do_not_fit_are_counted_and_the_count_is_written() {
         let (allow, may) = mpsc::channel();
         let (written, lines_written) = mpsc::channel();
-        let mut lines = Lines::to(Taker { may, written }).unwrap();
+        let mut lines = Lines::to(Taker { may, written }, LogFormat::Text).unwrap();
         // One is held by the writer, as many as may wait do so, and three are too many.
         lines.write_all(b"first").unwrap();
         while lines.waiting.try_send(Entry::Line(b"waits".to_vec())).is_ok() {}

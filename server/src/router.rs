@@ -16,9 +16,13 @@ use crate::{
     compression::Accepted,
     dispatch::{Api, Handler, Methods, RecordHandler, Serve},
     error::Error,
+    observe::{
+        trace,
+        watch::{Arrived, Watch},
+    },
     openapi,
     pages::{self, Pages},
-    path_tree::PathTree,
+    path_tree::{PathTree, Pattern},
     request_id::RequestId,
     route_def::{
         Access::{Anyone, OfResource, Scope, Scopes, TenantAsUser},
@@ -316,29 +320,32 @@ impl Endpoint for Outermost {
     // long as a response is waited for.
     fn call(&self, mut request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
         ignore_slash_at_end(&mut request);
-        let request_id = self.app.request_ids.next();
+        let (request_id, arrived) = (self.app.request_ids.next(), Arrived::of(&request));
         request.extensions_mut().insert(RequestId(request_id.clone()));
-        let (accepted, app) = (Accepted::of(request.headers()), self.app.clone());
+        let accepted = Accepted::of(request.headers());
         let for_any_page = routes::cors::is_for_any_page(&self.app, request.uri().path());
-        let served = match pages::is_page(request.uri().path()) {
-            true => self.pages.serve(request),
-            false => self.api.serve(request),
+        let (route, served) = match pages::is_page(request.uri().path()) {
+            true => self.pages.route(request),
+            false => self.api.route(request),
         };
+        let watch =
+            Watch::new(&self.app.observe, request_id, arrived, route.map(Pattern::template));
         let served = AssertUnwindSafe(served).catch_unwind();
-        served.map(move |served| {
+        trace::scope(served.map(move |served| {
             let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
             let served = served.unwrap_or_else(panicked);
-            let response = served.unwrap_or_else(|error| error.into_response(&request_id));
-            let mut response = app.compressions.compress(response, accepted);
+            let response = served.unwrap_or_else(|error| error.into_response(watch.request_id()));
+            let mut response = self.app.compressions.compress(response, accepted);
             if for_any_page {
                 routes::cors::allow_any_origin(response.headers_mut());
             }
             response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-            if let Ok(value) = HeaderValue::try_from(&*request_id) {
+            if let Ok(value) = HeaderValue::try_from(watch.request_id()) {
                 response.headers_mut().insert(REQUEST_ID, value);
             }
+            watch.respond(&mut response);
             Ok(response)
-        })
+        }))
     }
 }
 

@@ -25,6 +25,7 @@ use crate::{
     listen_address::{Listen, own_url},
     listener::serve,
     log,
+    observe::Observe,
     open_error::explain_open_error,
     router,
     running_at::RunningAt,
@@ -80,7 +81,7 @@ const NOTHING_IS_KEPT: &str = "--store memory: all data is lost when the server 
 /// # Errors
 /// [`RunError`], each cause with its own words.
 pub async fn run(config: Config) -> Result<(), RunError> {
-    let _logging = log::start(&config.log).map_err(RunError::Setting)?;
+    let logging = log::start(&config.log, config.observe.log_format).map_err(RunError::Setting)?;
     panics::log_panics();
     check_clock()?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -97,7 +98,8 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let schedule = config.backups();
     schedule.as_ref().map_or(Ok(()), backups::check).map_err(RunError::Setting)?;
     let store = open(&config)?;
-    let app = App::new(store.clone(), Arc::new(SystemClock), addresses, config.limits());
+    let (clock, observe) = (Arc::new(SystemClock), Observe::new(&config.observe, logging.lines()));
+    let app = App::observed(store.clone(), clock, addresses, config.limits(), observe);
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
     start_first(&app, &config, &own_url).await?;
     let is_kept = config.store == Engine::Embedded;

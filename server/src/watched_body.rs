@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use crate::{
     connections::Waiting,
     limits::{DISCARD_TIMEOUT, MAX_DISCARDED_BYTES},
+    observe::trace::note_received,
 };
 
 /// A body that is read by one and watched by another.
@@ -75,7 +76,9 @@ impl Body for WatchedBody {
                 return Poll::Ready(Some(Err(io::Error::other(message))));
             }
         } else if let Poll::Ready(Some(Ok(frame))) = &frame {
-            watched.waiting.receive(frame.data_ref().map_or(0, Bytes::len));
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            watched.waiting.receive(bytes);
+            note_received(bytes as u64);
         } else {
             watched.waiting.end();
             watched.is_read = matches!(frame, Poll::Ready(None));

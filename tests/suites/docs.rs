@@ -32,7 +32,8 @@ const ELSEWHERE: &[&str] = &[
 /// What begins a command that starts the server of the page.
 const STARTS: &[&str] = &["cargo run --release", "svctrack serve"];
 /// Programs that not every machine has, by the command that needs them.
-const TOOLS: &[(&str, &str)] = &[("node ", "node"), ("rustc ", "rustc"), ("python3 ", "python3")];
+const TOOLS: &[(&str, &str)] =
+    &[("jq ", "jq"), ("node ", "node"), ("rustc ", "rustc"), ("python3 ", "python3")];
 /// The address and the tenant that the docs show.
 const SHOWN_BASE: &str = "http://127.0.0.1:8080";
 const SHOWN_TENANT: &str = "8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11";

@@ -43,6 +43,7 @@ mod integrity;
 mod layering;
 mod model;
 mod npm;
+mod observe;
 mod openapi;
 mod pages;
 mod pages_of_figures;

@@ -284,6 +284,9 @@ tracking-daily-mb = 1024  # default
 # backup-to: not set  # default
 backup-keep = 7  # default
 log = "warn"  # environment SVCTRACK_LOG
+log-format = "text"  # default
+log-requests = "failed"  # default
+log-slow-ms = 1000  # default
 # bootstrap-tenant: not set  # default
 # bootstrap-token: not set  # default
 # bootstrap-operator-token: not set  # default

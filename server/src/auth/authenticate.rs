@@ -11,7 +11,7 @@ use super::{
     caller::{Caller, Credential, LocalAccess, Seen, SignedIn},
     token::Token,
 };
-use crate::{app::App, body::refuse_form, error::Error};
+use crate::{app::App, body::refuse_form, error::Error, observe::trace::note_tenant};
 
 /// The caller of a request that carries a token.
 ///
@@ -55,6 +55,7 @@ pub(super) fn admit(app: &App, known: Arc<KnownToken>, seen: Seen) -> Result<Cal
     }
     app.store.token_used(&known.record, now);
     let tenant = Tenant::assume_authorized(known.record.tenant);
+    note_tenant(tenant.id());
     app.rates.count_request(tenant.id(), &known.record.id, known.tenant.limits)?;
     if known.tenant.is_suspended {
         return Err(Error::TenantSuspended);

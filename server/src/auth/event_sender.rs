@@ -8,6 +8,7 @@ use super::authorization_header::user_of_basic;
 use crate::{
     app::App,
     error::Error,
+    observe::trace::note_tenant,
     path_tree::path_part,
     sender_limits::{Address, Sender},
 };
@@ -25,6 +26,7 @@ pub(crate) async fn sender_in_path(app: &App, request: &Request) -> Result<Sende
 /// Who sends events of a tenant; none where there is no such tenant.
 async fn sender(app: &App, request: &Request, tenant: TenantId) -> Result<Option<Sender>, Error> {
     let Some(known) = app.store.known_tenant(tenant).await? else { return Ok(None) };
+    note_tenant(tenant);
     if known.is_suspended {
         return Err(Error::TrackingSuspended);
     }

@@ -41,9 +41,9 @@ use self::visit::Visit;
 use crate::{
     app::App,
     auth::session,
-    dispatch::{Api, Handled},
+    dispatch::{Api, Routed},
     error::Error,
-    path_tree::PathTree,
+    path_tree::{PathTree, Pattern},
     request_head,
 };
 use futures_util::{
@@ -159,35 +159,38 @@ impl Pages {
     }
 
     /// Serves a request to a page. What went wrong is a page as well.
-    pub(crate) fn serve(&self, mut request: Request) -> Handled {
+    pub(crate) fn route(&self, mut request: Request) -> Routed<'_> {
         // What is no proper request comes from no browser.
         if let Err(error) = request_head::check(&request) {
-            return future::err(error).boxed();
+            return (None, future::err(error).boxed());
         }
+        let Some((pattern, methods)) = self.routes.find(request.uri().path()) else {
+            return (None, future::err(on_page(Error::RouteNotFound, None)).boxed());
+        };
         let (app, api) = (self.app.clone(), self.api.clone());
-        match self.route(&mut request) {
+        let handled = match handler(&mut request, pattern, methods) {
             Ok(Serve::Anyone(handler)) => {
                 handler(app, request).map_err(|error| on_page(error, None)).boxed()
             }
             Ok(Serve::SignedIn(handler)) => signed_in(app, api, handler, request).boxed(),
             Err(error) => future::err(on_page(error, None)).boxed(),
-        }
-    }
-
-    fn route(&self, request: &mut Request) -> Result<Serve, Error> {
-        let (pattern, methods) =
-            self.routes.find(request.uri().path()).ok_or(Error::RouteNotFound)?;
-        let method = match *request.method() {
-            Method::HEAD => &Method::GET,
-            ref other => other,
         };
-        if method != Method::GET && !session::is_from_own_page(request.headers()) {
-            return Err(Error::CrossSite);
-        }
-        let serve = methods.iter().find(|(known, _)| known == method).map(|(_, serve)| *serve);
-        request.extensions_mut().insert(pattern.clone());
-        serve.ok_or_else(|| Error::MethodNotAllowed(allow(methods)))
+        (Some(pattern), handled)
     }
+}
+
+/// What handles a request, which carries the path of its page from then on.
+fn handler(request: &mut Request, pattern: &Pattern, methods: Methods) -> Result<Serve, Error> {
+    let method = match *request.method() {
+        Method::HEAD => &Method::GET,
+        ref other => other,
+    };
+    if method != Method::GET && !session::is_from_own_page(request.headers()) {
+        return Err(Error::CrossSite);
+    }
+    let serve = methods.iter().find(|(known, _)| known == method).map(|(_, serve)| *serve);
+    request.extensions_mut().insert(pattern.clone());
+    serve.ok_or_else(|| Error::MethodNotAllowed(allow(methods)))
 }
 
 fn allow(methods: Methods) -> String {

@@ -1,7 +1,13 @@
 //! Records from a body of CSV or NDJSON, streamed: rows are applied in commands of a limited size, each of which is on
 //! disk before the next one, so that a body that breaks off leaves whole rows and can be sent again.
 
-use std::io;
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
@@ -36,6 +42,7 @@ use crate::{
         BODY_BUDGET_WAIT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS, MAX_REFUSALS,
         MAX_REFUSALS_BYTES, MAX_REHEARSED_BYTES, SMALL_BODY_PACE,
     },
+    observe::trace::note_received,
 };
 
 /// Pieces of a body that wait to be read.
@@ -98,7 +105,8 @@ pub(crate) async fn import(
     let (is_dry_run, most_refusals) = (asked.is_dry_run, asked.most_refusals);
     let (pieces, source) = mpsc::channel(PIECES);
     let (batches, mut next) = mpsc::channel(1);
-    let pump = tokio::spawn(pump(request.take_body().into(), pieces));
+    let received = Arc::<AtomicU64>::default();
+    let pump = tokio::spawn(pump(request.take_body().into(), pieces, received.clone()));
     let reading = Reading { caller: caller.clone(), def, access };
     let reader = heavy_work::spawn(move || reading.send(&asked, source, &batches));
     let summary = Summary { dry_run: is_dry_run, ..Summary::default() };
@@ -114,6 +122,7 @@ pub(crate) async fn import(
     // Nobody takes what may still come.
     drop(next);
     pump.abort();
+    note_received(received.load(Ordering::Relaxed));
     let read = reader.await.map_err(|error| Error::Internal(error.to_string()))?;
     applied.and(read).map_err(|error| import.cut_short(error))?;
     let text = serde_json::to_string(&import.summary);
@@ -126,7 +135,11 @@ pub(crate) async fn import(
 }
 
 /// Hands the pieces of a body on, until it ends or nobody takes them.
-async fn pump(mut body: BoxBody<Bytes, io::Error>, to: mpsc::Sender<io::Result<Bytes>>) {
+async fn pump(
+    mut body: BoxBody<Bytes, io::Error>,
+    to: mpsc::Sender<io::Result<Bytes>>,
+    received: Arc<AtomicU64>,
+) {
     let mut progress = Progress::begin();
     loop {
         let piece = match timeout_at(progress.deadline(&SMALL_BODY_PACE), body.frame()).await {
@@ -139,7 +152,9 @@ async fn pump(mut body: BoxBody<Bytes, io::Error>, to: mpsc::Sender<io::Result<B
             },
         };
         let is_over = piece.is_err();
-        progress.count(piece.as_ref().map_or(0, Bytes::len), &SMALL_BODY_PACE);
+        let bytes = piece.as_ref().map_or(0, Bytes::len);
+        progress.count(bytes, &SMALL_BODY_PACE);
+        received.fetch_add(bytes as u64, Ordering::Relaxed);
         let sent = Instant::now();
         if to.send(piece).await.is_err() || is_over {
             return;

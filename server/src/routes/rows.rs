@@ -37,6 +37,7 @@ use crate::{
         MAX_IGNORED_NAMES, MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY,
         MAX_REJECTED_INDEXES, MAX_REJECTED_ROWS,
     },
+    observe::watch::Cause,
     sender_limits::Sender,
 };
 
@@ -263,6 +264,9 @@ impl Parked {
         }
         if let Ok(codes) = HeaderValue::try_from(self.0.join(", ")) {
             response.headers_mut().insert(PARKED, codes);
+        }
+        if let Some(code) = self.0.first() {
+            response.extensions_mut().insert(Cause(code.clone().into()));
         }
     }
 }

@@ -39,6 +39,7 @@ pub(crate) const SECTIONS: &[(&str, &[Page])] = &[
     ("Operate", &[
         page("operations", "server/docs/operations.md", "Operations"),
         page("deploy", "server/docs/deploy.md", "Deploy with TLS"),
+        page("observe", "server/docs/observe.md", "Observe"),
         page("upgrade", "server/docs/upgrade.md", "Upgrade and roll back"),
         page("capacity", "server/docs/capacity.md", "Capacity"),
         page("security", "server/docs/security.md", "Security"),

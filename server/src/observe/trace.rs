@@ -1,0 +1,67 @@
+//! What handlers learn of a request and its line says: the tenant, and how much of the body came. It belongs to the task
+//! that serves the request, so that nobody has to pass it on.
+
+use std::cell::Cell;
+
+use svctrack_core::value::TenantId;
+
+tokio::task_local! {
+    static TRACE: Cell<Trace>;
+}
+
+/// What is known of the request of a task.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Trace {
+    /// The tenant, once it is known that there is such a tenant.
+    pub(crate) tenant: Option<TenantId>,
+    /// How many bytes of the body came.
+    pub(crate) received: u64,
+}
+
+/// Serves a request, of which `served` can learn what was noted.
+pub(crate) fn scope<T>(served: impl Future<Output = T>) -> impl Future<Output = T> {
+    TRACE.scope(Cell::default(), served)
+}
+
+/// What has been noted of the request of this task.
+pub(crate) fn current() -> Trace {
+    TRACE.try_with(Cell::get).unwrap_or_default()
+}
+
+/// Notes for which tenant the request is.
+pub(crate) fn note_tenant(tenant: TenantId) {
+    note(|trace| Trace { tenant: Some(tenant), ..trace });
+}
+
+/// Notes bytes of the body that came.
+pub(crate) fn note_received(bytes: u64) {
+    note(|trace| Trace { received: trace.received.saturating_add(bytes), ..trace });
+}
+
+/// Outside a request there is nothing to note.
+fn note(noted: impl FnOnce(Trace) -> Trace) {
+    let _ = TRACE.try_with(|trace| trace.set(noted(trace.get())));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_noted_stays_with_its_request() {
+        let (one, other) = (TenantId::from_bytes([1; 16]), TenantId::from_bytes([2; 16]));
+        let request = |tenant, bytes| {
+            scope(async move {
+                note_tenant(tenant);
+                tokio::task::yield_now().await;
+                note_received(bytes);
+                note_received(bytes);
+                (current().tenant, current().received)
+            })
+        };
+        let noted = tokio::join!(request(one, 3), request(other, 5));
+        assert_eq!(noted, ((Some(one), 6), (Some(other), 10)));
+        note_tenant(one);
+        assert_eq!(current().tenant, None, "outside a request nothing is noted");
+    }
+}

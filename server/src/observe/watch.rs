@@ -1,0 +1,209 @@
+//! A request under watch, from its head to the end of its response.
+
+use std::{
+    borrow::Cow,
+    io,
+    net::IpAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use http_body_util::combinators::BoxBody;
+use hyper::body::{Body as _, Frame, SizeHint};
+use poem::{Body, Request, Response, http::Method};
+
+use super::{
+    Observe,
+    request_log::Line,
+    trace::{self, Trace},
+};
+
+/// Why a request was rejected, or its events are parked: the code of the problem. An extension of a response.
+#[derive(Clone, Debug)]
+pub(crate) struct Cause(pub(crate) Cow<'static, str>);
+
+/// The status of a request whose client has gone before there was a response, as proxies log it.
+const CLIENT_GONE: u16 = 499;
+
+/// What is known of a request before its route is.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrived {
+    method: &'static str,
+    client: Option<IpAddr>,
+    began: Instant,
+}
+
+impl Arrived {
+    pub(crate) fn of(request: &Request) -> Self {
+        let client = request.remote_addr().as_socket_addr().map(|client| client.ip());
+        let method = name_of(request.method());
+        Self { method, client: client.map(|ip| ip.to_canonical()), began: Instant::now() }
+    }
+}
+
+/// The name of a method: one of those that HTTP has, so that nobody can choose it.
+fn name_of(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        _ => "_OTHER",
+    }
+}
+
+/// A request on its way. When it is dropped without a response, its client has gone.
+pub(crate) struct Watch<'a> {
+    observe: &'a Arc<Observe>,
+    request_id: Arc<str>,
+    arrived: Arrived,
+    route: Option<&'a Arc<str>>,
+    has_ended: bool,
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn new(
+        observe: &'a Arc<Observe>,
+        request_id: Arc<str>,
+        arrived: Arrived,
+        route: Option<&'a Arc<str>>,
+    ) -> Self {
+        Self { observe, request_id, arrived, route, has_ended: false }
+    }
+
+    pub(crate) fn request_id(&self) -> &str {
+        &self.request_id
+    }
+
+    /// Notes the response. Where its length is not known, the line of the request is written when all of it has been
+    /// read.
+    pub(crate) fn respond(mut self, response: &mut Response) {
+        self.has_ended = true;
+        let took = self.arrived.began.elapsed();
+        let body: BoxBody<Bytes, io::Error> = response.take_body().into();
+        let bytes = body.size_hint().exact();
+        if let Some(bytes_out) = bytes {
+            response.set_body(Body::from(body));
+            let cause = response.extensions().get::<Cause>().map(|Cause(code)| &**code);
+            self.log(response.status().as_u16(), cause, bytes_out, took);
+            return;
+        }
+        let ending = Ending {
+            observe: self.observe.clone(),
+            request_id: self.request_id.clone(),
+            arrived: self.arrived,
+            route: self.route.cloned(),
+            trace: trace::current(),
+            status: response.status().as_u16(),
+            cause: response.extensions().get().cloned(),
+            bytes_out: 0,
+        };
+        response.set_body(Body::from(BoxBody::new(WatchedResponse { body, ending })));
+    }
+
+    fn log(&self, status: u16, cause: Option<&str>, bytes_out: u64, took: Duration) {
+        let Self { request_id, arrived, .. } = self;
+        let outcome = Outcome { status, cause, bytes_out, took };
+        log(self.observe, request_id, arrived, self.route, &trace::current(), &outcome);
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.log(CLIENT_GONE, Some("client_gone"), 0, self.arrived.began.elapsed());
+        }
+    }
+}
+
+/// A response whose length is not known.
+struct WatchedResponse {
+    body: BoxBody<Bytes, io::Error>,
+    ending: Ending,
+}
+
+/// What writes the line of a request when its response has been sent, or its client has gone.
+struct Ending {
+    observe: Arc<Observe>,
+    request_id: Arc<str>,
+    arrived: Arrived,
+    route: Option<Arc<str>>,
+    trace: Trace,
+    status: u16,
+    cause: Option<Cause>,
+    bytes_out: u64,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let Self { observe, request_id, arrived, route, trace, .. } = self;
+        let cause = self.cause.as_ref().map(|Cause(code)| &**code);
+        let took = arrived.began.elapsed();
+        let outcome = Outcome { status: self.status, cause, bytes_out: self.bytes_out, took };
+        log(observe, request_id, arrived, route.as_ref(), trace, &outcome);
+    }
+}
+
+/// What a request came to.
+struct Outcome<'a> {
+    status: u16,
+    cause: Option<&'a str>,
+    bytes_out: u64,
+    took: Duration,
+}
+
+/// Writes the line of a request, if it is one of those that are logged.
+fn log(
+    observe: &Observe,
+    request_id: &str,
+    arrived: &Arrived,
+    route: Option<&Arc<str>>,
+    trace: &Trace,
+    &Outcome { status, cause, bytes_out, took }: &Outcome<'_>,
+) {
+    let log = &observe.requests;
+    let Some(sample_rate) = log.sample_rate(request_id, status, took) else { return };
+    log.write(&Line {
+        request_id,
+        method: arrived.method,
+        route: route.map(|route| &**route),
+        tenant: trace.tenant,
+        status,
+        cause,
+        bytes_in: trace.received,
+        bytes_out,
+        took,
+        client: arrived.client,
+        sample_rate,
+    });
+}
+
+impl hyper::body::Body for WatchedResponse {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if let Some(Ok(frame)) = &frame {
+            self.ending.bytes_out += frame.data_ref().map_or(0, |data| data.len() as u64);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
