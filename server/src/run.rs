@@ -206,7 +206,10 @@ async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(
     }
     let first = Bootstrap::prepare(config).map_err(io::Error::from)?;
     if config.bootstrap.is_some() {
-        return Ok(first.found(app).await?);
+        first.found(app).await?;
+        // Nobody may have meant it: the disk that holds the store may be missing.
+        tracing::warn!(data = %config.data.display(), "data directory was empty: store created from bootstrap settings");
+        return Ok(());
     }
     // Before anything is founded, it is known that somebody can see it.
     say(GREETING).map_err(RunError::Output)?;

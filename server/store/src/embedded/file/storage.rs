@@ -114,7 +114,6 @@ impl DiskFile {
     /// find it held meanwhile, by a process that is just being started and has what its parent has open.
     pub(crate) fn new_file(&self, path: &Path) -> Result<Storage, OpenError> {
         let file = create_file(path)?;
-        give_to_owner_of_folder(&file, path)?;
         lock(&file)?;
         *self.locked() = Some(file.try_clone()?);
         Ok(Storage::of_file(file)?)
@@ -458,9 +457,12 @@ fn give_to_owner_of_folder(file: &File, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a file that must not exist yet.
+/// Creates a file that must not exist yet, for the user whose folder it is in.
 fn create_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)
+    let file =
+        OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)?;
+    give_to_owner_of_folder(&file, path)?;
+    Ok(file)
 }
 
 impl fmt::Debug for Storage {

@@ -157,7 +157,9 @@ mod tests {
     use svctrack_core::value::Timestamp;
 
     use super::*;
-    use crate::{manifest::Head, rows::archive::ArchiveWriter};
+    use crate::{
+        embedded::maintenance::compact::compact, manifest::Head, rows::archive::ArchiveWriter,
+    };
 
     #[test]
     fn what_is_said_of_a_damaged_backup_is_one_line() {
@@ -173,13 +175,16 @@ mod tests {
     }
 
     #[test]
-    fn a_restored_store_belongs_to_the_user_of_its_folder() {
+    fn a_store_that_is_restored_or_compacted_belongs_to_the_user_of_its_folder() {
         let folder = tempfile::tempdir().unwrap();
         // Nobody; only root may.
         let _ = chown(folder.path(), Some(65_534), Some(65_534));
         let backup = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/backup-1.gz");
         restore(Path::new(backup), folder.path(), 1024 * 1024).unwrap();
         let owner = |path: &Path| fs::metadata(path).map(|of| (of.uid(), of.gid())).unwrap();
-        assert_eq!(owner(&folder.path().join(FILE_NAME)), owner(folder.path()));
+        let file = folder.path().join(FILE_NAME);
+        assert_eq!(owner(&file), owner(folder.path()));
+        compact(folder.path(), 1024 * 1024).unwrap();
+        assert_eq!(owner(&file), owner(folder.path()));
     }
 }
