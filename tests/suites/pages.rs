@@ -60,6 +60,10 @@ pub(crate) async fn store_samples(client: &Client, text: &str) {
         let answer = client.post(&format!("/{}", def.path), &sample(def, id, text)).await;
         assert_eq!(answer.status, StatusCode::OK, "{}: {}", def.path, answer.text());
     }
+    let view = json!({"views": {"companies": {text: "sort=name"}}}).to_string();
+    let json_type = [("content-type", "application/json")];
+    let saved = client.send(Method::PUT, "/settings", &json_type, view).await.unwrap();
+    assert_eq!(saved.status, StatusCode::OK, "{}", saved.text());
     let event = json!({
         "action": text, "name": text, "externalId": "sample-user",
         "companyExternalId": "sample", "info": {"note": text},

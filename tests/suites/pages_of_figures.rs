@@ -4,7 +4,12 @@ use std::{collections::BTreeSet, time::Duration};
 
 use hyper::StatusCode;
 use serde_json::json;
-use svctrack_tests::{client::Client, in_process::InProcess};
+use svctrack_core::{
+    revenue::MAX_LISTED,
+    value::{Timestamp, time::DAY_MS},
+};
+use svctrack_store::{Clock as _, SystemClock};
+use svctrack_tests::{client::Client, data, in_process::InProcess};
 
 use crate::pages::{Reader, attribute, sign_in, token};
 
@@ -132,4 +137,29 @@ async fn a_demo_is_created_opened_left_and_deleted_by_buttons() {
     assert!(!page(&back, "/").await.contains("href=\"/app/demo\""));
     assert_eq!(back.submit("/app/demo", &[]).await.status, StatusCode::FORBIDDEN);
     assert_eq!(back.get("/app/demo").await.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_due_is_seen_behind_more_licenses_than_a_report_lists() {
+    let server = InProcess::start().await;
+    server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+    let now = SystemClock.now().as_ms();
+    let day =
+        |days: i64| Timestamp::from_ms_clamped(now + days * DAY_MS).to_string()[..10].to_owned();
+    let license = |number: usize, end: i64, status: &str| {
+        json!({"companyId": "extid-acme", "externalId": format!("l{number}"), "_currency": "EUR", "mrr": 10,
+            "fromDate": day(end - 365), "toDate": day(end), "fixedPeriod": true, "renewalStatus": status})
+    };
+    let licenses = (0..MAX_LISTED + 5).map(|number| match number {
+        0..2 => license(number, 30, "ongoing"),
+        2..5 => license(number, -400, "ongoing"),
+        _ => license(number, -500, "lost"),
+    });
+    data::upsert(&server.client, "/licenses", &licenses.collect()).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let home = page(&reader, "/").await;
+    assert!(home.contains("<strong>2</strong> licenses with an MRR of <strong>EUR 20<"), "{home}");
+    assert!(home.contains("<strong>3</strong> overdue"), "{home}");
+    let renewals = page(&reader, "/app/renewals").await;
+    assert_eq!(renewals.matches("/renew\"").count(), 5, "{renewals}");
 }

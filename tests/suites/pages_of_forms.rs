@@ -179,3 +179,55 @@ async fn a_form_that_is_sent_twice_creates_once() {
     let done = reader.submit(path, &[("name", "Other"), ("once", again)]).await;
     assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_of_a_list_is_saved_under_a_name_shown_to_all_and_removed() {
+    let server = server().await;
+    let (client, reader) = (&server.client, sign_in(&server.anonymous, &token(&server)).await);
+    let scopes = json!({"label": "success", "scopes": ["companies:read"]});
+    let other = client.post("/tokens", &scopes).await.json();
+    let other = sign_in(&server.anonymous, other["token"].as_str().unwrap()).await;
+    let list = "/app/records/companies";
+    let shown = format!("{list}?status=customer&sort=-mrr&columns=name%2Cmrr");
+    let asks = async |reader: &Reader<'_>, path: &str| reader.get(path).await.text().to_owned();
+    assert!(!asks(&reader, list).await.contains("Save this view"));
+    assert!(!asks(&other, &shown).await.contains("Save this view"));
+    let query = hidden(&reader, &shown, "query").await.replace("&amp;", "&");
+    let save = format!("{list}/views");
+    let saved = reader.submit(&save, &[("name", "Paying <b>"), ("query", &query)]).await;
+    assert_eq!(saved.status, StatusCode::SEE_OTHER, "{}", saved.text());
+    assert_eq!(saved.headers["location"], shown);
+    assert_eq!(
+        client.get("/settings").await.json()["views"],
+        json!({"companies": {"Paying <b>": "status=customer&sort=-mrr&columns=name%2Cmrr"}})
+    );
+    let link = format!("href=\"{}\">Paying &lt;b&gt;", shown.replace('&', "&amp;"));
+    assert!(asks(&other, list).await.contains(&link), "{}", asks(&other, list).await);
+    assert!(!asks(&other, "/app/records/products").await.contains("Paying"));
+    let page = asks(&reader, &shown).await;
+    assert!(page.contains("Remove this view") && page.contains("aria-current=\"page\">Paying"));
+    assert_rejected(
+        &reader.submit(&save, &[("name", ""), ("query", &query)]).await,
+        &["a name of 1 to 80"],
+    );
+    assert_eq!(
+        other.submit(&save, &[("name", "Mine"), ("query", &query)]).await.status,
+        StatusCode::FORBIDDEN
+    );
+    let pairs = [("name", "Paying <b>"), ("query", &query), ("step", "remove")];
+    assert_eq!(reader.submit(&save, &pairs).await.status, StatusCode::SEE_OTHER);
+    assert!(!asks(&reader, list).await.contains("Paying"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_a_list_has_its_records_and_its_columns() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    server.client.post("/companies", &json!({"name": "Beta"})).await;
+    let list = reader.get("/app/records/companies?name=Beta&columns=name&columns=status").await;
+    let file = attribute(list.text(), "href").find(|link| link.contains("form=csv")).unwrap();
+    let file = reader.get(&file.replace("&amp;", "&")).await;
+    let lines: Vec<&str> = file.text().lines().collect();
+    assert_eq!(lines.len(), 2, "{}", file.text());
+    assert!(lines[0].ends_with("name,status") && lines[1].contains("Beta"), "{}", file.text());
+}

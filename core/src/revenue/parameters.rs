@@ -7,7 +7,7 @@ use super::{
     forecast_explained::ForecastLine,
     options::{MAX_GAP_DAYS, MAX_REACTIVATION_DAYS, Valuation, View},
     query::{FLAGS, ReportKind, THEMES, parts_of},
-    renewals::RenewalsBy,
+    renewals::{Outcome, RenewalsBy},
     renewals_explained::RenewalsLine,
     usage_line::UsageLine,
 };
@@ -131,6 +131,12 @@ pub const PARAMETERS: &[Parameter] = &[
         of: &[Renewals],
         form: Form::Choice(RenewalsBy::NAMES),
         doc: "Whether licenses are counted where they end, or on the last day of notice.",
+    },
+    Parameter {
+        name: "outcome",
+        of: &[Renewals],
+        form: Form::Choice(Outcome::NAMES),
+        doc: "Only licenses of this outcome are listed; the figures are those of all.",
     },
     Parameter {
         name: "assumeRenewed",

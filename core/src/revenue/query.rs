@@ -11,7 +11,7 @@ use super::{
     options::{Options, Valuation, View},
     parameters::{Form, PARAMETERS, Parameter},
     rates::Rates,
-    renewals::RenewalsBy,
+    renewals::{Outcome, RenewalsBy},
     renewals_explained::RenewalsLine,
     segments::SegmentBy,
     usage_line::UsageLine,
@@ -56,6 +56,8 @@ pub struct ReportQuery {
     assume_renewed: bool,
     as_of: Option<Timestamp>,
     pub(super) renewals_by: RenewalsBy,
+    /// The outcome of the licenses that are listed; of all where there is none.
+    pub(super) outcome: Option<Outcome>,
     /// The property of segments; of customers, those that they are filtered by.
     pub(super) attributes: Vec<SegmentBy>,
     pub(super) explain: Option<Explain>,
@@ -308,6 +310,7 @@ impl<'s> Sent<'s> {
                 true => RenewalsBy::default(),
                 false => self.value("by", RenewalsBy::parse).unwrap_or_default(),
             },
+            outcome: self.choice("outcome", Outcome::NAMES).and_then(Outcome::named),
             attributes: match by {
                 Some(by) => by.into_iter().collect(),
                 None => self.filters.iter().map(|(property, _)| property.clone()).collect(),

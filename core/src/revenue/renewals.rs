@@ -62,6 +62,16 @@ pub enum Outcome {
     Open,
 }
 
+impl Outcome {
+    /// The names of all.
+    pub const NAMES: &'static [&'static str] = &["renewed", "churned", "overdue", "open"];
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let all = [Self::Renewed, Self::Churned, Self::Overdue, Self::Open];
+        Self::NAMES.iter().zip(all).find(|(known, _)| **known == name).map(|(_, outcome)| outcome)
+    }
+}
+
 /// The outcomes of the licenses that end.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -80,6 +90,14 @@ pub struct Renewals {
     pub licenses: Vec<RenewalLine>,
     /// How many there are.
     pub licenses_total: usize,
+}
+
+impl Renewals {
+    /// Lists only the licenses of an outcome; the figures stay those of all.
+    pub(super) fn list(&mut self, outcome: Outcome) {
+        self.licenses.retain(|line| line.outcome == outcome);
+        self.licenses_total = self.licenses.len();
+    }
 }
 
 /// The renewals of an interval.

@@ -104,7 +104,11 @@ pub fn report(
             Report::Retention(RetentionAndCohorts { retention, cohorts }.into())
         }
         ReportKind::Renewals => {
-            Report::Renewals(renewals(ledger, options, query.renewals_by)?.into())
+            let mut found = renewals(ledger, options, query.renewals_by)?;
+            if let Some(outcome) = query.outcome {
+                found.list(outcome);
+            }
+            Report::Renewals(found.into())
         }
         ReportKind::Forecast => Report::Forecast(forecast(ledger, options, sources.later)?.into()),
         ReportKind::Customers => {

@@ -1,5 +1,6 @@
 //! The first page: what a success manager asks in the morning.
 
+use futures_util::try_join;
 use poem::{Request, Response};
 use serde::Deserialize;
 use serde_json::Value;
@@ -54,16 +55,28 @@ pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
     if visit.api.may(OPERATOR) {
         return Ok(see("/app/tenants"));
     }
-    let mut view = HomeView::default();
-    if visit.api.may("reports:read") {
-        revenue(&visit, &mut view).await?;
-        view.figures.extend(usage(&visit).await?);
-        let path = address("/reports/customers", &[], &[("sort", "-atStake"), ("limit", AT_STAKE)]);
-        view.at_stake = Some(visit.api.get::<Customers>(&path).await?.rows);
-        view.renewals = Some(ahead(&visit).await?);
-        view.issues = Some(issues(&visit).await?);
-    }
+    let view = match visit.api.may("reports:read") {
+        true => reports(&visit).await?,
+        false => HomeView::default(),
+    };
     Ok(html(home_page(&visit.shell, &view)))
+}
+
+/// What the reports say; they are computed next to each other.
+async fn reports(visit: &Visit) -> Result<HomeView, Error> {
+    let path = address("/reports/customers", &[], &[("sort", "-atStake"), ("limit", AT_STAKE)]);
+    let (mut view, active, customers, ahead, issues) = try_join!(
+        revenue(visit),
+        usage(visit),
+        visit.api.get::<Customers>(&path),
+        ahead(visit),
+        issues(visit)
+    )?;
+    view.figures.extend(active);
+    view.at_stake = Some(customers.rows);
+    view.renewals = Some(ahead);
+    view.issues = Some(issues);
+    Ok(view)
 }
 
 /// `GET /app`, which browsers complete while somebody types the address of a page.
@@ -71,7 +84,9 @@ pub(super) async fn lead(_: &App, _: Request) -> Result<Response, Error> {
     Ok(see("/"))
 }
 
-async fn revenue(visit: &Visit, view: &mut HomeView) -> Result<(), Error> {
+/// MRR and the customers.
+async fn revenue(visit: &Visit) -> Result<HomeView, Error> {
+    let mut view = HomeView::default();
     let (from, to) = (format!("{}-01", &visit.day(0).get(..7).unwrap_or_default()), visit.day(1));
     let query = [("from", from.as_str()), ("to", to.as_str()), ("interval", "month")];
     let mrr: Mrr = visit.api.get(&address("/reports/mrr", &[], &query)).await?;
@@ -116,12 +131,12 @@ async fn revenue(visit: &Visit, view: &mut HomeView) -> Result<(), Error> {
         view.start = Some(start(visit).await?);
         view.offers_demo = demo::may(visit).await?;
     }
-    Ok(())
+    Ok(view)
 }
 
 async fn ahead(visit: &Visit) -> Result<RenewalsAhead, Error> {
-    let view = renewals::found(visit).await?;
-    Ok(RenewalsAhead { licenses: view.due.count, overdue: view.overdue.count, mrr: view.due.mrr })
+    let (due, overdue) = renewals::ahead(visit).await?;
+    Ok(RenewalsAhead { licenses: due.count, overdue: overdue.count, mrr: due.mrr })
 }
 
 /// How far a tenant without licenses is.

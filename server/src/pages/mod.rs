@@ -24,6 +24,7 @@ mod records;
 mod renewals;
 mod reports;
 pub(crate) mod respond;
+mod saved_views;
 mod saving;
 mod search;
 mod settings;
@@ -33,6 +34,7 @@ mod tenants;
 mod tickets;
 mod timesheets;
 mod tokens;
+mod views;
 mod visit;
 
 use std::sync::Arc;
@@ -96,6 +98,7 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/files/endusers/:id/export", &[(Method::GET, closed!(reports::file))]),
     ("/app/records/:resource", &[(Method::GET, closed!(records::list))]),
     ("/app/records/:resource/new", &[(Method::GET, closed!(records::new)), (Method::POST, closed!(records::create))]),
+    ("/app/records/:resource/views", &[(Method::POST, closed!(views::save))]),
     ("/app/records/:resource/:id", &[(Method::GET, closed!(records::show))]),
     ("/app/records/:resource/:id/edit", &[(Method::GET, closed!(records::edit)), (Method::POST, closed!(records::update))]),
     ("/app/records/:resource/:id/delete", &[(Method::POST, closed!(records::delete))]),

@@ -18,6 +18,7 @@ use super::{
     paging::{paging, total_of},
     record_sections,
     respond::{html, rejected, see},
+    saved_views,
     saving::{self, Rejected, Stored},
     visit::Visit,
 };
@@ -50,9 +51,18 @@ pub(super) fn may(visit: &Visit, def: &ResourceDef, action: &str) -> bool {
 
 /// `GET /app/records/:resource`
 pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Error> {
-    let mut view = asked(&visit, resource(&request)?, &query_pairs(&request));
-    let def = view.def;
-    let offset: usize = sent(&query_pairs(&request), "offset").parse().unwrap_or_default();
+    let view = listed(&visit, resource(&request)?, &query_pairs(&request)).await?;
+    Ok(html(records_page(&visit.shell, &view)))
+}
+
+/// The list that the address of its page asks for.
+pub(super) async fn listed(
+    visit: &Visit,
+    def: &'static ResourceDef,
+    pairs: &[(String, String)],
+) -> Result<RecordsView, Error> {
+    let mut view = asked(visit, def, pairs);
+    let offset: usize = sent(pairs, "offset").parse().unwrap_or_default();
     let (shown, at) = (SHOWN.to_string(), offset.to_string());
     let rest = [("limit", shown.as_str()), ("offset", at.as_str()), ("count", "true")];
     let path = address("/{}", &[def.path], &[&view.records_query()[..], &rest].concat());
@@ -73,7 +83,7 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
         Err(Ok(issues)) => view.problems = problems_of(issues),
         Err(Err(error)) => return Err(error),
     }
-    Ok(html(records_page(&visit.shell, &view)))
+    Ok(view)
 }
 
 /// What the address of a list asks for.
@@ -98,10 +108,13 @@ fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -
         search: sent(pairs, "search").to_owned(),
         filters,
         csv: String::new(),
+        saved: saved_views::of(visit, def),
+        may_save: visit.api.may("admin"),
         may_create: may(visit, def, "create"),
         problems: Vec::new(),
     };
-    let query = [&view.records_query()[..], &[("form", "csv"), ("limit", ALL)]].concat();
+    let mut query = [&view.records_query()[..], &[("form", "csv"), ("limit", ALL)]].concat();
+    query.extend(Some(("select", view.chosen.as_str())).filter(|(_, names)| !names.is_empty()));
     view.csv = address("/app/files/{}", &[def.path], &query);
     view
 }

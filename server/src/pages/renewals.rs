@@ -1,5 +1,6 @@
 //! Licenses that are up for renewal, and what is decided on them: each decision is shown before it is made.
 
+use futures_util::try_join;
 use poem::{
     Request, Response,
     http::{HeaderName, Method},
@@ -41,7 +42,38 @@ type Record = Map<String, Value>;
 #[serde(rename_all = "camelCase")]
 struct Report {
     time_zone: String,
+    currencies: Vec<Series>,
+    /// Those of one outcome, the first of them.
     licenses: Vec<RenewalLine>,
+    licenses_total: usize,
+}
+
+#[derive(Deserialize)]
+struct Series {
+    currency: String,
+    rows: Vec<Sums>,
+}
+
+/// MRR of the licenses, by their outcomes.
+#[derive(Deserialize)]
+struct Sums {
+    renewed: f64,
+    /// What is renewed for less: MRR that was not renewed of licenses that were.
+    downgrade: f64,
+    churned: f64,
+    overdue: f64,
+    open: f64,
+}
+
+impl Sums {
+    fn of(&self, outcome: &str) -> f64 {
+        match outcome {
+            "renewed" => self.renewed + self.downgrade,
+            "churned" => self.churned,
+            "overdue" => self.overdue,
+            _ => self.open,
+        }
+    }
 }
 
 /// `GET /app/renewals`
@@ -67,47 +99,45 @@ pub(super) async fn renewals(mut visit: Visit, request: Request) -> Result<Respo
 }
 
 /// The licenses that are due, overdue, or decided of late, without the names of their companies.
-pub(super) async fn found(visit: &Visit) -> Result<RenewalsView, Error> {
-    let (from, to) = (visit.day(-OVERDUE_DAYS), visit.day(DUE_DAYS));
-    let late = visit.day(-DECIDED_DAYS);
-    let query = [("from", from.as_str()), ("to", to.as_str()), ("interval", "year")];
+async fn found(visit: &Visit) -> Result<RenewalsView, Error> {
+    let (ahead, lost, renewed) = try_join!(
+        ahead(visit),
+        group(visit, "churned", DECIDED_DAYS),
+        group(visit, "renewed", DECIDED_DAYS)
+    )?;
+    Ok(RenewalsView {
+        due: ahead.0,
+        overdue: ahead.1,
+        lost,
+        renewed,
+        may_renew: visit.api.may("licenses:create") && visit.api.may("licenses:update"),
+        may_lose: visit.api.may("licenses:update"),
+    })
+}
+
+/// The licenses that are due, and those that are overdue.
+pub(super) async fn ahead(visit: &Visit) -> Result<(RenewalGroup, RenewalGroup), Error> {
+    try_join!(group(visit, "open", OVERDUE_DAYS), group(visit, "overdue", OVERDUE_DAYS))
+}
+
+/// The licenses of an outcome that ended in the last `days` days, or are due.
+async fn group(visit: &Visit, outcome: &str, days: i64) -> Result<RenewalGroup, Error> {
+    let (from, to) = (visit.day(-days), visit.day(DUE_DAYS));
+    let query =
+        [("from", from.as_str()), ("to", to.as_str()), ("interval", "year"), ("outcome", outcome)];
     let report: Report = visit.api.get(&address("/reports/renewals", &[], &query)).await?;
     let zone = Zone::parse(&report.time_zone).unwrap_or(Zone::UTC);
     let today = zone.day(visit.app.clock.now());
-    let mut view = RenewalsView {
-        may_renew: visit.api.may("licenses:create") && visit.api.may("licenses:update"),
-        may_lose: visit.api.may("licenses:update"),
-        ..RenewalsView::default()
-    };
-    for mut line in report.licenses {
+    let mut lines = report.licenses;
+    for line in &mut lines {
         let end = Day::parse(&line.end).and_then(|end| end.begin(zone));
         line.days = end.map_or(0, |end| zone.day(end) - today);
-        let group = match line.outcome.as_str() {
-            "open" => &mut view.due,
-            "overdue" => &mut view.overdue,
-            "churned" if line.end >= late => &mut view.lost,
-            "renewed" if line.end >= late => &mut view.renewed,
-            _ => continue,
-        };
-        group.lines.push(line);
     }
-    for group in view.groups_mut() {
-        (group.count, group.mrr) = (group.lines.len(), sum_of(group));
-    }
-    Ok(view)
-}
-
-/// MRR of the licenses, by currency.
-fn sum_of(group: &RenewalGroup) -> String {
-    let mut sums: Vec<(&str, f64)> = Vec::new();
-    for line in &group.lines {
-        match sums.iter_mut().find(|(currency, _)| *currency == line.currency) {
-            Some((_, sum)) => *sum += line.mrr,
-            None => sums.push((&line.currency, line.mrr)),
-        }
-    }
-    let sums: Vec<String> = sums.iter().map(|(currency, sum)| money(*sum, currency)).collect();
-    sums.join(", ")
+    let sum = |series: &Series| series.rows.iter().map(|row| row.of(outcome)).sum::<f64>();
+    let sums = report.currencies.iter().map(|series| (sum(series), &series.currency));
+    let sums = sums.filter(|(sum, _)| *sum != 0.0).map(|(sum, currency)| money(sum, currency));
+    let mrr = sums.collect::<Vec<_>>().join(", ");
+    Ok(RenewalGroup { lines, count: report.licenses_total, mrr })
 }
 
 /// `GET /app/licenses/:id/renew`

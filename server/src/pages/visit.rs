@@ -9,7 +9,7 @@ use svctrack_core::{
         REGISTRY,
         settings::{self, SETTINGS, SETTINGS_ID},
     },
-    value::{Document, Issue, RecordRef, TenantId, Timestamp, Zone, time::DAY_MS},
+    value::{Document, Issue, RecordRef, TenantId, Timestamp, time::DAY_MS},
 };
 use svctrack_web::pages::{Section, Shell, address, label_of};
 
@@ -28,6 +28,8 @@ pub(super) struct Visit {
     pub(super) app: Arc<App>,
     pub(super) api: Api,
     pub(super) session: Session,
+    /// Those of the tenant; empty for an operator.
+    pub(super) settings: Document,
     pub(super) shell: Shell,
 }
 
@@ -69,7 +71,9 @@ impl Visit {
         let api = Api::new(api, session.caller.clone());
         let tenant = app.store.tenant(session.caller.tenant.id()).await?;
         let tenant = tenant.map_or_else(|| "Operator".to_owned(), |tenant| tenant.name);
-        let zone = zone_of(&app, &session).await?;
+        let settings = settings_of(&app, &session).await?;
+        // The days of its pages are those of its reports.
+        let zone = settings::time_zone(&settings);
         let mut sections = sections(&api);
         if tenant == TENANT_NAME {
             sections.push(Section {
@@ -79,7 +83,7 @@ impl Visit {
             });
         }
         let shell = Shell { tenant, sections, path, csrf: session.csrf(), zone, notice: None };
-        Ok(Self { app, api, session, shell })
+        Ok(Self { app, api, session, settings, shell })
     }
 
     /// The day that is `days` from now in the tenant's zone, as the API takes it.
@@ -176,13 +180,13 @@ fn check_count(pairs: usize) -> Result<(), Error> {
     Err(Error::Invalid(vec![Issue::of_body("too_many_fields", message)]))
 }
 
-/// The zone of the tenant, whose days its pages count as its reports do; UTC for an operator.
-async fn zone_of(app: &App, session: &Session) -> Result<Zone, Error> {
+/// The settings of the tenant; empty for an operator.
+async fn settings_of(app: &App, session: &Session) -> Result<Document, Error> {
     let tenant = &session.caller.tenant;
     let settings = RecordRef::Id(SETTINGS_ID);
     let found = app.store.record(tenant, &SETTINGS, &settings).await?;
     let settings = found.map(|found| Document::parse(found.text.as_bytes())).transpose()?;
-    Ok(settings.map_or(Zone::UTC, |settings| settings::time_zone(&settings)))
+    Ok(settings.unwrap_or_default())
 }
 
 fn sections(api: &Api) -> Vec<Section> {

@@ -55,7 +55,7 @@ pub use self::{
     problem::problem_page,
     record::{RecordView, RelatedList, document_of, record_form, record_page, title_of},
     record_sections::Extra,
-    records::{RecordsView, records_page},
+    records::{RecordsView, SavedView, records_page},
     renewals::{
         Decision, DecisionView, RenewalGroup, RenewalLine, RenewalsView, decision_page,
         renewals_page,

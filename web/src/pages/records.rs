@@ -9,12 +9,20 @@ use super::{
     format::{day, day_text, grouped, label_of},
     page,
     parts::{Paging, Problem, badge, empty, paging, problems, scroll},
-    shell::{Shell, hidden, layout, record_address, title_bar},
+    shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
 
 /// Records in a file at most; more come from `svctrack export`.
 const IN_FILE: u64 = 2_000;
+
+/// A view of a list that was saved under a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedView {
+    pub name: String,
+    /// The address of the list as it shows it.
+    pub path: String,
+}
 
 /// A list of records as its page shows it.
 #[derive(Clone, Debug)]
@@ -33,6 +41,9 @@ pub struct RecordsView {
     /// The filters in the address, each a name and a value.
     pub filters: Vec<(String, String)>,
     pub csv: String,
+    pub saved: Vec<SavedView>,
+    /// Whether views may be saved and removed.
+    pub may_save: bool,
     pub may_create: bool,
     pub problems: Vec<Problem>,
 }
@@ -78,6 +89,7 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
     let main = maud! {
         (title_bar(title, &actions))
         p.muted { (view.def.doc) }
+        (views(shell, view))
         (choices(view))
         (columns(view))
         (problems(&view.problems))
@@ -95,6 +107,45 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
         }
     };
     page(layout(shell, title, main))
+}
+
+/// The saved views, and what saves or removes the one that is shown.
+fn views<'v>(shell: &'v Shell, view: &'v RecordsView) -> impl Renderable + 'v {
+    let path = address("/app/records/{}", &[view.def.path], &view.query());
+    let query = path.split_once('?').map_or("", |(_, query)| query).to_owned();
+    let is_shown = move |saved: &SavedView| saved.path == path;
+    let shown = view.saved.iter().find(|saved| is_shown(saved));
+    let action = address("/app/records/{}/views", &[view.def.path], &[]);
+    maud! {
+        @if !view.saved.is_empty() {
+            nav.views aria-label="Saved views" {
+                @for saved in &view.saved {
+                    a href=(saved.path) aria-current=[is_shown(saved).then_some("page")] { (saved.name) }
+                }
+            }
+        }
+        @if view.may_save && !query.is_empty() {
+            @match shown {
+                Some(saved) => form.views method="post" action=(action) {
+                    (csrf(shell))
+                    (hidden("name", &saved.name))
+                    (hidden("query", &query))
+                    button type="submit" name="step" value="remove" { "Remove this view" }
+                }
+                None => details.columns {
+                    summary { "Save this view" }
+                    form.stack method="post" action=(action) {
+                        (csrf(shell))
+                        (hidden("query", &query))
+                        label for="v-name" { "Name" }
+                        input #v-name name="name" required maxlength="80" autocomplete="off" aria-describedby="h-view";
+                        p #h-view .help { "All who use this tenant see it." }
+                        button type="submit" { "Save" }
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn choices(view: &RecordsView) -> impl Renderable {

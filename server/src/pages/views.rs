@@ -1,0 +1,48 @@
+//! Views of lists that are saved under a name: the query of a list's address, in the settings of the tenant, so that all
+//! who use it find them.
+
+use poem::{
+    Request, Response,
+    http::{Method, header},
+};
+use serde_json::{Map, Value, json};
+use svctrack_core::resources::settings::VIEWS;
+use svctrack_web::pages::records_page;
+
+use super::{
+    forms::{problems_of, sent},
+    records::{listed, resource},
+    respond::{rejected, see},
+    saved_views::{pairs_of, path_of},
+    visit::Visit,
+};
+use crate::error::Error;
+
+const SETTINGS: &str = "/settings";
+
+/// `POST /app/records/:resource/views`: saves the view of a list under a name, or removes it.
+pub(super) async fn save(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let def = resource(&request)?;
+    let (pairs, _room) = visit.form(&mut request).await?;
+    let (name, query) = (sent(&pairs, "name").trim(), sent(&pairs, "query"));
+    let (settings, version) = visit.api.record(SETTINGS).await?;
+    let object = |value: Option<&Value>| value.and_then(Value::as_object).cloned();
+    let mut views: Map<String, Value> = object(settings.get(VIEWS.name)).unwrap_or_default();
+    let mut named = object(views.get(def.path)).unwrap_or_default();
+    match sent(&pairs, "step") {
+        "remove" => drop(named.remove(name)),
+        _ => drop(named.insert(name.to_owned(), json!(query))),
+    }
+    views.insert(def.path.to_owned(), Value::Object(named));
+    let headers = [(header::IF_MATCH, version.as_str())];
+    let body = json!({ (VIEWS.name): views });
+    match visit.api.send(Method::PUT, SETTINGS, &headers, &body).await.map_err(Error::into_issues) {
+        Ok(_) => Ok(see(&path_of(def, &pairs_of(query)))),
+        Err(Ok(issues)) => {
+            let mut view = listed(&visit, def, &pairs_of(query)).await?;
+            view.problems = problems_of(issues);
+            Ok(rejected(records_page(&visit.shell, &view)))
+        }
+        Err(Err(error)) => Err(error),
+    }
+}
