@@ -8,12 +8,12 @@ use std::{
 
 use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
-use svctrack_store::{Clock, RateLimits, Store, shares::Shares};
+use svctrack_store::{Actor, Clock, RateLimits, Store, shares::Shares};
 use svctrack_web::{Addresses, Served};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
-    auth::sign_in::SignIn,
+    auth::{denials::Denials, sign_in::SignIn},
     backups::Backups,
     body::BodyBudget,
     compression::{Compressions, Forms},
@@ -111,6 +111,8 @@ pub struct App {
     pub(crate) rates: RateLimiting,
     pub(crate) senders: Senders,
     pub(crate) sign_in: SignIn,
+    /// Access that was denied and is not in the audit log yet.
+    pub(crate) denials: Denials,
     pub(crate) demo: DemoFilling,
     /// Places for those who listen to a stream.
     pub(crate) streams: Arc<Shares<TenantId>>,
@@ -160,6 +162,7 @@ impl App {
             rates: RateLimiting::new(limits.rates),
             senders: Senders::new(limits.daily_bytes),
             sign_in: SignIn::default(),
+            denials: Denials::default(),
             demo: DemoFilling::default(),
             streams: Shares::new(MAX_STREAMS),
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
@@ -176,6 +179,17 @@ impl App {
         let store = Embedded::open(folder, 1024 * 1024, clock.clone()).unwrap();
         let addresses = Addresses::new("http://localhost");
         Self::new(Arc::new(store), clock, addresses, Limits::default())
+    }
+
+    /// Writes down access that was denied, in the audit log: what is counted still, too, where the server stops. Where
+    /// the store cannot be written, it is logged.
+    pub async fn write_denials(&self, is_last: bool) {
+        for (tenant, notes) in self.denials.take(self.clock.now(), is_last) {
+            let count = notes.len();
+            if let Err(cause) = self.store.write_audit(Actor::service(tenant), notes).await {
+                tracing::warn!(tenant = %tenant.id(), count, %cause, "denied access not audited");
+            }
+        }
     }
 
     /// Ends what has no end of its own.

@@ -11,12 +11,17 @@ use svctrack_store::{
     Actor, AutoRenewal, Scrub, Store, StoreError, Tenant, TenantState, panics::panic_message,
 };
 
+use crate::app::App;
+
 /// Pause between two cleanups: data retained for days may stay some minutes longer.
 const PAUSE: Duration = Duration::from_secs(10 * 60);
 
 /// Pause between two commands that remove, of a few milliseconds each: most of the writer's time is left to
 /// others, and some 15,000 rows go in a second.
 const SWEEP_PAUSE: Duration = Duration::from_millis(10);
+
+/// Pause before access that was denied is written down: attempts are counted by the minute.
+const DENIALS_EVERY: Duration = Duration::from_secs(60);
 
 /// Pause between two steps of a scrub: some 5 MB a second, 10 GB in an hour.
 const SCRUB_PAUSE: Duration = Duration::from_millis(50);
@@ -51,6 +56,14 @@ async fn scrub_once(store: &Arc<dyn Store>) -> Result<Scrub, StoreError> {
         tokio::time::sleep(SCRUB_PAUSE).await;
     }
     Ok(scrub)
+}
+
+/// Writes down access that was denied, each minute, for as long as the server runs.
+pub(crate) async fn audit_denials(app: Arc<App>) {
+    loop {
+        tokio::time::sleep(DENIALS_EVERY).await;
+        app.write_denials(false).await;
+    }
 }
 
 /// Removes what is old, round by round, for as long as the server runs.
@@ -100,6 +113,7 @@ pub async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
     let tenants = store.tenants(usize::MAX).await?;
     let (deleted, served): (Vec<_>, Vec<_>) =
         tenants.into_iter().partition(|tenant| tenant.state == TenantState::Deleting);
+    sweep(store, Actor::operator()).await?;
     for tenant in served {
         let actor = Actor::service(Tenant::assume_authorized(tenant.id));
         if let Err(error) = sweep(store, actor.clone()).await {

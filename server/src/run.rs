@@ -120,6 +120,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     };
     let background_jobs = tokio::spawn(background_jobs::run(store.clone()));
     let scrubbing = tokio::spawn(background_jobs::scrub(store.clone()));
+    let denials = tokio::spawn(background_jobs::audit_denials(app.clone()));
     let backups = schedule.map(|schedule| {
         let (clock, status) = (app.clock.clone(), app.backups.clone());
         tokio::spawn(backups::run(store.clone(), clock, status, schedule))
@@ -131,6 +132,8 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     }
     background_jobs.abort();
     scrubbing.abort();
+    denials.abort();
+    app.write_denials(true).await;
     let closing = tokio::task::spawn_blocking(move || close(store, workers));
     if !closing.await.map_err(io::Error::other)?
         && let Some(running_at) = running_at

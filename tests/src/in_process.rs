@@ -115,6 +115,7 @@ pub struct InProcess {
     pub anonymous: Client,
     pub base: String,
     pub store: Arc<dyn Store>,
+    pub app: Arc<App>,
     _stop: oneshot::Sender<()>,
     _folder: Option<TempDir>,
 }
@@ -189,6 +190,7 @@ impl InProcess {
             anonymous: Client::new(&base, None),
             base,
             store,
+            app,
             _stop: stop,
             _folder: folder,
         }

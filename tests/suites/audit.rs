@@ -1,10 +1,19 @@
 //! The audit log: what is written down of each write, in the same commit, and who may read it.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
-use svctrack_tests::{client::Client, in_process::InProcess};
+use svctrack_core::value::{TenantId, Timestamp};
+use svctrack_store::{Actor, Tenant};
+use svctrack_tests::{
+    TENANT,
+    client::Client,
+    direct::Direct,
+    disk::{Disk, Fault, Left},
+    in_process::{InProcess, StillClock},
+    model::Random,
+};
 
 const AUDIT: &str = "/audit";
 
@@ -103,7 +112,7 @@ async fn pages_together_are_the_whole_log() {
     for query in ["limit=1000".to_owned(), format!("limit=1000&resource=companies&id={id}")] {
         let all = entries(&server.client, &query).await;
         let mut paged = Vec::new();
-        let mut path = format!("{AUDIT}?{}", query.replace("1000", "3"));
+        let mut path = format!("{AUDIT}?{}", query.replace("limit=1000", "limit=3"));
         loop {
             let page = server.client.get(&path).await;
             paged.extend(page.json().as_array().unwrap().clone());
@@ -113,4 +122,196 @@ async fn pages_together_are_the_whole_log() {
         }
         assert_eq!(paged, all);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn denied_access_is_written_once_a_minute_with_a_count() {
+    let clock = Arc::new(StillClock::at(Timestamp::parse("2026-11-20T12:00:30Z").unwrap()));
+    let server = InProcess::with_clock(clock.clone()).await;
+    let made = json!({"label": "reader", "scopes": ["companies:read"]});
+    let reader = server.client.post("/tokens", &made).await.json();
+    let with_reader = server.client.with_token(reader["token"].as_str().unwrap());
+    let stranger = server.client.with_token("svt_stranger");
+    for _ in 0..5 {
+        assert_eq!(with_reader.get(AUDIT).await.status, StatusCode::FORBIDDEN);
+        assert_eq!(stranger.get("/companies").await.status, StatusCode::UNAUTHORIZED);
+        assert_eq!(with_reader.get("/companies").await.status, StatusCode::OK);
+    }
+    server.app.write_denials(false).await;
+    assert!(entries(&server.client, "outcome=denied").await.is_empty());
+    clock.set(Timestamp::parse("2026-11-20T12:01:00Z").unwrap());
+    server.app.write_denials(false).await;
+    let of_tenant = entries(&server.client, "outcome=denied").await;
+    let of_operator = entries(&server.operator, "outcome=denied").await;
+    let [own] = &of_tenant[..] else { panic!("{of_tenant:?}") };
+    let [strangers] = &of_operator[..] else { panic!("{of_operator:?}") };
+    assert_eq!((&own["tokenId"], &own["cause"]), (&reader["_id"], &json!("admin")));
+    assert_eq!((&own["count"], &own["action"]), (&json!(5), &json!("access.deny")));
+    assert_eq!((&strangers["actor"], &strangers["count"]), (&json!("unknown"), &json!(5)));
+    assert_eq!(strangers["address"], "127.0.0.1");
+    server.app.write_denials(true).await;
+    assert_eq!(entries(&server.client, "outcome=denied").await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_entries_go_and_those_of_records_with_them() {
+    let clock = Arc::new(StillClock::at(Timestamp::parse("2026-11-20T12:00:00Z").unwrap()));
+    let server = InProcess::with_clock(clock.clone()).await;
+    let json = [("content-type", "application/json")];
+    let settings = json!({"auditRetentionDays": 2}).to_string();
+    server.client.send(Method::PUT, "/settings", &json, settings).await.unwrap();
+    let id = create(&server.client, "old").await;
+    let many: Vec<_> =
+        (0..600).map(|at| json!({"name": "x", "externalId": at.to_string()})).collect();
+    let many = Value::from(many).to_string();
+    server.client.send(Method::PUT, "/companies", &json, many).await.unwrap();
+    clock.set(Timestamp::parse("2026-11-22T11:59:00Z").unwrap());
+    rename(&server.client, &id, "new").await;
+    let of_it = format!("resource=companies&id={id}");
+    sweep(&server).await;
+    assert_eq!(entries(&server.client, &of_it).await.len(), 2);
+    clock.set(Timestamp::parse("2026-11-22T12:00:00Z").unwrap());
+    sweep(&server).await;
+    let left = entries(&server.client, "limit=1000").await;
+    let actions: Vec<_> = left.iter().map(|entry| entry["action"].as_str().unwrap()).collect();
+    assert_eq!(actions, ["company.update"]);
+    assert_eq!(entries(&server.client, &of_it).await.len(), 1);
+    assert!(entries(&server.client, "resource=companies&id=extid-7").await.is_empty());
+}
+
+async fn sweep(server: &InProcess) {
+    let tenant = Tenant::assume_authorized(TenantId::parse(TENANT).unwrap());
+    while server.store.sweep(Actor::service(tenant)).await.unwrap() {}
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erased_person_is_in_no_entry_of_a_ticket_either() {
+    let server = InProcess::start().await;
+    let client = &server.client;
+    let json = [("content-type", "application/json")];
+    let settings = json!({"auditValues": true}).to_string();
+    client.send(Method::PUT, "/settings", &json, settings).await.unwrap();
+    create(client, "Acme").await;
+    let company = json!({"name": "Acme", "externalId": "acme", "domains": ["acme.example"]});
+    client.post("/companies", &company).await;
+    let ada = json!({"externalId": "ada", "email": "Ada@acme.example", "companyId": "extid-acme"});
+    client.post("/endusers", &ada).await;
+    let mut ids = Vec::new();
+    for source in ["kept", "deleted"] {
+        let ticket = json!({"sourceId": source, "email": "Ada@acme.example", "description": "my number is 7"});
+        let made = client.post("/tickets", &ticket).await;
+        assert_eq!(made.status, StatusCode::OK, "{}", made.text());
+        ids.push(made.json()["_id"].as_str().unwrap().to_owned());
+        let body = json!({"description": "my number is 8"}).to_string();
+        let path = format!("/tickets/srcid-{source}");
+        client.send(Method::PUT, &path, &json, body).await.unwrap();
+    }
+    client.send(Method::DELETE, "/tickets/srcid-deleted", &[], "").await.unwrap();
+    let log = client.get("/audit?limit=1000").await.text().to_owned();
+    assert!(log.contains("Ada@acme") && log.contains("number is 8"), "{log}");
+    let erased =
+        client.send(Method::DELETE, "/endusers/extid-ada?erase=true", &[], "").await.unwrap();
+    assert_eq!(erased.status, StatusCode::OK);
+    let log = client.get("/audit?limit=1000").await.text().to_lowercase();
+    for gone in ["ada@acme", "number is", "\"ada\""] {
+        assert!(!log.contains(gone), "{gone}: {log}");
+    }
+    for id in ids {
+        let found =
+            entries(client, &format!("resource=tickets&id={id}&action=ticket.create")).await;
+        assert_eq!(found.len(), 1);
+    }
+}
+
+/// Writes before and after which the power goes, and operations on the disk from one cut to the next: a write takes
+/// some ten.
+const WRITES: usize = 12;
+const OPERATIONS_BETWEEN: u64 = 7;
+
+/// Sends creates, updates and bulk upserts until one is not acknowledged; returns the `externalId`s of those that were.
+async fn write_until_cut(server: &Direct) -> Vec<String> {
+    let mut acknowledged = Vec::new();
+    for number in 0..WRITES {
+        let name = format!("c{number}");
+        let body = json!({"name": name, "externalId": name});
+        let (method, path, body) = match number % 3 {
+            0 => (Method::POST, "/companies".to_owned(), body),
+            1 => (
+                Method::PUT,
+                "/companies".to_owned(),
+                json!([body, {"name": "Acme 2", "externalId": "c0"}]),
+            ),
+            _ => (Method::PATCH, "/companies/extid-c0".to_owned(), json!({"name": name})),
+        };
+        let (status, _) = server.send(method, &path, None, &body).await;
+        if status != StatusCode::OK {
+            break;
+        }
+        if number % 3 != 2 {
+            acknowledged.push(name);
+        }
+    }
+    acknowledged
+}
+
+/// Each version of a record is that of an entry, and each entry is that of a version.
+async fn check_entries(server: &Direct, acknowledged: &[String]) {
+    let companies = server.get("/companies?limit=2000").await;
+    let companies = companies.as_array().unwrap();
+    let stored: BTreeSet<&str> =
+        companies.iter().map(|company| company["externalId"].as_str().unwrap()).collect();
+    assert!(
+        acknowledged.iter().all(|name| stored.contains(&**name)),
+        "{acknowledged:?} {stored:?}"
+    );
+    let mut versions = 0;
+    for company in companies {
+        let path = format!("/audit?resource=companies&id={}", company["_id"].as_str().unwrap());
+        let found = server.get(&path).await;
+        let changes: Vec<&str> = found
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|entry| entry["changes"].as_array().unwrap())
+            .map(|change| change["change"].as_str().unwrap())
+            .collect();
+        let count = |kind| changes.iter().filter(|change| **change == kind).count() as u64;
+        assert_eq!((count("created"), count("updated")), (1, company["__v"].as_u64().unwrap()));
+        versions += 1 + count("updated");
+    }
+    let all = server.get("/audit?resource=companies&limit=1000").await;
+    let of_entries = |name| {
+        all.as_array().unwrap().iter().map(|entry| entry[name].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!(of_entries("created") + of_entries("updated"), versions);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_power_cut_each_write_has_its_entry_and_each_entry_its_write() {
+    let clock = Arc::new(StillClock::at(Timestamp::parse("2026-11-20T12:00:00Z").unwrap()));
+    let empty = Disk::with_store();
+    let tokens = Direct::found(Box::new(empty.clone()), clock.clone()).await;
+    let (mut random, mut cuts, mut at) = (Random::of(26), 0, OPERATIONS_BETWEEN);
+    loop {
+        let disk = empty.after_power_cut(Left::All, &mut random);
+        disk.fail(Fault::Power(disk.operations() + at));
+        let opened = Direct::open(Box::new(disk.clone()), clock.clone(), tokens.clone());
+        let acknowledged = match &opened {
+            Ok(server) => write_until_cut(server).await,
+            Err(_) => Vec::new(),
+        };
+        let is_over = !disk.is_off();
+        for left in Left::ALL {
+            let found = disk.after_power_cut(left, &mut random);
+            let server = Direct::open(Box::new(found), clock.clone(), tokens.clone()).unwrap();
+            check_entries(&server, &acknowledged).await;
+        }
+        drop(opened);
+        cuts += 1;
+        at += OPERATIONS_BETWEEN;
+        if is_over {
+            break;
+        }
+    }
+    assert!(cuts > WRITES, "only {cuts} power cuts");
 }

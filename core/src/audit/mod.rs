@@ -63,7 +63,7 @@ impl Outcome {
 }
 
 /// Who did something, as far as the service knows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Who {
     /// The service by itself, such as a renewal that is due.
     Service,

@@ -21,6 +21,10 @@ fields! {
     ACTIVITY_RETENTION_DAYS: Integer = "activityRetentionDays";
     /// Whether licenses with `autoRenews` are renewed once their last day of notice is past.
     AUTO_RENEWAL: Bool = "autoRenewal", if_absent(default_auto_renewal);
+    /// Whether the audit log stores what values were before and after a change; else it stores salted hashes of them.
+    AUDIT_VALUES: Bool = "auditValues", if_absent(default_audit_values);
+    /// Days for which entries of the audit log are retained, 1 to 36,500.
+    AUDIT_RETENTION_DAYS: Integer = "auditRetentionDays", if_absent(default_audit_retention);
     /// Time zone whose months and days reports count, a name of the IANA database.
     TIME_ZONE: Text = "timeZone", if_absent(default_time_zone);
     /// The base currency (`base`), and how much of it one unit of another currency is worth (`rates`): a number, or numbers by the day from which each holds.
@@ -73,7 +77,7 @@ const MAX_VIEWS: usize = 100;
 const MAX_VIEW_NAME: usize = 80;
 /// The longest query of a view, in bytes: an address that every browser and proxy takes.
 const MAX_VIEW_QUERY: usize = 2_000;
-/// The longest retention of activities when not indefinite, in days: a hundred years.
+/// The longest retention of activities when not indefinite, and of the audit log, in days: a hundred years.
 const MAX_RETENTION_DAYS: i64 = 36_500;
 
 fn default_auto_create(_: &Document, _: FillCtx) -> Option<Json> {
@@ -86,6 +90,17 @@ fn default_track_pages(_: &Document, _: FillCtx) -> Option<Json> {
 
 fn default_auto_renewal(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::bool(false))
+}
+
+fn default_audit_values(_: &Document, _: FillCtx) -> Option<Json> {
+    Some(Json::bool(false))
+}
+
+/// Days for which the audit log is retained where nothing is set: a year, as what is asked about it usually is.
+const AUDIT_RETAINED_DAYS: i64 = 365;
+
+fn default_audit_retention(_: &Document, _: FillCtx) -> Option<Json> {
+    Some(Json::integer(AUDIT_RETAINED_DAYS))
 }
 
 fn default_time_zone(_: &Document, _: FillCtx) -> Option<Json> {
@@ -211,6 +226,17 @@ pub fn activity_retention_days(settings: &Document) -> Option<i64> {
     settings.value(ACTIVITY_RETENTION_DAYS.name)?.as_number()?.to_string().parse().ok()
 }
 
+/// Whether the audit log stores values.
+pub fn audit_values(settings: &Document) -> bool {
+    AUDIT_VALUES.get(settings).unwrap_or(false)
+}
+
+/// Days for which the audit log is retained.
+pub fn audit_retention_days(settings: &Document) -> i64 {
+    let days = settings.value(AUDIT_RETENTION_DAYS.name).and_then(|days| days.as_number());
+    days.and_then(|days| days.to_string().parse().ok()).unwrap_or(AUDIT_RETAINED_DAYS)
+}
+
 /// Requests of a token that are served in a second, if the tenant limits them.
 pub fn requests_per_second(settings: &Document) -> Option<NonZeroU32> {
     rate_limit(settings, REQUESTS)
@@ -241,6 +267,7 @@ fn check(settings: &mut Document, completion: &mut Completion<'_>) -> Result<(),
     for (name, greatest) in [
         (MAX_NEW_END_USERS_PER_HOUR.name, MAX_NEW_PER_HOUR),
         (ACTIVITY_RETENTION_DAYS.name, MAX_RETENTION_DAYS),
+        (AUDIT_RETENTION_DAYS.name, MAX_RETENTION_DAYS),
     ] {
         check_whole(settings, name, greatest, issues);
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use poem::{Request, http::header::AUTHORIZATION};
-use svctrack_core::access;
+use svctrack_core::{access, audit::Who};
 use svctrack_store::{KnownToken, Tenant};
 
 use super::{
@@ -18,6 +18,20 @@ use crate::{app::App, body::refuse_form, error::Error, observe::trace::note_tena
 /// # Errors
 /// [`Error::Unauthorized`] with the reason when there is none, or none that counts; [`Error::TenantSuspended`].
 pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller, Error> {
+    let caller = identify(app, request).await;
+    if let Err(Error::Unauthorized(code)) = &caller
+        && *code != EXPIRED
+    {
+        let nobody = ("access.deny", Who::Unknown);
+        Seen::of(request).note_denied(app, Tenant::OPERATOR, nobody, code);
+    }
+    caller
+}
+
+/// The code for a token that has expired, of which it is known whose it is.
+const EXPIRED: &str = "token_expired";
+
+async fn identify(app: &App, request: &Request) -> Result<Caller, Error> {
     if let Some(LocalAccess(tenant)) = request.extensions().get() {
         let tenant = Tenant::assume_authorized(*tenant);
         let mut scopes = vec!["*".to_owned()];
@@ -50,17 +64,21 @@ pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller,
 /// [`Error::Unauthorized`] where it has expired; [`Error::TooMany`]; [`Error::TenantSuspended`].
 pub(super) fn admit(app: &App, known: Arc<KnownToken>, seen: Seen) -> Result<Caller, Error> {
     let now = app.clock.now();
+    let tenant = Tenant::assume_authorized(known.record.tenant);
+    let (limits, is_suspended) = (known.tenant.limits, known.tenant.is_suspended);
+    let caller = Caller { tenant, credential: Credential::Token(known.clone()), seen };
     if known.record.expires_at.is_some_and(|end| end <= now) {
-        return Err(Error::Unauthorized("token_expired"));
+        caller.note_denied(app, EXPIRED);
+        return Err(Error::Unauthorized(EXPIRED));
     }
     app.store.token_used(&known.record, now);
-    let tenant = Tenant::assume_authorized(known.record.tenant);
     note_tenant(tenant.id());
-    app.rates.count_request(tenant.id(), &known.record.id, known.tenant.limits)?;
-    if known.tenant.is_suspended {
+    app.rates.count_request(tenant.id(), &known.record.id, limits)?;
+    if is_suspended {
+        caller.note_denied(app, "tenant_suspended");
         return Err(Error::TenantSuspended);
     }
-    Ok(Caller { tenant, credential: Credential::Token(known), seen })
+    Ok(caller)
 }
 
 /// The token of a text, where the store knows it.

@@ -5,11 +5,13 @@ use std::{net::IpAddr, sync::Arc};
 use poem::Request;
 use svctrack_core::{
     access::{self, Issuer},
+    audit::Who,
     value::TenantId,
 };
 use svctrack_store::{Actor, KnownToken, Origin, Tenant, TokenRecord};
 
-use crate::{error::Error, request_id::RequestId};
+use super::denials::Attempt;
+use crate::{app::App, error::Error, request_id::RequestId};
 
 /// Marks a request of somebody who has the store's file in their hands, and acts for a tenant or for
 /// the operator. Nothing that comes over the network can carry it.
@@ -42,6 +44,18 @@ impl Seen {
         let address = request.remote_addr().as_socket_addr().map(|peer| peer.ip().to_canonical());
         let id = request.extensions().get::<RequestId>().map(|id| id.0.clone());
         Self { address, request_id: id, session: None }
+    }
+
+    /// Counts that whoever it is was denied something.
+    pub(crate) fn note_denied(
+        &self,
+        app: &App,
+        tenant: Tenant,
+        (action, who): (&'static str, Who),
+        cause: &str,
+    ) {
+        let attempt = Attempt { action, who, address: self.address, cause: cause.to_owned() };
+        app.denials.count(tenant, attempt, app.clock.now());
     }
 
     /// The same, through a session.
@@ -110,12 +124,28 @@ impl Caller {
         }
     }
 
+    /// Whether they may do what needs this scope.
+    pub(crate) fn may(&self, scope: &str) -> bool {
+        access::allows(self.scopes(), scope)
+    }
+
     /// Rejects a caller whose token lacks `scope`.
-    pub(crate) fn require(&self, scope: &str) -> Result<(), Error> {
-        if access::allows(self.scopes(), scope) {
-            Ok(())
-        } else {
-            Err(Error::Forbidden(scope.to_owned()))
+    pub(crate) fn require(&self, app: &App, scope: &str) -> Result<(), Error> {
+        if self.may(scope) {
+            return Ok(());
         }
+        self.note_denied(app, scope);
+        Err(Error::Forbidden(scope.to_owned()))
+    }
+
+    /// Counts that they were denied something.
+    pub(crate) fn note_denied(&self, app: &App, cause: &str) {
+        let Credential::Token(known) = &self.credential else { return };
+        let who = Who::Token {
+            id: known.record.id.clone(),
+            name: known.record.label.clone(),
+            session: self.seen.session.as_deref().map(str::to_owned),
+        };
+        self.seen.note_denied(app, self.tenant, ("access.deny", who), cause);
     }
 }

@@ -41,7 +41,7 @@ impl Api {
 
     /// Whether whoever is signed in may do what needs this scope.
     pub(super) fn may(&self, scope: &str) -> bool {
-        self.caller.require(scope).is_ok()
+        self.caller.may(scope)
     }
 
     /// What is at a path, in JSON.

@@ -13,7 +13,7 @@ use poem::{
 use serde::Deserialize;
 use serde_json::json;
 use svctrack_core::{access::OPERATOR, value::TenantId};
-use svctrack_store::{Tenant, TenantState, panics::panic_message};
+use svctrack_store::{AuditNote, Tenant, TenantState, panics::panic_message};
 use svctrack_web::pages::{DemoState, DemoView, address, demo_page};
 use tokio::runtime::Handle;
 
@@ -86,6 +86,9 @@ pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Respons
             }
             app.demo.end(done);
         });
+        let note = AuditNote::done("demo.create", "tenants", None);
+        let actor = visit.session.caller.clone().into();
+        visit.app.store.write_audit(actor, vec![note]).await?;
     }
     Ok(see(PATH))
 }

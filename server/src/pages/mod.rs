@@ -3,6 +3,7 @@
 
 mod activity;
 mod api;
+mod audit;
 mod by_ids;
 mod closings;
 mod columns;
@@ -106,6 +107,7 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/issues", &[(Method::GET, closed!(issues::issues))]),
     ("/app/issues/:id/replay", &[(Method::POST, closed!(issues::replay))]),
     ("/app/issues/:id/remove", &[(Method::POST, closed!(issues::remove))]),
+    ("/app/audit", &[(Method::GET, closed!(audit::audit))]),
     ("/app/tokens", &[(Method::GET, closed!(tokens::tokens))]),
     ("/app/tokens/new", &[(Method::GET, closed!(tokens::new)), (Method::POST, closed!(tokens::issue))]),
     ("/app/tokens/:id", &[(Method::GET, closed!(tokens::token))]),

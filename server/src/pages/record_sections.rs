@@ -7,7 +7,7 @@ use svctrack_core::{
 };
 use svctrack_web::pages::RecordView;
 
-use super::{company, person, visit::Visit};
+use super::{audit, company, person, visit::Visit};
 use crate::error::Error;
 
 /// Adds to the page of the record with an id.
@@ -22,6 +22,7 @@ const EXTRAS: &[(&ResourceDef, Extend)] = &[
 
 /// Adds what a resource has to show.
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
+    audit::extend(visit, view.def, id, view).await?;
     match EXTRAS.iter().find(|(def, _)| def.name == view.def.name) {
         Some((_, extend)) => extend(visit, id, view).await,
         None => Ok(()),

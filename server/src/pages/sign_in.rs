@@ -4,6 +4,8 @@ use poem::{
     Request, Response,
     http::{Method, StatusCode, header},
 };
+use svctrack_core::audit::Who;
+use svctrack_store::Tenant;
 use svctrack_web::pages::{SignInView, address, sign_in_page};
 
 use super::{
@@ -69,6 +71,8 @@ fn failed(app: &App, request: &Request, code: &str, next: &str) -> Response {
         ),
         Often::Not => (StatusCode::UNAUTHORIZED, "This token is not known, or has expired."),
     };
+    let nobody = ("session.open", Who::Unknown);
+    Seen::of(request).note_denied(app, Tenant::OPERATOR, nobody, code);
     tracing::info!(code, "sign-in failed");
     let (next, problem) = (next.to_owned(), Some(problem.to_owned()));
     let mut response = html(sign_in_page(&SignInView { next, problem, once: None }));

@@ -81,7 +81,7 @@ fn grantable(visit: &Visit) -> Vec<String> {
 
 /// `GET /app/tokens/new`
 pub(super) async fn new(visit: Visit, _: Request) -> Result<Response, Error> {
-    visit.session.caller.require("admin")?;
+    visit.session.caller.require(&visit.app, "admin")?;
     let view = NewTokenView { grantable: grantable(&visit), ..NewTokenView::default() };
     Ok(html(new_token_page(&visit.shell, &view)))
 }

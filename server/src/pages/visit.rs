@@ -56,6 +56,7 @@ const SECTIONS: &[(&str, &str, &str, &str)] = &[
     ("Set-up", "/app/setup", OPERATE, "activities:read"),
     ("Issues", "/app/issues", OPERATE, "reports:read"),
     ("Tokens", "/app/tokens", OPERATE, "admin"),
+    ("Audit log", "/app/audit", OPERATE, "admin"),
     ("Settings", "/app/settings", OPERATE, "admin"),
     ("Tenants", "/app/tenants", OPERATE, OPERATOR),
     ("Health", "/app/health", OPERATE, ""),

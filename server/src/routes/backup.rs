@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use poem::{Body, Request, Response, http::header};
 use svctrack_core::access::OPERATOR;
-use svctrack_store::{BackupFile, StoreError};
+use svctrack_store::{AuditNote, BackupFile, StoreError};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::request::authorise;
@@ -25,10 +25,15 @@ const PIECE_BYTES: u64 = 256 * 1024;
 /// `GET /backup`: it is whole on disk before the first byte is sent, so that a slow caller holds a file, and no
 /// snapshot of the store.
 pub(crate) async fn download(app: &App, request: &mut Request) -> Result<Response, Error> {
-    authorise(app, request, OPERATOR).await?;
+    let caller = authorise(app, request, OPERATOR).await?;
     let turn = app.downloads.clone().try_acquire_owned();
     let turn = turn.map_err(|_| Error::Store(StoreError::Busy))?;
     let (mut file, manifest) = app.store.back_up(BackupFile::Unnamed).await?;
+    let note = AuditNote::done("backup.download", "backup", None);
+    if let Err(cause) = app.store.write_audit(caller.into(), vec![note]).await {
+        // A store that cannot be written is the one of which a backup is wanted.
+        tracing::warn!(%cause, "backup download not audited");
+    }
     let rewind = move || Ok((file.rewind().map(|()| file.metadata())??.len(), file));
     let (bytes, file) = apart(rewind).await.map_err(|error| Error::Internal(error.to_string()))?;
     let name = name_of(manifest.at());

@@ -35,7 +35,7 @@ async fn decide(
     scopes: &[&str],
 ) -> Result<Response, Error> {
     let caller = authenticate(app, request).await?;
-    scopes.iter().try_for_each(|scope| caller.require(scope))?;
+    scopes.iter().try_for_each(|scope| caller.require(app, scope))?;
     let license = (decision, reference_in_path(request)?);
     let dry_run = only_flag(request, "dryRun")?;
     let (sent, body) = read_optional_body(app, request, &caller).await?;

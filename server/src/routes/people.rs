@@ -10,7 +10,7 @@ use svctrack_core::{
     tracking::activity::ActivityQuery,
     value::{Document, ObjectId, RecordRef},
 };
-use svctrack_store::{Actor, Next, Page, PageFor, Part, Store, StoreError, Tenant};
+use svctrack_store::{Actor, AuditNote, Next, Page, PageFor, Part, Store, StoreError, Tenant};
 
 use super::{
     conditions::precondition,
@@ -37,11 +37,14 @@ const PIECE_BYTES: usize = 4 * 1024 * 1024;
 /// `GET /endusers/{id}/export`: one object, written piece by piece as it is read.
 pub(crate) async fn export(app: &Arc<App>, request: &mut Request) -> Result<Response, Error> {
     let caller = authenticate(app, request).await?;
-    EXPORT_SCOPES.iter().try_for_each(|scope| caller.require(scope))?;
+    EXPORT_SCOPES.iter().try_for_each(|scope| caller.require(app, scope))?;
     let reference = reference_in_path(request)?;
     let found = app.store.record(&caller.tenant, &END_USER, &reference).await?;
     let found = found.ok_or(StoreError::NotFound)?;
     let user = Document::parse(found.text.as_bytes())?;
+    // What cannot be written down is not exported.
+    let note = AuditNote::done("enduser.export", END_USER.path, Some(found.id.to_string()));
+    app.store.write_audit(caller.clone().into(), vec![note]).await?;
     let export = Export {
         store: app.store.clone(),
         tenant: caller.tenant,

@@ -181,18 +181,23 @@ pub(super) async fn authorise_upsert(
     def: &ResourceDef,
 ) -> Result<(Caller, Access), Error> {
     let caller = authenticate(app, request).await?;
-    let access = access_of(&caller, def)?;
+    let access = access_of(&caller, def).inspect_err(|error| {
+        if let Error::Forbidden(scope) = error {
+            caller.note_denied(app, scope);
+        }
+    })?;
     Ok((caller, access))
 }
 
 /// What a token may do in bulk; one that may do neither is rejected whole, and tickets need both (R21).
 pub(super) fn access_of(caller: &Caller, def: &ResourceDef) -> Result<Access, Error> {
-    let create = caller.require(&format!("{}:create", def.path));
-    let update = caller.require(&format!("{}:update", def.path));
-    match (create, update) {
-        (Err(error), Err(_)) => Err(error),
-        (Err(error), _) | (_, Err(error)) if def.bulk_returns_counts_only => Err(error),
-        (create, update) => Ok(Access { create: create.is_ok(), update: update.is_ok() }),
+    let scope_of = |action| format!("{}:{action}", def.path);
+    let missing =
+        |action| (!caller.may(&scope_of(action))).then(|| Error::Forbidden(scope_of(action)));
+    match (missing("create"), missing("update")) {
+        (Some(error), Some(_)) => Err(error),
+        (Some(error), _) | (_, Some(error)) if def.bulk_returns_counts_only => Err(error),
+        (create, update) => Ok(Access { create: create.is_none(), update: update.is_none() }),
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
 /// Those of [`authenticate`], and [`Error::Forbidden`].
 pub(super) async fn authorise(app: &App, request: &Request, scope: &str) -> Result<Caller, Error> {
     let caller = authenticate(app, request).await?;
-    caller.require(scope)?;
+    caller.require(app, scope)?;
     Ok(caller)
 }
 

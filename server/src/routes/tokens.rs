@@ -61,6 +61,7 @@ pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response,
     let old = known.filter(|known| known.record.tenant == caller.tenant.id());
     let old = old.ok_or(UNKNOWN)?;
     if let Some(scope) = first_not_held(caller.scopes(), &old.record.scopes) {
+        caller.note_denied(app, scope);
         return Err(Error::Forbidden(scope.to_owned()));
     }
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;

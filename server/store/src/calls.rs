@@ -13,8 +13,9 @@ use svctrack_core::{
 };
 
 use crate::{
-    Actor, Answer, AutoRenewal, Command, IdempotencyKey, NewClosing, Precondition, Reply, Revoked,
-    Store, StoreError, TenantRecord, TokenRecord, Tracked, Tracking, Upserted, Upserts,
+    Actor, Answer, AuditNote, AutoRenewal, Command, IdempotencyKey, NewClosing, Precondition,
+    Reply, Revoked, Store, StoreError, TenantRecord, TokenRecord, Tracked, Tracking, Upserted,
+    Upserts,
 };
 
 /// What a call came to that may be sent again.
@@ -207,6 +208,11 @@ impl dyn Store {
     ) -> Result<usize, StoreError> {
         let reply = self.write(actor, Command::Unsuppress(keys)).await?;
         of_reply!(reply, Reply::Unsuppressed(count) => count)
+    }
+
+    /// Writes entries of the audit log about what changes no data.
+    pub async fn write_audit(&self, actor: Actor, notes: Vec<AuditNote>) -> Result<(), StoreError> {
+        of_reply!(self.write(actor, Command::Audit(notes)).await?, Reply::Audited => ())
     }
 
     /// Removes data after its retention period; says whether there may be more.

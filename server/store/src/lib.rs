@@ -56,6 +56,7 @@
 
 #![warn(missing_docs)]
 
+mod audit_note;
 mod calls;
 mod clock;
 mod corruption;
@@ -108,6 +109,7 @@ use svctrack_core::{
 use tokio::sync::watch;
 
 pub use self::{
+    audit_note::AuditNote,
     calls::Done,
     clock::{Clock, SystemClock, WRONG_CLOCK, is_too_late},
     error::StoreError,
@@ -247,6 +249,8 @@ pub enum Command {
     ContinueErasure(ObjectId),
     /// Keys of erased persons to unsuppress, each with its row.
     Unsuppress(Vec<(&'static str, String)>),
+    /// Entries of the audit log about what changes no data.
+    Audit(Vec<AuditNote>),
     /// Data whose retention period has ended, to be removed.
     Sweep,
     /// More licenses to be renewed that renew by themselves, a limited number.

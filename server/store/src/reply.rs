@@ -44,6 +44,8 @@ pub enum Reply {
     Closed(Option<Box<Closing>>),
     /// Whether the month was closed.
     Reopened(bool),
+    /// The entries are stored.
+    Audited,
     /// How many keys were unsuppressed.
     Unsuppressed(usize),
 }

@@ -41,6 +41,7 @@ pub(crate) const SECTIONS: &[(&str, &[Page])] = &[
         page("deploy", "server/docs/deploy.md", "Deploy with TLS"),
         page("observe", "server/docs/observe.md", "Observe"),
         page("upgrade", "server/docs/upgrade.md", "Upgrade and roll back"),
+        page("audit", "server/docs/audit.md", "Audit log"),
         page("capacity", "server/docs/capacity.md", "Capacity"),
         page("security", "server/docs/security.md", "Security"),
     ]),

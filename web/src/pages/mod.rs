@@ -6,6 +6,7 @@
 
 mod activity;
 mod address;
+mod audit;
 mod closings;
 mod customers;
 mod demo;
@@ -41,6 +42,7 @@ use hypertext::prelude::*;
 pub use self::{
     activity::{ActivityLine, DayCount, Of},
     address::{address, literal},
+    audit::{AuditLine, AuditView, RecordChange, audit_page},
     closings::{ClosedLine, ClosingLine, ClosingsView, closings_page},
     customers::{CustomerLine, CustomersView, customers_page},
     demo::{DemoState, DemoView, demo_page},

@@ -81,7 +81,7 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
         (changes(record))
         (problems(&view.problems))
         (record_sections::first(shell, &view.extra))
-        @if view.extra.is_empty() {
+        @if view.extra.iter().all(Extra::is_last) {
             (properties(def, record))
             @for list in &view.related { (related(list)) }
         } @else {

@@ -5,9 +5,10 @@ use hypertext::prelude::*;
 
 use super::{
     activity::{ActivityLine, DayCount, Of, activity_table, day_bars},
+    audit::{AuditLine, audit_table},
     customers::CustomerLine,
     home::Figure,
-    parts::chart,
+    parts::{chart, scroll},
     shell::{Shell, csrf},
     timeline::{Timeline, timeline},
 };
@@ -27,14 +28,16 @@ pub enum Extra {
     Days { days: Vec<DayCount>, is_partial: bool },
     /// The newest activities, and the address where they are shown as they come.
     Activities { of: Of, lines: Vec<ActivityLine>, live: String },
+    /// Who changed the record and when, and the address of all of that.
+    Changes { lines: Vec<AuditLine>, all: String },
     /// The form that erases a person, with what must be typed, and whether something else was.
     Erase { action: String, confirmation: String, is_rejected: bool },
 }
 
 impl Extra {
     /// Whether it belongs to the end of the page, with what cannot be undone.
-    fn is_last(&self) -> bool {
-        matches!(self, Self::Erase { .. })
+    pub(super) fn is_last(&self) -> bool {
+        matches!(self, Self::Changes { .. } | Self::Erase { .. })
     }
 }
 
@@ -79,6 +82,16 @@ fn section<'a>(shell: &'a Shell, extra: &'a Extra) -> impl Renderable + 'a {
                         p.muted { "None." }
                     } @else {
                         (activity_table("Last received activities", *of, lines))
+                    }
+                }
+            }
+            Extra::Changes { lines, all } => {
+                section aria-labelledby="h-changes" {
+                    h2 #h-changes { a href=(all) { "Changes" } }
+                    @if lines.is_empty() {
+                        p.muted { "None: it was created by an event, or before changes were written down." }
+                    } @else {
+                        (scroll("Changes", audit_table("Changes", lines, false)))
                     }
                 }
             }

@@ -39,6 +39,7 @@ fn changed_tenant(command: &Command, actor: TenantId) -> Option<TenantId> {
         | Command::ReplayEntry(_)
         | Command::DeleteEntry(_)
         | Command::Erase { .. }
+        | Command::Audit(_)
         | Command::Unsuppress(_) => Some(actor),
         Command::AddTenant { .. }
         | Command::ChangeTenant { .. }

@@ -82,6 +82,9 @@ impl<T: Transaction> Applier<'_, T> {
             Basis::Version(_) => self.tables.records.put(&key, value)?,
         }
         self.tables.known.forget_record(self.tenant, def, id);
+        if *def == SETTINGS {
+            self.pending.traces.remove(&self.tenant);
+        }
         if let Some(finding) = integration_issues::ticket_without_company(def, document, self.now) {
             self.pending.find(self.tenant, finding);
         }
@@ -96,10 +99,7 @@ impl<T: Transaction> Applier<'_, T> {
         kind: ChangeKind,
         after: Option<&Document>,
     ) -> Result<Changed, StoreError> {
-        match audit::compares(self.pending, self.tenant, kind) {
-            true => audit::compared(self.tables, self.pending, self.tenant, key, after),
-            false => Ok(Changed::default()),
-        }
+        audit::compared(self.tables, self.pending, self.tenant, (key, kind), after)
     }
 
     fn delete(&mut self, def: &ResourceDef, id: ObjectId, basis: Basis) -> Result<(), StoreError> {

@@ -11,7 +11,11 @@ use sha2::{Digest as _, Sha256};
 use svctrack_core::{
     audit::{Changed, ENTRY_VERSION, Entry, HASH_BYTES, Outcome, Records, Target, Trace, changed},
     plan::RenewalDecision,
-    resources::{self, license::LICENSE, settings::SETTINGS},
+    resources::{
+        self,
+        license::LICENSE,
+        settings::{self, SETTINGS},
+    },
     value::{Document, ObjectId, TenantId, Timestamp},
 };
 
@@ -21,9 +25,10 @@ use super::{
     open_tables::{Tables, Transaction},
     pending::Pending,
     tenants,
+    view::View,
 };
 use crate::{
-    Actor, Command, Reply, StoreError, Tenant, Upserts,
+    Actor, AuditNote, Command, Reply, StoreError, Tenant, Upserts,
     rows::{
         AppendRows as _, ReadRow as _,
         codec::{self, ChangeKind},
@@ -36,6 +41,9 @@ const CODE: u8 = u8::MAX - 1;
 /// The number in the log of a tenant under which the salt of its hashes is; changes begin with 1.
 const SALT_AT: u64 = 0;
 const SALT_BYTES: usize = 16;
+/// The longest value that is stored, in bytes; of a longer one there is a hash, so that the log does not become a second
+/// place for descriptions of tickets.
+const MAX_VALUE_BYTES: usize = 1_024;
 
 /// What a command has changed so far, where it is audited.
 pub(crate) struct Trail {
@@ -55,10 +63,15 @@ pub(crate) struct Trail {
 #[derive(Clone, Copy)]
 pub(crate) struct Traces {
     salt: [u8; SALT_BYTES],
+    /// Whether values are stored, and no hashes.
+    keeps_values: bool,
 }
 
 impl Traces {
     fn of(&self, name: &str, json: &str) -> Trace {
+        if self.keeps_values && json.len() <= MAX_VALUE_BYTES {
+            return Trace::Value(json.to_owned());
+        }
         let mut hasher = Sha256::new();
         for part in [&self.salt, name.as_bytes(), &[0], json.as_bytes()] {
             hasher.update(part);
@@ -127,28 +140,31 @@ fn action_of(
         | Command::Replay
         | Command::Sweep
         | Command::ContinueDeletion
+        | Command::Audit(_)
         | Command::Idempotent { .. } => return Ok(None),
     }))
 }
 
-/// Whether a record that is changed so is compared with its state before.
-pub(crate) fn compares(pending: &Pending, tenant: TenantId, kind: ChangeKind) -> bool {
-    let trail = pending.trail.as_ref().filter(|trail| trail.tenant == tenant);
-    // Of a new record a hash would say nothing that its first change does not.
-    trail.is_some_and(|trail| trail.compares) && kind != ChangeKind::Created
-}
-
-/// What a change changes of a record under a key; `after` is the record then, unless it is deleted.
+/// What a change changes of a record under a key, where its command is audited; `after` is the record then, unless it is
+/// deleted.
 pub(crate) fn compared(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     tenant: TenantId,
-    key: &[u8],
+    (key, kind): (&[u8], ChangeKind),
     after: Option<&Document>,
 ) -> Result<Changed, StoreError> {
+    let trail = pending.trail.as_ref().filter(|trail| trail.tenant == tenant);
+    if !trail.is_some_and(|trail| trail.compares) {
+        return Ok(Changed::default());
+    }
+    let traces = traces_of(tables, pending, tenant)?;
+    // Of a new record a hash would say nothing that its first change does not.
+    if kind == ChangeKind::Created && !traces.keeps_values {
+        return Ok(Changed::default());
+    }
     let stored = |bytes: &[u8]| codec::unseal_record(key, bytes)?.document();
     let before = tables.records.read(key, stored)?.transpose()?.unwrap_or_default();
-    let traces = traces_of(tables, pending, tenant)?;
     let gone = Document::default();
     Ok(changed(&before, after.unwrap_or(&gone), |name, json| traces.of(name, json)))
 }
@@ -174,7 +190,8 @@ fn traces_of(
             salt
         }
     };
-    let traces = Traces { salt };
+    let settings = settings::of_tenant(&View::in_transaction(tenant, tables))?;
+    let traces = Traces { salt, keeps_values: settings::audit_values(&settings) };
     pending.traces.insert(tenant, traces);
     Ok(traces)
 }
@@ -246,8 +263,7 @@ struct Action {
     verb: &'static str,
 }
 
-/// Writes an entry under the number of its first change; one that changes no record has a row of its own in the change
-/// log.
+/// Writes the entry of a command.
 fn write(
     actor: &Actor,
     Action { noun, verb }: Action,
@@ -256,19 +272,10 @@ fn write(
     pending: &mut Pending,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let tenant = actor.tenant.id();
-    let sequence = match trail.first {
-        Some(first) => first,
-        None => {
-            let what =
-                Logged { resource: CODE, id: ObjectId::MIN, kind: ChangeKind::Updated, version: 0 };
-            log_change(tables, pending, actor, now, what, None, Changed::default())?
-        }
-    };
     let origin = actor.origin.as_deref();
     let entry = Entry {
         version: ENTRY_VERSION,
-        at: pending.sequences.get(&tenant).map_or(now, |(_, at)| *at),
+        at: now,
         action: format!("{noun}.{verb}"),
         outcome: Outcome::Done,
         actor: actor.who(),
@@ -277,6 +284,58 @@ fn write(
         address: origin.and_then(|origin| origin.address),
         request_id: origin.and_then(|origin| origin.request_id.clone()),
     };
+    put(actor, trail.first, entry, tables, pending)
+}
+
+/// Writes entries of what no other command says.
+pub(crate) fn write_notes(
+    actor: &Actor,
+    notes: &[AuditNote],
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let origin = actor.origin.as_deref();
+    for note in notes {
+        let (who, address) = match &note.by {
+            Some((who, address)) => (who.clone(), *address),
+            None => (actor.who(), origin.and_then(|origin| origin.address)),
+        };
+        let entry = Entry {
+            version: ENTRY_VERSION,
+            at: now,
+            action: note.action.to_owned(),
+            outcome: note.outcome.clone(),
+            actor: who,
+            target: note.target.clone(),
+            records: Records::default(),
+            address,
+            request_id: origin.and_then(|origin| origin.request_id.clone()),
+        };
+        put(actor, None, entry, tables, pending)?;
+    }
+    Ok(())
+}
+
+/// Writes an entry under the number of its first change; one that changes no record has a row of its own in the change
+/// log.
+fn put(
+    actor: &Actor,
+    first: Option<u64>,
+    mut entry: Entry,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+) -> Result<(), StoreError> {
+    let tenant = actor.tenant.id();
+    let sequence = match first {
+        Some(first) => first,
+        None => {
+            let what =
+                Logged { resource: CODE, id: ObjectId::MIN, kind: ChangeKind::Updated, version: 0 };
+            log_change(tables, pending, actor, entry.at, what, None, Changed::default())?
+        }
+    };
+    entry.at = pending.sequences.get(&tenant).map_or(entry.at, |(_, at)| *at);
     let key = keys::change(tenant, sequence);
     let value = codec::seal_row(&key, &entry)?;
     tables.audit.add(key, value)

@@ -19,7 +19,8 @@ use svctrack_core::{
 use super::{
     activity_retention,
     apply::apply,
-    audit, auto_renewal, closings, erasure, idempotency, integration_issues, messages,
+    audit, audit_retention, auto_renewal, closings, erasure, idempotency, integration_issues,
+    messages,
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
@@ -134,6 +135,10 @@ fn dispatch(
                 let_in += usize::from(suppressed::let_in(tables, actor.tenant.id(), row, key)?);
             }
             Ok(Ok(Reply::Unsuppressed(let_in)))
+        }
+        Command::Audit(notes) => {
+            audit::write_notes(actor, notes, tables, pending, ctx.now)?;
+            Ok(Ok(Reply::Audited))
         }
         Command::CloseMonth(new) => closings::close(actor, new, tables, pending, ctx.now),
         Command::ReopenMonth(month) => closings::reopen(actor, month, tables, pending, ctx.now),
@@ -370,6 +375,10 @@ fn sweep(
     ctx: &mut Ctx,
 ) -> Result<Reply, StoreError> {
     let tenant = actor.tenant.id();
+    if actor.tenant == Tenant::OPERATOR {
+        // An operator has no data but its audit log.
+        return Ok(Reply::Swept(audit_retention::sweep(tables, tenant, ctx.settled)?));
+    }
     let more_messages = messages::sweep(tables, pending, tenant)?;
     let more_keys = idempotency::sweep(tables, pending, tenant, ctx)?;
     let more_parked = parked::sweep(tables, pending, tenant, ctx)?;
@@ -377,7 +386,9 @@ fn sweep(
     let more_old = activity_retention::sweep(tables, tenant, ctx.settled)?;
     // What a store of an earlier version has in its log.
     let more_to_tally = usage::go_on(tables, tenant)?;
-    let more = more_messages || more_keys || more_parked || more_to_erase || more_old;
+    let more_audited = audit_retention::sweep(tables, tenant, ctx.settled)?;
+    let more =
+        more_audited || more_messages || more_keys || more_parked || more_to_erase || more_old;
     let more = more || more_to_tally;
     if !more {
         // It is looked through whole, so only in the last of many commands.

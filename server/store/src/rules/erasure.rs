@@ -8,13 +8,14 @@
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
     plan::{self, Ctx, Person},
-    resources::end_user::END_USER,
+    resources::{end_user::END_USER, ticket::TICKET},
     schema::Lookup as _,
     value::{ObjectId, RecordRef, TenantId},
 };
 
 use super::{
     apply::apply,
+    audit_erasure,
     command::check_precondition,
     history, idempotency, integration_issues,
     open_tables::{Tables, Transaction},
@@ -54,6 +55,10 @@ enum Step {
     Report,
     /// Replies after this one.
     Answers(ObjectId),
+    /// What the audit log says of the person, from this number on.
+    Audited(u64),
+    /// What it says of tickets after this one.
+    AuditedTickets(ObjectId),
 }
 
 /// Deletes the record, suppresses the person and leaves the mark. If the record was deleted before, the remaining data
@@ -155,7 +160,16 @@ pub(crate) fn go_on(
             Some(Step::Answers(ObjectId::MIN))
         }
         Step::Answers(after) => {
-            idempotency::erase(tables, pending, tenant, person, after)?.map(Step::Answers)
+            let read_to = idempotency::erase(tables, pending, tenant, person, after)?;
+            Some(read_to.map_or(Step::Audited(0), Step::Answers))
+        }
+        Step::Audited(from) => {
+            let next = audit_erasure::clear(tables, (tenant, END_USER.code, id), from)?;
+            Some(next.map_or(Step::AuditedTickets(ObjectId::MIN), Step::Audited))
+        }
+        Step::AuditedTickets(after) => {
+            let read_to = audit_erasure::clear_tickets(tables, tenant, person, after)?;
+            read_to.map(Step::AuditedTickets)
         }
     };
     match next {
@@ -209,6 +223,10 @@ fn clear_tickets(
         let view = View::in_transaction(tenant, tables);
         let changes = plan::clear_ticket(id, &ticket, &view, ctx)?;
         apply(tables, pending, actor, ctx.now, &changes)?;
+        let mut from = Some(0);
+        while let Some(number) = from {
+            from = audit_erasure::clear(tables, (tenant, TICKET.code, id), number)?;
+        }
     }
     Ok(read_to)
 }

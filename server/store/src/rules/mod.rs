@@ -3,6 +3,8 @@
 pub(crate) mod activity_retention;
 pub(crate) mod apply;
 pub(crate) mod audit;
+pub(crate) mod audit_erasure;
+pub(crate) mod audit_retention;
 pub(crate) mod auto_renewal;
 pub(crate) mod closings;
 pub(crate) mod command;

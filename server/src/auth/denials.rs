@@ -1,0 +1,179 @@
+//! Access that was denied, for the audit log. Strangers cause it, so it is not written one by one: attempts of one token
+//! or address for one cause are counted by the minute, in memory, and each count is written once its minute is over.
+//!
+//! Invariant: a day writes at most [`MAX_A_DAY`] counts of one attacker each for a tenant, and after that one a cause and
+//! hour, however many addresses somebody has.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::IpAddr,
+};
+
+use parking_lot::Mutex;
+use svctrack_core::{
+    audit::{Outcome, Who},
+    value::{TenantId, Timestamp, time::DAY_MS},
+};
+use svctrack_store::{AuditNote, Tenant};
+
+/// Milliseconds of a minute.
+const MINUTE_MS: i64 = 60_000;
+/// Milliseconds of an hour.
+const HOUR_MS: i64 = 60 * MINUTE_MS;
+/// Most counts of a tenant in a minute of one token or address each; others are counted together.
+const MAX_A_MINUTE: usize = 20;
+/// The same in a day, some 100 KB of entries.
+const MAX_A_DAY: usize = 1_000;
+/// Longest cause, in bytes: a scope that a caller made up can be no longer.
+const MAX_CAUSE_BYTES: usize = 64;
+
+/// Who was denied, and what for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Attempt {
+    /// What was asked for, such as `session.open`.
+    pub(crate) action: &'static str,
+    pub(crate) who: Who,
+    pub(crate) address: Option<IpAddr>,
+    /// The code of the error, or the scope that is missing.
+    pub(crate) cause: String,
+}
+
+/// Attempts of a tenant that are not written yet.
+#[derive(Default)]
+struct OfTenant {
+    day: i64,
+    /// How many were told apart today.
+    told_apart: usize,
+    /// How often each was made, and when the time is over in which it is counted.
+    counts: HashMap<Attempt, (u64, i64)>,
+}
+
+/// Attempts that are not written yet.
+#[derive(Default)]
+pub(crate) struct Denials(Mutex<BTreeMap<TenantId, OfTenant>>);
+
+impl Denials {
+    /// Counts an attempt to access a tenant; one of nobody who is known is counted for the operator.
+    pub(crate) fn count(&self, tenant: Tenant, mut attempt: Attempt, now: Timestamp) {
+        attempt.cause.truncate(attempt.cause.floor_char_boundary(MAX_CAUSE_BYTES));
+        self.0.lock().entry(tenant.id()).or_default().count(attempt, now);
+    }
+
+    /// The counts whose time is over, of each tenant; all of them where the server stops.
+    pub(crate) fn take(&self, now: Timestamp, is_last: bool) -> Vec<(Tenant, Vec<AuditNote>)> {
+        let mut of_tenants = self.0.lock();
+        let mut taken = Vec::new();
+        for (tenant, of_tenant) in &mut *of_tenants {
+            let is_over =
+                |_: &Attempt, (_, until): &mut (u64, i64)| is_last || *until <= now.as_ms();
+            let over = of_tenant.counts.extract_if(is_over);
+            let notes: Vec<_> =
+                over.map(|(attempt, (count, _))| attempt.into_note(count)).collect();
+            if !notes.is_empty() {
+                taken.push((Tenant::assume_authorized(*tenant), notes));
+            }
+        }
+        of_tenants.retain(|_, of_tenant| {
+            !of_tenant.counts.is_empty() || of_tenant.day == now.epoch_days()
+        });
+        taken
+    }
+}
+
+impl OfTenant {
+    fn count(&mut self, attempt: Attempt, now: Timestamp) {
+        if self.day != now.epoch_days() {
+            (self.day, self.told_apart) = (now.epoch_days(), 0);
+        }
+        if let Some((count, _)) = self.counts.get_mut(&attempt) {
+            *count += 1;
+            return;
+        }
+        let end_of = |ms: i64| now.as_ms() - now.as_ms().rem_euclid(ms) + ms;
+        let is_spent = self.told_apart >= MAX_A_DAY;
+        if !is_spent && self.counts.len() < MAX_A_MINUTE {
+            self.told_apart += 1;
+            self.counts.insert(attempt, (1, end_of(MINUTE_MS)));
+            return;
+        }
+        let together = Attempt { who: Who::Unknown, address: None, ..attempt };
+        let until = end_of(if is_spent { HOUR_MS } else { MINUTE_MS }).min(end_of(DAY_MS));
+        self.counts.entry(together).or_insert((0, until)).0 += 1;
+    }
+}
+
+impl Attempt {
+    fn into_note(self, count: u64) -> AuditNote {
+        let Self { action, who, address, cause } = self;
+        let outcome = Outcome::Denied { cause, count };
+        AuditNote { action, outcome, target: None, by: Some((who, address)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempt(last: u8) -> Attempt {
+        let address = Some([192, 0, 2, last].into());
+        Attempt { action: "access.deny", who: Who::Unknown, address, cause: "x".to_owned() }
+    }
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    /// The addresses and counts of what is taken, in their order.
+    fn taken(denials: &Denials, now: Timestamp) -> Vec<(Option<IpAddr>, u64)> {
+        let notes = denials.take(now, false).into_iter().flat_map(|(_, notes)| notes);
+        let mut counts: Vec<_> = notes
+            .map(|note| match note.outcome {
+                Outcome::Denied { count, .. } => (note.by.unwrap().1, count),
+                Outcome::Done => panic!("{note:?}"),
+            })
+            .collect();
+        counts.sort_unstable();
+        counts
+    }
+
+    #[test]
+    fn attempts_are_counted_until_their_minute_is_over() {
+        let denials = Denials::default();
+        for last in [1, 2, 1, 1] {
+            denials.count(Tenant::OPERATOR, attempt(last), at("2026-11-20T12:00:30Z"));
+        }
+        assert_eq!(taken(&denials, at("2026-11-20T12:00:59Z")), []);
+        let of = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
+        assert_eq!(taken(&denials, at("2026-11-20T12:01:00Z")), [(of(1), 3), (of(2), 1)]);
+        assert_eq!(taken(&denials, at("2026-11-20T12:02:00Z")), []);
+    }
+
+    #[test]
+    fn many_addresses_are_counted_together() {
+        let denials = Denials::default();
+        let now = at("2026-11-20T12:00:30Z");
+        for last in 0..=255 {
+            denials.count(Tenant::OPERATOR, attempt(last), now);
+        }
+        let counts = taken(&denials, at("2026-11-20T12:01:00Z"));
+        assert_eq!(counts.len(), MAX_A_MINUTE + 1);
+        assert_eq!(counts[0], (None, 256 - MAX_A_MINUTE as u64));
+    }
+
+    #[test]
+    fn a_day_of_attempts_writes_a_limited_number_of_entries() {
+        let denials = Denials::default();
+        let (mut now, mut written, mut all) = (at("2026-11-20"), 0, 0);
+        for _ in 0..24 * 60 {
+            for last in 0..=255 {
+                denials.count(Tenant::OPERATOR, attempt(last), now);
+            }
+            now = Timestamp::from_ms_clamped(now.as_ms() + MINUTE_MS);
+            let counts = taken(&denials, now);
+            written += counts.len();
+            all += counts.iter().map(|(_, count)| count).sum::<u64>();
+        }
+        assert_eq!(all, 24 * 60 * 256);
+        assert!(written <= MAX_A_DAY + 24 + 60, "{written}");
+    }
+}

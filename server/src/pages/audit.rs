@@ -1,0 +1,80 @@
+//! The audit log: all of a tenant, and the changes of a record on its page. The API says who may read it.
+
+use poem::{Request, Response};
+use svctrack_core::{
+    schema::ResourceDef,
+    value::{Day, Zone},
+};
+use svctrack_web::pages::{AuditLine, AuditView, Extra, RecordView, address, audit_page};
+
+use super::{
+    forms::{problems_of, sent},
+    respond::html,
+    visit::Visit,
+};
+use crate::{error::Error, routes::query_pairs};
+
+/// Entries on a page.
+const SHOWN: usize = 100;
+/// Changes on the page of a record.
+const OF_RECORD: usize = 20;
+
+/// `GET /app/audit`
+pub(super) async fn audit(visit: Visit, request: Request) -> Result<Response, Error> {
+    let pairs = query_pairs(&request);
+    let given = |name: &&'static str| !sent(&pairs, name).is_empty();
+    let filters: Vec<(&str, &str)> = AuditView::FILTERS
+        .iter()
+        .filter(|name| given(name))
+        .map(|name| (*name, sent(&pairs, name)))
+        .collect();
+    let zone = visit.shell.zone;
+    let times: Vec<String> = filters.iter().map(|(name, text)| time(name, text, zone)).collect();
+    let (limit, after) = (SHOWN.to_string(), sent(&pairs, "after"));
+    let asked: Vec<(&str, &str)> =
+        filters.iter().zip(&times).map(|((name, _), text)| (*name, text.as_str())).collect();
+    let mut query = [&asked[..], &[("limit", limit.as_str())]].concat();
+    if !after.is_empty() {
+        query.push(("after", after));
+    }
+    let mut view = AuditView {
+        filters: AuditView::FILTERS.map(|name| (name, sent(&pairs, name).to_owned())).into(),
+        csv: address("/app/files/audit", &[], &[&asked[..], &[("form", "csv")]].concat()),
+        ..AuditView::default()
+    };
+    match visit.api.get(&address("/audit", &[], &query)).await.map_err(Error::into_issues) {
+        Ok(lines) => view.lines = lines,
+        Err(Ok(issues)) => view.problems = problems_of(issues),
+        Err(Err(error)) => return Err(error),
+    }
+    let last = view.lines.last().filter(|_| view.lines.len() == SHOWN);
+    view.next = last.map(|last: &AuditLine| {
+        address("/app/audit", &[], &[&filters[..], &[("after", last.entry.as_str())]].concat())
+    });
+    Ok(html(audit_page(&visit.shell, &view)))
+}
+
+/// What is sent for a filter: a day begins in the tenant's zone.
+fn time(name: &str, text: &str, zone: Zone) -> String {
+    let day = matches!(name, "from" | "to").then(|| Day::parse(text)).flatten();
+    let begin = day.and_then(|day| day.begin(zone));
+    begin.map_or_else(|| text.to_owned(), |begin| begin.to_string())
+}
+
+/// Adds the changes of a record to its page, for who may read the log.
+pub(super) async fn extend(
+    visit: &Visit,
+    def: &ResourceDef,
+    id: &str,
+    view: &mut RecordView,
+) -> Result<(), Error> {
+    if !visit.api.may("admin") {
+        return Ok(());
+    }
+    let limit = OF_RECORD.to_string();
+    let of_it = [("resource", def.path), ("id", id)];
+    let path = address("/audit", &[], &[&of_it[..], &[("limit", &limit)]].concat());
+    let lines = visit.api.get(&path).await?;
+    view.extra.push(Extra::Changes { lines, all: address("/app/audit", &[], &of_it) });
+    Ok(())
+}

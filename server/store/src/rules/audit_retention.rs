@@ -1,0 +1,74 @@
+//! Entries of the audit log that a tenant does not retain any longer: the oldest are removed, a limited number of them
+//! in a command, with what they say of each record. The change log stays.
+
+use svctrack_core::{
+    audit::Entry,
+    resources::settings,
+    value::{TenantId, Timestamp, time::DAY_MS},
+};
+
+use super::{
+    command::MAX_SWEPT,
+    open_tables::{Tables, Transaction},
+    view::View,
+};
+use crate::{
+    StoreError,
+    rows::{
+        AppendRows as _, Bytes as _, ReadRow as _, Rows as _,
+        codec::{self, ChangeRow},
+        keys,
+    },
+};
+
+/// Removes entries that are older than the tenant retains them; says whether there may be more.
+pub(crate) fn sweep(
+    tables: &mut Tables<impl Transaction>,
+    tenant: TenantId,
+    settled: Timestamp,
+) -> Result<bool, StoreError> {
+    let settings = settings::of_tenant(&View::in_transaction(tenant, tables))?;
+    let kept_ms = settings::audit_retention_days(&settings).saturating_mul(DAY_MS);
+    let old = |entry: &Entry| settled.as_ms().saturating_sub(entry.at.as_ms()) >= kept_ms;
+    let mut removed = 0;
+    while removed < MAX_SWEPT {
+        let Some((sequence, entry)) = first(tables, tenant)?.filter(|(_, entry)| old(entry)) else {
+            return Ok(false);
+        };
+        removed += remove(tables, tenant, sequence, &entry)?;
+    }
+    Ok(true)
+}
+
+/// The oldest entry of a tenant, with its number.
+fn first(
+    tables: &mut Tables<impl Transaction>,
+    tenant: TenantId,
+) -> Result<Option<(u64, Entry)>, StoreError> {
+    let (first, end) = (keys::change(tenant, 1), keys::change(tenant, u64::MAX));
+    let row =
+        tables.audit.written()?.range(first.as_slice()..end.as_slice())?.next().transpose()?;
+    let Some((key, value)) = row else { return Ok(None) };
+    let sequence = keys::sequence_at_end(key.value()).unwrap_or_default();
+    Ok(Some((sequence, codec::unseal_row(key.value(), value.value())?)))
+}
+
+/// Removes an entry, and what it says of its records; returns how many rows these were.
+fn remove(
+    tables: &mut Tables<impl Transaction>,
+    tenant: TenantId,
+    sequence: u64,
+    entry: &Entry,
+) -> Result<usize, StoreError> {
+    let mut removed = 1;
+    // A closed month is no record, but has a row.
+    for number in sequence..sequence + entry.records.total().max(1) {
+        let key = keys::change(tenant, number);
+        let row = tables.changes.read(&key, |value| codec::unseal_row::<ChangeRow>(&key, value))?;
+        let Some(row) = row.transpose()? else { continue };
+        let key = keys::change_of_record(tenant, row.resource, row.id, number);
+        removed += usize::from(tables.audit_records.remove(&key)?);
+    }
+    tables.audit.remove(&keys::change(tenant, sequence))?;
+    Ok(removed)
+}

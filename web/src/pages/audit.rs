@@ -1,0 +1,267 @@
+//! The audit log: who wrote what and when, of a tenant and of one record.
+
+use hypertext::prelude::*;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{
+    address::address,
+    format::{grouped, instant, label_of},
+    page,
+    parts::{Problem, empty, problems, scroll},
+    shell::{Shell, layout, record_address, title_bar},
+};
+use crate::page::Page;
+
+/// An entry of the log, as the API returns it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AuditLine {
+    #[serde(rename = "_id")]
+    pub entry: String,
+    pub at: String,
+    pub action: String,
+    pub outcome: String,
+    pub cause: Option<String>,
+    pub count: u64,
+    pub actor: String,
+    pub token_id: Option<String>,
+    pub token_name: Option<String>,
+    pub resource: Option<String>,
+    pub id: Option<String>,
+    pub created: u64,
+    pub updated: u64,
+    pub deleted: u64,
+    pub address: Option<String>,
+    pub changes: Vec<RecordChange>,
+}
+
+/// What an entry changed of a record.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct RecordChange {
+    pub resource: String,
+    pub id: String,
+    pub change: String,
+    pub properties: Map<String, Value>,
+}
+
+/// The page of the log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AuditView {
+    pub lines: Vec<AuditLine>,
+    /// What is filled into the form, by the name of the filter.
+    pub filters: Vec<(&'static str, String)>,
+    /// Where those before these are.
+    pub next: Option<String>,
+    pub csv: String,
+    pub problems: Vec<Problem>,
+}
+
+/// What each filter is called.
+const FILTERS: [(&str, &str); 6] = [
+    ("action", "Action"),
+    ("resource", "Resource"),
+    ("id", "ID"),
+    ("tokenId", "Token ID"),
+    ("from", "From"),
+    ("to", "Before"),
+];
+
+impl AuditView {
+    /// The names of the filters.
+    pub const FILTERS: [&'static str; 6] = ["action", "resource", "id", "tokenId", "from", "to"];
+}
+
+/// The page of the audit log.
+pub fn audit_page(shell: &Shell, view: &AuditView) -> Page {
+    let actions = maud! { a.button href=(view.csv) download { "CSV" } };
+    let main = maud! {
+        (title_bar("Audit log", &actions))
+        p.muted {
+            "Who wrote what, signed in, or was denied access; newest first. "
+            a href="/docs/audit" { "The actions" }
+        }
+        (choices(view))
+        (problems(&view.problems))
+        @if view.lines.is_empty() {
+            (empty("No entries.", maud! { a href="/app/audit" { "Show all" } }))
+        } @else {
+            (scroll("Audit log", audit_table("Audit log", &view.lines, true)))
+            @if let Some(next) = &view.next {
+                div.paging { a rel="next" href=(next) { "Earlier ones" } }
+            }
+        }
+    };
+    page(layout(shell, "Audit log", main))
+}
+
+fn choices(view: &AuditView) -> impl Renderable {
+    let filled = |name: &str| {
+        let filled = view.filters.iter().find(|(known, _)| *known == name);
+        filled.map(|(_, text)| text.clone()).unwrap_or_default()
+    };
+    let fields = FILTERS.map(|(name, label)| (name, label, format!("c-{name}"), filled(name)));
+    maud! {
+        form.choices method="get" {
+            @for (name, label, id, text) in &fields {
+                div {
+                    label for=(id) { (*label) }
+                    input id=(id) name=(*name) value=(text) type=(kind(name)) autocomplete="off" spellcheck="false";
+                }
+            }
+            button type="submit" { "Show" }
+        }
+    }
+}
+
+fn kind(filter: &str) -> &'static str {
+    if matches!(filter, "from" | "to") { "date" } else { "text" }
+}
+
+/// A table of entries; of those of one record, without what they were about.
+pub(super) fn audit_table<'v>(
+    caption: &'v str,
+    lines: &'v [AuditLine],
+    has_target: bool,
+) -> impl Renderable + 'v {
+    maud! {
+        table {
+            caption.hidden-label { (caption) }
+            thead {
+                tr {
+                    th scope="col" { "Action" }
+                    @if has_target { th scope="col" { "Of" } }
+                    th scope="col" { "Changes" }
+                    th scope="col" { "By" }
+                    th.num scope="col" { "When" }
+                }
+            }
+            tbody { @for line in lines { (row(line, has_target)) } }
+        }
+    }
+}
+
+fn row(line: &AuditLine, has_target: bool) -> impl Renderable {
+    maud! {
+        tr {
+            th scope="row" { (words_of(&line.action)) }
+            @if has_target { td { (target(line)) } }
+            td { (changes(line)) }
+            td { (by(line)) }
+            td.num { (instant(&line.at)) }
+        }
+    }
+}
+
+/// An action in words: `company.update` is `Company update`.
+fn words_of(action: &str) -> String {
+    action
+        .split_once('.')
+        .map_or_else(|| action.to_owned(), |(noun, verb)| format!("{} {verb}", label_of(noun)))
+}
+
+fn target(line: &AuditLine) -> impl Renderable {
+    let (resource, id) = (line.resource.as_deref().unwrap_or_default(), line.id.as_deref());
+    let is_record = svctrack_core::resources::REGISTRY.iter().any(|def| def.path == resource);
+    maud! {
+        @match id {
+            Some(id) if is_record => { a href=(record_address(resource, id)) { (id) } }
+            Some(id) if resource == "tokens" => { a href=(address("/app/tokens/{}", &[id], &[])) { (id) } }
+            Some(id) => { (id) }
+            None => { (label_of(resource)) }
+        }
+    }
+}
+
+fn changes(line: &AuditLine) -> impl Renderable {
+    let denied = line.cause.as_ref().map(|cause| {
+        let times = if line.count == 1 {
+            "once".to_owned()
+        } else {
+            format!("{} times", grouped(&line.count.to_string()))
+        };
+        format!("denied {times}: {cause}")
+    });
+    let counts = [("created", line.created), ("updated", line.updated), ("deleted", line.deleted)];
+    let counts: Vec<String> = counts
+        .into_iter()
+        .filter(|(_, count)| line.changes.is_empty() && *count > 0)
+        .map(|(what, count)| format!("{} {what}", grouped(&count.to_string())))
+        .collect();
+    maud! {
+        @if let Some(denied) = &denied { (denied) }
+        @if !counts.is_empty() { (counts.join(", ")) }
+        @for change in &line.changes {
+            div {
+                @if change.change != "updated" || change.properties.is_empty() {
+                    (label_of(change.resource.as_str())) " " (change.change)
+                }
+                @for (name, traces) in &change.properties { (property(name, traces)) }
+            }
+        }
+    }
+}
+
+/// A property that was changed: with its values, where they are stored.
+fn property(name: &str, traces: &Value) -> impl Renderable {
+    let text = |trace: &str| {
+        traces
+            .get(trace)
+            .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    };
+    let (before, after) = (text("before"), text("after"));
+    let has_values = before.is_some() || after.is_some();
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "none".to_owned());
+    let label = label_of(name);
+    maud! {
+        div {
+            (label)
+            @if has_values { ": " (or_none(before.clone())) " → " (or_none(after.clone())) }
+        }
+    }
+}
+
+fn by(line: &AuditLine) -> impl Renderable {
+    let token = line.token_id.as_deref();
+    let name = line.token_name.as_deref().or(token).unwrap_or_default();
+    let from = line.address.as_deref().unwrap_or_default();
+    maud! {
+        @match (line.actor.as_str(), token) {
+            (actor, Some(token)) => {
+                a href=(address("/app/tokens/{}", &[token], &[])) { (name) }
+                @if actor == "session" { ", signed in" }
+            }
+            ("service", _) => { "svctrack" }
+            ("local", _) => { "Command line" }
+            _ => { "Unknown" }
+        }
+        @if !from.is_empty() { div.muted { (from) } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_shown_with_what_changed_and_who_did_it() {
+        let line: AuditLine = serde_json::from_str(
+            r#"{"_id":"1","action":"company.update","at":"2026-11-20T12:00:00.000Z","outcome":"done","count":1,
+            "actor":"session","tokenId":"01234567","tokenName":"<Ada>","resource":"companies","id":"2","updated":1,
+            "changes":[{"resource":"companies","id":"2","change":"updated","properties":{
+            "name":{"before":"A","after":"B"},"mrr":{"beforeHash":"x"}}}]}"#,
+        )
+        .unwrap();
+        let html = audit_table("Changes", &[line], true).render().into_inner();
+        for part in [
+            "Company update",
+            "Name: A → B",
+            "&lt;Ada&gt;</a>, signed in",
+            "/app/records/companies/2",
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert!(html.contains("<div>MRR</div>"), "{html}");
+    }
+}
