@@ -11,7 +11,10 @@ use svctrack_store::{
     Actor, AutoRenewal, Scrub, Store, StoreError, Tenant, TenantState, panics::panic_message,
 };
 
-use crate::app::App;
+use crate::{
+    app::App,
+    observe::{Observe, recent::NOTED_EVERY},
+};
 
 /// Pause between two cleanups: data retained for days may stay some minutes longer.
 const PAUSE: Duration = Duration::from_secs(10 * 60);
@@ -63,6 +66,14 @@ pub(crate) async fn audit_denials(app: Arc<App>) {
     loop {
         tokio::time::sleep(DENIALS_EVERY).await;
         app.write_denials(false).await;
+    }
+}
+
+/// Notes how many requests there were, for the rates of the last minute, for as long as the server runs.
+pub(crate) async fn note_totals(observe: Arc<Observe>) {
+    loop {
+        tokio::time::sleep(NOTED_EVERY).await;
+        observe.recent.note(observe.requests.totals());
     }
 }
 

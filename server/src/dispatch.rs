@@ -12,6 +12,7 @@ use svctrack_core::schema::ResourceDef;
 use crate::{
     app::App,
     error::Error,
+    observe::request_metrics::RouteMetrics,
     path_tree::{PathTree, Pattern},
     request_head,
 };
@@ -35,11 +36,11 @@ pub(crate) type Methods = Vec<(Method, Serve)>;
 /// All routes that are no pages.
 pub(crate) struct Api {
     pub(crate) app: Arc<App>,
-    pub(crate) routes: PathTree<Methods>,
+    pub(crate) routes: PathTree<(Methods, Arc<RouteMetrics>)>,
 }
 
-/// A request on the way to its response, and the path of its route, if it has one.
-pub(crate) type Routed<'a> = (Option<&'a Pattern>, Handled);
+/// A request on the way to its response, and what is counted of its route, if it has one.
+pub(crate) type Routed<'a> = (Option<&'a Arc<RouteMetrics>>, Handled);
 
 impl Api {
     /// The response of a route.
@@ -52,7 +53,7 @@ impl Api {
         if let Err(error) = request_head::check(&request) {
             return (None, future::err(error).boxed());
         }
-        let Some((pattern, methods)) = self.routes.find(request.uri().path()) else {
+        let Some((pattern, (methods, metrics))) = self.routes.find(request.uri().path()) else {
             return (None, future::err(Error::RouteNotFound).boxed());
         };
         let app = self.app.clone();
@@ -61,7 +62,7 @@ impl Api {
             Ok(Serve::Record(handler, def)) => handler(app, request, def),
             Err(error) => future::err(error).boxed(),
         };
-        (Some(pattern), handled)
+        (Some(metrics), handled)
     }
 }
 

@@ -136,6 +136,10 @@ pub(crate) const MAX_CONNECTIONS_PER_ADDRESS: usize = 256;
 pub(crate) const MAX_STREAMS: usize = 256;
 /// What a listener holds as a rule, in bytes: what was read for it, and what it was handed before.
 pub(crate) const STREAM_HELD_BYTES: usize = 64 * 1024;
+/// Connections to the operator's address: Prometheus, one or two probes, and a person.
+pub(crate) const MAX_ADMIN_CONNECTIONS: usize = 8;
+/// How long one of them may take in all.
+pub(crate) const ADMIN_TIMEOUT: Duration = Duration::from_secs(15);
 /// Those who are sent a backup, in all: each keeps a file as large as one.
 pub(crate) const MAX_DOWNLOADS: usize = 2;
 /// Files that the process reserves for itself, besides those of its workers, when it derives the connections that it

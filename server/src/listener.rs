@@ -37,19 +37,20 @@ use crate::{
         ACCEPT_PAUSE, HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
         MAX_HEAD_BYTES, MAX_HEADERS, RESERVED_FILES, STOP_TIMEOUT,
     },
+    observe::connection_counts::ConnectionCounts,
     proxies::Proxies,
     watched_body::WatchedBody,
     workers::Workers,
 };
 
-/// Serves `endpoint` on `listener`, to `proxies` without a cap on their connections and for the clients that they name,
+/// Serves `endpoint` on `listener` and counts connections, to proxies without a cap on these and for the clients that they name,
 /// until `stop` is done, then lets requests in flight finish until the `workers` are stopped.
 ///
 /// # Errors
 /// When the address of the listener cannot be read.
 pub async fn serve<E>(
     listener: TcpListener,
-    proxies: Proxies,
+    (proxies, counts): (Proxies, Arc<ConnectionCounts>),
     workers: &mut Workers,
     endpoint: E,
     stop: impl Future<Output = ()>,
@@ -90,16 +91,17 @@ where
         };
         failed = LogThrottle::default();
         let Some(place) = place else {
+            counts.reject();
             let most = MAX_CONNECTIONS_PER_ADDRESS;
             turned_away.log(|| tracing::warn!(most, "connection limit per address reached"));
             continue;
         };
         let peers = Peers { local, remote, proxies: proxies.clone() };
         let (endpoint, watcher) = (endpoint.clone(), graceful.watcher());
-        let stream = (stream, stopping.subscribe());
+        let (stream, counted) = ((stream, stopping.subscribe()), counts.open());
         worker.spawn(async move {
             connection(stream, peers, endpoint, place.waiting.clone(), watcher).await;
-            drop(place);
+            drop((place, counted));
         });
     }
     drop(listener);
@@ -256,8 +258,8 @@ mod tests {
         });
         let mut workers = Workers::start().unwrap();
         tokio::spawn(async move {
-            let proxies = Proxies::default();
-            serve(listener, proxies, &mut workers, endpoint, std::future::pending()).await
+            let clients = (Proxies::default(), Arc::default());
+            serve(listener, clients, &mut workers, endpoint, std::future::pending()).await
         });
         let mut client = std::net::TcpStream::connect(address).unwrap();
         client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();

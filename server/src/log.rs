@@ -55,14 +55,30 @@ enum Entry {
 #[derive(Clone)]
 pub(crate) struct Lines {
     waiting: SyncSender<Entry>,
-    lost: Arc<AtomicU64>,
+    lost: Arc<Lost>,
+}
+
+/// How many lines were lost.
+#[derive(Default)]
+struct Lost {
+    /// Since that was last said.
+    unsaid: AtomicU64,
+    /// Since the start.
+    all: AtomicU64,
+}
+
+impl Lost {
+    fn add_one(&self) {
+        self.unsaid.fetch_add(1, Ordering::Relaxed);
+        self.all.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl Lines {
     /// Starts the thread that writes lines.
     fn to(to: impl Write + Send + 'static, format: LogFormat) -> io::Result<Self> {
         let (waiting, received) = mpsc::sync_channel(MAX_WAITING_LINES);
-        let lost = Arc::<AtomicU64>::default();
+        let lost = Arc::<Lost>::default();
         let counter = lost.clone();
         let write = move || write_lines(&received, &counter, to, format);
         thread::Builder::new().name("log".to_owned()).spawn(write)?;
@@ -72,8 +88,13 @@ impl Lines {
     /// Has a line written, which ends with a line feed. It is lost where too many wait.
     pub(crate) fn send(&self, line: Vec<u8>) {
         if self.waiting.try_send(Entry::Line(line)).is_err() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+            self.lost.add_one();
         }
+    }
+
+    /// How many lines were lost since the start.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.all.load(Ordering::Relaxed)
     }
 }
 
@@ -90,18 +111,19 @@ impl Write for Lines {
 }
 
 /// Writes lines until nobody can send any; before one, how many were lost.
-fn write_lines(waiting: &Receiver<Entry>, lost: &AtomicU64, mut to: impl Write, format: LogFormat) {
+fn write_lines(waiting: &Receiver<Entry>, lost: &Lost, mut to: impl Write, format: LogFormat) {
     for entry in waiting {
         match entry {
             Entry::Line(line) => {
-                let count = lost.swap(0, Ordering::Relaxed);
+                let count = lost.unsaid.swap(0, Ordering::Relaxed);
                 let mut text = match count {
                     0 => Vec::new(),
                     _ => format.lost(count).into_bytes(),
                 };
                 text.extend(line);
                 if to.write_all(&text).and_then(|()| to.flush()).is_err() {
-                    lost.fetch_add(count + 1, Ordering::Relaxed);
+                    lost.unsaid.fetch_add(count, Ordering::Relaxed);
+                    lost.add_one();
                 }
             }
             // The caller may no longer wait.
@@ -209,8 +231,8 @@ mod tests {
         lines.write_all(b"first").unwrap();
         while lines.waiting.try_send(Entry::Line(b"waits".to_vec())).is_ok() {}
         (0..2).for_each(|_| lines.write_all(b"lost").unwrap());
-        assert!(lines.lost.load(Ordering::Relaxed) > 0);
-        let lost = lines.lost.load(Ordering::Relaxed) + 1;
+        assert!(lines.lost() > 0);
+        let lost = lines.lost() + 1;
         allow.send(false).unwrap();
         allow.send(true).unwrap();
         let next = lines_written.recv().unwrap();

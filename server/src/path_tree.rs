@@ -8,29 +8,7 @@ use poem::Request;
 
 /// The path of a route. A request that came to a route carries it.
 #[derive(Clone)]
-pub(crate) struct Pattern(Arc<Paths>);
-
-struct Paths {
-    /// With `:id` for what varies.
-    path: String,
-    template: Arc<str>,
-}
-
-impl Pattern {
-    fn of(path: &str) -> Self {
-        let part = |part: &str| match part.strip_prefix(':') {
-            Some(name) => format!("/{{{name}}}"),
-            None => format!("/{part}"),
-        };
-        let template = parts(path).map(part).collect::<String>().into();
-        Self(Arc::new(Paths { path: path.to_owned(), template }))
-    }
-
-    /// The path with `{id}` for what varies, as the docs write it.
-    pub(crate) fn template(&self) -> &Arc<str> {
-        &self.0.template
-    }
-}
+pub(crate) struct Pattern(Arc<str>);
 
 /// What there is at a path, and at the paths below it.
 pub(crate) struct PathTree<T> {
@@ -58,8 +36,8 @@ impl<T> PathTree<T> {
                 false => node.named.entry(part.to_owned()).or_default(),
             };
         }
-        match node.here.replace((Pattern::of(path), value)) {
-            Some((other, _)) => Err(format!("{path}: it is the same as {}", other.0.path)),
+        match node.here.replace((Pattern(path.into()), value)) {
+            Some((Pattern(other), _)) => Err(format!("{path}: it is the same as {other}")),
             None => Ok(()),
         }
     }
@@ -84,7 +62,7 @@ fn parts(path: &str) -> Split<'_, char> {
 /// The part of a request's path for which `:name` stands, percent-decoded once; none when it is not UTF-8.
 pub(crate) fn path_part<'r>(request: &'r Request, name: &str) -> Option<Cow<'r, str>> {
     let Pattern(pattern) = request.extensions().get()?;
-    let mut pairs = parts(&pattern.path).zip(parts(request.uri().path()));
+    let mut pairs = parts(pattern).zip(parts(request.uri().path()));
     let (_, part) = pairs.find(|(known, _)| known.strip_prefix(':') == Some(name))?;
     percent_decode_str(part).decode_utf8().ok()
 }

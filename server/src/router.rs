@@ -22,7 +22,7 @@ use crate::{
     },
     openapi,
     pages::{self, Pages},
-    path_tree::{PathTree, Pattern},
+    path_tree::PathTree,
     request_id::RequestId,
     route_def::{
         Access::{Anyone, OfResource, Scope, Scopes, TenantAsUser},
@@ -295,7 +295,9 @@ fn own_paths() -> BTreeMap<String, Methods> {
 pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use<>, String> {
     let mut routes = PathTree::default();
     for (path, methods) in by_path(&app.addresses)? {
-        routes.add(&path, methods)?;
+        let names = methods.iter().map(|(name, _)| name);
+        let metrics = app.observe.requests.add_route(&path, names);
+        routes.add(&path, (methods, metrics))?;
     }
     let api = Arc::new(Api { app: app.clone(), routes });
     let pages = Pages::new(app.clone(), api.clone())?;
@@ -328,8 +330,7 @@ impl Endpoint for Outermost {
             true => self.pages.route(request),
             false => self.api.route(request),
         };
-        let watch =
-            Watch::new(&self.app.observe, request_id, arrived, route.map(Pattern::template));
+        let watch = Watch::new(&self.app.observe, request_id, arrived, route);
         let served = AssertUnwindSafe(served).catch_unwind();
         trace::scope(served.map(move |served| {
             let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
@@ -405,8 +406,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let handler: Handler = |_, _| Box::pin(async { panic!("on purpose") });
         let mut routes = PathTree::default();
-        routes.add("/x", vec![(Method::GET, Serve::Alone(handler))]).unwrap();
         let app = App::for_test(folder.path());
+        let metrics = app.observe.requests.add_route("/x", [Method::GET].iter());
+        routes.add("/x", (vec![(Method::GET, Serve::Alone(handler))], metrics)).unwrap();
         let api = Arc::new(Api { app: app.clone(), routes });
         let pages = Pages::new(app.clone(), api.clone()).unwrap();
         let request = Request::builder().uri("/x".parse().unwrap()).header(header::HOST, "x");

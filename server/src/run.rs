@@ -14,18 +14,23 @@ use svctrack_store::{
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
+    task::JoinSet,
 };
 
 use crate::{
     app::App,
-    background_jobs, backups,
+    background_jobs,
+    backups::{self, Schedule},
     bootstrap::{Bootstrap, GREETING},
     config::{Config, Engine},
     limits::STOP_TIMEOUT,
     listen_address::{Listen, own_url},
     listener::serve,
     log,
-    observe::Observe,
+    observe::{
+        Observe, admin_server,
+        settings::{AdminListen, ObserveConfig},
+    },
     open_error::explain_open_error,
     router,
     running_at::RunningAt,
@@ -44,6 +49,11 @@ pub enum RunError {
     /// The address cannot be listened on.
     #[error("cannot listen on {0}: {cause}{advice}", cause = .1, advice = advice(.1))]
     Listen(Listen, io::Error),
+    /// The operator's address cannot be listened on.
+    #[error(
+        "cannot listen on {0} for /metrics: {1}; choose another address with --admin-listen, or `off`"
+    )]
+    AdminListen(Listen, io::Error),
     /// The clock has not been set: no response could say when it was given, or nothing could be stored.
     #[error("{0}, and start again")]
     Clock(&'static str),
@@ -91,6 +101,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let listener = TcpListener::bind(config.listen.as_str())
         .await
         .map_err(|cause| RunError::Listen(config.listen.clone(), cause))?;
+    let admin = admin_listener(&config.observe).await?;
     let address = listener.local_addr()?;
     let own_url = own_url(address);
     let addresses = config.addresses(&own_url);
@@ -109,7 +120,9 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         try_to_say(NOTHING_IS_KEPT);
     }
     warn_of_reach(address, &config, &own_url);
-    tracing::info!(listen = %address, "serving");
+    let admin = admin.unless_unavailable();
+    let admin_address = admin.as_ref().and_then(|admin| admin.local_addr().ok());
+    tracing::info!(listen = %address, admin = admin_address.map(tracing::field::display), "serving");
     let stop = async {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -118,21 +131,10 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         tracing::info!("stopping");
         app.stop();
     };
-    let background_jobs = tokio::spawn(background_jobs::run(store.clone()));
-    let scrubbing = tokio::spawn(background_jobs::scrub(store.clone()));
-    let denials = tokio::spawn(background_jobs::audit_denials(app.clone()));
-    let backups = schedule.map(|schedule| {
-        let (clock, status) = (app.clock.clone(), app.backups.clone());
-        tokio::spawn(backups::run(store.clone(), clock, status, schedule))
-    });
-    let proxies = config.trusted_proxies.clone().into();
-    serve(listener, proxies, &mut workers, endpoint, stop).await?;
-    if let Some(backups) = backups {
-        backups.abort();
-    }
-    background_jobs.abort();
-    scrubbing.abort();
-    denials.abort();
+    let mut jobs = start_jobs(&app, schedule, admin);
+    let clients = (config.trusted_proxies.clone().into(), app.observe.connections.clone());
+    serve(listener, clients, &mut workers, endpoint, stop).await?;
+    jobs.abort_all();
     app.write_denials(true).await;
     let closing = tokio::task::spawn_blocking(move || close(store, workers));
     if !closing.await.map_err(io::Error::other)?
@@ -142,6 +144,64 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         running_at.stay();
     }
     Ok(())
+}
+
+/// What runs next to requests until the server stops.
+fn start_jobs(
+    app: &Arc<App>,
+    schedule: Option<Schedule>,
+    admin: Option<TcpListener>,
+) -> JoinSet<()> {
+    let (mut jobs, store) = (JoinSet::new(), &app.store);
+    jobs.spawn(background_jobs::run(store.clone()));
+    jobs.spawn(background_jobs::scrub(store.clone()));
+    jobs.spawn(background_jobs::audit_denials(app.clone()));
+    jobs.spawn(background_jobs::note_totals(app.observe.clone()));
+    if let Some(schedule) = schedule {
+        let (clock, status) = (app.clock.clone(), app.backups.clone());
+        jobs.spawn(backups::run(store.clone(), clock, status, schedule));
+    }
+    if let Some(admin) = admin {
+        jobs.spawn(admin_server::serve(admin, app.clone()));
+    }
+    jobs
+}
+
+/// The operator's address.
+enum Admin {
+    Off,
+    Listening(TcpListener),
+    /// The default one is not available, as where another server has it.
+    Unavailable(Listen, io::Error),
+}
+
+impl Admin {
+    /// The listener, where there is one; a warning where the default one is not available.
+    fn unless_unavailable(self) -> Option<TcpListener> {
+        match self {
+            Self::Off => None,
+            Self::Listening(listener) => Some(listener),
+            Self::Unavailable(address, cause) => {
+                tracing::warn!(%address, %cause, "no /metrics: choose an address with --admin-listen, or `off`");
+                None
+            }
+        }
+    }
+}
+
+/// Listens on the operator's address.
+///
+/// # Errors
+/// [`RunError::AdminListen`] where the address was asked for.
+async fn admin_listener(config: &ObserveConfig) -> Result<Admin, RunError> {
+    let AdminListen::On(address) = &config.admin_listen else { return Ok(Admin::Off) };
+    match TcpListener::bind(address.as_str()).await {
+        Ok(listener) => Ok(Admin::Listening(listener)),
+        Err(cause) if config.is_admin_asked_for => {
+            Err(RunError::AdminListen(address.clone(), cause))
+        }
+        Err(cause) => Ok(Admin::Unavailable(address.clone(), cause)),
+    }
 }
 
 /// Checks that the clock shows a time that can be stored and sent.

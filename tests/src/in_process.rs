@@ -182,7 +182,8 @@ impl InProcess {
         let mut workers = Workers::start().unwrap();
         tokio::spawn(async move {
             let stop = async { drop(stopped.await) };
-            serve(listener, Proxies::default(), &mut workers, endpoint, stop).await
+            let clients = (Proxies::default(), Arc::default());
+            serve(listener, clients, &mut workers, endpoint, stop).await
         });
         Self {
             client: Client::new(&base, Some(token.reveal())),

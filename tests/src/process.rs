@@ -189,8 +189,8 @@ impl Server {
     async fn start_by(mut command: Command, folder: &Path, token: &Token, flags: &[&str]) -> Self {
         command.args(["serve", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--data"]);
         command.arg(folder).args(flags);
-        // A flag of a test goes before it.
-        command.env("SVCTRACK_TRACKING_DAILY_MB", "0");
+        // Flags of a test go before these. Servers side by side do not share an address.
+        command.env("SVCTRACK_TRACKING_DAILY_MB", "0").env("SVCTRACK_ADMIN_LISTEN", "off");
         command.args(["--bootstrap-tenant", TENANT, "--bootstrap-token", token.reveal()]);
         let (child, base, _) = listening(command).await;
         let client = Client::new(&base, Some(token.reveal()));
@@ -202,6 +202,7 @@ impl Server {
     pub async fn start_first(folder: &Path, flags: &[&str]) -> (Self, String) {
         let mut command = command(folder);
         command.args(["serve", "--listen", "127.0.0.1:0"]).args(flags);
+        command.env("SVCTRACK_ADMIN_LISTEN", "off");
         let (child, base, printed) = listening(command).await;
         let client = Client::new(&base, None);
         (Self { child, base, client }, printed)

@@ -1,17 +1,27 @@
 //! What an operator sees of a running server: a line for each request that was rejected, with its cause, and nothing of
-//! anybody's data.
+//! anybody's data; and figures that move, with a dashboard and alerts that name no others.
 
-use std::{fs, path::Path, time::Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    time::Instant,
+};
 
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    client::Answer,
+    client::{Answer, Client},
+    in_process::InProcess,
     process::{PATIENCE, Server},
+    project,
+    reader::sign_in,
 };
 use tempfile::TempDir;
+
+use crate::startup::refusal;
 
 /// A server whose log is in a file.
 struct Logged {
@@ -207,5 +217,218 @@ async fn no_line_holds_an_e_mail_a_token_a_path_with_an_id_or_a_query() {
             assert!(serde_json::from_str::<Value>(line).unwrap().is_object(), "{line}");
         }
         logged.server.kill().await;
+    }
+}
+
+/// What a server says of itself to who runs it.
+#[derive(Default)]
+struct Scrape {
+    /// The kind of each metric.
+    kinds: BTreeMap<String, String>,
+    /// The values, by name and labels as they are written.
+    values: BTreeMap<String, f64>,
+}
+
+impl Scrape {
+    /// Reads the text as OpenMetrics has it: lines of comments and of values, and a mark at the end.
+    fn read(text: &str) -> Self {
+        let mut scrape = Self::default();
+        let lines = text.strip_suffix("# EOF\n").expect("it has an end");
+        for line in lines.lines() {
+            if let Some(kind) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = kind.split_once(' ').unwrap();
+                assert_eq!(scrape.kinds.insert(name.to_owned(), kind.to_owned()), None, "{name}");
+            } else if !line.starts_with("# HELP ") {
+                let (name, value) = line.rsplit_once(' ').unwrap();
+                let value = value.parse().unwrap_or_else(|_| panic!("{line}"));
+                assert_eq!(scrape.values.insert(name.to_owned(), value), None, "{line}");
+            }
+        }
+        scrape
+    }
+
+    /// The names that values can have.
+    fn names(&self) -> BTreeSet<String> {
+        let names = self.kinds.iter().flat_map(|(name, kind)| {
+            let endings: &[&str] = match kind.as_str() {
+                "counter" => &["_total"],
+                "histogram" => &["_bucket", "_sum", "_count"],
+                "gauge" => &[""],
+                kind => panic!("{name} is a {kind}"),
+            };
+            endings.iter().map(move |ending| format!("{name}{ending}"))
+        });
+        names.collect()
+    }
+
+    #[track_caller]
+    fn value(&self, name: &str) -> f64 {
+        self.values.get(name).copied().unwrap_or_else(|| panic!("{name}: {:#?}", self.values))
+    }
+}
+
+impl Logged {
+    /// One with an operator's address, and a client for it.
+    async fn start_watched(flags: &[&str]) -> (Self, Client) {
+        let own = ["--log-format", "json", "--admin-listen", "127.0.0.1:0"];
+        let logged = Self::start(&[&own[..], flags].concat()).await;
+        let started = Instant::now();
+        loop {
+            let log = logged.log();
+            let serving = log.lines().find(|line| line.contains(r#""message":"serving""#));
+            if let Some(line) = serving {
+                let line: Value = serde_json::from_str(line).unwrap();
+                let admin = format!("http://{}", line["admin"].as_str().unwrap());
+                return (logged, Client::new(&admin, None));
+            }
+            assert!(started.elapsed() < PATIENCE, "{log}");
+        }
+    }
+}
+
+async fn scrape(admin: &Client) -> Scrape {
+    let answer = admin.get("/metrics").await;
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!(
+        (answer.status, &answer.headers["content-type"]),
+        (StatusCode::OK, &kind.parse().unwrap())
+    );
+    Scrape::read(answer.text())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_move_when_requests_are_made() {
+    let (logged, admin) = Logged::start_watched(&["--tracking-rate-limit", "1"]).await;
+    let client = &logged.server.client;
+    let before = scrape(&admin).await;
+    assert_eq!(
+        before.value(&format!("svctrack_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"))),
+        1.0
+    );
+    client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+    client.get("/companies/extid-x").await;
+    client.without_token().get("/companies").await;
+    client.get("/nowhere/canary").await;
+    let event = json!({"externalId": "ada", "companyExternalId": "globex", "action": "x"});
+    while client.track(&event).await.unwrap().status == StatusCode::OK {}
+    let stream = client.listen("/activities/stream", &[]).await;
+    let after = scrape(&admin).await;
+    let moved = |name: &str| after.value(name) - before.value(name);
+    for (name, expect) in [
+        (
+            r#"svctrack_http_requests_total{http_request_method="POST",http_route="/companies",status="2xx"}"#,
+            1.0,
+        ),
+        (
+            r#"svctrack_http_requests_total{http_request_method="GET",http_route="/companies/{id}",status="4xx"}"#,
+            1.0,
+        ),
+        (
+            r#"svctrack_http_requests_total{http_request_method="_OTHER",http_route="",status="4xx"}"#,
+            1.0,
+        ),
+        (
+            r#"svctrack_http_requests_total{http_request_method="POST",http_route="/analytics/{tenant}",status="4xx"}"#,
+            1.0,
+        ),
+        (r#"svctrack_http_requests_rejected_total{cause="not_found"}"#, 1.0),
+        (r#"svctrack_http_requests_rejected_total{cause="token_missing"}"#, 1.0),
+        (r#"svctrack_http_requests_rejected_total{cause="too_many_requests"}"#, 1.0),
+        ("svctrack_streams_open", 1.0),
+        ("svctrack_log_lines_lost_total", 0.0),
+    ] {
+        assert_eq!(moved(name), expect, "{name}");
+    }
+    for name in [
+        "svctrack_connections_accepted_total",
+        "svctrack_store_commit_duration_seconds_count",
+        "svctrack_store_sync_duration_seconds_count",
+        "svctrack_store_batch_rows_sum",
+        "svctrack_store_batch_commands_count",
+    ] {
+        assert!(moved(name) >= 1.0, "{name}");
+    }
+    let limited = format!(
+        r#"svctrack_http_requests_limited_total{{cause="too_many_requests",tenant="{TENANT}"}}"#
+    );
+    let took = r#"http_server_request_duration_seconds_count{http_request_method="POST",http_route="/companies"}"#;
+    let unknown = r#"svctrack_integration_issues_total{code="company_unknown"}"#;
+    for (name, expect) in
+        [(limited.as_str(), 1.0), (took, 1.0), (r#"svctrack_store_status{status="ok"}"#, 1.0)]
+    {
+        assert_eq!(after.value(name), expect, "{name}");
+    }
+    assert!(after.value(unknown) >= 1.0);
+    for name in ["svctrack_store_file_bytes", "svctrack_connections_open"] {
+        assert!(after.value(name) > 0.0, "{name}");
+    }
+    assert!(!after.values.keys().any(|name| name.contains("canary") || name.contains("extid")));
+    drop(stream);
+    logged.server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_metric_of_the_dashboard_and_the_alerts_is_there() {
+    let (logged, admin) = Logged::start_watched(&[]).await;
+    let scrape = scrape(&admin).await;
+    let names = scrape.names();
+    let read = |file: &str| fs::read_to_string(project().join(file)).unwrap();
+    let (dashboard, alerts) = (read("server/ops/dashboard.json"), read("server/ops/alerts.yml"));
+    assert!(serde_json::from_str::<Value>(&dashboard).unwrap()["panels"].is_array());
+    let page = read("server/docs/observe.md");
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
+    for (file, text, least) in
+        [("dashboard", &dashboard, 35), ("alerts", &alerts, 12), ("page", &page, 30)]
+    {
+        let words = text.split(|character| !is_part(character));
+        let named = words.filter(|word| {
+            (word.starts_with("svctrack_") && *word != "svctrack_server")
+                || word.starts_with("http_server_")
+        });
+        let named: Vec<_> = named.collect();
+        assert!(named.len() >= least, "{file}: {named:?}");
+        for name in named {
+            let is_histogram = scrape.kinds.get(name).is_some_and(|kind| kind == "histogram");
+            let is_there = names.contains(name) || (is_histogram && file == "page");
+            assert!(is_there, "{file}: {name}");
+        }
+    }
+    for name in &names {
+        let base =
+            name.trim_end_matches("_bucket").trim_end_matches("_sum").trim_end_matches("_count");
+        assert!(page.contains(base), "the page does not explain {name}");
+    }
+    logged.server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_is_ready_until_it_stops_and_offers_nothing_else_to_its_operator() {
+    let (logged, admin) = Logged::start_watched(&[]).await;
+    let ready = admin.get("/ready").await;
+    assert_eq!((ready.status, ready.text()), (StatusCode::OK, "ok\n"));
+    assert_eq!(admin.get("/companies").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(logged.server.client.get("/metrics").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(logged.server.client.get("/ready").await.status, StatusCode::NOT_FOUND);
+    let health = logged.server.client.get("/health").await.json();
+    assert_eq!(health["version"], env!("CARGO_PKG_VERSION"));
+    let other = tempfile::tempdir().unwrap();
+    let taken = admin.address();
+    let said = refusal(other.path(), &["--admin-listen", taken]).await;
+    assert!(said.contains(taken) && said.contains("--admin-listen, or `off`"), "{said}");
+    logged.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_health_shows_an_operator_and_nobody_else_how_requests_do() {
+    let server = InProcess::start().await;
+    server.client.get("/companies").await;
+    let token = |client: &Client| client.authorization().unwrap().replace("Bearer ", "");
+    for (client, is_shown) in [(&server.operator, true), (&server.client, false)] {
+        let reader = sign_in(&server.anonymous, &token(client)).await;
+        let page = reader.get("/app/health").await;
+        assert_eq!(page.status, StatusCode::OK);
+        for shown in ["a second in the last", "p99 at most"] {
+            assert_eq!(page.text().contains(shown), is_shown, "{shown}: {}", page.text());
+        }
     }
 }

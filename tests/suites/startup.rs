@@ -287,6 +287,7 @@ log = "warn"  # environment SVCTRACK_LOG
 log-format = "text"  # default
 log-requests = "failed"  # default
 log-slow-ms = 1000  # default
+admin-listen = "127.0.0.1:9090"  # default
 # bootstrap-tenant: not set  # default
 # bootstrap-token: not set  # default
 # bootstrap-operator-token: not set  # default

@@ -10,9 +10,9 @@ use svctrack_store::as_text;
 pub(crate) struct Done {
     /// The time of the newest one in the folder.
     #[serde(serialize_with = "as_text")]
-    pub(super) at: Option<Timestamp>,
+    pub(crate) at: Option<Timestamp>,
     /// How many failed since.
-    pub(super) failed: u32,
+    pub(crate) failed: u32,
     /// How many there have a name that is ahead of the clock.
     pub(super) ahead: usize,
     /// How many names of backups there are not those of regular files.

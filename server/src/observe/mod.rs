@@ -1,28 +1,57 @@
-//! What an operator sees of a running server: a line for each request that failed, was slow or is sampled.
+//! What an operator sees of a running server: a line for each request that failed, was slow or is sampled, and figures
+//! for Prometheus at an address of their own.
 //!
-//! The path of a request pays no lock and no allocation for it, unless its line is written. Neither e-mails nor tokens,
-//! bodies, query values or paths with ids are ever part of it.
+//! The path of a request pays no lock and no allocation for it, unless it is rejected or its line is written. Neither
+//! e-mails nor tokens, bodies, query values or paths with ids are ever part of it.
 
+pub(crate) mod admin_server;
+pub mod connection_counts;
+mod exposition;
+pub(crate) mod recent;
 pub mod request_log;
+pub(crate) mod request_metrics;
 pub mod settings;
 pub(crate) mod trace;
 pub(crate) mod watch;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use self::{request_log::RequestLog, settings::ObserveConfig};
+use svctrack_core::value::Timestamp;
+use svctrack_store::{Clock as _, SystemClock};
+
+use self::{
+    connection_counts::ConnectionCounts, recent::Recent, request_log::RequestLog,
+    request_metrics::RequestMetrics, settings::ObserveConfig,
+};
 use crate::log::Lines;
 
 /// The observation of a server.
-#[derive(Default)]
 pub struct Observe {
-    pub(crate) requests: RequestLog,
+    pub(crate) log: RequestLog,
+    pub(crate) requests: RequestMetrics,
+    pub(crate) recent: Recent,
+    pub(crate) connections: Arc<ConnectionCounts>,
+    pub(crate) started: Timestamp,
+}
+
+impl Default for Observe {
+    /// One that logs no requests.
+    fn default() -> Self {
+        Self {
+            log: RequestLog::default(),
+            requests: RequestMetrics::default(),
+            recent: Recent::default(),
+            connections: Arc::default(),
+            started: SystemClock.now(),
+        }
+    }
 }
 
 impl Observe {
     /// One as it is configured, whose lines go to the log.
     pub(crate) fn new(config: &ObserveConfig, lines: Lines) -> Self {
         let slow = Duration::from_millis(config.log_slow_ms.into());
-        Self { requests: RequestLog::new(lines, config.log_format, config.log_requests, slow) }
+        let log = RequestLog::new(lines, config.log_format, config.log_requests, slow);
+        Self { log, ..Self::default() }
     }
 }

@@ -130,6 +130,11 @@ impl RequestLog {
         Self { lines: Some(lines), format, which, slow }
     }
 
+    /// How many lines of the log were lost.
+    pub(crate) fn lines_lost(&self) -> u64 {
+        self.lines.as_ref().map_or(0, Lines::lost)
+    }
+
     /// For how many requests the line of this one stands; none where it is not written.
     pub(crate) fn sample_rate(&self, request_id: &str, status: u16, took: Duration) -> Option<u32> {
         let rate = match self.which {

@@ -1,9 +1,60 @@
 //! The settings of what an operator sees of a running server.
 
+use std::{fmt, str::FromStr};
+
 use serde::{Deserialize, Serialize};
 
 use super::request_log::LogRequests;
-use crate::log::LogFormat;
+use crate::{listen_address::Listen, log::LogFormat};
+
+/// The port that Prometheus itself has by default, and many programs for their figures.
+const DEFAULT_ADMIN_PORT: &str = "9090";
+
+/// Where figures are offered to who runs the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum AdminListen {
+    /// No figures are offered.
+    Off,
+    /// Figures are offered at this address.
+    On(Listen),
+}
+
+impl FromStr for AdminListen {
+    type Err = String;
+
+    /// # Errors
+    /// A message that says what to write instead.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Self::Off),
+            address => address.parse().map(Self::On),
+        }
+    }
+}
+
+impl TryFrom<String> for AdminListen {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<AdminListen> for String {
+    fn from(listen: AdminListen) -> Self {
+        listen.to_string()
+    }
+}
+
+impl fmt::Display for AdminListen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::On(address) => address.fmt(f),
+        }
+    }
+}
 
 /// From how many milliseconds on a request is slow: people notice a second.
 const DEFAULT_SLOW_MS: u32 = 1_000;
@@ -22,6 +73,9 @@ pub struct ObserveSettings {
     /// Milliseconds from which on a request is slow [default: 1000]
     #[arg(long, env = "SVCTRACK_LOG_SLOW_MS", value_name = "MS")]
     pub log_slow_ms: Option<u32>,
+    /// Host and port for /metrics and /ready, or off [default: 127.0.0.1:9090, if it is free]
+    #[arg(long, env = "SVCTRACK_ADMIN_LISTEN", value_name = "HOST:PORT")]
+    pub admin_listen: Option<AdminListen>,
 }
 
 /// The settings in force.
@@ -34,12 +88,22 @@ pub struct ObserveConfig {
     pub log_requests: LogRequests,
     /// Milliseconds from which on a request is slow.
     pub log_slow_ms: u32,
+    /// Where figures are offered.
+    pub admin_listen: AdminListen,
+    /// Whether that was asked for, so that it must be possible.
+    #[serde(skip)]
+    pub is_admin_asked_for: bool,
 }
 
 impl ObserveSettings {
     /// What is in force when `self` wins over `file`.
     pub(crate) fn over(self, file: Self) -> ObserveConfig {
+        let admin_listen = self.admin_listen.or(file.admin_listen);
         ObserveConfig {
+            is_admin_asked_for: admin_listen.is_some(),
+            admin_listen: admin_listen
+                .or_else(|| DEFAULT_ADMIN_PORT.parse().ok())
+                .unwrap_or(AdminListen::Off),
             log_format: self.log_format.or(file.log_format).unwrap_or_default(),
             log_requests: self.log_requests.or(file.log_requests).unwrap_or_default(),
             log_slow_ms: self.log_slow_ms.or(file.log_slow_ms).unwrap_or(DEFAULT_SLOW_MS),

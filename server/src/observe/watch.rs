@@ -13,11 +13,12 @@ use std::{
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use hyper::body::{Body as _, Frame, SizeHint};
-use poem::{Body, Request, Response, http::Method};
+use poem::{Body, Request, Response};
 
 use super::{
     Observe,
     request_log::Line,
+    request_metrics::{RouteMetrics, name_of},
     trace::{self, Trace},
 };
 
@@ -44,26 +45,12 @@ impl Arrived {
     }
 }
 
-/// The name of a method: one of those that HTTP has, so that nobody can choose it.
-fn name_of(method: &Method) -> &'static str {
-    match *method {
-        Method::GET => "GET",
-        Method::POST => "POST",
-        Method::PUT => "PUT",
-        Method::PATCH => "PATCH",
-        Method::DELETE => "DELETE",
-        Method::HEAD => "HEAD",
-        Method::OPTIONS => "OPTIONS",
-        _ => "_OTHER",
-    }
-}
-
 /// A request on its way. When it is dropped without a response, its client has gone.
 pub(crate) struct Watch<'a> {
     observe: &'a Arc<Observe>,
     request_id: Arc<str>,
     arrived: Arrived,
-    route: Option<&'a Arc<str>>,
+    route: &'a Arc<RouteMetrics>,
     has_ended: bool,
 }
 
@@ -72,8 +59,10 @@ impl<'a> Watch<'a> {
         observe: &'a Arc<Observe>,
         request_id: Arc<str>,
         arrived: Arrived,
-        route: Option<&'a Arc<str>>,
+        route: Option<&'a Arc<RouteMetrics>>,
     ) -> Self {
+        observe.requests.begin();
+        let route = route.unwrap_or(observe.requests.without_route());
         Self { observe, request_id, arrived, route, has_ended: false }
     }
 
@@ -86,22 +75,26 @@ impl<'a> Watch<'a> {
     pub(crate) fn respond(mut self, response: &mut Response) {
         self.has_ended = true;
         let took = self.arrived.began.elapsed();
+        let status = response.status().as_u16();
+        let cause: Option<Cause> = response.extensions_mut().remove();
+        let code = cause.as_ref().map(|Cause(code)| &**code);
+        let (route, tenant) = ((&**self.route, self.arrived.method), trace::current().tenant);
+        self.observe.requests.respond(route, (status, code), tenant, took);
         let body: BoxBody<Bytes, io::Error> = response.take_body().into();
         let bytes = body.size_hint().exact();
         if let Some(bytes_out) = bytes {
             response.set_body(Body::from(body));
-            let cause = response.extensions().get::<Cause>().map(|Cause(code)| &**code);
-            self.log(response.status().as_u16(), cause, bytes_out, took);
+            self.log(status, code, bytes_out, took);
             return;
         }
         let ending = Ending {
             observe: self.observe.clone(),
             request_id: self.request_id.clone(),
             arrived: self.arrived,
-            route: self.route.cloned(),
+            route: self.route.clone(),
             trace: trace::current(),
-            status: response.status().as_u16(),
-            cause: response.extensions().get().cloned(),
+            status,
+            cause,
             bytes_out: 0,
         };
         response.set_body(Body::from(BoxBody::new(WatchedResponse { body, ending })));
@@ -110,13 +103,14 @@ impl<'a> Watch<'a> {
     fn log(&self, status: u16, cause: Option<&str>, bytes_out: u64, took: Duration) {
         let Self { request_id, arrived, .. } = self;
         let outcome = Outcome { status, cause, bytes_out, took };
-        log(self.observe, request_id, arrived, self.route, &trace::current(), &outcome);
+        log(self.observe, request_id, arrived, self.route.template(), &trace::current(), &outcome);
     }
 }
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
         if !self.has_ended {
+            self.observe.requests.abort();
             self.log(CLIENT_GONE, Some("client_gone"), 0, self.arrived.began.elapsed());
         }
     }
@@ -133,7 +127,7 @@ struct Ending {
     observe: Arc<Observe>,
     request_id: Arc<str>,
     arrived: Arrived,
-    route: Option<Arc<str>>,
+    route: Arc<RouteMetrics>,
     trace: Trace,
     status: u16,
     cause: Option<Cause>,
@@ -146,7 +140,7 @@ impl Drop for Ending {
         let cause = self.cause.as_ref().map(|Cause(code)| &**code);
         let took = arrived.began.elapsed();
         let outcome = Outcome { status: self.status, cause, bytes_out: self.bytes_out, took };
-        log(observe, request_id, arrived, route.as_ref(), trace, &outcome);
+        log(observe, request_id, arrived, route.template(), trace, &outcome);
     }
 }
 
@@ -163,16 +157,16 @@ fn log(
     observe: &Observe,
     request_id: &str,
     arrived: &Arrived,
-    route: Option<&Arc<str>>,
+    route: Option<&str>,
     trace: &Trace,
     &Outcome { status, cause, bytes_out, took }: &Outcome<'_>,
 ) {
-    let log = &observe.requests;
+    let log = &observe.log;
     let Some(sample_rate) = log.sample_rate(request_id, status, took) else { return };
     log.write(&Line {
         request_id,
         method: arrived.method,
-        route: route.map(|route| &**route),
+        route,
         tenant: trace.tenant,
         status,
         cause,

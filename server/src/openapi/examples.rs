@@ -132,7 +132,7 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
             "parkedEvents": [], "integrationIssues": [],
         }),
         Kind::Health => {
-            json!({ "status": "ok", "damaged": 0, "checked": null, "clock": null, "backup": null })
+            json!({ "status": "ok", "damaged": 0, "checked": null, "clock": null, "backup": null, "version": env!("CARGO_PKG_VERSION") })
         }
         Kind::Closing => super::reports::closing(),
         Kind::Closings => json!([super::reports::closing()]),

@@ -342,7 +342,7 @@ fn health() -> Value {
     let count = || json!({ "type": "integer", "minimum": 0 });
     json!({
         "type": "object", "description": "The state of the service.",
-        "required": ["status", "damaged", "checked", "clock", "backup"],
+        "required": ["status", "damaged", "checked", "clock", "backup", "version"],
         "properties": {
             "status": { "type": "string", "enum": Health::ALL.map(Health::name), "description": "Whether the store reads and writes; anything but `ok` comes with 503." },
             "damaged": { "type": "integer", "minimum": 0, "description": "How often stored data was found corrupted since the start." },
@@ -365,6 +365,7 @@ fn health() -> Value {
                 "required": ["at", "failed", "ahead"],
                 "properties": { "at": { "type": ["string", "null"], "format": "date-time" }, "failed": count(), "ahead": count() },
             },
+            "version": { "type": "string", "description": "The version of the server." },
         },
     })
 }

@@ -46,6 +46,7 @@ use crate::{
     auth::session,
     dispatch::{Api, Routed},
     error::Error,
+    observe::request_metrics::RouteMetrics,
     path_tree::{PathTree, Pattern},
     request_head,
 };
@@ -149,7 +150,7 @@ pub(crate) fn is_page(path: &str) -> bool {
 pub(crate) struct Pages {
     app: Arc<App>,
     api: Arc<Api>,
-    routes: PathTree<Methods>,
+    routes: PathTree<(Methods, Arc<RouteMetrics>)>,
 }
 
 impl Pages {
@@ -158,7 +159,9 @@ impl Pages {
     pub(crate) fn new(app: Arc<App>, api: Arc<Api>) -> Result<Self, String> {
         let mut routes = PathTree::default();
         for (path, methods) in PAGES {
-            routes.add(path, *methods)?;
+            let names = methods.iter().map(|(name, _)| name);
+            let metrics = app.observe.requests.add_route(path, names);
+            routes.add(path, (*methods, metrics))?;
         }
         Ok(Self { app, api, routes })
     }
@@ -169,7 +172,7 @@ impl Pages {
         if let Err(error) = request_head::check(&request) {
             return (None, future::err(error).boxed());
         }
-        let Some((pattern, methods)) = self.routes.find(request.uri().path()) else {
+        let Some((pattern, (methods, metrics))) = self.routes.find(request.uri().path()) else {
             return (None, future::err(on_page(Error::RouteNotFound, None)).boxed());
         };
         let (app, api) = (self.app.clone(), self.api.clone());
@@ -180,7 +183,7 @@ impl Pages {
             Ok(Serve::SignedIn(handler)) => signed_in(app, api, handler, request).boxed(),
             Err(error) => future::err(on_page(error, None)).boxed(),
         };
-        (Some(pattern), handled)
+        (Some(metrics), handled)
     }
 }
 

@@ -14,13 +14,17 @@ struct Answer {
     checked: Option<ScrubReport>,
     clock: Option<ClockState>,
     backup: Option<Done>,
+    version: &'static str,
 }
+
+/// The version of the server.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// `GET /health`: takes the same time whatever is stored.
 pub(crate) async fn health(app: &App, _: &mut Request) -> Result<Response, Error> {
     let StoreStatus { health, damaged, checked, clock } = app.store.status();
     let (status, backup) = (health.name(), app.backups.done());
-    let answer = Answer { status, damaged, checked, clock, backup };
+    let answer = Answer { status, damaged, checked, clock, backup, version: VERSION };
     let answer = serde_json::to_string(&answer);
     let mut response = json(answer.map_err(|error| Error::Internal(error.to_string()))?);
     if health != Health::Ok {
@@ -40,7 +44,8 @@ mod tests {
         let at = Timestamp::parse("2026-11-20T12:30:00Z").unwrap();
         let checked = Some(ScrubReport { at, rows: 1, damaged: 0 });
         let status = Health::Ok.name();
-        let answer = Answer { status, damaged: 0, checked, clock: None, backup: None };
+        let (clock, backup) = (None, None);
+        let answer = Answer { status, damaged: 0, checked, clock, backup, version: VERSION };
         let answer = serde_json::to_value(answer).unwrap();
         assert_eq!(answer["checked"]["at"], "2026-11-20T12:30:00.000Z");
     }

@@ -69,8 +69,10 @@ mod health;
 mod identity;
 mod manifest;
 pub mod memory;
+pub mod metrics;
 mod page;
 pub mod panics;
+mod parked_today;
 pub mod private_folder;
 mod queueing;
 mod reads;
@@ -84,13 +86,7 @@ pub mod shares;
 mod size;
 mod times;
 
-use std::{
-    fs::File,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{fs::File, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use svctrack_core::{
@@ -119,7 +115,9 @@ pub use self::{
         TokenDigest, TokenRecord,
     },
     manifest::{Manifest, TableSum},
+    metrics::StoreMetrics,
     page::{Digest, Later, Next, Page, PageFor, Rewrite},
+    parked_today::ParkedToday,
     reply::{Answer, AutoRenewal, Reply, Tracked, Upserted},
     revenue::{NewClosing, ReportJob, WriteReport, WrittenReport},
     room::{Room, RoomOf, UNCOUNTED_BYTES},
@@ -366,34 +364,6 @@ impl Tracking {
     }
 }
 
-/// What of a sender was parked today; clones count together.
-#[derive(Clone, Debug, Default)]
-pub struct ParkedToday(Arc<ParkedCounts>);
-
-#[derive(Debug, Default)]
-struct ParkedCounts {
-    events: AtomicU64,
-    bytes: AtomicU64,
-}
-
-impl ParkedToday {
-    /// How many events there were.
-    pub fn count(&self) -> u64 {
-        self.0.events.load(Ordering::Relaxed)
-    }
-
-    /// How many bytes their texts have.
-    pub fn bytes(&self) -> u64 {
-        self.0.bytes.load(Ordering::Relaxed)
-    }
-
-    /// Counts another event, whose text has this many bytes.
-    pub fn add(&self, bytes: u64) {
-        self.0.events.fetch_add(1, Ordering::Relaxed);
-        self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-}
-
 /// What a call that may be sent again is known by (R16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
@@ -582,6 +552,9 @@ pub trait Store: Send + Sync {
 
     /// The health of the store.
     fn status(&self) -> StoreStatus;
+
+    /// The figures of the store as it runs.
+    fn metrics(&self) -> StoreMetrics;
 
     /// Continues a scrub by a limited number of rows.
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>>;

@@ -25,6 +25,11 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         share.grow(amount).then_some(share)
     }
 
+    /// How much of it is held, by all together.
+    pub fn taken(&self) -> usize {
+        self.lock().held.values().sum()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State<K>> {
         self.0.lock()
     }

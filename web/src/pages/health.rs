@@ -57,6 +57,21 @@ pub struct HealthView {
     pub public_url: String,
     /// Whether a backup can be taken.
     pub may_back_up: bool,
+    /// How requests do now, for who may know of all tenants.
+    pub requests: Option<RequestRates>,
+}
+
+/// How requests of the last seconds did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestRates {
+    /// How many seconds this is about.
+    pub seconds: u64,
+    pub requests: u64,
+    /// Those with a status of 500 and above.
+    pub failed: u64,
+    /// The time within which half of the responses began, and 99 of 100, in microseconds.
+    pub p50_us: Option<u64>,
+    pub p99_us: Option<u64>,
 }
 
 /// The page of health.
@@ -70,6 +85,12 @@ pub fn health_page(shell: &Shell, view: &HealthView) -> Page {
         dl.properties {
             dt { "Store" }
             dd { (badge(&health.status)) " " (meaning(&health.status)) }
+            @if let Some(requests) = &view.requests {
+                dt { "Requests" }
+                dd { (rates(requests)) }
+                dt { "Response time" }
+                dd { (times(requests)) }
+            }
             dt { "Corrupted data" }
             dd { (corruption(health)) }
             dt { "Last scrub" }
@@ -86,6 +107,38 @@ pub fn health_page(shell: &Shell, view: &HealthView) -> Page {
         p { a href="/docs/operations" { "Operations" } " says what to do when something fails." }
     };
     page(layout(shell, "Health", main))
+}
+
+fn rates(requests: &RequestRates) -> impl Renderable {
+    let tenths = requests.requests.saturating_mul(10) / requests.seconds.max(1);
+    let per_mille = (requests.failed.saturating_mul(1_000)).checked_div(requests.requests);
+    let failed = tenth(per_mille.unwrap_or(0));
+    maud! {
+        (tenth(tenths)) " a second in the last " (requests.seconds) " s; "
+        @if requests.failed == 0 { "none failed." } @else { strong.bad { (failed) " % failed." } }
+    }
+}
+
+fn times(requests: &RequestRates) -> impl Renderable {
+    maud! {
+        @match (requests.p50_us, requests.p99_us) {
+            (Some(p50), Some(p99)) => { "p50 at most " (ms(p50)) ", p99 at most " (ms(p99)) "." }
+            _ => span.muted { "No requests." }
+        }
+    }
+}
+
+/// A number of tenths.
+fn tenth(tenths: u64) -> String {
+    format!("{}.{}", grouped(&(tenths / 10).to_string()), tenths % 10)
+}
+
+/// Milliseconds of microseconds, which are a bound of a range.
+fn ms(us: u64) -> String {
+    match us % 1_000 {
+        0 => format!("{} ms", us / 1_000),
+        rest => format!("{}.{} ms", us / 1_000, format!("{rest:03}").trim_end_matches('0')),
+    }
 }
 
 fn meaning(status: &str) -> &'static str {
@@ -155,5 +208,26 @@ fn backups(backup: Option<&BackupState>) -> impl Renderable {
                 @if backup.ahead > 0 { " " strong.bad { (backup.ahead) " have a name that is ahead of the clock." } }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_times_are_written_for_people() {
+        let rates = |requests, failed| {
+            let requests =
+                RequestRates { seconds: 60, requests, failed, ..RequestRates::default() };
+            self::rates(&requests).render().into_inner()
+        };
+        assert_eq!(rates(0, 0), "0.0 a second in the last 60 s; none failed.");
+        assert_eq!(rates(90_000, 0), "1,500.0 a second in the last 60 s; none failed.");
+        assert!(rates(1_000, 15).contains("16.6 a second") && rates(1_000, 15).contains("1.5 %"));
+        assert_eq!(
+            [100, 1_000, 2_500, 10_000_000].map(ms),
+            ["0.1 ms", "1 ms", "2.5 ms", "10000 ms"]
+        );
     }
 }

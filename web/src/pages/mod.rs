@@ -48,7 +48,9 @@ pub use self::{
     demo::{DemoState, DemoView, demo_page},
     explanation::{CompanyShare, ExplanationView, LicenseShare, explanation_page},
     format::{label_of, money, percent},
-    health::{BackupState, ClockState, HealthReport, HealthView, Scrubbed, health_page},
+    health::{
+        BackupState, ClockState, HealthReport, HealthView, RequestRates, Scrubbed, health_page,
+    },
     home::{Figure, HomeView, RenewalsAhead, Start, home_page},
     import::{ImportColumn, ImportSummary, ImportView, ImportedRow, Refusal, import_page},
     issues::{IssueLine, IssuesView, issues_page},

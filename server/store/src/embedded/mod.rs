@@ -65,7 +65,9 @@ use self::{
 use super::{
     ActivityBatch, Actor, Answer, BackupFile, Clock, Command, Health, KnownTenant, KnownToken,
     Manifest, Page, PageFor, Part, Rehearsal, Reply, ReportJob, Scrub, ScrubReport, Store,
-    StoreError, StoreStatus, Tenant, TenantRecord, TokenRecord, Upserts, WrittenReport,
+    StoreError, StoreMetrics, StoreStatus, Tenant, TenantRecord, TokenRecord, Upserts,
+    WrittenReport,
+    metrics::Measures,
     private_folder,
     queueing::{
         batch::BulkThrottle,
@@ -182,6 +184,7 @@ impl Embedded {
             uses: TokenUses::default(),
             listeners: Listeners::default(),
             progress,
+            measures: Measures::default(),
             clock,
             times: Mutex::new(times),
         });
@@ -530,6 +533,10 @@ impl Store for Embedded {
         let damaged = self.shared.damaged.load(Ordering::Relaxed);
         let clock = self.shared.clock_state();
         StoreStatus { health, damaged, checked: *self.shared.checked(), clock }
+    }
+
+    fn metrics(&self) -> StoreMetrics {
+        self.shared.metrics()
     }
 
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {

@@ -30,6 +30,7 @@ use crate::*;
 use crate::{
     corruption::contained,
     manifest::Head,
+    metrics::Measures,
     queueing::{
         commit_scope::scope_of,
         listeners::Listeners,
@@ -69,6 +70,7 @@ pub struct Memory {
     times: Mutex<Times>,
     scrubbed: Mutex<Option<ScrubReport>>,
     faults: Faults,
+    measures: Measures,
 }
 
 /// State that lasts from one transaction to the next.
@@ -113,6 +115,7 @@ impl Memory {
             times: Mutex::new(times),
             scrubbed: Mutex::default(),
             faults,
+            measures: Measures::default(),
         })
     }
 
@@ -148,6 +151,7 @@ impl Memory {
         let done = sequence.carry_out(job, (&*self.clock, settle), &mut tables, &mut pending)?;
         tenants::mark_used(&mut tables, self.uses.take())?;
         let now = sequence.now(&*self.clock);
+        let found = pending.found();
         let to_replay = pending.flush(&mut tables, &mut sequence.ids, now)?;
         sequence.stored = now;
         let times = {
@@ -161,6 +165,7 @@ impl Memory {
         *known = still_known;
         self.latest.show(Some(state), &scope_of([&*job]));
         replays.mark(to_replay);
+        self.measures.count_issues(found);
         self.listeners.wake([&*job]);
         Ok(done)
     }
@@ -339,6 +344,20 @@ impl Store for Memory {
         let reading = Reading::of(&*self.clock, self.clock.now());
         let clock = self.times.lock().state(reading);
         StoreStatus { health, damaged: 0, checked: *self.scrubbed.lock(), clock }
+    }
+
+    fn metrics(&self) -> StoreMetrics {
+        let (single, bulk, bytes) = self.queues.depth();
+        StoreMetrics {
+            queued_single: single as u64,
+            queued_bulk: bulk as u64,
+            queued_bytes: bytes as u64,
+            batch_commands: self.measures.batch_commands.counts(),
+            batch_rows: self.measures.batch_rows.counts(),
+            commits: self.measures.commits.counts(),
+            issues: self.measures.issues(),
+            ..StoreMetrics::default()
+        }
     }
 
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {

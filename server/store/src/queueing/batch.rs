@@ -97,6 +97,11 @@ impl BatchSize {
         }
     }
 
+    /// How many rows it has taken.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// Whether there is bulk in it.
     pub(crate) fn is_bulk(&self) -> bool {
         self.bulk_rows > 0

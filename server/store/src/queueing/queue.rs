@@ -170,6 +170,13 @@ impl Queues {
         }
     }
 
+    /// How many commands wait, single ones and bulk, and about how many bytes they hold.
+    pub(crate) fn depth(&self) -> (usize, usize, usize) {
+        let waiting = self.lock();
+        let (single, bulk) = (&waiting.single, &waiting.bulk);
+        (single.len(), bulk.len(), single.bytes + bulk.bytes)
+    }
+
     /// Asks the writer to open the file again.
     pub(crate) fn ask_to_reopen(&self) {
         self.lock().reopen = true;
@@ -199,6 +206,10 @@ impl Waiting {
 }
 
 impl Lane {
+    fn len(&self) -> usize {
+        self.of_tenant.values().map(VecDeque::len).sum()
+    }
+
     fn push(&mut self, job: Job) -> Result<(), StoreError> {
         let tenant = job.actor.tenant.id();
         let queue = self.of_tenant.entry(tenant).or_default();

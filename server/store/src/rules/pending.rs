@@ -96,6 +96,16 @@ impl Pending {
         causes.insert(cause, finding);
     }
 
+    /// How many findings there are, by their codes.
+    pub(crate) fn found(&self) -> BTreeMap<&'static str, u64> {
+        let mut found = BTreeMap::new();
+        for ((_, code), causes) in &self.findings {
+            *found.entry(*code).or_default() +=
+                causes.values().map(|finding| finding.count).sum::<u64>();
+        }
+        found
+    }
+
     /// Writes what was gathered; returns the tenants with parked events to replay.
     pub(crate) fn flush(
         mut self,

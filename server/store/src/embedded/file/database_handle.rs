@@ -3,7 +3,7 @@
 //! While the store heals ([`crate::embedded::runtime::recovery`]), two databases are open over one file, and neither
 //! knows what the other writes. A database whose fence is shut reads and writes nothing more, whatever it still tries.
 
-use std::{fmt, io, sync::Arc};
+use std::{fmt, io, sync::Arc, time::Instant};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use redb::{Database, ReadableDatabase as _, StorageBackend, WriteTransaction};
@@ -190,7 +190,10 @@ impl StorageBackend for Fenced {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.through(Storage::sync_data)
+        let began = Instant::now();
+        let synced = self.through(Storage::sync_data);
+        self.progress.syncs.record_time(began.elapsed());
+        synced
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {

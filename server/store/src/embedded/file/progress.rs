@@ -10,6 +10,8 @@ use std::{
 
 use tokio::time::timeout;
 
+use crate::metrics::{Histogram, TIMES_US};
+
 /// How long a step may take before the disk counts as hanging (D8). A commit takes milliseconds, and on a busy disk a second
 /// or two; load balancers and senders mostly wait half a minute for a response.
 const STALLED_AFTER: Duration = Duration::from_secs(10);
@@ -27,6 +29,8 @@ pub(crate) struct Progress {
     began: [AtomicU64; MAX_STEPS],
     /// Whether it has been logged that the disk does not respond.
     is_logged: AtomicBool,
+    /// How long syncs took, in microseconds.
+    pub(crate) syncs: Histogram,
 }
 
 impl Default for Progress {
@@ -35,6 +39,7 @@ impl Default for Progress {
             start: Instant::now(),
             began: [const { AtomicU64::new(0) }; MAX_STEPS],
             is_logged: AtomicBool::default(),
+            syncs: Histogram::new(TIMES_US),
         }
     }
 }

@@ -67,6 +67,11 @@ pub trait StoreFile: Send + Sync {
 
     /// Its name for a person.
     fn name(&self) -> String;
+
+    /// Its size in bytes, where that is known.
+    fn bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// All bytes that there may be.
@@ -245,6 +250,10 @@ impl StoreFile for DiskFile {
     fn name(&self) -> String {
         self.path.display().to_string()
     }
+
+    fn bytes(&self) -> u64 {
+        fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
+    }
 }
 
 /// The bytes under the database.
@@ -326,8 +335,7 @@ impl StorageBackend for StoredFile {
 /// Bytes of a block in memory.
 const BLOCK_BYTES: u64 = 4_096;
 
-/// Storage over another, which it only reads: writes stay in memory and are discarded. A database is tried out over it,
-/// so that a file which turns out not to be ours stays as it is.
+/// Storage over another, which stays as it is: writes stay in memory. A file that may not be ours is tried out over it.
 #[derive(Debug)]
 pub(crate) struct OverlayBackend {
     under: Storage,

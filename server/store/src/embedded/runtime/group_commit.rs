@@ -8,6 +8,7 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use redb::WriteTransaction;
@@ -81,6 +82,8 @@ struct CarriedOut {
     to_replay: BTreeMap<TenantId, Tenant>,
     known: LookupCache,
     engagement: engagement::Changes,
+    found: BTreeMap<&'static str, u64>,
+    rows: usize,
 }
 
 /// Leaves nobody waiting when the writer ends, however it ends.
@@ -190,8 +193,10 @@ impl Writer {
         let carried_out = self.carry_out_all(&transaction, &mut engagement, batch);
         self.kept.engagement = Some(engagement);
         match carried_out {
-            Ok(CarriedOut { outcomes, to_replay, known, engagement }) => {
+            Ok(CarriedOut { outcomes, to_replay, known, engagement, found, rows }) => {
+                let began = Instant::now();
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
+                self.count_commit(began.elapsed(), batch.jobs.len(), rows, found);
                 self.replays.mark(to_replay);
                 self.shared.show_latest(&scope_of(&batch.jobs));
                 self.kept.commit(known, engagement);
@@ -204,6 +209,20 @@ impl Writer {
                 Err(failed)
             }
         }
+    }
+
+    fn count_commit(
+        &self,
+        took: Duration,
+        commands: usize,
+        rows: usize,
+        found: BTreeMap<&'static str, u64>,
+    ) {
+        let measures = &self.shared.measures;
+        measures.commits.record_time(took);
+        measures.batch_commands.record(commands as u64);
+        measures.batch_rows.record(rows as u64);
+        measures.count_issues(found);
     }
 
     fn carry_out_all(
@@ -247,6 +266,7 @@ impl Writer {
         }
         tenants::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
         let now = self.sequence.now(&*self.shared.clock);
+        let found = pending.found();
         let flushed =
             corruption::contained(|| pending.flush(&mut tables, &mut self.sequence.ids, now));
         let to_replay = flushed.map_err(of_all)?;
@@ -258,7 +278,7 @@ impl Writer {
             false => tables.finish(),
         });
         let (known, engagement) = finished.map_err(of_all)?;
-        Ok(CarriedOut { outcomes, to_replay, known, engagement })
+        Ok(CarriedOut { outcomes, to_replay, known, engagement, found, rows: load.rows() })
     }
 
     /// Notes the times of the store, from which a start continues.

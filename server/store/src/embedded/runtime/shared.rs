@@ -26,6 +26,7 @@ use crate::{
         tables::snapshot::RedbSnapshot,
     },
     manifest::Head,
+    metrics::{Measures, StoreMetrics},
     queueing::{
         listeners::Listeners,
         queue::{Job, Queues},
@@ -70,6 +71,7 @@ pub(crate) struct Shared {
     pub(crate) uses: TokenUses,
     pub(crate) listeners: Listeners,
     pub(crate) progress: Arc<Progress>,
+    pub(crate) measures: Measures,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) times: Mutex<Times>,
 }
@@ -237,6 +239,24 @@ impl Shared {
     pub(crate) fn clock_state(&self) -> Option<ClockState> {
         let reading = Reading::of(&*self.clock, self.clock.now());
         self.times().state(reading)
+    }
+
+    /// The figures of the store as it runs.
+    pub(crate) fn metrics(&self) -> StoreMetrics {
+        let (single, bulk, bytes) = self.queues.depth();
+        let [queued_single, queued_bulk, queued_bytes] =
+            [single, bulk, bytes].map(|count| count as u64);
+        StoreMetrics {
+            queued_single,
+            queued_bulk,
+            queued_bytes,
+            batch_commands: self.measures.batch_commands.counts(),
+            batch_rows: self.measures.batch_rows.counts(),
+            commits: self.measures.commits.counts(),
+            syncs: self.progress.syncs.counts(),
+            file_bytes: self.store_file.bytes(),
+            issues: self.measures.issues(),
+        }
     }
 
     pub(crate) fn checked(&self) -> MutexGuard<'_, Option<ScrubReport>> {

@@ -1,0 +1,34 @@
+//! How much of a sender was parked in a day.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// What of a sender was parked today; clones count together.
+#[derive(Clone, Debug, Default)]
+pub struct ParkedToday(Arc<ParkedCounts>);
+
+#[derive(Debug, Default)]
+struct ParkedCounts {
+    events: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl ParkedToday {
+    /// How many events there were.
+    pub fn count(&self) -> u64 {
+        self.0.events.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes their texts have.
+    pub fn bytes(&self) -> u64 {
+        self.0.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Counts another event, whose text has this many bytes.
+    pub fn add(&self, bytes: u64) {
+        self.0.events.fetch_add(1, Ordering::Relaxed);
+        self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
