@@ -17,7 +17,7 @@ pub struct ConnectionCounts {
 pub(crate) struct OpenConnection(Arc<ConnectionCounts>);
 
 impl ConnectionCounts {
-    /// Counts a connection.
+    /// Counts a connection that was accepted; it is open until the result is dropped.
     pub(crate) fn open(self: &Arc<Self>) -> OpenConnection {
         self.accepted.fetch_add(1, Ordering::Relaxed);
         self.open.fetch_add(1, Ordering::Relaxed);

@@ -34,9 +34,7 @@ pub trait StoreFile: Send + Sync {
 
     /// Brings to disk what was written, and asks the system to drop its cache of parts of the file, so that what is
     /// read is on disk, and what is written next comes there. After a write has failed, memory holds what the disk does
-    /// not; and where that is written again, a sync may say that it is on disk though it never comes there (ext4 of
-    /// Linux 6.18: 40 times of 40).
-    ///
+    /// not; and where that is written again, a sync of ext4 may say that it is on disk though it never comes there.
     /// To forget [`EVERYTHING`] takes some 0.1 s for a cached gigabyte, so an ordinary start does without.
     ///
     /// # Errors
