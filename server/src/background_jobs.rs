@@ -124,7 +124,9 @@ pub async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
     let tenants = store.tenants(usize::MAX).await?;
     let (deleted, served): (Vec<_>, Vec<_>) =
         tenants.into_iter().partition(|tenant| tenant.state == TenantState::Deleting);
-    sweep(store, Actor::operator()).await?;
+    if let Err(error) = sweep(store, Actor::operator()).await {
+        tracing::warn!(cause = %error, "cleanup of the operator's audit log failed");
+    }
     for tenant in served {
         let actor = Actor::service(Tenant::assume_authorized(tenant.id));
         if let Err(error) = sweep(store, actor.clone()).await {

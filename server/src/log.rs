@@ -61,9 +61,9 @@ pub(crate) struct Lines {
 /// How many lines were lost.
 #[derive(Default)]
 struct Lost {
-    /// Since that was last said.
+    /// Since the last line that named them.
     unsaid: AtomicU64,
-    /// Since the start.
+    /// Since the program was started.
     all: AtomicU64,
 }
 

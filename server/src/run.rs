@@ -167,7 +167,7 @@ fn start_jobs(
     jobs
 }
 
-/// The operator's address.
+/// The address for those who operate the server.
 enum Admin {
     Off,
     Listening(TcpListener),
