@@ -28,7 +28,7 @@ pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller,
     caller
 }
 
-/// The code for a token that has expired, of which it is known whose it is.
+/// The code for an expired token.
 const EXPIRED: &str = "token_expired";
 
 async fn identify(app: &App, request: &Request) -> Result<Caller, Error> {

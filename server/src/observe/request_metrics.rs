@@ -17,7 +17,7 @@ use svctrack_store::metrics::{Counts, Histogram, TIMES_US};
 
 /// Statuses by their first digit, as a label.
 pub(crate) const STATUS_CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
-/// Tenants that are told apart where limits are reached; all others are one. Each has a time series for each limit.
+/// Tenants with a label of their own in the count of limited requests; all others share `other`. Each label is a time series.
 const MAX_TENANTS: usize = 100;
 /// What the others are called.
 const OTHER_TENANTS: &str = "other";

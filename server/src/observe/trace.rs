@@ -18,7 +18,7 @@ pub(crate) struct Trace {
     pub(crate) received: u64,
 }
 
-/// Serves a request, of which `served` can learn what was noted.
+/// Serves a request; `served` can read the notes of its handler.
 pub(crate) fn scope<T>(served: impl Future<Output = T>) -> impl Future<Output = T> {
     TRACE.scope(Cell::default(), served)
 }

@@ -31,7 +31,7 @@ pub(crate) async fn download(app: &App, request: &mut Request) -> Result<Respons
     let (mut file, manifest) = app.store.back_up(BackupFile::Unnamed).await?;
     let note = AuditNote::done("backup.download", "backup", None);
     if let Err(cause) = app.store.write_audit(caller.into(), vec![note]).await {
-        // A store that cannot be written is the one of which a backup is wanted.
+        // A backup matters most when the store is read-only.
         tracing::warn!(%cause, "backup download not audited");
     }
     let rewind = move || Ok((file.rewind().map(|()| file.metadata())??.len(), file));

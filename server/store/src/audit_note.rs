@@ -1,4 +1,4 @@
-//! What the audit log is told that no other command says.
+//! Audit entries without a write: sign-ins, exports and denied access.
 
 use std::net::IpAddr;
 

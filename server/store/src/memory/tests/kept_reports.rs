@@ -80,7 +80,7 @@ impl World {
             company: Some(format!("c{}", user % COMPANIES)),
             ..Identity::default()
         };
-        // Without an action it says only who is there.
+        // Without an action it only identifies the user.
         let action = (self.random.below(2) == 0).then(|| "Opened report".to_owned());
         let passive = self.random.below(5) == 0;
         let days = i64::try_from(self.random.below(40)).unwrap();
