@@ -1,4 +1,4 @@
-//! Audit entries without a write: sign-ins, exports and denied access.
+//! Audit entries of what changes no data: exports and denied access.
 
 use std::net::IpAddr;
 
