@@ -6,16 +6,7 @@ use crate::{
     value::{Document, Members, ObjectId},
 };
 
-/// The state that a change was planned for; a store in another state must reject the change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// The record was not there.
-    Absent,
-    /// The record was there in this version (`__v`).
-    Version(i64),
-}
-
-/// One change to what is stored.
+/// One change to what is stored. It is planned for the state in `before`; a store in another state must not apply it.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// Stores a record, new or changed.
@@ -24,8 +15,8 @@ pub enum Change {
         def: &'static ResourceDef,
         /// Id of the record.
         id: ObjectId,
-        /// What it was planned upon.
-        basis: Basis,
+        /// The record as it is stored until then; none if it is new.
+        before: Option<Document>,
         /// The record as it is stored from now on.
         document: Document,
         /// Index entries that it gains; the unique ones are claims.
@@ -39,8 +30,8 @@ pub enum Change {
         def: &'static ResourceDef,
         /// Id of the record.
         id: ObjectId,
-        /// What it was planned upon.
-        basis: Basis,
+        /// The record as it is stored until then.
+        before: Document,
         /// Index entries that it loses: all that it has.
         removed: Vec<Entry>,
     },
@@ -51,7 +42,7 @@ pub enum Change {
 impl Change {
     /// Whether it creates this record.
     pub(super) fn creates(&self, of: &ResourceDef, made: ObjectId) -> bool {
-        matches!(self, Self::Put { def, id, basis: Basis::Absent, .. } if *id == made && *def == of)
+        matches!(self, Self::Put { def, id, before: None, .. } if *id == made && *def == of)
     }
 }
 

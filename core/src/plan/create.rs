@@ -1,7 +1,7 @@
 //! Create: a new record from a body, and the records that come with it, such as a ticket's submitter.
 
 use super::{
-    change::{Basis, Change},
+    change::Change,
     context::Ctx,
     planned::{Planned, Refusal},
     record_update::{Assembled, assemble, check_claims},
@@ -50,7 +50,7 @@ pub fn create_as(
     changes.push(Change::Put {
         def,
         id,
-        basis: Basis::Absent,
+        before: None,
         document: document.clone(),
         added,
         removed: Vec::new(),

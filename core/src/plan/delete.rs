@@ -1,10 +1,6 @@
 //! Deleting a record, which nothing may refer to (R15).
 
-use super::{
-    change::{Basis, Change, version_of},
-    planned::Refusal,
-    record_update::referrer,
-};
+use super::{change::Change, planned::Refusal, record_update::referrer};
 use crate::{
     schema::{Lookup, ResourceDef, index},
     value::{Issue, ObjectId},
@@ -26,5 +22,5 @@ pub fn delete(
         return Err(Refusal::Conflict(vec![Issue::of_body("referred_to", message)]));
     }
     let removed = index::entries(def, &stored);
-    Ok(vec![Change::Delete { def, id, basis: Basis::Version(version_of(&stored)), removed }])
+    Ok(vec![Change::Delete { def, id, before: stored, removed }])
 }

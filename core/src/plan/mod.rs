@@ -58,7 +58,7 @@ pub use self::{
         Activity, Appended, Finding, MAX_PARKED, MAX_PARKED_BYTES, MAX_REPORTED, PARKED_DAYS,
         ParkedEvent, REPORTED_DAYS, Route, Wait,
     },
-    change::{Basis, Change, version_of},
+    change::{Change, version_of},
     context::Ctx,
     create::{create, create_as},
     delete::delete,

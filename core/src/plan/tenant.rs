@@ -1,7 +1,7 @@
 //! What is created with a tenant and with a token: the tenant's settings, and a user to act as.
 
 use super::{
-    change::{Basis, Change, version_of},
+    change::Change,
     context::Ctx,
     create::{create, create_as},
     planned::Refusal,
@@ -78,10 +78,9 @@ pub fn mark_token_user(
     if !is_plain || !came_with_it || stored.text(user::NAME.name).as_deref() != Some(label) {
         return Ok(Vec::new());
     }
-    let basis = Basis::Version(version_of(&stored));
-    let mut document = stored;
+    let mut document = stored.clone();
     document.set(user::FOR_TOKEN.name, Json::bool(true));
     let document = record_update::fill(&USER, document, FillCtx::in_utc(now));
     let (added, removed) = (Vec::new(), Vec::new());
-    Ok(vec![Change::Put { def: &USER, id: user, basis, document, added, removed }])
+    Ok(vec![Change::Put { def: &USER, id: user, before: Some(stored), document, added, removed }])
 }

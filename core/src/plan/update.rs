@@ -1,7 +1,7 @@
 //! Update: a body merged into a stored record (R4, R5); absent members are left alone, `null` clears one.
 
 use super::{
-    change::{Basis, Change, version_of},
+    change::{Change, version_of},
     context::Ctx,
     create::create_side_records,
     planned::{Planned, Refusal},
@@ -42,7 +42,7 @@ pub(super) fn update_stored(
     if document == stored {
         return Ok(Planned { changes: Vec::new(), id, document });
     }
-    let (put, document) = put(def, id, &stored, document, lookup, ctx)?;
+    let (put, document) = put(def, id, stored, document, lookup, ctx)?;
     let mut changes = create_side_records(side_records, lookup, ctx)?;
     changes.push(put);
     Ok(Planned { changes, id, document })
@@ -51,21 +51,21 @@ pub(super) fn update_stored(
 pub(super) fn put(
     def: &'static ResourceDef,
     id: ObjectId,
-    stored: &Document,
+    stored: Document,
     mut document: Document,
     lookup: &dyn Lookup,
     ctx: &Ctx,
 ) -> Result<(Change, Document), Refusal> {
-    let version = version_of(stored);
+    let version = version_of(&stored);
     document.set("updatedAt", Json::string(&ctx.now.to_string()));
     document.set("__v", Json::integer(version + 1));
-    let (before, after) = (index::entries(def, stored), index::entries(def, &document));
+    let (before, after) = (index::entries(def, &stored), index::entries(def, &document));
     let added = index::difference(&after, &before);
     check_claims(def, Some(id), &added, lookup)?;
     let change = Change::Put {
         def,
         id,
-        basis: Basis::Version(version),
+        before: Some(stored),
         document: document.clone(),
         added,
         removed: index::difference(&before, &after),

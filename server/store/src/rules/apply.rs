@@ -3,7 +3,7 @@
 
 use svctrack_core::{
     audit::Changed,
-    plan::{Appended, Basis, Change, version_of},
+    plan::{Appended, Change, version_of},
     resources::{end_user::END_USER, settings::SETTINGS},
     schema::{Entry, ResourceDef},
     tracking::{intake::wait_for_creation, integration_issues},
@@ -39,13 +39,13 @@ pub(crate) fn apply(
     let mut applier = Applier { tables, pending, actor, tenant, now };
     for change in changes {
         match change {
-            Change::Put { def, id, basis, document, added, removed } => {
+            Change::Put { def, id, before, document, added, removed } => {
                 applier.entries(def, *id, removed, added)?;
-                applier.put(def, *id, *basis, document)?;
+                applier.put(def, *id, before.as_ref(), document)?;
             }
-            Change::Delete { def, id, basis, removed } => {
+            Change::Delete { def, id, before, removed } => {
                 applier.entries(def, *id, removed, &[])?;
-                applier.delete(def, *id, *basis)?;
+                applier.delete(def, *id, before)?;
             }
             Change::Append(appended) => applier.append(appended)?,
         }
@@ -66,20 +66,20 @@ impl<T: Transaction> Applier<'_, T> {
         &mut self,
         def: &ResourceDef,
         id: ObjectId,
-        basis: Basis,
+        before: Option<&Document>,
         document: &Document,
     ) -> Result<(), StoreError> {
-        let key = keys::record(self.tenant, def.code, id);
-        let replaced = revenue_versions::replaced(self.tables, &key, def, id, Some(document))?;
-        let kind = match basis {
-            Basis::Absent => ChangeKind::Created,
-            Basis::Version(_) => ChangeKind::Updated,
+        let kind = match before {
+            None => ChangeKind::Created,
+            Some(_) => ChangeKind::Updated,
         };
-        let changed = self.compared(&key, kind, Some(document))?;
+        let what = Logged { resource: def.code, id, kind, version: version_of(document) };
+        self.log_change(what, def, (before, Some(document)))?;
+        let key = keys::record(self.tenant, def.code, id);
         let value = codec::seal_record(&key, document);
-        match basis {
-            Basis::Absent => self.tables.records.add(key, value)?,
-            Basis::Version(_) => self.tables.records.put(&key, value)?,
+        match before {
+            None => self.tables.records.add(key, value)?,
+            Some(_) => self.tables.records.put(&key, value)?,
         }
         self.tables.known.forget_record(self.tenant, def, id);
         if *def == SETTINGS {
@@ -88,32 +88,21 @@ impl<T: Transaction> Applier<'_, T> {
         if let Some(finding) = integration_issues::ticket_without_company(def, document, self.now) {
             self.pending.find(self.tenant, finding);
         }
-        let what = Logged { resource: def.code, id, kind, version: version_of(document) };
-        self.log_change(what, replaced, changed)
+        Ok(())
     }
 
-    /// What a change changes of the record under a key, where that is audited.
-    fn compared(
+    fn delete(
         &mut self,
-        key: &[u8],
-        kind: ChangeKind,
-        after: Option<&Document>,
-    ) -> Result<Changed, StoreError> {
-        audit::compared(self.tables, self.pending, self.tenant, (key, kind), after)
-    }
-
-    fn delete(&mut self, def: &ResourceDef, id: ObjectId, basis: Basis) -> Result<(), StoreError> {
-        let key = keys::record(self.tenant, def.code, id);
-        let replaced = revenue_versions::replaced(self.tables, &key, def, id, None)?;
-        let changed = self.compared(&key, ChangeKind::Deleted, None)?;
-        self.tables.records.remove(&key)?;
-        self.tables.known.forget_record(self.tenant, def, id);
-        let version = match basis {
-            Basis::Absent => 0,
-            Basis::Version(version) => version,
-        };
+        def: &ResourceDef,
+        id: ObjectId,
+        before: &Document,
+    ) -> Result<(), StoreError> {
+        let version = version_of(before);
         let what = Logged { resource: def.code, id, kind: ChangeKind::Deleted, version };
-        self.log_change(what, replaced, changed)
+        self.log_change(what, def, (Some(before), None))?;
+        self.tables.records.remove(&keys::record(self.tenant, def.code, id))?;
+        self.tables.known.forget_record(self.tenant, def, id);
+        Ok(())
     }
 
     /// Takes index entries away and adds others.
@@ -179,13 +168,16 @@ impl<T: Transaction> Applier<'_, T> {
         }
     }
 
+    /// Logs a change of a record, with what reports and the audit log keep of what it was before.
     fn log_change(
         &mut self,
         what: Logged,
-        replaced: Option<Replaced>,
-        changed: Changed,
+        def: &ResourceDef,
+        (before, after): (Option<&Document>, Option<&Document>),
     ) -> Result<(), StoreError> {
-        let Self { tables, pending, actor, now, .. } = self;
+        let Self { tables, pending, actor, tenant, now } = self;
+        let replaced = revenue_versions::replaced((def, what.id), before, after);
+        let changed = audit::compared(tables, pending, *tenant, before, after)?;
         log_change(tables, pending, actor, *now, what, replaced, changed).map(drop)
     }
 }

@@ -145,13 +145,13 @@ fn action_of(
     }))
 }
 
-/// What a change changes of a record under a key, where its command is audited; `after` is the record then, unless it is
-/// deleted.
+/// What a change changes of a record, where its command is audited; `before` is the record until then, unless it is new,
+/// and `after` the record then, unless it is deleted.
 pub(crate) fn compared(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     tenant: TenantId,
-    (key, kind): (&[u8], ChangeKind),
+    before: Option<&Document>,
     after: Option<&Document>,
 ) -> Result<Changed, StoreError> {
     let trail = pending.trail.as_ref().filter(|trail| trail.tenant == tenant);
@@ -160,13 +160,12 @@ pub(crate) fn compared(
     }
     let traces = traces_of(tables, pending, tenant)?;
     // Of a new record a hash would say nothing that its first change does not.
-    if kind == ChangeKind::Created && !traces.keeps_values {
+    if before.is_none() && !traces.keeps_values {
         return Ok(Changed::default());
     }
-    let stored = |bytes: &[u8]| codec::unseal_record(key, bytes)?.document();
-    let before = tables.records.read(key, stored)?.transpose()?.unwrap_or_default();
-    let gone = Document::default();
-    Ok(changed(&before, after.unwrap_or(&gone), |name, json| traces.of(name, json)))
+    let absent = Document::default();
+    let (before, after) = (before.unwrap_or(&absent), after.unwrap_or(&absent));
+    Ok(changed(before, after, |name, json| traces.of(name, json)))
 }
 
 /// How the values of a tenant are stored.

@@ -11,43 +11,31 @@ use svctrack_core::{
     value::{Document, Members, ObjectId},
 };
 
-use super::open_tables::{Tables, Transaction};
-use crate::{
-    StoreError,
-    rows::{ReadRow as _, codec, revenue_version::Replaced},
-};
+use crate::rows::revenue_version::Replaced;
 
-/// What a change of the record under a key replaces, if reports read it; `after` is the record then, unless it is deleted.
+/// What a change of a record replaces, if reports read it; `before` is the record until then, unless it is new, and
+/// `after` the record then, unless it is deleted.
 pub(crate) fn replaced(
-    tables: &Tables<impl Transaction>,
-    key: &[u8],
-    def: &ResourceDef,
-    id: ObjectId,
+    (def, id): (&ResourceDef, ObjectId),
+    before: Option<&Document>,
     after: Option<&Document>,
-) -> Result<Option<Replaced>, StoreError> {
+) -> Option<Replaced> {
     if *def != LICENSE && *def != SETTINGS {
-        return Ok(None);
+        return None;
     }
-    let stored = |bytes: &[u8]| -> Result<_, StoreError> {
-        let stored = codec::unseal_record(key, bytes)?;
-        Ok(match *def == LICENSE {
-            true => LicenseFacts::as_stored(stored.text()).map(Replaced::of_license),
-            false => Some(Replaced::Settings(settings_text(&stored))),
-        })
+    let read = |record: &Document| match *def == LICENSE {
+        true => LicenseFacts::as_written(record).map(Replaced::of_license),
+        false => Some(Replaced::Settings(settings_text(record))),
     };
-    let before = tables.records.read(key, stored)?.transpose()?.flatten();
-    let after = after.and_then(|after| match *def == LICENSE {
-        true => LicenseFacts::as_written(after).map(Replaced::of_license),
-        false => Some(Replaced::Settings(settings_text(after))),
-    });
+    let (before, after) = (before.and_then(read), after.and_then(read));
     if before == after {
-        return Ok(None);
+        return None;
     }
     let absent = || match *def == LICENSE {
         true => Replaced::NoLicense(id),
         false => Replaced::Settings(settings_text(&Document::default())),
     };
-    Ok(Some(before.unwrap_or_else(absent)))
+    Some(before.unwrap_or_else(absent))
 }
 
 /// The settings that reports read.
