@@ -56,22 +56,8 @@ fn changed_tenant(command: &Command, actor: TenantId) -> Option<TenantId> {
 
 #[cfg(test)]
 mod tests {
-    use svctrack_core::{plan::Route, value::Timestamp};
-
     use super::*;
-    use crate::{Actor, Tenant, Tracking};
-
-    const ONE: TenantId = TenantId::from_bytes([1; 16]);
-    const OTHER: TenantId = TenantId::from_bytes([2; 16]);
-
-    fn job(tenant: TenantId, command: Command) -> Job {
-        let tenant = Tenant::assume_authorized(tenant);
-        Job::new(Actor::service(tenant), command).0
-    }
-
-    fn tracked(tenant: TenantId) -> Job {
-        job(tenant, Command::Track(Tracking::of(Vec::new(), Timestamp::MIN, Route::Realtime)))
-    }
+    use crate::queueing::samples::{ONE, OTHER, job, tracked};
 
     #[test]
     fn a_commit_is_of_the_tenants_of_its_commands_or_of_any() {

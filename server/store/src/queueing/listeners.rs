@@ -55,22 +55,8 @@ fn changed(command: &Command, actor: TenantId) -> Option<TenantId> {
 
 #[cfg(test)]
 mod tests {
-    use svctrack_core::{plan::Route, value::Timestamp};
-
     use super::*;
-    use crate::{Actor, Tenant, Tracking};
-
-    const ONE: TenantId = TenantId::from_bytes([1; 16]);
-    const OTHER: TenantId = TenantId::from_bytes([2; 16]);
-
-    fn job(tenant: TenantId, command: Command) -> Job {
-        let tenant = Tenant::assume_authorized(tenant);
-        Job::new(Actor::service(tenant), command).0
-    }
-
-    fn tracked(tenant: TenantId) -> Job {
-        job(tenant, Command::Track(Tracking::of(Vec::new(), Timestamp::MIN, Route::Realtime)))
-    }
+    use crate::queueing::samples::{ONE, OTHER, job, tracked};
 
     #[test]
     fn those_of_the_tenant_that_changed_are_woken_and_no_others() {

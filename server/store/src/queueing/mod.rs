@@ -6,5 +6,7 @@ pub(crate) mod listeners;
 pub(crate) mod queue;
 pub(crate) mod read_permits;
 pub(crate) mod replays;
+#[cfg(test)]
+mod samples;
 pub(crate) mod sequence;
 pub(crate) mod token_uses;

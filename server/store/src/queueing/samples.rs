@@ -1,0 +1,23 @@
+//! Jobs that tests of queueing have in common.
+
+use svctrack_core::{
+    plan::Route,
+    value::{TenantId, Timestamp},
+};
+
+use super::queue::Job;
+use crate::{Actor, Command, Tenant, Tracking};
+
+pub(super) const ONE: TenantId = TenantId::from_bytes([1; 16]);
+pub(super) const OTHER: TenantId = TenantId::from_bytes([2; 16]);
+
+/// A command of a tenant.
+pub(super) fn job(tenant: TenantId, command: Command) -> Job {
+    let tenant = Tenant::assume_authorized(tenant);
+    Job::new(Actor::service(tenant), command).0
+}
+
+/// Events of a tenant: none, as nothing is done with them.
+pub(super) fn tracked(tenant: TenantId) -> Job {
+    job(tenant, Command::Track(Tracking::of(Vec::new(), Timestamp::MIN, Route::Realtime)))
+}
