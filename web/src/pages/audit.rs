@@ -8,7 +8,7 @@ use super::{
     address::address,
     format::{grouped, instant, label_of},
     page,
-    parts::{Problem, empty, problems, scroll},
+    parts::{Head, Problem, empty, problems, table},
     shell::{Shell, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -87,7 +87,7 @@ pub fn audit_page(shell: &Shell, view: &AuditView) -> Page {
         @if view.lines.is_empty() {
             (empty("No entries.", maud! { a href="/app/audit" { "Show all" } }))
         } @else {
-            (scroll("Audit log", audit_table("Audit log", &view.lines, true)))
+            (audit_table("Audit log", &view.lines, true))
             @if let Some(next) = &view.next {
                 div.paging { a rel="next" href=(next) { "Earlier ones" } }
             }
@@ -125,21 +125,22 @@ pub(super) fn audit_table<'v>(
     lines: &'v [AuditLine],
     has_target: bool,
 ) -> impl Renderable + 'v {
-    maud! {
-        table {
-            caption.hidden-label { (caption) }
-            thead {
-                tr {
-                    th scope="col" { "Action" }
-                    @if has_target { th scope="col" { "Of" } }
-                    th scope="col" { "Changes" }
-                    th scope="col" { "By" }
-                    th.num scope="col" { "When" }
-                }
-            }
-            tbody { @for line in lines { (row(line, has_target)) } }
-        }
-    }
+    let rows = maud! {
+        tbody { @for line in lines { (row(line, has_target)) } }
+    };
+    table(
+        caption,
+        [
+            Some(Head::Text("Action")),
+            has_target.then_some(Head::Text("Of")),
+            Some(Head::Text("Changes")),
+            Some(Head::Text("By")),
+            Some(Head::Number("When")),
+        ]
+        .into_iter()
+        .flatten(),
+        rows,
+    )
 }
 
 fn row(line: &AuditLine, has_target: bool) -> impl Renderable {

@@ -7,7 +7,7 @@ use super::{
     address::address,
     format::{day, money},
     page,
-    parts::{Problem, empty, problems, scroll},
+    parts::{Head, Problem, empty, problems, table},
     shell::{Shell, csrf, layout, title_bar},
 };
 use crate::page::Page;
@@ -94,7 +94,7 @@ pub fn closings_page(shell: &Shell, view: &ClosingsView) -> Page {
         @if view.lines.is_empty() {
             (empty("No month is closed.", "Close the first month that was reported; the others follow in their order."))
         } @else {
-            (scroll("Closed months", table(&view.lines)))
+            (months(&view.lines))
             @if let Some(last) = view.lines.first().filter(|_| view.may_close) { (last_one(shell, last)) }
         }
     };
@@ -139,27 +139,26 @@ fn last_one<'v>(shell: &'v Shell, last: &'v ClosingLine) -> impl Renderable + 'v
     }
 }
 
-fn table(closings: &[ClosingLine]) -> impl Renderable {
-    maud! {
-        table {
-            caption.hidden-label { "Closed months" }
-            thead {
-                tr {
-                    th scope="col" { "Month" }
-                    th scope="col" { "Closed" }
-                    th.num scope="col" { "Start" }
-                    th.num scope="col" { "New" }
-                    th.num scope="col" { "Reactivation" }
-                    th.num scope="col" { "Expansion" }
-                    th.num scope="col" { "Contraction" }
-                    th.num scope="col" { "Churn" }
-                    th.num scope="col" { "End" }
-                    th.num scope="col" { "Customers" }
-                }
-            }
-            @for closing in closings { (month(closing)) }
-        }
-    }
+fn months(closings: &[ClosingLine]) -> impl Renderable {
+    let rows = maud! {
+        @for closing in closings { (month(closing)) }
+    };
+    table(
+        "Closed months",
+        [
+            Head::Text("Month"),
+            Head::Text("Closed"),
+            Head::Number("Start"),
+            Head::Number("New"),
+            Head::Number("Reactivation"),
+            Head::Number("Expansion"),
+            Head::Number("Contraction"),
+            Head::Number("Churn"),
+            Head::Number("End"),
+            Head::Number("Customers"),
+        ],
+        rows,
+    )
 }
 
 /// A month: its figures, and below them those that differ now.

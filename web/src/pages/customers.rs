@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{
     format::{day, label_of, money, percent},
     page,
-    parts::{Paging, badge, empty, paging, scroll},
+    parts::{Head, Paging, badge, empty, paging, table},
     renewals::distance,
     shell::{Shell, layout, record_address, title_bar},
 };
@@ -110,27 +110,25 @@ fn paid(line: &CustomerLine) -> String {
 }
 
 pub(super) fn customer_table(lines: &[CustomerLine]) -> impl Renderable {
-    let table = maud! {
-        table {
-            caption.hidden-label { "Customers" }
-            thead {
-                tr {
-                    th scope="col" { "Company" }
-                    th scope="col" { "Status" }
-                    th.num scope="col" { "MRR" }
-                    th.num scope="col" { "At stake" }
-                    th scope="col" { "Why" }
-                    th.num scope="col" { "Renewal" }
-                    th scope="col" { "Activity" }
-                    th.num scope="col" { "Trend" }
-                    th.num scope="col" { "Users active" }
-                    th.num scope="col" { "Tickets" }
-                }
-            }
-            tbody { @for line in lines { (customer_row(line)) } }
-        }
+    let rows = maud! {
+        tbody { @for line in lines { (customer_row(line)) } }
     };
-    scroll("Customers", table)
+    table(
+        "Customers",
+        [
+            Head::Text("Company"),
+            Head::Text("Status"),
+            Head::Number("MRR"),
+            Head::Number("At stake"),
+            Head::Text("Why"),
+            Head::Number("Renewal"),
+            Head::Text("Activity"),
+            Head::Number("Trend"),
+            Head::Number("Users active"),
+            Head::Number("Tickets"),
+        ],
+        rows,
+    )
 }
 
 fn customer_row(line: &CustomerLine) -> impl Renderable {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{
     format::{grouped, label_of},
     page,
-    parts::{Paging, Problem, badge, empty, paging, problems, scroll},
+    parts::{Head, Paging, Problem, badge, empty, paging, problems, table},
     shell::{Shell, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -101,7 +101,7 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
             @if view.companies.is_empty() {
                 (empty("No company adds to this figure.", "It is zero in this period."))
             } @else {
-                (scroll("Companies", table(view)))
+                (companies(view))
                 (paging(&view.paging))
             }
         }
@@ -109,21 +109,16 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
     page(layout(shell, &view.title, main))
 }
 
-fn table(view: &ExplanationView) -> impl Renderable {
+fn companies(view: &ExplanationView) -> impl Renderable {
     let is_short = view.companies.len() <= MOST_OPEN;
-    maud! {
-        table {
-            caption.hidden-label { "Companies" }
-            thead {
-                tr {
-                    th scope="col" { "Company" }
-                    th.num scope="col" { "Amount" }
-                    th scope="col" { "In numbers" }
-                }
-            }
-            @for company in &view.companies { (rows(company, is_short)) }
-        }
-    }
+    let rows = maud! {
+        @for company in &view.companies { (rows(company, is_short)) }
+    };
+    table(
+        "Companies",
+        [Head::Text("Company"), Head::Number("Amount"), Head::Text("In numbers")],
+        rows,
+    )
 }
 
 /// A company, and its licenses below it.

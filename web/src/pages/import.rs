@@ -12,7 +12,7 @@ use super::{
     address::address,
     format::label_of,
     page,
-    parts::{Problem, scroll},
+    parts::{Head, Problem, table},
     shell::{Shell, csrf, layout, title_bar},
 };
 use crate::page::Page;
@@ -213,31 +213,26 @@ fn count(count: usize, label: &str) -> impl Renderable {
 }
 
 fn rejected_rows<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Renderable + 'v {
-    let table = maud! {
-        table {
-            caption.hidden-label { "Rejected rows" }
-            thead {
+    let rows = maud! {
+        tbody {
+            @for row in &view.rows {
                 tr {
-                    th.num scope="col" { "Line" }
-                    th scope="col" { "Problem" }
-                    th scope="col" { "Row" }
-                }
-            }
-            tbody {
-                @for row in &view.rows {
-                    tr {
-                        th.num scope="row" { (row.line) }
-                        td.bad { (row.message) }
-                        td { code { (row.excerpt) } }
-                    }
+                    th.num scope="row" { (row.line) }
+                    td.bad { (row.message) }
+                    td { code { (row.excerpt) } }
                 }
             }
         }
     };
+    let table = table(
+        "Rejected rows",
+        [Head::Number("Line"), Head::Text("Problem"), Head::Text("Row")],
+        rows,
+    );
     maud! {
         @if !view.rows.is_empty() {
             h2 { "Rejected rows" }
-            (scroll("Rejected rows", &table))
+            (&table)
             @if view.rows.len() < summary.refused {
                 p.muted { "The first " (view.rows.len()) " of " (summary.refused) "." }
             }

@@ -8,7 +8,7 @@ use super::{
     address::address,
     format::{grouped, instant, label_of},
     page,
-    parts::{Problem, badge, empty, problems, prose, scroll},
+    parts::{Head, Problem, badge, empty, problems, prose, table},
     shell::{Shell, csrf, layout, title_bar},
 };
 use crate::page::Page;
@@ -73,7 +73,7 @@ pub fn issues_page(shell: &Shell, view: &IssuesView) -> Page {
                 (empty("No issues of this kind.", maud! { a href="/app/issues" { "Show all" } }))
             }
         } @else {
-            (scroll("Integration issues", table(shell, view)))
+            (entries(shell, view))
             @if let Some(next) = &view.next {
                 div.paging { a rel="next" href=(next) { "Earlier ones" } }
             }
@@ -103,22 +103,23 @@ fn choices(view: &IssuesView) -> impl Renderable {
     }
 }
 
-fn table<'v>(shell: &'v Shell, view: &'v IssuesView) -> impl Renderable + 'v {
-    maud! {
-        table {
-            caption.hidden-label { "Integration issues" }
-            thead {
-                tr {
-                    th scope="col" { "Issue" }
-                    th scope="col" { "Source" }
-                    th.num scope="col" { "Count" }
-                    th.num scope="col" { "Last seen" }
-                    @if view.may_change { th scope="col" { span.hidden-label { "Actions" } } }
-                }
-            }
-            tbody { @for line in &view.lines { (row(shell, view, line)) } }
-        }
-    }
+fn entries<'v>(shell: &'v Shell, view: &'v IssuesView) -> impl Renderable + 'v {
+    let rows = maud! {
+        tbody { @for line in &view.lines { (row(shell, view, line)) } }
+    };
+    table(
+        "Integration issues",
+        [
+            Some(Head::Text("Issue")),
+            Some(Head::Text("Source")),
+            Some(Head::Number("Count")),
+            Some(Head::Number("Last seen")),
+            view.may_change.then_some(Head::Hidden("Actions")),
+        ]
+        .into_iter()
+        .flatten(),
+        rows,
+    )
 }
 
 fn row<'v>(shell: &'v Shell, view: &'v IssuesView, line: &'v IssueLine) -> impl Renderable + 'v {

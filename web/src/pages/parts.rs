@@ -47,6 +47,45 @@ pub(super) fn scroll<'a>(label: &'a str, table: impl Renderable + 'a) -> impl Re
     }
 }
 
+/// The head of a column.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Head {
+    Text(&'static str),
+    /// Its cells are figures or times, which are aligned at the right.
+    Number(&'static str),
+    /// Of a column whose cells say what they are: for screen readers alone.
+    Hidden(&'static str),
+}
+
+/// A table of the columns `heads`, which scrolls by itself where the page is narrow; `bodies` has its rows.
+pub(super) fn table<'a>(
+    caption: &'a str,
+    heads: impl IntoIterator<Item = Head>,
+    bodies: impl Renderable + 'a,
+) -> impl Renderable + 'a {
+    let heads: Vec<Head> = heads.into_iter().collect();
+    scroll(
+        caption,
+        maud! {
+            table {
+                caption.hidden-label { (caption) }
+                thead { tr { @for head in &heads { (head_cell(*head)) } } }
+                (bodies)
+            }
+        },
+    )
+}
+
+fn head_cell(head: Head) -> impl Renderable {
+    maud! {
+        @match head {
+            Head::Text(label) => th scope="col" { (label) }
+            Head::Number(label) => th.num scope="col" { (label) }
+            Head::Hidden(label) => th scope="col" { span.hidden-label { (label) } }
+        }
+    }
+}
+
 /// The problems of a form, each with a link to its field.
 pub(super) fn problems(found: &[Problem]) -> impl Renderable {
     maud! {

@@ -8,7 +8,7 @@ use super::{
     audit::{AuditLine, audit_table},
     customers::CustomerLine,
     home::Figure,
-    parts::{chart, scroll},
+    parts::chart,
     shell::{Shell, csrf},
     timeline::{Timeline, timeline},
 };
@@ -91,7 +91,7 @@ fn section<'a>(shell: &'a Shell, extra: &'a Extra) -> impl Renderable + 'a {
                     @if lines.is_empty() {
                         p.muted { "None: it was created by an event, or before changes were written down." }
                     } @else {
-                        (scroll("Changes", audit_table("Changes", lines, false)))
+                        (audit_table("Changes", lines, false))
                     }
                 }
             }

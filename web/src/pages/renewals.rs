@@ -10,7 +10,7 @@ use super::{
     address::address,
     format::{label_of, money},
     page, page_with_form,
-    parts::{Problem, empty, problems, scroll},
+    parts::{Head, Problem, empty, problems, scroll, table},
     record::{Filled, checked, checks, input, text},
     records::text_of,
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
@@ -113,12 +113,12 @@ fn section<'v>(
     (title, id): (&'v str, &'v str),
     group: &'v RenewalGroup,
 ) -> impl Renderable + 'v {
-    let table = table(view, title, group);
+    let table = licenses(view, title, group);
     maud! {
         @if !group.lines.is_empty() {
             section aria-labelledby={ "h-" (id) } id=(id) {
                 h2 id={ "h-" (id) } { (title) }
-                (scroll(title, &table))
+                (&table)
                 @if group.lines.len() < group.count {
                     p.muted { "The first " (group.lines.len()) " of " (group.count) "." }
                 }
@@ -127,32 +127,31 @@ fn section<'v>(
     }
 }
 
-fn table<'v>(
+fn licenses<'v>(
     view: &'v RenewalsView,
     title: &'v str,
     group: &'v RenewalGroup,
 ) -> impl Renderable + 'v {
     let is_renewed = group.lines.iter().any(|line| line.outcome == "renewed");
     let is_undecided = group.lines.iter().any(RenewalLine::is_undecided);
-    maud! {
-        table {
-            caption.hidden-label { (title) }
-            thead {
-                tr {
-                    th scope="col" { "Company" }
-                    th scope="col" { "Product" }
-                    th.num scope="col" { "MRR" }
-                    th.num scope="col" { "End" }
-                    @if is_renewed { th.num scope="col" { "Renewed for" } }
-                    @if is_undecided {
-                        th.num scope="col" { "Last day of notice" }
-                        th scope="col" { span.hidden-label { "Decide" } }
-                    }
-                }
-            }
-            tbody { @for line in &group.lines { (row(view, line)) } }
-        }
-    }
+    let rows = maud! {
+        tbody { @for line in &group.lines { (row(view, line)) } }
+    };
+    table(
+        title,
+        [
+            Some(Head::Text("Company")),
+            Some(Head::Text("Product")),
+            Some(Head::Number("MRR")),
+            Some(Head::Number("End")),
+            is_renewed.then_some(Head::Number("Renewed for")),
+            is_undecided.then_some(Head::Number("Last day of notice")),
+            is_undecided.then_some(Head::Hidden("Decide")),
+        ]
+        .into_iter()
+        .flatten(),
+        rows,
+    )
 }
 
 impl RenewalLine {

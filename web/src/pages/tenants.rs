@@ -7,7 +7,7 @@ use super::{
     address::address,
     format::{grouped, instant},
     page,
-    parts::{Problem, badge, empty, problems, scroll},
+    parts::{Head, Problem, badge, empty, problems, table},
     setup::copied,
     shell::{Shell, csrf, layout, title_bar},
     tokens::text_field,
@@ -63,7 +63,7 @@ pub fn tenants_page(shell: &Shell, view: &TenantsView) -> Page {
         @if view.lines.is_empty() {
             (empty("No tenants yet.", "Create one: its first token is shown once."))
         } @else {
-            (scroll("Tenants", table(&view.lines)))
+            (tenants(&view.lines))
         }
         section aria-labelledby="h-new" {
             h2 #h-new { "Create a tenant" }
@@ -79,30 +79,24 @@ pub fn tenants_page(shell: &Shell, view: &TenantsView) -> Page {
     page(layout(shell, "Tenants", main))
 }
 
-fn table(lines: &[TenantLine]) -> impl Renderable {
-    maud! {
-        table {
-            caption.hidden-label { "Tenants" }
-            thead {
+fn tenants(lines: &[TenantLine]) -> impl Renderable {
+    let rows = maud! {
+        tbody {
+            @for line in lines {
                 tr {
-                    th scope="col" { "Name" }
-                    th scope="col" { "UUID" }
-                    th scope="col" { "State" }
-                    th.num scope="col" { "Created" }
-                }
-            }
-            tbody {
-                @for line in lines {
-                    tr {
-                        th scope="row" { a href=(address("/app/tenants/{}", &[&line.id], &[])) { (line.name) } }
-                        td { code { (line.id) } }
-                        td { (badge(&line.state)) }
-                        td.num { (instant(&line.created_at)) }
-                    }
+                    th scope="row" { a href=(address("/app/tenants/{}", &[&line.id], &[])) { (line.name) } }
+                    td { code { (line.id) } }
+                    td { (badge(&line.state)) }
+                    td.num { (instant(&line.created_at)) }
                 }
             }
         }
-    }
+    };
+    table(
+        "Tenants",
+        [Head::Text("Name"), Head::Text("UUID"), Head::Text("State"), Head::Number("Created")],
+        rows,
+    )
 }
 
 /// The page of a tenant.

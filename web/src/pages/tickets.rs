@@ -8,7 +8,7 @@ use super::{
     address::address,
     format::{day, instant},
     page,
-    parts::{Paging, Problem, badge, empty, paging, problems, scroll},
+    parts::{Head, Paging, Problem, badge, empty, paging, problems, table},
     record::text,
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
@@ -58,7 +58,7 @@ pub fn tickets_page(shell: &Shell, view: &TicketsView) -> Page {
         @if view.tickets.is_empty() {
             (nothing(view))
         } @else {
-            (scroll("Tickets", table(view)))
+            (tickets(view))
             (paging(&view.paging))
         }
     };
@@ -109,23 +109,22 @@ fn nothing(view: &TicketsView) -> impl Renderable {
     }
 }
 
-fn table(view: &TicketsView) -> impl Renderable {
-    maud! {
-        table {
-            caption.hidden-label { "Tickets" }
-            thead {
-                tr {
-                    th scope="col" { "Ticket" }
-                    th scope="col" { "Company" }
-                    th scope="col" { "Status" }
-                    th scope="col" { "Severity" }
-                    th scope="col" { "From" }
-                    th.num scope="col" { "Created" }
-                }
-            }
-            tbody { @for ticket in &view.tickets { (row(ticket)) } }
-        }
-    }
+fn tickets(view: &TicketsView) -> impl Renderable {
+    let rows = maud! {
+        tbody { @for ticket in &view.tickets { (row(ticket)) } }
+    };
+    table(
+        "Tickets",
+        [
+            Head::Text("Ticket"),
+            Head::Text("Company"),
+            Head::Text("Status"),
+            Head::Text("Severity"),
+            Head::Text("From"),
+            Head::Number("Created"),
+        ],
+        rows,
+    )
 }
 
 fn row(ticket: &Map<String, Value>) -> impl Renderable {

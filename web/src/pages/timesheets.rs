@@ -6,7 +6,7 @@ use super::{
     address::address,
     format::{day, grouped, label_of},
     page,
-    parts::{Paging, Problem, badge, empty, paging, problems, scroll},
+    parts::{Head, Paging, Problem, badge, empty, paging, problems, table},
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -71,7 +71,7 @@ pub fn timesheets_page(shell: &Shell, view: &TimesheetsView) -> Page {
                 (hidden("shown", view.status))
                 (hidden("offset", &offset))
                 @if view.may_update { (decisions(view.status)) }
-                (scroll("Timesheets", table(view)))
+                (timesheets(view))
             }
             (paging(&view.paging))
         }
@@ -118,24 +118,25 @@ fn decisions(status: &'static str) -> impl Renderable {
     }
 }
 
-fn table(view: &TimesheetsView) -> impl Renderable {
+fn timesheets(view: &TimesheetsView) -> impl Renderable {
     let is_approved = view.status == "approved";
-    maud! {
-        table {
-            caption.hidden-label { "Timesheets" }
-            thead {
-                tr {
-                    @if view.may_update { th scope="col" { span.hidden-label { "Choose" } } }
-                    th scope="col" { "User" }
-                    th scope="col" { "Period" }
-                    th.num scope="col" { "Hours" }
-                    th scope="col" { "Status" }
-                    @if is_approved { th scope="col" { "Approved" } }
-                }
-            }
-            @for line in &view.lines { (rows(view, line, is_approved)) }
-        }
-    }
+    let rows = maud! {
+        @for line in &view.lines { (rows(view, line, is_approved)) }
+    };
+    table(
+        "Timesheets",
+        [
+            view.may_update.then_some(Head::Hidden("Choose")),
+            Some(Head::Text("User")),
+            Some(Head::Text("Period")),
+            Some(Head::Number("Hours")),
+            Some(Head::Text("Status")),
+            is_approved.then_some(Head::Text("Approved")),
+        ]
+        .into_iter()
+        .flatten(),
+        rows,
+    )
 }
 
 /// A timesheet, and its entries below it.

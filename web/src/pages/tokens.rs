@@ -12,7 +12,7 @@ use super::{
     address::address,
     format::{instant, instant_text, label_of},
     page,
-    parts::{Problem, badge, problems, scroll},
+    parts::{Head, Problem, badge, problems, scroll, table},
     setup::copied,
     shell::{Shell, csrf, layout, title_bar},
 };
@@ -105,11 +105,11 @@ pub fn tokens_page(shell: &Shell, view: &TokensView) -> Page {
         (title_bar("Tokens", &actions))
         p.muted { "A token is what a program shows to the API, and what a person signs in with." }
         (problems(&view.problems))
-        (scroll("Tokens", token_table(view, &tokens)))
+        (token_table(view, &tokens))
         section aria-labelledby="h-sessions" {
             h2 #h-sessions { "Sessions" }
             p.muted { "Browsers that are signed in. A session acts as the token that it was opened with, and ends with it." }
-            (scroll("Sessions", session_table(shell, view, &sessions)))
+            (session_table(shell, view, &sessions))
             form.after method="post" action="/sign-out" {
                 (csrf(shell))
                 input type="hidden" name="everywhere" value="true";
@@ -122,36 +122,35 @@ pub fn tokens_page(shell: &Shell, view: &TokensView) -> Page {
 }
 
 fn token_table<'v>(view: &'v TokensView, tokens: &'v [&'v TokenLine]) -> impl Renderable + 'v {
-    maud! {
-        table {
-            caption.hidden-label { "Tokens" }
-            thead {
+    let rows = maud! {
+        tbody {
+            @for line in tokens {
                 tr {
-                    th scope="col" { "Label" }
-                    th scope="col" { "Scopes" }
-                    th scope="col" { "State" }
-                    th.num scope="col" { "Issued" }
-                    th.num scope="col" { "Last used" }
-                    th.num scope="col" { "Expires" }
-                }
-            }
-            tbody {
-                @for line in tokens {
-                    tr {
-                        th scope="row" {
-                            a href=(address("/app/tokens/{}", &[&line.id], &[])) { (line.label) }
-                            " " code.muted { (line.id) }
-                        }
-                        td.why { (line.scopes.join(", ")) }
-                        td { (state(line)) @if line.id == view.own_token { " " (badge("yours")) } }
-                        td.num { (day_and_time(Some(&line.created_at))) }
-                        td.num { (day_and_time(line.last_used_at.as_ref())) }
-                        td.num { (day_and_time(line.expires_at.as_ref())) }
+                    th scope="row" {
+                        a href=(address("/app/tokens/{}", &[&line.id], &[])) { (line.label) }
+                        " " code.muted { (line.id) }
                     }
+                    td.why { (line.scopes.join(", ")) }
+                    td { (state(line)) @if line.id == view.own_token { " " (badge("yours")) } }
+                    td.num { (day_and_time(Some(&line.created_at))) }
+                    td.num { (day_and_time(line.last_used_at.as_ref())) }
+                    td.num { (day_and_time(line.expires_at.as_ref())) }
                 }
             }
         }
-    }
+    };
+    table(
+        "Tokens",
+        [
+            Head::Text("Label"),
+            Head::Text("Scopes"),
+            Head::Text("State"),
+            Head::Number("Issued"),
+            Head::Number("Last used"),
+            Head::Number("Expires"),
+        ],
+        rows,
+    )
 }
 
 fn session_table<'v>(
@@ -168,41 +167,40 @@ fn session_table<'v>(
     };
     let rows: Vec<(&TokenLine, String)> =
         sessions.iter().map(|line| (*line, token_of(line))).collect();
-    maud! {
-        table {
-            caption.hidden-label { "Sessions" }
-            thead {
+    let rows = maud! {
+        tbody {
+            @for (line, token) in &rows {
                 tr {
-                    th scope="col" { "Session" }
-                    th scope="col" { "Signed in with" }
-                    th.num scope="col" { "Since" }
-                    th.num scope="col" { "Last used" }
-                    th.num scope="col" { "Ends" }
-                    th scope="col" { span.hidden-label { "Actions" } }
-                }
-            }
-            tbody {
-                @for (line, token) in &rows {
-                    tr {
-                        th scope="row" {
-                            (line.label) " "
-                            @if line.id == view.own_session { (badge("this one")) } @else { (state(line)) }
-                        }
-                        td { (token) }
-                        td.num { (day_and_time(Some(&line.created_at))) }
-                        td.num { (day_and_time(line.last_used_at.as_ref())) }
-                        td.num { (day_and_time(line.expires_at.as_ref())) }
-                        td {
-                            form method="post" action=(address("/app/tokens/{}/revoke", &[&line.id], &[])) {
-                                (csrf(shell))
-                                button type="submit" aria-label={ "Sign out of " (line.label) " since " (instant_text(&line.created_at)) } { "Sign out" }
-                            }
+                    th scope="row" {
+                        (line.label) " "
+                        @if line.id == view.own_session { (badge("this one")) } @else { (state(line)) }
+                    }
+                    td { (token) }
+                    td.num { (day_and_time(Some(&line.created_at))) }
+                    td.num { (day_and_time(line.last_used_at.as_ref())) }
+                    td.num { (day_and_time(line.expires_at.as_ref())) }
+                    td {
+                        form method="post" action=(address("/app/tokens/{}/revoke", &[&line.id], &[])) {
+                            (csrf(shell))
+                            button type="submit" aria-label={ "Sign out of " (line.label) " since " (instant_text(&line.created_at)) } { "Sign out" }
                         }
                     }
                 }
             }
         }
-    }
+    };
+    table(
+        "Sessions",
+        [
+            Head::Text("Session"),
+            Head::Text("Signed in with"),
+            Head::Number("Since"),
+            Head::Number("Last used"),
+            Head::Number("Ends"),
+            Head::Hidden("Actions"),
+        ],
+        rows,
+    )
 }
 
 fn day_and_time(at: Option<&String>) -> impl Renderable {
