@@ -4,14 +4,11 @@ use super::{Entry, listed::ENTRY};
 use crate::{
     resources,
     schema::{
-        Filter, ResourceDef,
-        list::{PairReader, Read, parse_after, parse_bool, parse_limit, parse_select, parse_time},
+        LogPage, ResourceDef,
+        list::{PairReader, Read, parse_time},
     },
-    value::{Document, Issue, ObjectId, RecordRef, Timestamp},
+    value::{Issue, RecordRef, Timestamp},
 };
-
-/// The parameters of a list that are no properties.
-const PARAMETERS: [&str; 6] = ["from", "to", "select", "limit", "after", "count"];
 
 /// What a list of the audit log asks for; newest entries first.
 #[derive(Clone, Debug)]
@@ -22,16 +19,8 @@ pub struct AuditQuery {
     pub from: Option<Timestamp>,
     /// Only what happened before this time.
     pub to: Option<Timestamp>,
-    /// Only entries that meet all of these, as they are returned.
-    pub filters: Vec<Filter>,
-    /// The properties to return; all of them when not given.
-    pub select: Option<Vec<String>>,
-    /// Whether to say how many there are in all (R50).
-    pub count: bool,
-    /// How many at the most.
-    pub limit: usize,
-    /// Only those before this one: the last of the page before.
-    pub after: Option<ObjectId>,
+    /// Which page of those, and what of them.
+    pub page: LogPage,
 }
 
 impl AuditQuery {
@@ -40,17 +29,8 @@ impl AuditQuery {
     /// # Errors
     /// Every parameter that cannot be read.
     pub fn parse(pairs: &[(String, String)]) -> Result<Read<Self>, Vec<Issue>> {
-        let mut query = Self {
-            record: None,
-            from: None,
-            to: None,
-            filters: Vec::new(),
-            select: None,
-            count: false,
-            limit: ENTRY.list.default,
-            after: None,
-        };
-        query.record = record_in(pairs);
+        let record = record_in(pairs);
+        let mut query = Self { record, from: None, to: None, page: LogPage::of(&ENTRY) };
         let is_of_one = query.record.is_some();
         let names_it = |name: &str| is_of_one && matches!(name, "resource" | "id");
         let mut reader = PairReader::default();
@@ -64,26 +44,15 @@ impl AuditQuery {
         match name {
             "from" => reader.set(&mut self.from, parse_time(name, value).map(Some)),
             "to" => reader.set(&mut self.to, parse_time(name, value).map(Some)),
-            "select" => self.select = parse_select(ENTRY.fields, value, reader),
-            "limit" => reader.set(&mut self.limit, parse_limit(value, ENTRY.list)),
-            "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
-            // It is a property too.
-            "count" if value.parse::<i64>().is_err() => {
-                reader.set(&mut self.count, parse_bool(name, value))
-            }
-            _ if !reader.filter(ENTRY.fields, &mut self.filters, name, value) => {
-                reader.unknown(name, PARAMETERS, ENTRY.fields);
-            }
-            _ => {}
+            _ => self.page.read(&["from", "to"], name, value, reader),
         }
     }
 
     /// Whether an entry, with its number in the change log, is asked for, as far as that can be said without its record.
     pub fn admits(&self, sequence: u64, entry: &Entry) -> bool {
-        let passes = |answer: &Document| self.filters.iter().all(|filter| filter.admits(answer));
         self.from.is_none_or(|from| entry.at >= from)
             && self.to.is_none_or(|to| entry.at < to)
-            && (self.filters.is_empty() || passes(&entry.answer(sequence, &[])))
+            && self.page.admits(|| entry.answer(sequence, &[]))
     }
 }
 
@@ -137,7 +106,7 @@ mod tests {
     fn resource_and_id_name_a_record_and_each_alone_is_a_property() {
         let id = ("id", "extid-acme");
         let read = query(&[("resource", "companies"), id]);
-        assert!(read.filters.is_empty());
+        assert!(read.page.filters.is_empty());
         let (def, reference) = read.record.unwrap();
         assert_eq!((def.path, reference), ("companies", RecordRef::External("acme".to_owned())));
         for pairs in
@@ -145,7 +114,7 @@ mod tests {
         {
             let read = query(pairs);
             assert!(read.record.is_none());
-            assert_eq!(read.filters.len(), pairs.len());
+            assert_eq!(read.page.filters.len(), pairs.len());
         }
     }
 }

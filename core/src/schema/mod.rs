@@ -15,6 +15,8 @@ pub mod form;
 pub mod index;
 #[cfg(feature = "records")]
 pub mod list;
+#[cfg(feature = "records")]
+mod log_page;
 pub mod lookup;
 #[cfg(feature = "records")]
 pub mod order;
@@ -39,6 +41,7 @@ pub use self::{
 pub use self::{
     filter::Filter,
     list::ListQuery,
+    log_page::LogPage,
     order::{First, Sort, SortKey},
     search::Search,
     unknown::Unknown,

@@ -10,12 +10,9 @@ use crate::{
     plan::{Activity, ParkedEvent},
     resources::{end_user, settings::activity_retention_days},
     schema::{
-        Filter,
+        LogPage,
         filter::{Comparison, Condition, Operand, split_operator, texts_of, unreadable},
-        list::{
-            COMPANY_NAMES, PairReader, Read, parse_after, parse_bool, parse_limit, parse_select,
-            parse_time,
-        },
+        list::{COMPANY_NAMES, PairReader, Read, parse_bool, parse_time},
     },
     value::{
         Document, Issue, Json, Number, ObjectId, RecordRef, Timestamp, issue::quoted_list,
@@ -25,9 +22,6 @@ use crate::{
 
 #[doc(inline)]
 pub use super::listed::LIST;
-
-/// The parameters of a list that are no properties.
-const PARAMETERS: [&str; 7] = ["from", "to", "sort", "select", "limit", "after", "count"];
 
 /// In which order activities are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,24 +61,17 @@ pub struct ActivityQuery {
     pub to: Option<Timestamp>,
     /// Passive ones only, or none of these.
     pub passive: Option<bool>,
-    /// Only those that meet all of these besides, as they are returned.
-    pub filters: Vec<Filter>,
-    /// The properties to return; all of them when not given.
-    pub select: Option<Vec<String>>,
-    /// Whether to say how many there are in all (R50).
-    pub count: bool,
     /// The order of the page.
     pub order: ActivityOrder,
-    /// How many at the most.
-    pub limit: usize,
-    /// Only those after this one in the order: the last of the page before.
-    pub after: Option<ObjectId>,
+    /// Which page of those, and what of them.
+    pub page: LogPage,
 }
 
 impl ActivityQuery {
     /// All of a user.
     pub fn of_user(user: ObjectId, limit: usize, after: Option<ObjectId>) -> Self {
-        Self { end_user: Some(RecordRef::Id(user)), limit, after, ..Self::all() }
+        let page = LogPage { limit, after, ..LogPage::of(&ACTIVITY) };
+        Self { end_user: Some(RecordRef::Id(user)), page, ..Self::all() }
     }
 
     fn all() -> Self {
@@ -95,12 +82,8 @@ impl ActivityQuery {
             from: None,
             to: None,
             passive: None,
-            filters: Vec::new(),
-            select: None,
-            count: false,
             order: ActivityOrder::default(),
-            limit: ACTIVITY.list.default,
-            after: None,
+            page: LogPage::of(&ACTIVITY),
         }
     }
 
@@ -114,6 +97,7 @@ impl ActivityQuery {
         for (name, value) in pairs {
             query.read(&long_name(name), value, &mut reader);
         }
+        query.narrow_by_dates();
         if query.order == ActivityOrder::NewestDate && !query.is_of_one() {
             let message = "`sort=-date` needs an `endUserId`, or one `companyId`";
             reader.issues.push(Issue::of_member("sort", "invalid_parameter", message));
@@ -134,23 +118,13 @@ impl ActivityQuery {
             "to" => reader.set(&mut self.to, parse_time(name, value).map(Some)),
             "passive" => reader.set(&mut self.passive, parse_bool(name, value).map(Some)),
             "sort" => reader.set(&mut self.order, ActivityOrder::parse(name, value)),
-            "select" => self.select = parse_select(ACTIVITY.fields, value, reader),
-            "limit" => reader.set(&mut self.limit, parse_limit(value, ACTIVITY.list)),
-            "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
-            // It is a property too.
-            "count" if value.parse::<i64>().is_err() => {
-                reader.set(&mut self.count, parse_bool(name, value))
-            }
-            _ => self.read_filter(name, value, reader),
+            _ => self.page.read(&["from", "to", "sort"], name, value, reader),
         }
     }
 
-    fn read_filter(&mut self, name: &str, value: &str, reader: &mut PairReader) {
-        if !reader.filter(ACTIVITY.fields, &mut self.filters, name, value) {
-            return reader.unknown(name, PARAMETERS, ACTIVITY.fields);
-        }
-        // Where dates end, whole stretches of the log need not be read.
-        for filter in self.filters.iter().filter(|filter| filter.field.name == "date") {
+    /// Where dates end, whole stretches of the log need not be read.
+    fn narrow_by_dates(&mut self) {
+        for filter in self.page.filters.iter().filter(|filter| filter.field.name == "date") {
             match &filter.condition {
                 Condition::Compared(Comparison::AtLeast, Operand::Date(date, _)) => {
                     self.from = self.from.max(Some(*date));
@@ -366,7 +340,7 @@ pub(super) mod tests {
         let one = read(&format!("endUserId={ID}&c={ID},{OTHER}")).unwrap();
         assert_eq!(one.end_user, Some(RecordRef::Id(id(ID))));
         assert_eq!(one.companies.map(|some| some.len()), Some(2));
-        assert!(one.filters.is_empty());
+        assert!(one.page.filters.is_empty());
         for filtered in [
             format!("endUserId={ID},{OTHER}"),
             "companyId=null".to_owned(),
@@ -374,11 +348,11 @@ pub(super) mod tests {
             "count=5".to_owned(),
         ] {
             let query = read(&filtered).unwrap();
-            assert_eq!((query.filters.len(), query.count), (1, false), "{filtered}");
+            assert_eq!((query.page.filters.len(), query.page.count), (1, false), "{filtered}");
             assert!(query.companies.is_none() && query.end_user.is_none(), "{filtered}");
         }
-        assert!(read("count=true").unwrap().count);
-        assert_eq!(read("select=action").unwrap().select, Some(vec!["action".to_owned()]));
+        assert!(read("count=true").unwrap().page.count);
+        assert_eq!(read("select=action").unwrap().page.select, Some(vec!["action".to_owned()]));
     }
 
     #[test]
@@ -414,7 +388,7 @@ pub(super) mod tests {
     fn all_of_a_user_are_asked_for_in_pages() {
         let query = ActivityQuery::of_user(id(ID), 7, Some(id(OTHER)));
         assert_eq!(query.end_user, Some(RecordRef::Id(id(ID))));
-        assert_eq!((query.limit, query.after), (7, Some(id(OTHER))));
+        assert_eq!((query.page.limit, query.page.after), (7, Some(id(OTHER))));
     }
 
     #[test]

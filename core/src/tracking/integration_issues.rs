@@ -18,8 +18,8 @@ use crate::{
         ticket::{self, TICKET},
     },
     schema::{
-        Filter, ResourceDef,
-        list::{PairReader, Read, parse_after, parse_bool, parse_limit, parse_select, parse_time},
+        LogPage, ResourceDef,
+        list::{PairReader, Read, parse_time},
     },
     value::{
         Document, Issue, Json, ObjectId, Timestamp, email,
@@ -29,9 +29,6 @@ use crate::{
 
 #[doc(inline)]
 pub use super::listed::LIST;
-
-/// The parameters of a list that are no properties.
-const PARAMETERS: [&str; 5] = ["from", "select", "limit", "after", "count"];
 
 /// Something that is found about an event during ingestion.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -462,35 +459,20 @@ impl Entry {
 
 /// What a list of the report asks for; newest entries first.
 #[derive(Clone, Debug)]
-pub struct ReportQuery {
+pub struct IntegrationIssueQuery {
     /// Seen at this time or later.
     pub from: Option<Timestamp>,
-    /// Only entries that meet all of these, as they are returned.
-    pub filters: Vec<Filter>,
-    /// The properties to return; all of them when not given.
-    pub select: Option<Vec<String>>,
-    /// Whether to say how many there are in all (R50).
-    pub count: bool,
-    /// How many at the most.
-    pub limit: usize,
-    /// Only those before this one: the last of the page before.
-    pub after: Option<ObjectId>,
+    /// Which page of those, and what of them.
+    pub page: LogPage,
 }
 
-impl ReportQuery {
+impl IntegrationIssueQuery {
     /// Reads the query of a request.
     ///
     /// # Errors
     /// Every parameter that cannot be read.
     pub fn parse(pairs: &[(String, String)]) -> Result<Read<Self>, Vec<Issue>> {
-        let mut query = Self {
-            from: None,
-            filters: Vec::new(),
-            select: None,
-            count: false,
-            limit: ENTRY.list.default,
-            after: None,
-        };
+        let mut query = Self { from: None, page: LogPage::of(&ENTRY) };
         let mut reader = PairReader::default();
         for (name, value) in pairs {
             query.read(name, value, &mut reader);
@@ -501,25 +483,13 @@ impl ReportQuery {
     fn read(&mut self, name: &str, value: &str, reader: &mut PairReader) {
         match name {
             "from" => reader.set(&mut self.from, parse_time(name, value).map(Some)),
-            "select" => self.select = parse_select(ENTRY.fields, value, reader),
-            "limit" => reader.set(&mut self.limit, parse_limit(value, ENTRY.list)),
-            "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
-            // It is a property too.
-            "count" if value.parse::<i64>().is_err() => {
-                reader.set(&mut self.count, parse_bool(name, value))
-            }
-            _ if !reader.filter(ENTRY.fields, &mut self.filters, name, value) => {
-                reader.unknown(name, PARAMETERS, ENTRY.fields);
-            }
-            _ => {}
+            _ => self.page.read(&["from"], name, value, reader),
         }
     }
 
     /// Whether an entry is asked for.
     pub fn admits(&self, entry: &Entry) -> bool {
-        let passes = |answer: &Document| self.filters.iter().all(|filter| filter.admits(answer));
-        self.from.is_none_or(|from| entry.at >= from)
-            && (self.filters.is_empty() || passes(&entry.answer()))
+        self.from.is_none_or(|from| entry.at >= from) && self.page.admits(|| entry.answer())
     }
 }
 
@@ -527,8 +497,8 @@ impl ReportQuery {
 mod tests {
     use super::*;
 
-    fn query(name: &str, value: &str) -> ReportQuery {
-        let read = ReportQuery::parse(&[(name.to_owned(), value.to_owned())]).unwrap();
+    fn query(name: &str, value: &str) -> IntegrationIssueQuery {
+        let read = IntegrationIssueQuery::parse(&[(name.to_owned(), value.to_owned())]).unwrap();
         assert!(read.unknown.is_empty(), "{name}={value}");
         read.query
     }
@@ -536,9 +506,9 @@ mod tests {
     #[test]
     fn a_page_of_the_report_begins_after_an_entry_and_has_some_properties() {
         let id = ObjectId::first_at(Timestamp::MAX);
-        assert_eq!(query("after", &id.to_string()).after, Some(id));
-        assert_eq!(query("select", "code").select, Some(vec!["code".to_owned()]));
-        assert_eq!(query("limit", "7").limit, 7);
+        assert_eq!(query("after", &id.to_string()).page.after, Some(id));
+        assert_eq!(query("select", "code").page.select, Some(vec!["code".to_owned()]));
+        assert_eq!(query("limit", "7").page.limit, 7);
     }
 
     fn finding(at: Timestamp, count: u64) -> Finding {

@@ -14,7 +14,7 @@ use svctrack_core::{
         activity::{self, ActivityOrder, ActivityQuery},
         bulk, group,
         intake::{self, Incoming, TrackingSettings, wait_behind},
-        integration_issues::{self, Entry, ReportQuery},
+        integration_issues::{self, Entry, IntegrationIssueQuery},
         listed::{ACTIVITY, ENTRY},
         pipeline::{self, Read, SDK_CALLS},
         realtime,
@@ -284,7 +284,7 @@ impl World {
 
     fn list_activities(&self, query: &str, step: &Step) -> Answer {
         let (mut query, ignored) = known(ActivityQuery::parse(&pairs(query)), step)?;
-        resources::resolve(&mut query.filters, &ACTIVITY, &self.store).unwrap();
+        resources::resolve(&mut query.page.filters, &ACTIVITY, &self.store).unwrap();
         let locate = |def, reference| self.store.locate(def, reference).unwrap();
         let companies = query.companies.as_ref().map(|references| {
             let ids = references.iter().filter_map(|reference| locate(&COMPANY, reference));
@@ -292,7 +292,7 @@ impl World {
         });
         let end_user = query.end_user.as_ref().map(|reference| locate(&END_USER, reference));
         if end_user == Some(None) {
-            return Ok(page(&[], query.count.then_some(0), &ignored));
+            return Ok(page(&[], query.page.count.then_some(0), &ignored));
         }
         let answer = |activity: &Activity| {
             let user = self.store.record(&END_USER, activity.end_user_id).unwrap();
@@ -300,7 +300,7 @@ impl World {
         };
         let is_asked_for = |activity: &&Activity| {
             query.admits(activity, companies.as_deref(), end_user.flatten())
-                && query.filters.iter().all(|filter| filter.admits(&answer(activity)))
+                && query.page.filters.iter().all(|filter| filter.admits(&answer(activity)))
         };
         let mut found: Vec<&Activity> = self.store.activities.iter().collect();
         found.sort_by_key(|activity| match query.order {
@@ -308,7 +308,8 @@ impl World {
             ActivityOrder::NewestDate => (Some(activity.date), activity.id),
         });
         found.reverse();
-        let first = match query.after.map(|after| found.iter().position(|one| one.id == after)) {
+        let first = match query.page.after.map(|after| found.iter().position(|one| one.id == after))
+        {
             None => 0,
             Some(Some(place)) => place + 1,
             Some(None) => {
@@ -317,20 +318,22 @@ impl World {
             }
         };
         let total = found.iter().copied().filter(is_asked_for).count();
-        let asked_for = found.iter().skip(first).copied().filter(is_asked_for).take(query.limit);
-        let answers = asked_for.map(|one| selected(query.select.as_deref(), answer(one)));
-        Ok(page(&answers.collect::<Vec<_>>(), query.count.then_some(total), &ignored))
+        let asked_for =
+            found.iter().skip(first).copied().filter(is_asked_for).take(query.page.limit);
+        let answers = asked_for.map(|one| selected(query.page.select.as_deref(), answer(one)));
+        Ok(page(&answers.collect::<Vec<_>>(), query.page.count.then_some(total), &ignored))
     }
 
     fn list_entries(&self, query: &str, step: &Step) -> Answer {
-        let (mut query, ignored) = known(ReportQuery::parse(&pairs(query)), step)?;
-        resources::resolve(&mut query.filters, &ENTRY, &self.store).unwrap();
+        let (mut query, ignored) = known(IntegrationIssueQuery::parse(&pairs(query)), step)?;
+        resources::resolve(&mut query.page.filters, &ENTRY, &self.store).unwrap();
         let found: Vec<&Entry> =
             self.entries.iter().rev().filter(|entry| query.admits(entry)).collect();
-        let of_page = found.iter().filter(|entry| query.after.is_none_or(|after| entry.id < after));
-        let answers = of_page.take(query.limit).map(|entry| entry.answer());
-        let answers = answers.map(|answer| selected(query.select.as_deref(), answer));
-        Ok(page(&answers.collect::<Vec<_>>(), query.count.then_some(found.len()), &ignored))
+        let of_page =
+            found.iter().filter(|entry| query.page.after.is_none_or(|after| entry.id < after));
+        let answers = of_page.take(query.page.limit).map(|entry| entry.answer());
+        let answers = answers.map(|answer| selected(query.page.select.as_deref(), answer));
+        Ok(page(&answers.collect::<Vec<_>>(), query.page.count.then_some(found.len()), &ignored))
     }
 
     fn delete_entry(&mut self, id: &str) -> Answer {

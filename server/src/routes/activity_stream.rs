@@ -44,11 +44,11 @@ pub(crate) async fn listen(app: &Arc<App>, request: &mut Request) -> Result<Resp
         let issue = Issue::of_member("sort", "invalid_parameter", message);
         return Err(Error::BadRequest(vec![issue]));
     }
-    read.query.after = last_event_id(request)?.or(read.query.after);
+    read.query.page.after = last_event_id(request)?.or(read.query.page.after);
     let place = app.streams.take(caller.tenant.id(), 1).ok_or(Error::Overloaded)?;
     let commits = app.store.commits(&caller.tenant);
-    if read.query.after.is_none() {
-        read.query.after =
+    if read.query.page.after.is_none() {
+        read.query.page.after =
             Some(app.store.activities_since(&caller.tenant, read.query.clone()).await?.cursor);
     }
     let listener = Listener {
@@ -145,7 +145,7 @@ impl Listener {
                 return None;
             }
         };
-        self.query.after = Some(since.cursor);
+        self.query.page.after = Some(since.cursor);
         let mut text = String::new();
         for (id, activity) in since.items {
             text.push_str(&format!("id: {id}\nevent: activity\ndata: {activity}\n\n"));

@@ -2,28 +2,21 @@
 
 use poem::{Request, Response};
 use svctrack_core::{
-    tracking::{integration_issues::ReportQuery, listed::ENTRY},
+    tracking::integration_issues::IntegrationIssueQuery,
     value::{Issue, ObjectId, issue::quoted},
 };
 
 use super::{
-    lists::Listed,
-    request::{authorise, query_pairs},
+    lists::answer_log,
+    request::authorise,
     respond::{deleted_count, json},
-    strict::Strictness,
 };
 use crate::{app::App, error::Error, path_tree::path_part};
 
 /// `GET /integrationissues`: newest entries first.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "reports:read").await?;
-    let read = ReportQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
-    let ignored = Strictness::of(request).check_list(&read)?;
-    let select = read.query.select.clone();
-    let listed = Listed { def: &ENTRY, select: select.as_deref(), ignored: &ignored };
-    let page_for = listed.page_for(app, request, &caller.tenant);
-    let found = app.store.report(&caller.tenant, read.query, page_for).await?;
-    listed.answer(request, found)
+    answer_log(app, request, &caller.tenant, IntegrationIssueQuery::parse).await
 }
 
 /// `DELETE /integrationissues/{id}`: what is not there is deleted zero times (R15).

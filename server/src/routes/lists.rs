@@ -7,10 +7,10 @@ use poem::{
     http::{HeaderName, HeaderValue, Uri, header},
 };
 use svctrack_core::{
-    schema::{ListQuery, ResourceDef, list::Read},
-    value::{Document, JsonRef},
+    schema::{ListQuery, LogPage, ResourceDef, list::Read},
+    value::{Document, Issue, JsonRef},
 };
-use svctrack_store::{Next, Page, PageFor, Rewrite, StoreError, Tenant};
+use svctrack_store::{LogQuery, Next, Page, PageFor, Rewrite, StoreError, Tenant};
 
 use super::{
     conditions::{etag_of_list, tagged},
@@ -103,6 +103,24 @@ pub(super) fn csv_line(
     out.write_record(cells).map_err(|error| internal(&error))?;
     let bytes = out.into_inner().map_err(|error| internal(&error))?;
     String::from_utf8(bytes).map_err(|error| internal(&error))
+}
+
+/// Returns a page of a log, as its query is read.
+pub(super) async fn answer_log<Q: Into<LogQuery>>(
+    app: &App,
+    request: &Request,
+    tenant: &Tenant,
+    parse: impl Fn(&[(String, String)]) -> Result<Read<Q>, Vec<Issue>>,
+) -> Result<Response, Error> {
+    let read = parse(&query_pairs(request)).map_err(Error::BadRequest)?;
+    let ignored = Strictness::of(request).check_list(&read)?;
+    let query: LogQuery = read.query.into();
+    let LogPage { def, select, .. } = query.page();
+    let (def, select) = (*def, select.clone());
+    let listed = Listed { def, select: select.as_deref(), ignored: &ignored };
+    let page_for = listed.page_for(app, request, tenant);
+    let found = app.store.log(tenant, query, page_for).await?;
+    listed.answer(request, found)
 }
 
 /// Returns a list of what is all in memory.

@@ -144,7 +144,7 @@ impl Export {
             Section::Activities => {
                 let query = ActivityQuery::of_user(self.person.id, ACTIVITIES_PER_PIECE, after);
                 let page_for = PageFor::default();
-                return self.store.activities(&self.tenant, query, page_for).await;
+                return self.store.log(&self.tenant, query.into(), page_for).await;
             }
         };
         self.store.about(&self.tenant, self.person.clone(), part, after).await

@@ -67,6 +67,7 @@ mod error;
 mod error_conversions;
 mod health;
 mod identity;
+mod log_query;
 mod manifest;
 pub mod memory;
 pub mod metrics;
@@ -91,7 +92,6 @@ use std::{fs::File, sync::Arc};
 use futures_util::future::BoxFuture;
 use svctrack_core::{
     access::TenantChange,
-    audit::AuditQuery,
     plan::{
         Finding, Person, RenewalDecision, Route,
         overlay::Overlay,
@@ -99,7 +99,7 @@ use svctrack_core::{
     },
     revenue::Closing,
     schema::{Handling, ListQuery, ResourceDef, Shaped},
-    tracking::{Event, activity::ActivityQuery, integration_issues::ReportQuery},
+    tracking::{Event, activity::ActivityQuery},
     value::{IdSequence, ObjectId, RecordRef, TenantId, Timestamp},
 };
 use tokio::sync::watch;
@@ -114,6 +114,7 @@ pub use self::{
         Actor, KnownTenant, KnownToken, Origin, RateLimits, Tenant, TenantRecord, TenantState,
         TokenDigest, TokenRecord,
     },
+    log_query::LogQuery,
     manifest::{Manifest, TableSum},
     metrics::StoreMetrics,
     page::{Digest, Later, Next, Page, PageFor, Rewrite},
@@ -452,15 +453,15 @@ pub trait Store: Send + Sync {
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
-    /// A page of activities, newest stored first.
-    fn activities(
+    /// A page of a log, newest entries first.
+    fn log(
         &self,
         tenant: &Tenant,
-        query: ActivityQuery,
+        query: LogQuery,
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
-    /// Activities stored after `query.after`, oldest first; without it none, but where the log ends.
+    /// Activities stored after `query.page.after`, oldest first; without it none, but where the log ends.
     fn activities_since(
         &self,
         tenant: &Tenant,
@@ -469,22 +470,6 @@ pub trait Store: Send + Sync {
 
     /// Counts commits that have added activities of a tenant, or have changed who may read them.
     fn commits(&self, tenant: &Tenant) -> watch::Receiver<u64>;
-
-    /// A page of the report of possible integration issues, newest entries first.
-    fn report(
-        &self,
-        tenant: &Tenant,
-        query: ReportQuery,
-        page_for: PageFor,
-    ) -> BoxFuture<'_, Result<Page, StoreError>>;
-
-    /// A page of the audit log, newest entries first.
-    fn audit(
-        &self,
-        tenant: &Tenant,
-        query: AuditQuery,
-        page_for: PageFor,
-    ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
     /// A revenue report, as it is now.
     fn revenue(

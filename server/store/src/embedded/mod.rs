@@ -26,11 +26,10 @@ use std::{
 use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use parking_lot::{Mutex, RwLock};
 use svctrack_core::{
-    audit::AuditQuery,
     plan::{Person, upsert::Outcome},
     revenue::Closing,
     schema::{ListQuery, ResourceDef},
-    tracking::{activity::ActivityQuery, integration_issues::ReportQuery},
+    tracking::activity::ActivityQuery,
     value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
 use tokio::sync::watch;
@@ -64,8 +63,8 @@ use self::{
 };
 use super::{
     ActivityBatch, Actor, Answer, BackupFile, Clock, Command, Health, KnownTenant, KnownToken,
-    Manifest, Page, PageFor, Part, Rehearsal, Reply, ReportJob, Scrub, ScrubReport, Store,
-    StoreError, StoreMetrics, StoreStatus, Tenant, TenantRecord, TokenRecord, Upserts,
+    LogQuery, Manifest, Page, PageFor, Part, Rehearsal, Reply, ReportJob, Scrub, ScrubReport,
+    Store, StoreError, StoreMetrics, StoreStatus, Tenant, TenantRecord, TokenRecord, Upserts,
     WrittenReport,
     metrics::Measures,
     private_folder,
@@ -79,17 +78,16 @@ use super::{
         token_uses::TokenUses,
     },
     reads::{
-        audit,
         ledgers::Ledgers,
         list::{self, Asked},
-        read, rehearse,
+        logs, read, rehearse,
         revenue::{self, Asker},
         scrub,
         shared_snapshot::{SharedSnapshot, SnapshotCache},
         versions::CommitScope,
     },
     rows::{META, Snapshot as _},
-    rules::{closings, ids::Ids, integration_issues, meta, person, tenants},
+    rules::{closings, ids::Ids, meta, person, tenants},
     times::{Reading, Times},
 };
 
@@ -394,16 +392,15 @@ impl Store for Embedded {
         .boxed()
     }
 
-    fn activities(
+    fn log(
         &self,
         tenant: &Tenant,
-        query: ActivityQuery,
+        query: LogQuery,
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
-        let turns = self.turns_of(read::is_short(&query));
-        let read =
-            move |snapshot: &RedbSnapshot| read::activities(snapshot, tenant, &query, &page_for);
+        let turns = self.turns_of(logs::is_short(&query));
+        let read = move |snapshot: &RedbSnapshot| logs::list(snapshot, tenant, &query, &page_for);
         self.read_apart(turns, tenant, read).boxed()
     }
 
@@ -419,30 +416,6 @@ impl Store for Embedded {
 
     fn commits(&self, tenant: &Tenant) -> watch::Receiver<u64> {
         self.shared.listeners.of(tenant.id())
-    }
-
-    fn report(
-        &self,
-        tenant: &Tenant,
-        query: ReportQuery,
-        page_for: PageFor,
-    ) -> BoxFuture<'_, Result<Page, StoreError>> {
-        let tenant = tenant.id();
-        let read = move |snapshot: &RedbSnapshot| {
-            integration_issues::list(snapshot, tenant, &query, &page_for)
-        };
-        self.read_apart(&self.short, tenant, read).boxed()
-    }
-
-    fn audit(
-        &self,
-        tenant: &Tenant,
-        query: AuditQuery,
-        page_for: PageFor,
-    ) -> BoxFuture<'_, Result<Page, StoreError>> {
-        let tenant = tenant.id();
-        let read = move |snapshot: &RedbSnapshot| audit::list(snapshot, tenant, &query, &page_for);
-        self.read_apart(&self.scans, tenant, read).boxed()
     }
 
     fn revenue(

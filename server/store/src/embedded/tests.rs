@@ -21,7 +21,9 @@ use svctrack_core::{
         company::COMPANY,
         settings::{SETTINGS, SETTINGS_ID},
     },
-    tracking::{Event, Identity, activity::ActivityQuery, integration_issues::ReportQuery},
+    tracking::{
+        Event, Identity, activity::ActivityQuery, integration_issues::IntegrationIssueQuery,
+    },
     value::{Document, ObjectId, Timestamp, time::DAY_MS},
 };
 use tempfile::TempDir;
@@ -127,21 +129,20 @@ impl World {
         while let Reply::Swept(true) = self.write(Command::Sweep).await {}
     }
 
+    async fn log(&self, query: impl Into<LogQuery>) -> Page {
+        self.store.log(&self.actor.tenant, query.into(), PageFor::default()).await.unwrap()
+    }
+
     async fn actions(&self) -> Vec<String> {
         let query = ActivityQuery::parse(&[("limit".to_owned(), "2000".to_owned())]).unwrap();
-        let page = self
-            .store
-            .activities(&self.actor.tenant, query.query, PageFor::default())
-            .await
-            .unwrap();
-        texts(&page, "action")
+        texts(&self.log(query.query).await, "action")
     }
 
     /// Each entry as its code and its count.
     async fn report(&self) -> Vec<String> {
-        let query = ReportQuery::parse(&[("limit".to_owned(), "2000".to_owned())]).unwrap();
-        let page =
-            self.store.report(&self.actor.tenant, query.query, PageFor::default()).await.unwrap();
+        let query =
+            IntegrationIssueQuery::parse(&[("limit".to_owned(), "2000".to_owned())]).unwrap();
+        let page = self.log(query.query).await;
         let entry = |text: &String| {
             let entry = Document::parse(text.as_bytes()).unwrap();
             format!("{} {}", entry.text("code").unwrap(), entry.get("count").unwrap().text())
@@ -232,8 +233,8 @@ async fn ids_of_too_many_events_are_reported_with_the_way_on_which_they_came() {
     let counter = Counter::Messages(messages::window_of(world.clock.now()));
     set_counter(&world, counter, full);
     world.write(Command::Track(tracking)).await;
-    let query = ReportQuery::parse(&[]).unwrap().query;
-    let page = world.store.report(&world.actor.tenant, query, PageFor::default()).await.unwrap();
+    let query = IntegrationIssueQuery::parse(&[]).unwrap().query;
+    let page = world.log(query).await;
     assert_eq!(texts(&page, "code"), ["message_ids_full"]);
     assert_eq!(texts(&page, "route"), ["bulk"]);
     assert_eq!(world.count(counter), full);
@@ -361,9 +362,9 @@ async fn an_entry_lets_those_go_on_that_wait_behind_it_and_no_others() {
         commit_and_crash(world, &create, |tables| tables.due.remove_range(..).unwrap());
     let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
     let world = World { store, clock, actor, folder, log_limits: LogLimits::default() };
-    let query = ReportQuery::parse(&[("code".to_owned(), "company_unknown".to_owned())]).unwrap();
-    let page =
-        world.store.report(&world.actor.tenant, query.query, PageFor::default()).await.unwrap();
+    let query =
+        IntegrationIssueQuery::parse(&[("code".to_owned(), "company_unknown".to_owned())]).unwrap();
+    let page = world.log(query.query).await;
     let mut went_on = Vec::new();
     for id in texts(&page, "_id") {
         let id = ObjectId::parse(&id).unwrap();
@@ -387,8 +388,7 @@ async fn paged(world: &World, parameter: (&str, &str), limit: usize) -> Vec<Stri
         pairs.push(("limit".to_owned(), limit.to_string()));
         pairs.extend(after.map(|id: ObjectId| ("after".to_owned(), id.to_string())));
         let query = ActivityQuery::parse(&pairs).unwrap().query;
-        let page =
-            world.store.activities(&world.actor.tenant, query, PageFor::default()).await.unwrap();
+        let page = world.log(query).await;
         actions.extend(texts(&page, "action"));
         let Some(crate::Next::After(id)) = page.next else { return actions };
         after = Some(id);
@@ -578,12 +578,12 @@ async fn one_look_at_what_was_added_is_of_limited_bytes() {
     let info = Some(format!(r#"{{"note":"{}"}}"#, "x".repeat(15_000)));
     world.track(vec![Event { info, ..event("ada", "acme", "x") }; 10]).await;
     let mut query = ActivityQuery::parse(&[]).unwrap().query;
-    query.after = Some(ObjectId::MIN);
+    query.page.after = Some(ObjectId::MIN);
     let mut pieces = Vec::new();
     loop {
         let found = world.store.activities_since(&world.actor.tenant, query.clone()).await.unwrap();
         pieces.push(found.items.len());
-        query.after = Some(found.cursor);
+        query.page.after = Some(found.cursor);
         if found.is_caught_up {
             break;
         }

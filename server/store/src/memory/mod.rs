@@ -15,11 +15,10 @@ use std::{fs::File, sync::Arc};
 use futures_util::{FutureExt as _, StreamExt as _, TryFutureExt as _, future, stream};
 use parking_lot::Mutex;
 use svctrack_core::{
-    audit::AuditQuery,
     plan::{Person, upsert::Outcome},
     revenue::Closing,
     schema::{ListQuery, ResourceDef},
-    tracking::{activity::ActivityQuery, integration_issues::ReportQuery},
+    tracking::activity::ActivityQuery,
     value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
 use tokio::sync::watch;
@@ -41,20 +40,17 @@ use crate::{
         token_uses::TokenUses,
     },
     reads::{
-        audit, backup,
+        backup,
         ledgers::Ledgers,
         list::{self, Asked},
-        read, rehearse,
+        logs, read, rehearse,
         revenue::{self, Asker},
         scrub,
         shared_snapshot::{SharedSnapshot, SnapshotCache},
         versions::CommitScope,
     },
     rows::{META, Snapshot as _},
-    rules::{
-        closings, integration_issues, lookup_cache::LookupCache, meta, pending::Pending, person,
-        tenants,
-    },
+    rules::{closings, lookup_cache::LookupCache, meta, pending::Pending, person, tenants},
     times::{Reading, Times},
 };
 
@@ -240,13 +236,13 @@ impl Store for Memory {
         })
     }
 
-    fn activities(
+    fn log(
         &self,
         tenant: &Tenant,
-        query: ActivityQuery,
+        query: LogQuery,
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
-        self.read(|state| read::activities(&**state, tenant.id(), &query, &page_for))
+        self.read(|state| logs::list(&**state, tenant.id(), &query, &page_for))
     }
 
     fn activities_since(
@@ -259,24 +255,6 @@ impl Store for Memory {
 
     fn commits(&self, tenant: &Tenant) -> watch::Receiver<u64> {
         self.listeners.of(tenant.id())
-    }
-
-    fn report(
-        &self,
-        tenant: &Tenant,
-        query: ReportQuery,
-        page_for: PageFor,
-    ) -> BoxFuture<'_, Result<Page, StoreError>> {
-        self.read(|state| integration_issues::list(&**state, tenant.id(), &query, &page_for))
-    }
-
-    fn audit(
-        &self,
-        tenant: &Tenant,
-        query: AuditQuery,
-        page_for: PageFor,
-    ) -> BoxFuture<'_, Result<Page, StoreError>> {
-        self.read(|state| audit::list(&**state, tenant.id(), &query, &page_for))
     }
 
     fn revenue(

@@ -144,7 +144,7 @@ fn parked_events_go_on_with_the_command_that_they_wait_for() {
     let store = founded();
     let activities = || {
         let query = ActivityQuery::parse(&[]).unwrap().query;
-        let page = store.activities(&actor().tenant, query, PageFor::default());
+        let page = store.log(&actor().tenant, query.into(), PageFor::default());
         page.now_or_never().unwrap().unwrap().items.len()
     };
     assert!(matches!(write(&store, event()), Ok(Reply::Tracked(_))));

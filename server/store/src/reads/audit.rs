@@ -3,12 +3,13 @@
 
 use svctrack_core::{
     audit::{AuditQuery, Changed, Entry, RecordChange},
-    schema::{ResourceDef, list::selected},
+    schema::ResourceDef,
     value::{ObjectId, RecordRef, TenantId},
 };
 
+use super::logs::PageFill;
 use crate::{
-    Next, Page, PageFor, StoreError,
+    Page, PageFor, StoreError,
     rows::{
         AUDIT, AUDIT_RECORDS, Bytes as _, CHANGES, Rows, Snapshot,
         codec::{self, ChangeKind, ChangeRow},
@@ -36,10 +37,9 @@ pub(crate) fn list(
     page_for: &PageFor,
 ) -> Result<Page, StoreError> {
     let log = Log::open(snapshot, tenant)?;
-    let mut taken =
-        Taken { query, page_for, page: Page::of(&page_for.room, None), total: 0, last: None };
+    let mut fill = PageFill::of(&query.page, page_for);
     // The first number that the log does not have any more before the page.
-    let before = match query.after.filter(|_| !query.count) {
+    let before = match query.page.after.filter(|_| !query.page.count) {
         Some(after) => Entry::sequence_in(after),
         None => u64::MAX,
     };
@@ -48,21 +48,23 @@ pub(crate) fn list(
             if !query.admits(sequence, &entry) {
                 return Ok(query.from.is_none_or(|from| entry.at >= from));
             }
-            taken.take(sequence, &entry, || log.few_changes(sequence, &entry))
+            fill.take(entry.id(sequence), || {
+                Ok(entry.answer(sequence, &log.few_changes(sequence, &entry)?))
+            })
         })?,
         Some((def, reference)) => {
             let Some(id) = located(snapshot, tenant, def, reference)? else {
-                return Ok(taken.finish());
+                return Ok(fill.finish());
             };
             log.of_record((def, id), before, |sequence, entry, changes| {
                 if !query.admits(sequence, &entry) {
                     return Ok(query.from.is_none_or(|from| entry.at >= from));
                 }
-                taken.take(sequence, &entry, || Ok(changes))
+                fill.take(entry.id(sequence), || Ok(entry.answer(sequence, &changes)))
             })?;
         }
     }
-    Ok(taken.finish())
+    Ok(fill.finish())
 }
 
 /// Id of the record that a reference names; one that was deleted is known by its `_id` alone.
@@ -79,45 +81,6 @@ fn located(
             let tables = RecordTables::open(snapshot)?;
             Ok(View::of_snapshot(tenant, &tables).locate(def, key)?)
         }
-    }
-}
-
-/// The page that is being filled.
-struct Taken<'q> {
-    query: &'q AuditQuery,
-    page_for: &'q PageFor,
-    page: Page,
-    total: u64,
-    last: Option<ObjectId>,
-}
-
-impl Taken<'_> {
-    /// Takes an entry that is asked for; returns whether to continue.
-    fn take(
-        &mut self,
-        sequence: u64,
-        entry: &Entry,
-        changes: impl FnOnce() -> Result<Vec<RecordChange>, StoreError>,
-    ) -> Result<bool, StoreError> {
-        self.total += 1;
-        let is_before = self.query.after.is_some_and(|after| sequence >= Entry::sequence_in(after));
-        if is_before || self.page.next.is_some() {
-            return Ok(true);
-        }
-        if self.page.items.len() == self.query.limit {
-            self.page.next = self.last.map(Next::After);
-            return Ok(self.query.count);
-        }
-        let answer = entry.answer(sequence, &changes()?);
-        let answer = selected(self.query.select.as_deref(), answer).to_text();
-        self.page.add(self.page_for.write(answer)?)?;
-        self.last = Some(entry.id(sequence));
-        Ok(true)
-    }
-
-    fn finish(mut self) -> Page {
-        self.page.total = self.query.count.then_some(self.total);
-        self.page
     }
 }
 

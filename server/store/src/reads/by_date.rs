@@ -27,14 +27,14 @@ pub(crate) fn activities(
     query: &ActivityQuery,
     page_for: &PageFor,
 ) -> Result<Page, StoreError> {
-    let mut page = Page::of(&page_for.room, query.count.then_some(0));
+    let mut page = Page::of(&page_for.room, query.page.count.then_some(0));
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
     let Some(filter) = Filter::resolve(query, &view)? else {
         return Ok(page);
     };
     let log = snapshot.open(ACTIVITIES)?;
-    let behind = match query.after {
+    let behind = match query.page.after {
         Some(id) => Some(place_of_last(load(&log, tenant, id)?)?),
         None => None,
     };
@@ -47,25 +47,25 @@ pub(crate) fn activities(
     histories.look_through(&stretches, |found| {
         let place = (found.date, found.id);
         let is_behind = behind.is_none_or(|behind| place < behind);
-        if (is_behind || query.count) && filter.admits(query, &found, &view)? {
+        if (is_behind || query.page.count) && filter.admits(query, &found, &view)? {
             total += 1;
             if is_behind {
                 newest.push(Reverse(place));
             }
         }
         // One more than the page says that there is another.
-        if newest.len() > query.limit.saturating_add(1) {
+        if newest.len() > query.page.limit.saturating_add(1) {
             newest.pop();
         }
         Ok(true)
     })?;
-    page.total = query.count.then_some(total);
+    page.total = query.page.count.then_some(total);
     let places = newest.into_sorted_vec();
-    for Reverse((_, id)) in places.iter().take(query.limit) {
+    for Reverse((_, id)) in places.iter().take(query.page.limit) {
         let Some(found) = load(&log, tenant, *id)? else { continue };
-        let answer = selected(query.select.as_deref(), answer(&found, &view)?);
+        let answer = selected(query.page.select.as_deref(), answer(&found, &view)?);
         add_to(&mut page, page_for, &answer)?;
-        page.next = (places.len() > query.limit).then_some(Next::After(*id));
+        page.next = (places.len() > query.page.limit).then_some(Next::After(*id));
     }
     Ok(page)
 }

@@ -9,6 +9,7 @@ pub(crate) mod check;
 pub(crate) mod closing_changes;
 pub(crate) mod ledgers;
 pub(crate) mod list;
+pub(crate) mod logs;
 pub(crate) mod pager;
 pub(crate) mod read;
 pub(crate) mod rehearse;

@@ -72,8 +72,8 @@ pub(crate) fn rate_limits(
 pub(crate) fn is_short(query: &ActivityQuery) -> bool {
     let of_any = query.from.or(query.to).is_none() && query.passive.is_none();
     let of_one = query.end_user.is_none() || query.companies.is_none();
-    let takes_all = of_any && query.actions.is_none() && query.filters.is_empty();
-    takes_all && of_one && !query.count && query.order == ActivityOrder::NewestStored
+    let takes_all = of_any && query.actions.is_none() && query.page.filters.is_empty();
+    takes_all && of_one && !query.page.count && query.order == ActivityOrder::NewestStored
 }
 
 /// Largest page of activities, in bytes: less than a tenant may have of the responses in memory, so that one that is
@@ -105,21 +105,21 @@ pub(crate) fn activities(
     }
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
-    let mut page = Page::of(&page_for.room, query.count.then_some(0));
+    let mut page = Page::of(&page_for.room, query.page.count.then_some(0));
     let Some(filter) = Filter::resolve(query, &view)? else {
         return Ok(page);
     };
-    if query.count {
+    if query.page.count {
         page.total = Some(count(snapshot, query, &filter, &view)?);
     }
     let mut last_taken = None;
-    let before = query.after.unwrap_or(ObjectId::MAX);
+    let before = query.page.after.unwrap_or(ObjectId::MAX);
     for_each(snapshot, query, &filter, &view, before, |found| {
-        if page.items.len() == query.limit {
+        if page.items.len() == query.page.limit {
             page.next = last_taken.map(Next::After);
             return Ok(false);
         }
-        let answer = selected(query.select.as_deref(), answer(&found, &view)?);
+        let answer = selected(query.page.select.as_deref(), answer(&found, &view)?);
         add_to(&mut page, page_for, &answer)?;
         last_taken = Some(found.id);
         Ok(true)
@@ -185,7 +185,7 @@ pub(crate) fn answer(
 const MAX_SINCE: usize = 500;
 const MAX_SINCE_BYTES: usize = 32 * 1024;
 
-/// What has been added to the log after `query.after`, oldest first; without it none, but its end.
+/// What has been added to the log after `query.page.after`, oldest first; without it none, but its end.
 pub(crate) fn activities_since(
     snapshot: &impl Snapshot,
     tenant: TenantId,
@@ -193,7 +193,7 @@ pub(crate) fn activities_since(
 ) -> Result<ActivityBatch, StoreError> {
     let log = snapshot.open(ACTIVITIES)?;
     let (first, last) = keys::log_range(tenant);
-    let Some(after) = query.after else {
+    let Some(after) = query.page.after else {
         let end = log.range(first.as_slice()..=last.as_slice())?.next_back().transpose()?;
         let cursor = end.and_then(|(key, _)| keys::id_at_end(key.value()));
         return Ok(ActivityBatch {
@@ -219,7 +219,7 @@ pub(crate) fn activities_since(
         let Some(found) = history::unseal(key.value(), value.value())? else { continue };
         let Some(filter) = &filter else { continue };
         if filter.admits(query, &found, &view)? {
-            let text = selected(query.select.as_deref(), answer(&found, &view)?).to_text();
+            let text = selected(query.page.select.as_deref(), answer(&found, &view)?).to_text();
             bytes += text.len();
             since.items.push((found.id, text));
         }
@@ -274,7 +274,8 @@ impl Filter {
         query: &ActivityQuery,
         view: &View<'_, impl Source>,
     ) -> Result<Option<Self>, StoreError> {
-        let mut filter = Self { companies: None, end_user: None, others: query.filters.clone() };
+        let mut filter =
+            Self { companies: None, end_user: None, others: query.page.filters.clone() };
         resources::resolve(&mut filter.others, &ACTIVITY, view)?;
         if let Some(references) = &query.companies {
             let mut ids = Vec::new();

@@ -3,9 +3,8 @@
 use sha2::{Digest as _, Sha256};
 use svctrack_core::{
     plan::{Finding, MAX_REPORTED, Person, REPORTED_DAYS, Route},
-    schema::list::selected,
     tracking::{
-        integration_issues::{Entry, ReportQuery},
+        integration_issues::Entry,
         unread::{self, MAX_NAMES, MEMBER_UNKNOWN},
     },
     value::{ObjectId, TenantId, Timestamp, time::DAY_MS},
@@ -17,10 +16,8 @@ use super::{
     pending::Pending,
 };
 use crate::{
-    Next, Page, PageFor, StoreError,
-    rows::{
-        Bytes as _, REPORT, Rows as _, Snapshot, WriteRows as _, codec, get_row, keys, put_row,
-    },
+    StoreError,
+    rows::{Bytes as _, Rows as _, WriteRows as _, codec, get_row, keys, put_row},
 };
 
 /// Folds a finding into the entry of its cause, or begins one; the oldest makes room.
@@ -170,40 +167,4 @@ pub(crate) fn erase(
 /// Whether an entry names a person.
 pub(crate) fn names(entry: &Entry, person: &Person) -> bool {
     person.keys.iter().any(|(_, key)| entry.people.contains(&hash_of_person(key)))
-}
-
-/// A page of the report, newest entries first.
-pub(crate) fn list(
-    snapshot: &impl Snapshot,
-    tenant: TenantId,
-    query: &ReportQuery,
-    page_for: &PageFor,
-) -> Result<Page, StoreError> {
-    let mut page = Page::of(&page_for.room, None);
-    let (mut last_taken, mut total) = (None, 0);
-    let table = snapshot.open(REPORT)?;
-    let (first, last) = keys::log_range(tenant);
-    for row in table.range(first.as_slice()..=last.as_slice())?.rev() {
-        let (key, value) = row?;
-        let entry: Entry = codec::unseal_row(key.value(), value.value())?;
-        if !query.admits(&entry) {
-            continue;
-        }
-        total += 1;
-        if page.next.is_some() || query.after.is_some_and(|after| entry.id >= after) {
-            continue;
-        }
-        if page.items.len() == query.limit {
-            page.next = last_taken.map(Next::After);
-            if !query.count {
-                break;
-            }
-            continue;
-        }
-        let answer = selected(query.select.as_deref(), entry.answer()).to_text();
-        page.add(page_for.write(answer)?)?;
-        last_taken = Some(entry.id);
-    }
-    page.total = query.count.then_some(total);
-    Ok(page)
 }

@@ -137,7 +137,7 @@ fn companies(store: &Memory) -> BTreeMap<ObjectId, ObjectId> {
 /// The report of all activities that are listed.
 fn expected(store: &Memory, query: &ReportQuery, now: Timestamp) -> String {
     let all = ActivityQuery::parse(&[("limit".to_owned(), "2000".to_owned())]).unwrap().query;
-    let page = store.activities(&actor().tenant, all, PageFor::default());
+    let page = store.log(&actor().tenant, all.into(), PageFor::default());
     let page = page.now_or_never().unwrap().unwrap();
     assert!(page.next.is_none());
     let companies = companies(store);

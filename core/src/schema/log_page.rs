@@ -1,0 +1,70 @@
+//! What lists of logs have in common: of activities, of integration issues, of the audit log.
+
+use super::{
+    filter::Filter,
+    list::{PairReader, parse_after, parse_bool, parse_limit, parse_select},
+    resource::ResourceDef,
+};
+use crate::value::{Document, ObjectId};
+
+/// The parameters of every list of a log that are no properties.
+const PARAMETERS: [&str; 4] = ["select", "limit", "after", "count"];
+
+/// Which page of a log is asked for, and which properties of which entries.
+#[derive(Clone, Debug)]
+pub struct LogPage {
+    /// The table of an entry.
+    pub def: &'static ResourceDef,
+    /// Only entries that meet all of these, as they are returned.
+    pub filters: Vec<Filter>,
+    /// The properties to return; all of them when not given.
+    pub select: Option<Vec<String>>,
+    /// Whether to return how many there are in total (R50).
+    pub count: bool,
+    /// How many entries at the most.
+    pub limit: usize,
+    /// Only entries after this one in the order: the last of the previous page.
+    pub after: Option<ObjectId>,
+}
+
+impl LogPage {
+    /// The first page of the log whose entries `def` describes.
+    pub fn of(def: &'static ResourceDef) -> Self {
+        Self {
+            def,
+            filters: Vec::new(),
+            select: None,
+            count: false,
+            limit: def.list.default,
+            after: None,
+        }
+    }
+
+    /// Reads a parameter that every list of a log has, or a filter by a property; `own` are the names of those that this
+    /// list has besides.
+    pub(crate) fn read(&mut self, own: &[&str], name: &str, value: &str, reader: &mut PairReader) {
+        match name {
+            "select" => self.select = parse_select(self.def.fields, value, reader),
+            "limit" => reader.set(&mut self.limit, parse_limit(value, self.def.list)),
+            "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
+            // It is a property too.
+            "count" if value.parse::<i64>().is_err() => {
+                reader.set(&mut self.count, parse_bool(name, value));
+            }
+            _ if !reader.filter(self.def.fields, &mut self.filters, name, value) => {
+                let known = own.iter().copied().chain(PARAMETERS);
+                reader.unknown(name, known, self.def.fields);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether an entry passes the filters, as it is returned.
+    pub fn admits(&self, answer: impl FnOnce() -> Document) -> bool {
+        if self.filters.is_empty() {
+            return true;
+        }
+        let answer = answer();
+        self.filters.iter().all(|filter| filter.admits(&answer))
+    }
+}

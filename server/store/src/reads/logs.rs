@@ -1,0 +1,96 @@
+//! Pages of a tenant's logs, newest entries first.
+
+use svctrack_core::{
+    schema::{LogPage, list::selected},
+    tracking::integration_issues::{Entry, IntegrationIssueQuery},
+    value::{Document, ObjectId, TenantId},
+};
+
+use super::{audit, read};
+use crate::{
+    LogQuery, Next, Page, PageFor, StoreError,
+    rows::{Bytes as _, REPORT, Rows as _, Snapshot, codec, keys},
+};
+
+/// Whether a list reads a limited number of entries, whatever is stored.
+pub(crate) fn is_short(query: &LogQuery) -> bool {
+    match query {
+        LogQuery::Activities(query) => read::is_short(query),
+        LogQuery::IntegrationIssues(_) => true,
+        LogQuery::Audit(_) => false,
+    }
+}
+
+/// A page of a log.
+pub(crate) fn list(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    query: &LogQuery,
+    page_for: &PageFor,
+) -> Result<Page, StoreError> {
+    match query {
+        LogQuery::Activities(query) => read::activities(snapshot, tenant, query, page_for),
+        LogQuery::IntegrationIssues(query) => integration_issues(snapshot, tenant, query, page_for),
+        LogQuery::Audit(query) => audit::list(snapshot, tenant, query, page_for),
+    }
+}
+
+fn integration_issues(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    query: &IntegrationIssueQuery,
+    page_for: &PageFor,
+) -> Result<Page, StoreError> {
+    let mut fill = PageFill::of(&query.page, page_for);
+    let table = snapshot.open(REPORT)?;
+    let (first, last) = keys::log_range(tenant);
+    for row in table.range(first.as_slice()..=last.as_slice())?.rev() {
+        let (key, value) = row?;
+        let entry: Entry = codec::unseal_row(key.value(), value.value())?;
+        if query.admits(&entry) && !fill.take(entry.id, || Ok(entry.answer()))? {
+            break;
+        }
+    }
+    Ok(fill.finish())
+}
+
+/// A page of a log that is being filled from its entries, newest first.
+pub(crate) struct PageFill<'q> {
+    asked: &'q LogPage,
+    page_for: &'q PageFor,
+    page: Page,
+    total: u64,
+    last: Option<ObjectId>,
+}
+
+impl<'q> PageFill<'q> {
+    pub(crate) fn of(asked: &'q LogPage, page_for: &'q PageFor) -> Self {
+        Self { asked, page_for, page: Page::of(&page_for.room, None), total: 0, last: None }
+    }
+
+    /// Takes an entry that is asked for, as `answer` returns it; says whether to continue.
+    pub(crate) fn take(
+        &mut self,
+        id: ObjectId,
+        answer: impl FnOnce() -> Result<Document, StoreError>,
+    ) -> Result<bool, StoreError> {
+        self.total += 1;
+        if self.page.next.is_some() || self.asked.after.is_some_and(|after| id >= after) {
+            return Ok(true);
+        }
+        if self.page.items.len() == self.asked.limit {
+            self.page.next = self.last.map(Next::After);
+            return Ok(self.asked.count);
+        }
+        let answer = selected(self.asked.select.as_deref(), answer()?).to_text();
+        self.page.add(self.page_for.write(answer)?)?;
+        self.last = Some(id);
+        Ok(true)
+    }
+
+    /// The page, with how many entries were taken in total where that is asked for (R50).
+    pub(crate) fn finish(mut self) -> Page {
+        self.page.total = self.asked.count.then_some(self.total);
+        self.page
+    }
+}
