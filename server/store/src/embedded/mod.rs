@@ -56,6 +56,7 @@ use self::{
     maintenance::upgrade::upgrade,
     runtime::{
         group_commit::{Kept, Writer},
+        held_snapshots::HeldSnapshots,
         shared::{Recovery, Shared},
         streamed_page,
     },
@@ -175,6 +176,7 @@ impl Embedded {
             waiting: AtomicUsize::new(0),
             recovery: Recovery::default(),
             latest: SnapshotCache::default(),
+            held: HeldSnapshots::default(),
             queues: Queues::default(),
             health: AtomicU8::new(Health::Ok as u8),
             damaged: AtomicU64::new(0),
@@ -382,12 +384,14 @@ impl Store for Embedded {
                     Ok((page, ids, moment.clone()))
                 })
             };
+            let written = self.shared.progress.written_bytes();
             let (page, ids, moment) = self.apart(turns, tenant, read).await?;
             if ids.is_empty() {
                 return Ok(page);
             }
+            let held = self.shared.held.hold(moment, written);
             let with = (self.shared.clone(), self.short.clone());
-            Ok(Page { later: Some(streamed_page::read(with, asked, moment, ids)), ..page })
+            Ok(Page { later: Some(streamed_page::read(with, asked, held, ids)), ..page })
         }
         .boxed()
     }

@@ -197,6 +197,7 @@ impl StorageBackend for Fenced {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.progress.count_written(data.len());
         self.through(|under| under.write(offset, data))
     }
 

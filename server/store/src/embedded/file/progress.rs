@@ -31,6 +31,8 @@ pub(crate) struct Progress {
     is_logged: AtomicBool,
     /// How long syncs took, in microseconds.
     pub(crate) syncs: Histogram,
+    /// How many bytes were written.
+    written: AtomicU64,
 }
 
 impl Default for Progress {
@@ -40,6 +42,7 @@ impl Default for Progress {
             began: [const { AtomicU64::new(0) }; MAX_STEPS],
             is_logged: AtomicBool::default(),
             syncs: Histogram::new(TIMES_US),
+            written: AtomicU64::new(0),
         }
     }
 }
@@ -74,6 +77,16 @@ impl Progress {
             began.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         };
         Step { progress: self, began: self.began.iter().find(is_free) }
+    }
+
+    /// Counts bytes that were written.
+    pub(crate) fn count_written(&self, bytes: usize) {
+        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// How many bytes were written to the file since the start.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
     }
 
     /// Whether a step takes longer than any should.

@@ -199,6 +199,7 @@ impl Writer {
                 self.count_commit(began.elapsed(), batch.jobs.len(), rows, found);
                 self.replays.mark(to_replay);
                 self.shared.show_latest(&scope_of(&batch.jobs));
+                self.shared.held.let_go_of_old(self.shared.progress.written_bytes());
                 self.kept.commit(known, engagement);
                 self.shared.listeners.wake(&batch.jobs);
                 Ok(outcomes)

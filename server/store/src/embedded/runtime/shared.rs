@@ -15,6 +15,7 @@ use redb::WriteTransaction;
 use svctrack_core::value::{TenantId, Timestamp};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use super::held_snapshots::HeldSnapshots;
 use crate::{
     Clock, ClockState, Health, Manifest, ScrubReport, StoreError, Tenant,
     embedded::{
@@ -62,6 +63,7 @@ pub(crate) struct Shared {
     pub(crate) waiting: AtomicUsize,
     pub(crate) recovery: Recovery,
     pub(crate) latest: SnapshotCache<RedbSnapshot>,
+    pub(crate) held: HeldSnapshots,
     pub(crate) queues: Queues,
     pub(crate) health: AtomicU8,
     /// How often something that is stored was found corrupted.

@@ -6,10 +6,10 @@ use std::{sync::Arc, vec};
 use futures_util::{StreamExt as _, stream};
 use svctrack_core::value::ObjectId;
 
-use super::shared::Shared;
+use super::{held_snapshots::HeldSnapshot, shared::Shared};
 use crate::{
     Later, StoreError,
-    embedded::{apart, file::corruption, tables::snapshot::RedbSnapshot},
+    embedded::{apart, file::corruption},
     queueing::read_permits::ReadPermits,
     reads::list::{self, Asked},
 };
@@ -17,7 +17,7 @@ use crate::{
 /// What is still to be read.
 struct Rest {
     asked: Asked,
-    moment: Arc<RedbSnapshot>,
+    held: Arc<HeldSnapshot>,
     ids: vec::IntoIter<ObjectId>,
 }
 
@@ -25,11 +25,11 @@ struct Rest {
 pub(crate) fn read(
     (shared, turns): (Arc<Shared>, Arc<ReadPermits>),
     asked: Asked,
-    moment: Arc<RedbSnapshot>,
+    held: Arc<HeldSnapshot>,
     ids: Vec<ObjectId>,
 ) -> Later {
     let tenant = asked.tenant;
-    let rest = Rest { asked, moment, ids: ids.into_iter() };
+    let rest = Rest { asked, held, ids: ids.into_iter() };
     stream::try_unfold(rest, move |mut rest| {
         let (shared, turns) = (shared.clone(), turns.clone());
         async move {
@@ -37,8 +37,9 @@ pub(crate) fn read(
                 return Ok::<_, StoreError>(None);
             }
             let work = move |shared: &Shared| {
+                let snapshot = rest.held.get()?;
                 let read = corruption::contained(|| {
-                    list::read_on(&rest.asked, &*rest.moment, &mut rest.ids)
+                    list::read_on(&rest.asked, &*snapshot, &mut rest.ids)
                 });
                 Ok((shared.counted(read)?, rest))
             };

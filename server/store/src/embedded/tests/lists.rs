@@ -1,11 +1,12 @@
-//! Lists that read records from both ends.
+//! Lists that read records from both ends, and those whose readers take their time.
 
 use std::fmt::Write as _;
 
+use futures_util::StreamExt as _;
 use svctrack_core::{plan::upsert::Access, resources::ticket::TICKET, schema::Handling};
 
 use super::*;
-use crate::Next;
+use crate::{Next, embedded::runtime::held_snapshots::MAX_WRITTEN_BYTES};
 
 const TICKETS: usize = 3_000;
 
@@ -84,4 +85,42 @@ async fn a_search_finds_the_same_whichever_end_it_is_at() {
             expected.reverse();
         }
     }
+}
+
+/// Companies so large that their page is read as it is sent, in pieces of one.
+async fn add_large_companies(world: &World, count: usize) {
+    let text = "y".repeat(60_000);
+    for number in 0..count {
+        let custom: Vec<_> = (0..15).map(|key| format!(r#""{key}":"{text}""#)).collect();
+        let custom = custom.join(",");
+        let company = format!(r#"{{"name":"{number}","custom":{{{custom}}}}}"#);
+        let body = Document::parse(company.as_bytes()).unwrap().into();
+        world.write(Command::Create { def: &COMPANY, body }).await;
+    }
+}
+
+#[tokio::test]
+async fn a_large_page_is_read_until_too_much_was_written_meanwhile() {
+    let world = World::new().await;
+    add_large_companies(&world, 8).await;
+    let list = async || {
+        let query = ListQuery::parse(&COMPANY, &[]).unwrap().query;
+        let page = world.store.list(&world.actor.tenant, &COMPANY, query, PageFor::default());
+        page.await.unwrap().later.unwrap()
+    };
+    let write = async |bytes: u64| {
+        world.store.shared.progress.count_written(usize::try_from(bytes).unwrap());
+        world.add_company(&bytes.to_string()).await;
+    };
+    let (mut slow, quick) = (list().await, list().await);
+    assert!(slow.next().await.unwrap().is_ok());
+    write(MAX_WRITTEN_BYTES / 2).await;
+    assert!(slow.next().await.unwrap().is_ok());
+    assert_eq!(quick.filter(|piece| std::future::ready(piece.is_ok())).count().await, 8);
+    let mut later = list().await;
+    write(MAX_WRITTEN_BYTES / 2 + 1).await;
+    let ended = slow.next().await.unwrap();
+    assert!(matches!(ended, Err(StoreError::Unavailable(_))), "{ended:?}");
+    assert!(slow.next().await.is_none());
+    assert!(later.next().await.unwrap().is_ok());
 }
