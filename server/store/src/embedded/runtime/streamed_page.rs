@@ -38,9 +38,8 @@ pub(crate) fn read(
             }
             let work = move |shared: &Shared| {
                 let snapshot = rest.held.get()?;
-                let read = corruption::contained(|| {
-                    list::read_on(&rest.asked, &*snapshot, &mut rest.ids)
-                });
+                let read =
+                    corruption::contained(|| list::read_on(&rest.asked, &*snapshot, &mut rest.ids));
                 Ok((shared.counted(read)?, rest))
             };
             apart(shared, &turns, tenant, work).await.map(Some)
