@@ -13,14 +13,17 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Listen(String);
 
+/// The port of the service, unless another one is chosen.
+const DEFAULT_PORT: u16 = 8080;
+
 impl Default for Listen {
     fn default() -> Self {
-        Self::on_loopback(8080)
+        Self::on_loopback(DEFAULT_PORT)
     }
 }
 
 impl Listen {
-    fn on_loopback(port: u16) -> Self {
+    pub(crate) fn on_loopback(port: u16) -> Self {
         Self(format!("127.0.0.1:{port}"))
     }
 
@@ -51,6 +54,21 @@ impl FromStr for Listen {
     /// # Errors
     /// A message that says what to write instead.
     fn from_str(text: &str) -> Result<Self, String> {
+        Self::parse(text, DEFAULT_PORT)
+    }
+}
+
+impl Listen {
+    /// Reads an address; `port` is the one that a message suggests.
+    ///
+    /// # Errors
+    /// A message that says what to write instead.
+    pub(crate) fn parse(text: &str, port: u16) -> Result<Self, String> {
+        let expected = || {
+            format!(
+                "expected a host and a port, such as 127.0.0.1:{port} or localhost:{port}, or a port from 0 to 65535"
+            )
+        };
         if let Ok(port) = text.parse() {
             return Ok(Self::on_loopback(port));
         }
@@ -61,15 +79,15 @@ impl FromStr for Listen {
             return Err(format!("leave out the scheme: {}", rest.trim_end_matches('/')));
         }
         if text.parse::<Ipv6Addr>().is_ok() {
-            return Err(
-                "an IPv6 address has brackets, and a port after them: [::1]:8080".to_owned()
-            );
+            return Err(format!(
+                "an IPv6 address has brackets, and a port after them: [::1]:{port}"
+            ));
         }
         let Some((host, port)) = text.rsplit_once(':') else {
             let is_host = !text.bytes().all(|byte| byte.is_ascii_digit()) && is_host(text);
             return Err(match is_host {
-                true => format!("the port is missing: {text}:8080"),
-                false => EXPECTED.to_owned(),
+                true => format!("the port is missing: {text}:{port}"),
+                false => expected(),
             });
         };
         if port.parse::<u16>().is_err() {
@@ -80,12 +98,9 @@ impl FromStr for Listen {
                 "name the host: 127.0.0.1:{port} for this machine alone, 0.0.0.0:{port} for all addresses"
             ));
         }
-        if is_host(host) { Ok(Self(text.to_owned())) } else { Err(EXPECTED.to_owned()) }
+        if is_host(host) { Ok(Self(text.to_owned())) } else { Err(expected()) }
     }
 }
-
-/// The message for a text that is neither.
-const EXPECTED: &str = "expected a host and a port, such as 127.0.0.1:8080 or localhost:8080, or a port from 0 to 65535";
 
 /// Whether a text can be the name of a host.
 fn is_host(text: &str) -> bool {

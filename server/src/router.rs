@@ -9,7 +9,7 @@ use poem::{
     http::{HeaderName, HeaderValue, Method, Uri, header},
 };
 use svctrack_core::{access::OPERATOR, resources::REGISTRY, value::TenantId};
-use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX};
+use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, without_version};
 
 use crate::{
     app::App,
@@ -296,7 +296,7 @@ pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use
     let mut routes = PathTree::default();
     for (path, methods) in by_path(&app.addresses)? {
         let names = methods.iter().map(|(name, _)| name);
-        let metrics = app.observe.requests.add_route(&path, names);
+        let metrics = app.observe.requests.add_route(&without_version(&path), names);
         routes.add(&path, (methods, metrics))?;
     }
     let api = Arc::new(Api { app: app.clone(), routes });

@@ -309,6 +309,7 @@ async fn figures_move_when_requests_are_made() {
     client.get("/companies/extid-x").await;
     client.without_token().get("/companies").await;
     client.get("/nowhere/canary").await;
+    client.get(svctrack_web::GLUE_PATH).await;
     let event = json!({"externalId": "ada", "companyExternalId": "globex", "action": "x"});
     while client.track(&event).await.unwrap().status == StatusCode::OK {}
     let stream = client.listen("/activities/stream", &[]).await;
@@ -329,6 +330,10 @@ async fn figures_move_when_requests_are_made() {
         ),
         (
             r#"svctrack_http_requests_total{http_request_method="POST",http_route="/analytics/{tenant}",status="4xx"}"#,
+            1.0,
+        ),
+        (
+            r#"svctrack_http_requests_total{http_request_method="GET",http_route="/{hash}.js",status="2xx"}"#,
             1.0,
         ),
         (r#"svctrack_http_requests_rejected_total{cause="not_found"}"#, 1.0),

@@ -473,6 +473,9 @@ async fn names_and_ports_are_listened_on_and_what_is_neither_is_explained() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains(expect) && !output.status.success(), "{listen}: {said}");
     }
+    let arguments = ["serve", "--admin-listen", "nowhere"];
+    let (code, said) = run(folder.path(), &arguments).await;
+    assert!(code != Some(0) && said.contains("the port is missing: nowhere:9090"), "{said}");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = taken.local_addr().unwrap().to_string();
     let mut command = command(folder.path());

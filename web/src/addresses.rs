@@ -16,6 +16,8 @@ pub const MAX_PATH_BYTES: usize = 64;
 const LOADER_VERSION: &str = env!("LOADER_VERSION");
 /// Where the tracker's glue is, below the folder of the script: the loader asks for it by its version.
 pub const GLUE_PATH: &str = concat!("/", env!("TRACKER_VERSION"), ".js");
+/// The version of the tracker's files.
+const TRACKER_VERSION: &str = env!("TRACKER_VERSION");
 /// The same of its WASM.
 pub const WASM_PATH: &str = concat!("/", env!("TRACKER_VERSION"), ".wasm");
 const LOADER: &str = "/svctrack.js";
@@ -130,6 +132,11 @@ pub fn lasting_files(script_path: &str) -> impl Iterator<Item = (String, Served)
     names
         .into_iter()
         .filter_map(|(path, asset)| Some((path, Served { asset: asset?, is_lasting: true })))
+}
+
+/// The path of a file with `{hash}` for its version: the same in every build.
+pub fn without_version(path: &str) -> String {
+    path.replace(LOADER_VERSION, "{hash}").replace(TRACKER_VERSION, "{hash}")
 }
 
 /// The loader, which every build has.

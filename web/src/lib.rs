@@ -21,7 +21,7 @@ mod constants;
 pub use self::{
     addresses::{
         Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, GLUE_PATH, MAX_PATH_BYTES, Served,
-        WASM_PATH, lasting_files,
+        WASM_PATH, lasting_files, without_version,
     },
     asset::{ASSETS, Asset, asset},
     demo::{DemoTenant, demo_page},

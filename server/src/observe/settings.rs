@@ -8,7 +8,7 @@ use super::request_log::LogRequests;
 use crate::{listen_address::Listen, log::LogFormat};
 
 /// The port that Prometheus itself has by default, and many programs for their figures.
-const DEFAULT_ADMIN_PORT: &str = "9090";
+const DEFAULT_ADMIN_PORT: u16 = 9090;
 
 /// Where figures are offered to who runs the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ impl FromStr for AdminListen {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "off" => Ok(Self::Off),
-            address => address.parse().map(Self::On),
+            address => Listen::parse(address, DEFAULT_ADMIN_PORT).map(Self::On),
         }
     }
 }
@@ -102,11 +102,25 @@ impl ObserveSettings {
         ObserveConfig {
             is_admin_asked_for: admin_listen.is_some(),
             admin_listen: admin_listen
-                .or_else(|| DEFAULT_ADMIN_PORT.parse().ok())
-                .unwrap_or(AdminListen::Off),
+                .unwrap_or_else(|| AdminListen::On(Listen::on_loopback(DEFAULT_ADMIN_PORT))),
             log_format: self.log_format.or(file.log_format).unwrap_or_default(),
             log_requests: self.log_requests.or(file.log_requests).unwrap_or_default(),
             log_slow_ms: self.log_slow_ms.or(file.log_slow_ms).unwrap_or(DEFAULT_SLOW_MS),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_suggests_the_port_for_figures() {
+        let said = |text: &str| text.parse::<AdminListen>().unwrap_err();
+        assert_eq!(said("nowhere"), "the port is missing: nowhere:9090");
+        assert!(said("::1").ends_with("[::1]:9090") && said("").contains("localhost:9090"));
+        assert_eq!("9091".parse::<AdminListen>().unwrap().to_string(), "127.0.0.1:9091");
+        let default = ObserveSettings::default().over(ObserveSettings::default());
+        assert_eq!(default.admin_listen.to_string(), "127.0.0.1:9090");
     }
 }
