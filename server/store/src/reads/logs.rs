@@ -68,7 +68,7 @@ impl<'q> PageFill<'q> {
         Self { asked, page_for, page: Page::of(&page_for.room, None), total: 0, last: None }
     }
 
-    /// Takes an entry that is asked for, as `answer` returns it; says whether to continue.
+    /// Takes an entry that matches, as `answer` returns it; returns whether to continue.
     pub(crate) fn take(
         &mut self,
         id: ObjectId,
@@ -88,7 +88,7 @@ impl<'q> PageFill<'q> {
         Ok(true)
     }
 
-    /// The page, with how many entries were taken in total where that is asked for (R50).
+    /// The page; with `count`, also the total of all entries that match (R50).
     pub(crate) fn finish(mut self) -> Page {
         self.page.total = self.asked.count.then_some(self.total);
         self.page
