@@ -1,7 +1,7 @@
 //! How long ordinary calls of another tenant wait during senders that try to block the server, and the memory that
-//! these can cause it to take.
+//! these can cause it to take, and room on its disk.
 
-use std::{iter::repeat_n, time::Duration};
+use std::{iter::repeat_n, os::unix::fs::MetadataExt as _, time::Duration};
 
 use svctrack_server::auth::Token;
 use svctrack_tests::{
@@ -21,6 +21,9 @@ const SOON_MS: f64 = 20.0;
 /// What the server may take of memory, in MiB, with [`CACHE`].
 const MAX_MIB: f64 = 256.0;
 const CACHE: [&str; 2] = ["--cache-mb", "64"];
+/// By how much the attacked store's file may be larger than the other's, in MiB: what is written while a snapshot is
+/// held for a reader, and half as much again for the attacker's own records and reports.
+const MAX_GROWN_MIB: f64 = 1_536.0;
 /// Large records of the attacked tenant: 62 MB.
 const LARGE: usize = 66;
 /// Calls of a round.
@@ -65,6 +68,12 @@ impl World {
             Kind::All => Attack::begin(client, &self.token).await,
             Kind::Unread(what) => Attack::begin_unread(client, what, what.count()).await,
         }
+    }
+
+    /// What the store's file takes on the disk, in MiB; its length doubles at a time.
+    fn store_mib(&self) -> f64 {
+        let file = self.folder.path().join("svctrack.redb");
+        file.metadata().unwrap().blocks() as f64 / 2_048.0
     }
 
     /// p99 of events, small and large, and reads, one after the other.
@@ -143,6 +152,9 @@ pub(crate) async fn measure(report: &mut Report) {
         durable: None,
     };
     report.note(&case, "MiB", Target::Below(MAX_MIB), peak);
+    let grown = vec![attacked.store_mib() - quiet.store_mib()];
+    let case = Case { what: "file of the store, beside that without slow clients", ..case };
+    report.note(&case, "MiB", Target::Below(MAX_GROWN_MIB), grown);
     attacked.server.kill().await;
     quiet.server.kill().await;
 }
