@@ -1,5 +1,5 @@
 //! Backups in a folder: an incomplete one never has the name of a complete one; scheduled ones are created while the
-//! server runs, and removed when there are newer ones.
+//! server runs, and removed when there are newer ones of the same store.
 
 mod folder;
 mod schedule;

@@ -429,7 +429,7 @@ async fn scheduled_backups_are_kept_to_their_number_and_health_names_the_newest(
 const AHEAD: &str = "svctrack-2120-01-01T00-00-00.000Z.backup.gz";
 
 /// What `/health` says of backups, once it is as it is to be.
-async fn health_of_backups(server: &Server, is_so: impl Fn(&Value) -> bool) -> Value {
+pub(crate) async fn health_of_backups(server: &Server, is_so: impl Fn(&Value) -> bool) -> Value {
     let started = Instant::now();
     loop {
         let health = server.client.get("/health").await.json()["backup"].take();

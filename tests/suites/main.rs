@@ -6,6 +6,7 @@ mod activity_retention;
 mod audit;
 mod auto_renewal;
 mod backup;
+mod backup_directory;
 mod broken_log;
 mod broken_output;
 mod browser;

@@ -1,7 +1,7 @@
 //! The backups in a folder, in the order in which they were created.
 //!
-//! Their names have the time of the clock then, which may have been wrong. A scheduled backup has its sequence number
-//! in its head; of others only the time is known.
+//! Their names have the time of the clock then, which may have been wrong; a scheduled backup has its store and its
+//! sequence number in its head. Invariant: what is not a scheduled backup of the store itself is never removed.
 
 use std::{
     fs::{self, File},
@@ -10,7 +10,7 @@ use std::{
 };
 
 use svctrack_core::value::Timestamp;
-use svctrack_store::{MAX_DRIFT_MS, sequence_of};
+use svctrack_store::{BackupHead, MAX_DRIFT_MS, StoreId, read_head};
 
 /// How the name of a backup begins.
 pub(super) const PREFIX: &str = "svctrack-";
@@ -31,20 +31,40 @@ fn moment_of(name: &str) -> Option<Timestamp> {
     (name_of(at) == name).then_some(at)
 }
 
-/// A backup in a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A scheduled backup of a store, in the order in which they were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Backup {
+    /// Which one it is of those of its store in the folder.
+    sequence: u64,
     /// The time in its name.
     pub(super) at: Timestamp,
-    /// Which one it is in its folder, where it says so.
-    sequence: Option<u64>,
 }
 
-impl Backup {
-    /// Whether its name is ahead of the clock.
-    pub(super) fn is_ahead(&self, now: Timestamp) -> bool {
-        self.at.as_ms() - now.as_ms() > MAX_DRIFT_MS
+/// The backups in a folder.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The scheduled ones of the store, in the order in which they were made, the newest last.
+    pub(super) own: Vec<Backup>,
+    /// How many are of another store, or do not say of which.
+    pub(super) foreign: usize,
+    /// How many names of backups are not those of regular files.
+    pub(super) skipped: usize,
+}
+
+impl Found {
+    /// The sequence of the next backup.
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.own.last().map_or(0, |newest| newest.sequence).saturating_add(1)
     }
+
+    /// How many of the store's own have a name that is ahead of the clock.
+    pub(super) fn ahead(&self, now: Timestamp) -> usize {
+        self.own.iter().filter(|backup| is_ahead(backup.at, now)).count()
+    }
+}
+
+fn is_ahead(at: Timestamp, now: Timestamp) -> bool {
+    at.as_ms() - now.as_ms() > MAX_DRIFT_MS
 }
 
 /// The names in a folder that are text; ours are.
@@ -62,52 +82,38 @@ fn is_file(folder: &Path, name: &str) -> bool {
     fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file())
 }
 
-/// How many names of backups in a folder are not those of regular files.
-pub(super) fn count_others(folder: &Path) -> io::Result<usize> {
-    let is_other = |name: &&String| moment_of(name).is_some() && !is_file(folder, name);
-    Ok(names_in(folder)?.iter().filter(is_other).count())
+/// The head of a file, where it is that of a backup.
+fn head_of(path: &Path) -> Option<BackupHead> {
+    read_head(BufReader::new(File::open(path).ok()?)).ok()
 }
 
-/// The backups in a folder, in the order in which they were created, the newest last.
-pub(super) fn backups_in(folder: &Path, now: Timestamp) -> io::Result<Vec<Backup>> {
-    let mut backups = Vec::new();
+/// The backups in a folder, as a store sees them.
+pub(super) fn backups_in(folder: &Path, store: StoreId) -> io::Result<Found> {
+    let mut found = Found::default();
     for name in names_in(folder)? {
-        let Some(at) = moment_of(&name).filter(|_| is_file(folder, &name)) else { continue };
-        // One that cannot be read may still be there because of that: it is no reason to remove others.
-        let sequence = File::open(folder.join(name)).ok().map(BufReader::new).map(sequence_of);
-        backups.push(Backup { at, sequence: sequence.and_then(Result::ok).flatten() });
+        let Some(at) = moment_of(&name) else { continue };
+        if !is_file(folder, &name) {
+            found.skipped += 1;
+            continue;
+        }
+        match head_of(&folder.join(name)) {
+            Some(head) if head.store == Some(store) => {
+                found.own.extend(head.sequence.map(|sequence| Backup { sequence, at }));
+            }
+            // One that cannot be read may be anybody's.
+            _ => found.foreign += 1,
+        }
     }
-    Ok(in_order(backups, now))
+    found.own.sort_unstable();
+    Ok(found)
 }
 
-/// Sorts backups by creation. One without a sequence comes after those with one that are not later; when its name is
-/// ahead of the clock, nothing is known of it, and it comes first.
-fn in_order(backups: Vec<Backup>, now: Timestamp) -> Vec<Backup> {
-    let (mut known, others): (Vec<_>, Vec<_>) =
-        backups.into_iter().partition(|backup| backup.sequence.is_some());
-    known.sort_by_key(|backup| (backup.sequence, backup.at));
-    let place_of = |other: &Backup| match other.is_ahead(now) {
-        true => 0,
-        false => known.iter().rposition(|known| known.at <= other.at).map_or(0, |last| last + 1),
-    };
-    let mut placed: Vec<_> = known.iter().zip(1..).map(|(known, place)| (place, *known)).collect();
-    placed.extend(others.iter().map(|other| (place_of(other), *other)));
-    placed.sort_by_key(|(place, backup)| {
-        (*place, backup.sequence.is_none(), !backup.is_ahead(now), backup.at)
-    });
-    placed.into_iter().map(|(_, backup)| backup).collect()
-}
-
-/// The sequence of the next backup.
-pub(super) fn next_sequence(backups: &[Backup]) -> u64 {
-    let last = backups.iter().filter_map(|backup| backup.sequence).max();
-    last.unwrap_or_default().saturating_add(1)
-}
-
-/// The newest backup in a folder, if there is one.
+/// The newest backup in a folder, if there is one. One whose name is ahead of the clock is taken where there is no other.
 pub(crate) fn newest_in(folder: &Path, now: Timestamp) -> Option<PathBuf> {
-    let newest = *backups_in(folder, now).ok()?.last()?;
-    Some(folder.join(name_of(newest.at)))
+    let names = names_in(folder).ok()?.into_iter().filter(|name| is_file(folder, name));
+    let newest =
+        names.filter_map(|name| moment_of(&name)).max_by_key(|at| (!is_ahead(*at, now), *at));
+    newest.map(|at| folder.join(name_of(at)))
 }
 
 /// Removes what a crash has left.
@@ -121,17 +127,17 @@ pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the oldest backups until `keep` are left, and never the one that was just created. Files with other names
-/// are not touched.
+/// Removes the oldest scheduled backups of a store until `keep` are left, and never the one that was just made. Other
+/// files are not touched.
 pub(super) fn retain(
     folder: &Path,
+    store: StoreId,
     keep: usize,
     made: Timestamp,
-    now: Timestamp,
 ) -> io::Result<()> {
-    let backups = backups_in(folder, now)?;
-    let too_many = backups.len().saturating_sub(keep);
-    for old in backups.iter().filter(|backup| backup.at != made).take(too_many) {
+    let Found { own, .. } = backups_in(folder, store)?;
+    let too_many = own.len().saturating_sub(keep);
+    for old in own.iter().filter(|backup| backup.at != made).take(too_many) {
         fs::remove_file(folder.join(name_of(old.at)))?;
     }
     Ok(())
@@ -139,12 +145,34 @@ pub(super) fn retain(
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use flate2::{Compression, write::GzEncoder};
+
     use super::*;
 
-    const NOW: i64 = 1_000;
+    const OWN: StoreId = StoreId::from_bytes([1; 5]);
+    const OTHER: StoreId = StoreId::from_bytes([2; 5]);
 
     fn day(day: i64) -> Timestamp {
         Timestamp::from_ms_clamped(day * 86_400_000)
+    }
+
+    /// Writes the beginning of a backup into a folder, under the name of a day.
+    fn put(folder: &Path, number: i64, store: Option<StoreId>, sequence: Option<u64>) {
+        let store = store.map_or(String::new(), |store| format!(r#","store":"{store}""#));
+        let sequence =
+            sequence.map_or(String::new(), |sequence| format!(r#","sequence":{sequence}"#));
+        let file = File::create(folder.join(name_of(day(number)))).unwrap();
+        let mut packer = GzEncoder::new(file, Compression::fast());
+        writeln!(packer, r#"{{"svctrackBackup":1,"storeFormat":1,"at":0{store}{sequence}}}"#)
+            .unwrap();
+        packer.finish().unwrap();
+    }
+
+    fn own_in(folder: &Path) -> Vec<i64> {
+        let found = backups_in(folder, OWN).unwrap();
+        found.own.iter().map(|backup| backup.at.epoch_days()).collect()
     }
 
     #[test]
@@ -161,16 +189,36 @@ mod tests {
     #[test]
     fn the_newest_are_kept_and_what_is_not_ours_is_left() {
         let folder = tempfile::tempdir().unwrap();
-        let at = |number: i64| name_of(day(number));
-        let others = ["svctrack-best.backup.gz", "notes.txt", "svctrack-x.unfinished"];
-        for name in (1..=5).map(at).chain(others.map(str::to_owned)) {
+        for number in 1..=5 {
+            put(folder.path(), number, Some(OWN), Some(number.unsigned_abs()));
+        }
+        for name in ["svctrack-best.backup.gz", "notes.txt", "svctrack-x.unfinished"] {
             fs::write(folder.path().join(name), "").unwrap();
         }
         remove_unfinished(folder.path()).unwrap();
-        retain(folder.path(), 2, day(5), day(NOW)).unwrap();
+        retain(folder.path(), OWN, 2, day(5)).unwrap();
         let mut left = names_in(folder.path()).unwrap();
         left.sort();
+        let at = |number: i64| name_of(day(number));
         assert_eq!(left, ["notes.txt", &at(4), &at(5), "svctrack-best.backup.gz"]);
+    }
+
+    #[test]
+    fn backups_of_other_stores_and_those_that_nobody_scheduled_are_never_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        put(folder.path(), 1, Some(OTHER), Some(7));
+        put(folder.path(), 2, None, Some(8));
+        put(folder.path(), 3, Some(OWN), None);
+        fs::write(folder.path().join(name_of(day(4))), "unreadable").unwrap();
+        for number in [5, 6] {
+            put(folder.path(), number, Some(OWN), Some(number.unsigned_abs()));
+        }
+        retain(folder.path(), OWN, 1, day(6)).unwrap();
+        let mut left = names_in(folder.path()).unwrap();
+        left.sort();
+        assert_eq!(left, [1, 2, 3, 4, 6].map(|number| name_of(day(number))));
+        let found = backups_in(folder.path(), OWN).unwrap();
+        assert_eq!((found.foreign, found.next_sequence()), (3, 7));
     }
 
     #[test]
@@ -178,7 +226,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = |number: i64| folder.path().join(name_of(day(number)));
         for number in [1, 3, 5] {
-            fs::write(path(number), "").unwrap();
+            put(folder.path(), number, Some(OWN), Some(number.unsigned_abs()));
         }
         fs::create_dir(path(2)).unwrap();
         fs::create_dir(folder.path().join("svctrack-x.unfinished")).unwrap();
@@ -186,48 +234,37 @@ mod tests {
         assert!(fifo.success());
         let looked = std::thread::spawn(move || {
             remove_unfinished(folder.path()).unwrap();
-            retain(folder.path(), 2, day(5), day(NOW)).unwrap();
-            let left = backups_in(folder.path(), day(NOW)).unwrap();
-            (
-                left.iter().map(|backup| backup.at).collect::<Vec<_>>(),
-                count_others(folder.path()).unwrap(),
-            )
+            retain(folder.path(), OWN, 2, day(5)).unwrap();
+            (own_in(folder.path()), backups_in(folder.path(), OWN).unwrap().skipped)
         });
         let started = std::time::Instant::now();
         while !looked.is_finished() {
             assert!(started.elapsed().as_secs() < 20, "it waits for somebody who writes to a pipe");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        assert_eq!(looked.join().unwrap(), (vec![day(3), day(5)], 2));
-    }
-
-    /// The days of backups, each with its sequence, in order.
-    fn check(backups: &[(i64, Option<u64>)], expect: &[i64]) {
-        let backups =
-            backups.iter().map(|(at, sequence)| Backup { at: day(*at), sequence: *sequence });
-        let found = in_order(backups.collect(), day(NOW));
-        let days: Vec<_> = found.iter().map(|backup| backup.at.epoch_days()).collect();
-        assert_eq!(days, expect);
+        assert_eq!(looked.join().unwrap(), (vec![3, 5], 2));
     }
 
     #[test]
     fn the_order_is_that_in_which_they_were_made_however_the_clock_was_set() {
-        check(&[(3, None), (1, None), (2, None)], &[1, 2, 3]);
-        check(&[(9, Some(3)), (1_365, Some(2)), (8, Some(1))], &[8, 1_365, 9]);
-        // Of those without a sequence the time is known, unless it is ahead of the clock.
-        check(&[(7, None), (10, None), (9, Some(2)), (8, Some(1))], &[7, 8, 9, 10]);
-        check(&[(9, None), (1_365, None), (8, None), (10, Some(1))], &[1_365, 8, 9, 10]);
-        check(&[(12, None), (11, Some(3)), (1_365, Some(2)), (10, Some(1))], &[10, 1_365, 11, 12]);
+        let folder = tempfile::tempdir().unwrap();
+        for (number, sequence) in [(9, 3), (1_365, 2), (8, 1)] {
+            put(folder.path(), number, Some(OWN), Some(sequence));
+        }
+        assert_eq!(own_in(folder.path()), [8, 1_365, 9]);
+        assert_eq!(backups_in(folder.path(), OWN).unwrap().ahead(day(1_000)), 1);
+        let newest = |now| newest_in(folder.path(), day(now)).unwrap();
+        assert_eq!(newest(1_000), folder.path().join(name_of(day(9))));
+        assert_eq!(newest(1_365), folder.path().join(name_of(day(1_365))));
     }
 
     #[test]
     fn the_one_that_was_made_just_now_is_never_removed() {
         let folder = tempfile::tempdir().unwrap();
-        for number in [1_365, 1_366, 999] {
-            fs::write(folder.path().join(name_of(day(number))), "").unwrap();
+        for (number, sequence) in [(1_365, 4), (1_366, 5), (999, 3)] {
+            put(folder.path(), number, Some(OWN), Some(sequence));
         }
-        // The clock has been set back by ten years meanwhile, so that its name is ahead as well.
-        retain(folder.path(), 1, day(999), day(10)).unwrap();
+        retain(folder.path(), OWN, 1, day(999)).unwrap();
         assert_eq!(names_in(folder.path()).unwrap(), [name_of(day(999))]);
     }
 }

@@ -10,11 +10,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::value::Timestamp;
-use svctrack_store::{BackupFile, Clock, Manifest, Store, StoreError, private_folder};
+use svctrack_store::{BackupFile, Clock, Manifest, Store, StoreError, StoreId, private_folder};
 use tokio::task::spawn_blocking;
 
 use super::{
-    folder::{self, name_of},
+    folder::{self, Found, name_of},
     status::{Backups, Done},
     unfinished_file::Unfinished,
 };
@@ -102,7 +102,8 @@ pub(crate) async fn run(
 ) {
     let Interval(every) = schedule.every;
     let directory = schedule.folder.display();
-    let mut done = look(&schedule, clock.now(), Done::default()).await;
+    let own = store.id();
+    let mut done = look(&schedule, own, clock.now(), Done::default()).await;
     let age = age(done.at, clock.now()).unwrap_or(every);
     let (mut begun, mut pause) = (Instant::now(), every.saturating_sub(age));
     loop {
@@ -110,7 +111,7 @@ pub(crate) async fn run(
         tokio::time::sleep(pause.saturating_sub(begun.elapsed()).min(LOOK_EVERY)).await;
         if begun.elapsed() >= pause {
             begun = Instant::now();
-            match make(&*store, &schedule, clock.now()).await {
+            match make(&*store, &schedule).await {
                 Ok(manifest) => {
                     let (rows, at) = (manifest.rows, manifest.at());
                     tracing::info!(rows, %at, %directory, "backup finished");
@@ -125,7 +126,7 @@ pub(crate) async fn run(
                 }
             }
         }
-        done = look(&schedule, clock.now(), done).await;
+        done = look(&schedule, own, clock.now(), done).await;
     }
 }
 
@@ -136,27 +137,31 @@ fn age(at: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
 }
 
 /// Reads the folder, from which others may remove backups.
-async fn look(schedule: &Schedule, now: Timestamp, before: Done) -> Done {
+async fn look(schedule: &Schedule, store: StoreId, now: Timestamp, before: Done) -> Done {
     let folder = schedule.folder.clone();
-    let look = move || Ok((folder::backups_in(&folder, now)?, folder::count_others(&folder)?));
-    let (found, others) = apart(look).await.unwrap_or_default();
-    let ahead = found.iter().filter(|backup| backup.is_ahead(now)).count();
+    let found = apart(move || folder::backups_in(&folder, store)).await.unwrap_or_default();
+    let Found { foreign, skipped, .. } = found;
+    let (newest, ahead) = (found.own.last(), found.ahead(now));
     if ahead > before.ahead {
         tracing::warn!(backups = ahead, "backups dated in the future");
     }
-    if others > before.others {
-        tracing::warn!(names = others, "backup skipped: not a regular file");
+    if skipped > before.skipped {
+        tracing::warn!(names = skipped, "backup skipped: not a regular file");
     }
-    Done { at: found.last().map(|newest| newest.at), ahead, others, ..before }
+    if foreign > before.foreign {
+        let directory = schedule.folder.display();
+        tracing::warn!(backups = foreign, %directory, "backups of another store: never deleted");
+    }
+    Done { at: newest.map(|newest| newest.at), ahead, foreign, skipped, ..before }
 }
 
 /// Creates a backup, and removes those beyond the limit.
-async fn make(store: &dyn Store, schedule: &Schedule, now: Timestamp) -> Result<Manifest, NotMade> {
-    let folder = schedule.folder.clone();
+async fn make(store: &dyn Store, schedule: &Schedule) -> Result<Manifest, NotMade> {
+    let (folder, own) = (schedule.folder.clone(), store.id());
     let begin = move || {
         private_folder::create(&folder)?;
         folder::remove_unfinished(&folder)?;
-        let sequence = folder::next_sequence(&folder::backups_in(&folder, now)?);
+        let sequence = folder::backups_in(&folder, own)?.next_sequence();
         let unfinished = Unfinished::in_folder(&folder)?;
         let file = unfinished.file()?;
         Ok((unfinished, file, sequence))
@@ -166,7 +171,7 @@ async fn make(store: &dyn Store, schedule: &Schedule, now: Timestamp) -> Result<
     let (folder, keep, at) = (schedule.folder.clone(), schedule.keep, manifest.at());
     let finish = move || {
         unfinished.finish(&folder.join(name_of(at)))?;
-        folder::retain(&folder, keep, at, now)
+        folder::retain(&folder, own, keep, at)
     };
     apart(finish).await?;
     Ok(manifest)

@@ -15,9 +15,11 @@ pub(crate) struct Done {
     pub(crate) failed: u32,
     /// How many there have a name that is ahead of the clock.
     pub(super) ahead: usize,
+    /// How many there are of another store.
+    pub(super) foreign: usize,
     /// How many names of backups there are not those of regular files.
     #[serde(skip)]
-    pub(super) others: usize,
+    pub(super) skipped: usize,
 }
 
 /// The state of scheduled backups, where there is a schedule.

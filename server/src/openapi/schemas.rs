@@ -361,9 +361,9 @@ fn health() -> Value {
                 },
             },
             "backup": {
-                "type": ["object", "null"], "description": "Scheduled backups: the time of the newest one in their folder, how many failed since, and how many have a name that is ahead of the clock.",
-                "required": ["at", "failed", "ahead"],
-                "properties": { "at": { "type": ["string", "null"], "format": "date-time" }, "failed": count(), "ahead": count() },
+                "type": ["object", "null"], "description": "Scheduled backups: the time of the newest one in their folder, how many failed since, how many have a name that is ahead of the clock, and how many others there are of another store.",
+                "required": ["at", "failed", "ahead", "foreign"],
+                "properties": { "at": { "type": ["string", "null"], "format": "date-time" }, "failed": count(), "ahead": count(), "foreign": count() },
             },
             "version": { "type": "string", "description": "The version of the server." },
         },

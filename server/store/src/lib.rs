@@ -115,14 +115,14 @@ pub use self::{
         TokenDigest, TokenRecord,
     },
     log_query::LogQuery,
-    manifest::{Manifest, TableSum},
+    manifest::{BackupHead, Manifest, StoreId, TableSum},
     metrics::StoreMetrics,
     page::{Digest, Later, Next, Page, PageFor, Rewrite},
     parked_today::ParkedToday,
     reply::{Answer, AutoRenewal, Reply, Tracked, Upserted},
     revenue::{NewClosing, ReportJob, WriteReport, WrittenReport},
     room::{Room, RoomOf, UNCOUNTED_BYTES},
-    rows::archive::{ArchiveError, check_archive, sequence_of},
+    rows::archive::{ArchiveError, check_archive, read_head},
     times::{ClockState, MAX_DRIFT_MS},
 };
 
@@ -534,6 +534,9 @@ pub trait Store: Send + Sync {
 
     /// Notes that a token was used; it is written along with another commit (R43).
     fn token_used(&self, token: &TokenRecord, now: Timestamp);
+
+    /// Which store it is.
+    fn id(&self) -> StoreId;
 
     /// The health of the store.
     fn status(&self) -> StoreStatus;

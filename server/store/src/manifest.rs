@@ -1,20 +1,62 @@
-//! What a backup says of itself: from when it is, and what it holds.
+//! What a backup says of itself: of which store and from when it is, and what it holds.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::value::Timestamp;
 
+/// The id of a store: five random bytes, which it keeps when it is compacted or restored (R3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct StoreId([u8; 5]);
+
+impl StoreId {
+    /// That of a store whose ids of records are made of these bytes.
+    pub const fn from_bytes(bytes: [u8; 5]) -> Self {
+        Self(bytes)
+    }
+}
+
+/// The id as heads of backups have it: ten hexadecimal digits.
+impl fmt::Display for StoreId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+    }
+}
+
+impl From<StoreId> for String {
+    fn from(id: StoreId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for StoreId {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let number = u64::from_str_radix(&text, 16).map_err(|_| "expected hexadecimal digits")?;
+        let [0, 0, 0, bytes @ ..] = number.to_be_bytes() else { return Err("it is too long") };
+        let id = Self(bytes);
+        if id.to_string() == text { Ok(id) } else { Err("expected ten hexadecimal digits") }
+    }
+}
+
 /// What a backup says of itself before anything else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Head {
+pub struct BackupHead {
     /// The version of its format.
     pub(crate) svctrack_backup: u32,
     /// That of its rows.
     pub(crate) store_format: u32,
-    pub(crate) at: Timestamp,
-    /// Its place among those of its folder, for a scheduled backup.
+    /// The point in time of the backup, which has all that was acknowledged before.
+    pub at: Timestamp,
+    /// The store that it was made of; none in a backup of a program that did not write it yet.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) sequence: Option<u64>,
+    pub store: Option<StoreId>,
+    /// Its place among those of this store in its folder, for a scheduled backup.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u64>,
 }
 
 /// What a backup holds, counted.
@@ -22,7 +64,7 @@ pub(crate) struct Head {
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
     #[serde(flatten)]
-    head: Head,
+    head: BackupHead,
     /// The rows of all tables.
     pub rows: u64,
     /// The tables, in their order.
@@ -31,13 +73,18 @@ pub struct Manifest {
 
 impl Manifest {
     /// That of a backup with these tables.
-    pub(crate) fn of(head: Head, tables: Vec<TableSum>) -> Self {
+    pub(crate) fn of(head: BackupHead, tables: Vec<TableSum>) -> Self {
         Self { head, rows: tables.iter().map(|table| table.rows).sum(), tables }
     }
 
     /// The point in time of the backup, which has all that was acknowledged before.
     pub fn at(&self) -> Timestamp {
         self.head.at
+    }
+
+    /// The store that it was made of, where it says so.
+    pub fn store(&self) -> Option<StoreId> {
+        self.head.store
     }
 }
 

@@ -47,6 +47,7 @@ pub struct BackupState {
     pub at: Option<String>,
     pub failed: u32,
     pub ahead: u64,
+    pub foreign: u64,
 }
 
 /// The page of health.
@@ -206,6 +207,7 @@ fn backups(backup: Option<&BackupState>) -> impl Renderable {
                 }
                 @if backup.failed > 0 { " " strong.bad { (backup.failed) " failed since." } }
                 @if backup.ahead > 0 { " " strong.bad { (backup.ahead) " have a name that is ahead of the clock." } }
+                @if backup.foreign > 0 { " " (backup.foreign) " in the directory belong to another store, and are never deleted." }
             }
         }
     }

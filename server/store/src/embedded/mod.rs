@@ -65,8 +65,8 @@ use self::{
 use super::{
     ActivityBatch, Actor, Answer, BackupFile, Clock, Command, Health, KnownTenant, KnownToken,
     LogQuery, Manifest, Page, PageFor, Part, Rehearsal, Reply, ReportJob, Scrub, ScrubReport,
-    Store, StoreError, StoreMetrics, StoreStatus, Tenant, TenantRecord, TokenRecord, Upserts,
-    WrittenReport,
+    Store, StoreError, StoreId, StoreMetrics, StoreStatus, Tenant, TenantRecord, TokenRecord,
+    Upserts, WrittenReport,
     metrics::Measures,
     private_folder,
     queueing::{
@@ -168,6 +168,7 @@ impl Embedded {
             open().inspect_err(|_: &OpenError| drop(store_file.forget_cached(&[EVERYTHING])))?;
         let stored = times.stored();
         let shared = Arc::new(Shared {
+            id: ids.store(),
             store_file,
             cache_bytes,
             log_limits,
@@ -497,6 +498,10 @@ impl Store for Embedded {
 
     fn token_used(&self, token: &TokenRecord, now: Timestamp) {
         self.shared.uses.note(token, now);
+    }
+
+    fn id(&self) -> StoreId {
+        self.shared.id
     }
 
     fn status(&self) -> StoreStatus {

@@ -28,7 +28,6 @@ use self::state::State;
 use crate::*;
 use crate::{
     corruption::contained,
-    manifest::Head,
     metrics::Measures,
     queueing::{
         commit_scope::scope_of,
@@ -56,6 +55,7 @@ use crate::{
 
 /// A store in memory.
 pub struct Memory {
+    id: StoreId,
     writer: Mutex<Writer>,
     queues: Queues,
     latest: SnapshotCache<State>,
@@ -97,10 +97,12 @@ impl Memory {
         let ids = meta::load_ids(&state.open(META)?)?;
         let reading = Reading::of(&*clock, clock.now());
         let times = Times::resume(Timestamp::MIN, Timestamp::MIN, reading);
+        let id = ids.store();
         let sequence = Sequence { ids, stored: Timestamp::MIN };
         let latest = SnapshotCache::default();
         latest.show(Some(state), &CommitScope::ANYTHING);
         Ok(Self {
+            id,
             writer: Mutex::new(Writer { sequence, known, replays: Replays::default() }),
             queues: Queues::default(),
             latest,
@@ -317,6 +319,10 @@ impl Store for Memory {
         self.uses.note(token, now);
     }
 
+    fn id(&self) -> StoreId {
+        self.id
+    }
+
     fn status(&self) -> StoreStatus {
         let health = if self.queues.is_closed() { Health::Stopped } else { Health::Ok };
         let reading = Reading::of(&*self.clock, self.clock.now());
@@ -356,7 +362,7 @@ impl Store for Memory {
                     (tempfile::tempfile().map_err(|error| disk_full::of_io(&error))?, None)
                 }
             };
-            let head = Head::of(self.clock.now(), sequence);
+            let head = BackupHead::of(self.clock.now(), self.id, sequence);
             let manifest = backup::write(&**state, head, &file, || true)?;
             Ok((file, manifest))
         })

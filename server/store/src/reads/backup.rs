@@ -7,8 +7,7 @@ use std::{
 
 use super::check::check_row;
 use crate::{
-    Manifest, StoreError, disk_full,
-    manifest::Head,
+    BackupHead, Manifest, StoreError, disk_full,
     rows::{self, Bytes as _, Rows as _, Snapshot, Table, archive::ArchiveWriter},
 };
 
@@ -49,7 +48,7 @@ impl From<BackupError> for StoreError {
 /// ends it: a backup never copies corrupted data.
 pub(crate) fn write(
     snapshot: &impl Snapshot,
-    head: Head,
+    head: BackupHead,
     file: &File,
     goes_on: impl Fn() -> bool,
 ) -> Result<Manifest, BackupError> {

@@ -2,13 +2,14 @@
 //! read from the front to the end, in memory for one row; what breaks off has no manifest.
 //!
 //! ```text
-//! head      one line of JSON: {"svctrackBackup":1,"storeFormat":1,"at":1795290304728,"sequence":12}
+//! head      one line of JSON: {"svctrackBackup":1,"storeFormat":1,"at":1795290304728,"store":"3f0c9a51d2","sequence":12}
 //! table     1:1 length:2 name                      each table once, its rows after it in the order of keys
 //! row       2:1 length:4 length:4 key value        laid out as drawn in `keys`
 //! manifest  3:1 length:4 json                      the head again, and of each table rows and SHA-256
 //! ```
 //!
-//! Numbers are big-endian; `at` is in milliseconds since 1970, `sequence` the place among the backups of a schedule.
+//! Numbers are big-endian; `at` is in milliseconds since 1970, `store` the id of the store, `sequence` the place among the
+//! backups of its schedule.
 //! The SHA-256 of a table is that of its rows in this format. Nothing follows the manifest.
 
 use std::io::{self, BufRead, Read, Write};
@@ -18,11 +19,11 @@ use sha2::{Digest as _, Sha256};
 use svctrack_core::value::Timestamp;
 
 use super::meta::{READABLE_ROWS, ROWS_FORMAT};
-use crate::manifest::{Head, Manifest, TableSum};
+use crate::{BackupHead, Manifest, StoreId, TableSum};
 
 /// Version of this format.
 const ARCHIVE_FORMAT: u32 = 1;
-/// Longest head, in bytes: ours has some 70.
+/// Longest head, in bytes: ours has some 100.
 const MAX_HEAD_BYTES: u64 = 1024;
 /// Largest key, value or manifest, in bytes: no row that the store writes comes near it, and a corrupted length
 /// must not take all memory.
@@ -32,10 +33,11 @@ const TABLE: u8 = 1;
 const ROW: u8 = 2;
 const MANIFEST: u8 = 3;
 
-impl Head {
-    /// The head of a backup of this point in time.
-    pub(crate) fn of(at: Timestamp, sequence: Option<u64>) -> Self {
-        Self { svctrack_backup: ARCHIVE_FORMAT, store_format: ROWS_FORMAT, at, sequence }
+impl BackupHead {
+    /// The head of a backup of a store at this point in time.
+    pub(crate) fn of(at: Timestamp, store: StoreId, sequence: Option<u64>) -> Self {
+        let (svctrack_backup, store_format) = (ARCHIVE_FORMAT, ROWS_FORMAT);
+        Self { svctrack_backup, store_format, at, store: Some(store), sequence }
     }
 }
 
@@ -67,13 +69,13 @@ impl Counting {
 
 /// Counts the tables of a backup, one after the other.
 struct Tables {
-    head: Head,
+    head: BackupHead,
     done: Vec<TableSum>,
     now: Option<Counting>,
 }
 
 impl Tables {
-    fn of(head: Head) -> Self {
+    fn of(head: BackupHead) -> Self {
         Self { head, done: Vec::new(), now: None }
     }
 
@@ -98,7 +100,7 @@ impl<W: Write> ArchiveWriter<W> {
     ///
     /// # Errors
     /// When `out` cannot be written; so of all that follows.
-    pub(crate) fn begin(out: W, head: Head) -> io::Result<Self> {
+    pub(crate) fn begin(out: W, head: BackupHead) -> io::Result<Self> {
         // The fastest level: a higher one takes twice the time for a tenth of the size.
         let mut out = GzEncoder::new(out, Compression::fast());
         out.write_all(&serde_json::to_vec(&head)?)?;
@@ -214,8 +216,8 @@ impl<R: BufRead> ArchiveReader<R> {
                 Err(_) => return Err(ArchiveError::Foreign),
             }
         }
-        let head: Head = serde_json::from_slice(&line).map_err(|_| ArchiveError::Foreign)?;
-        let Head { svctrack_backup, store_format, .. } = head;
+        let head: BackupHead = serde_json::from_slice(&line).map_err(|_| ArchiveError::Foreign)?;
+        let BackupHead { svctrack_backup, store_format, .. } = head;
         if svctrack_backup != ARCHIVE_FORMAT || !READABLE_ROWS.contains(&store_format) {
             return Err(ArchiveError::Format(format!("{svctrack_backup}.{store_format}")));
         }
@@ -286,12 +288,12 @@ fn read_part(
     if (read as u64) < length { Err(ArchiveError::CutOff) } else { Ok(into) }
 }
 
-/// The place of a scheduled backup among those of its folder; only its head is read.
+/// The head of a backup; the rest is not read.
 ///
 /// # Errors
 /// [`ArchiveError`] when it has no head that is known.
-pub fn sequence_of(from: impl BufRead) -> Result<Option<u64>, ArchiveError> {
-    Ok(ArchiveReader::begin(from)?.tables.head.sequence)
+pub fn read_head(from: impl BufRead) -> Result<BackupHead, ArchiveError> {
+    Ok(ArchiveReader::begin(from)?.tables.head)
 }
 
 /// Reads a backup to its end.
@@ -311,9 +313,12 @@ pub fn check_archive(from: impl BufRead) -> Result<Manifest, ArchiveError> {
 mod tests {
     use super::*;
 
+    fn head() -> BackupHead {
+        BackupHead::of(Timestamp::MIN, StoreId::from_bytes([0, 1, 2, 3, 0xff]), Some(12))
+    }
+
     fn archive() -> (Vec<u8>, Manifest) {
-        let mut writer =
-            ArchiveWriter::begin(Vec::new(), Head::of(Timestamp::MIN, Some(12))).unwrap();
+        let mut writer = ArchiveWriter::begin(Vec::new(), head()).unwrap();
         writer.table("a").unwrap();
         for number in 0..300_u16 {
             writer.row(&number.to_be_bytes(), &[7; 40]).unwrap();
@@ -331,6 +336,20 @@ mod tests {
         let mut reader = ArchiveReader::begin(bytes.as_slice()).unwrap();
         assert!(matches!(reader.next().unwrap(), Part::Table(name) if name == "a"));
         assert!(matches!(reader.next().unwrap(), Part::Row([0, 0], value) if value == [7; 40]));
+    }
+
+    #[test]
+    fn a_head_says_its_store_unless_it_was_written_before_heads_did() {
+        let line =
+            |head: &BackupHead| pack(&[&serde_json::to_vec(head).unwrap()[..], b"\n"].concat());
+        let read = read_head(archive().0.as_slice()).unwrap();
+        assert_eq!(read.store.map(|store| store.to_string()), Some("00010203ff".to_owned()));
+        let old = BackupHead { store: None, ..head() };
+        assert!(!serde_json::to_string(&old).unwrap().contains("store\""));
+        assert_eq!(read_head(line(&old).as_slice()).unwrap(), old);
+        for text in ["", "3f0c9a51d", "3F0C9A51D2", "+f0c9a51d2", "3f0c9a51d2a"] {
+            assert!(StoreId::try_from(text.to_owned()).is_err(), "{text}");
+        }
     }
 
     #[test]
@@ -391,8 +410,7 @@ mod tests {
     #[test]
     fn rows_that_the_manifest_does_not_count_are_refused() {
         let (_, manifest) = archive();
-        let mut writer =
-            ArchiveWriter::begin(Vec::new(), Head::of(Timestamp::MIN, Some(12))).unwrap();
+        let mut writer = ArchiveWriter::begin(Vec::new(), head()).unwrap();
         writer.table("a").unwrap();
         writer.row(b"key", b"value").unwrap();
         writer.tables.now = None;
@@ -404,8 +422,11 @@ mod tests {
     #[test]
     fn what_is_no_backup_or_one_of_another_format_is_refused() {
         assert!(matches!(check_archive(&b"once upon a time"[..]), Err(ArchiveError::Foreign)));
-        let head = Head::of(Timestamp::MIN, Some(12));
-        let later = [Head { svctrack_backup: 2, ..head.clone() }, Head { store_format: 3, ..head }];
+        let head = head();
+        let later = [
+            BackupHead { svctrack_backup: 2, ..head.clone() },
+            BackupHead { store_format: 3, ..head },
+        ];
         for later in later {
             let (bytes, _) = ArchiveWriter::begin(Vec::new(), later).unwrap().finish().unwrap();
             assert!(matches!(check_archive(bytes.as_slice()), Err(ArchiveError::Format(_))));

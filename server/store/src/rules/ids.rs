@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use sha2::{Digest as _, Sha256};
 use svctrack_core::value::{IdSequence, ObjectId, TenantId, Timestamp};
 
-use crate::StoreError;
+use crate::{StoreError, StoreId};
 
 /// The sequences of a store.
 pub(crate) struct Ids {
@@ -31,6 +31,11 @@ impl Ids {
         let [s0, s1, s2, s3, store @ .., _, _, _] = *noted.as_bytes();
         let seconds = [s0, s1, s2, s3];
         Self { store, seconds, begun_behind: seconds, of_tenant: HashMap::default() }
+    }
+
+    /// The id of the store.
+    pub(crate) fn store(&self) -> StoreId {
+        StoreId::from_bytes(self.store)
     }
 
     /// What to store so that a start continues after the ids that were given until now.

@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        embedded::maintenance::compact::compact, manifest::Head, rows::archive::ArchiveWriter,
+        BackupHead, StoreId, embedded::maintenance::compact::compact, rows::archive::ArchiveWriter,
     };
 
     #[test]
@@ -166,7 +166,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (backup, to) = (folder.path().join("backup"), folder.path().join("to"));
         let file = File::create(&backup).unwrap();
-        let mut writer = ArchiveWriter::begin(file, Head::of(Timestamp::MIN, None)).unwrap();
+        let mut writer = ArchiveWriter::begin(
+            file,
+            BackupHead::of(Timestamp::MIN, StoreId::from_bytes([1; 5]), None),
+        )
+        .unwrap();
         writer.table("a\n\u{1b}[2J").unwrap();
         writer.finish().unwrap();
         let said = restore(&backup, &to, 1024 * 1024).unwrap_err().to_string();

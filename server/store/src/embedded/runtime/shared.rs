@@ -17,7 +17,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::held_snapshots::HeldSnapshots;
 use crate::{
-    Clock, ClockState, Health, Manifest, ScrubReport, StoreError, Tenant,
+    BackupHead, Clock, ClockState, Health, Manifest, ScrubReport, StoreError, StoreId, Tenant,
     embedded::{
         engagement::LogLimits,
         file::{
@@ -26,7 +26,6 @@ use crate::{
         },
         tables::snapshot::RedbSnapshot,
     },
-    manifest::Head,
     metrics::{Measures, StoreMetrics},
     queueing::{
         listeners::Listeners,
@@ -52,6 +51,7 @@ const BEGUN_ANEW_FOR: Duration = Duration::from_secs(10);
 
 /// What the writer and the readers share.
 pub(crate) struct Shared {
+    pub(crate) id: StoreId,
     pub(crate) store_file: Box<dyn StoreFile>,
     pub(crate) cache_bytes: usize,
     pub(crate) log_limits: LogLimits,
@@ -183,7 +183,7 @@ impl Shared {
         sequence: Option<u64>,
     ) -> Result<Manifest, StoreError> {
         let goes_on = || !self.is(Health::Stopped);
-        let head = Head::of(self.clock.now(), sequence);
+        let head = BackupHead::of(self.clock.now(), self.id, sequence);
         // A file that cannot be written is no fault of the store's own, and must not look like one.
         let made =
             self.read_once(|snapshot| match backup::write(snapshot, head.clone(), file, goes_on) {
