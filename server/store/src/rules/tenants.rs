@@ -350,7 +350,7 @@ pub(crate) fn revoke_token(
     };
     if let Some(scope) = lost_scope(tables, tenant, &ids, now)? {
         let message = format!(
-            "no other token would have the scope `{scope}`: issue one first, or rotate this one"
+            "no other token would have the scope `{scope}` for as long: issue one first, or rotate this one"
         );
         return Ok(Err(StoreError::Conflict(vec![Issue::of_body("last_admin_token", message)])));
     }
@@ -365,33 +365,45 @@ pub(crate) fn revoke_token(
     Ok(Ok(Reply::TokensRevoked(revoked)))
 }
 
-/// The scope of [`KEPT_SCOPES`] that tokens of a tenant have, but none would without those of these ids. What has expired,
-/// and what was rotated and expires soon, does not count; neither does a token that cannot be read.
+/// The scope of [`KEPT_SCOPES`] that tokens of a tenant have, but none would without those of these ids. A token with an
+/// end does not stand in for one without. What has expired, and what was rotated and expires soon, does not count; neither
+/// does a token that cannot be read.
 fn lost_scope(
     tables: &Tables<impl Transaction>,
     tenant: TenantId,
     ids: &[String],
     now: Timestamp,
 ) -> Result<Option<&'static str>, StoreError> {
-    let (mut before, mut after) = ([false; 2], [false; 2]);
+    let (mut before, mut after) = ([Lasts::Not; 2], [Lasts::Not; 2]);
     for id in token_ids(&tables.tokens_of_tenant, tenant)? {
         let token = match corruption::contained(|| token(&tables.tokens, &id)) {
             Err(error) if error.is_of_the_file() => return Err(error),
             read => read.ok().flatten(),
         };
-        let lasts = |token: &TokenRecord| {
-            token.replaced_by.is_none() && token.expires_at.is_none_or(|end| end > now)
+        let Some(token) = token else { continue };
+        let lasts = match token.expires_at {
+            _ if token.replaced_by.is_some() => continue,
+            None => Lasts::WithoutEnd,
+            Some(end) if end > now => Lasts::ForAWhile,
+            Some(_) => continue,
         };
-        let Some(token) = token.filter(lasts) else { continue };
-        let holds = KEPT_SCOPES.map(|scope| allows(&token.scopes, scope));
+        let held = KEPT_SCOPES.map(|scope| allows(&token.scopes, scope));
         let is_kept = !ids.contains(&id);
-        for ((before, after), holds) in before.iter_mut().zip(&mut after).zip(holds) {
-            *before |= holds;
-            *after |= holds && is_kept;
+        for ((before, after), _) in before.iter_mut().zip(&mut after).zip(held).filter(|of| of.1) {
+            *before = lasts.max(*before);
+            *after = if is_kept { lasts.max(*after) } else { *after };
         }
     }
     let lost = KEPT_SCOPES.into_iter().zip(before.into_iter().zip(after));
-    Ok(lost.filter(|(_, (before, after))| *before && !after).map(|(scope, _)| scope).next())
+    Ok(lost.filter(|(_, (before, after))| after < before).map(|(scope, _)| scope).next())
+}
+
+/// For how long tokens have a scope.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Lasts {
+    Not,
+    ForAWhile,
+    WithoutEnd,
 }
 
 /// The tokens of the line of a token, and all that come from it, also where that one was revoked before.
