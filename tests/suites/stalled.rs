@@ -2,8 +2,13 @@
 //! continues, and so does a stop.
 
 use std::{
-    env, fs, io,
-    sync::{Arc, Condvar, Mutex},
+    env, fs,
+    future::ready,
+    io,
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -34,12 +39,6 @@ const DISK_BYTES: u64 = 64 * 1024 * 1024;
 /// Texts of a record for which the file must grow, and the bytes of each.
 const MANY: usize = 14;
 const TEXT_BYTES: usize = 64 * 1024;
-/// How long a write takes to reach the disk.
-const FIRST_WITHIN: Duration = Duration::from_secs(1);
-/// How long what needs no disk may take on a machine that is busy with other work.
-const SOON: Duration = Duration::from_secs(5);
-/// How long a call that needs the disk may take, which fails after ten seconds.
-const GIVEN_UP_WITHIN: Duration = Duration::from_secs(30);
 /// Readers at once, fewer than an address may have connections.
 const READERS: usize = 200;
 /// Threads that they may take: those that read what is not in memory.
@@ -61,11 +60,14 @@ enum Hangs {
 struct Hanging {
     disk: Disk,
     hangs: Arc<(Mutex<Hangs>, Condvar)>,
+    /// How often something began to wait.
+    waits: Arc<AtomicUsize>,
 }
 
 impl Hanging {
     fn with_store() -> Self {
-        Self { disk: Disk::with_store(), hangs: Arc::new((Hangs::Nothing.into(), Condvar::new())) }
+        let hangs = Arc::new((Hangs::Nothing.into(), Condvar::new()));
+        Self { disk: Disk::with_store(), hangs, waits: Arc::default() }
     }
 
     fn set(&self, hangs: Hangs) {
@@ -79,6 +81,16 @@ impl Hanging {
         LetGo(self.clone())
     }
 
+    /// Returns once something waits.
+    async fn until_it_hangs(&self) {
+        let hangs = async {
+            while self.waits.load(Ordering::Relaxed) == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, hangs).await.expect("nothing hangs");
+    }
+
     /// Waits while such things hang.
     fn pass(&self, kind: Hangs) {
         let (state, changed) = &*self.hangs;
@@ -86,6 +98,7 @@ impl Hanging {
         if hangs && kind == Hangs::Reads {
             before_waiting();
         }
+        self.waits.fetch_add(hangs.into(), Ordering::Relaxed);
         drop(changed.wait_while(state.lock().unwrap(), |hangs| *hangs == kind).unwrap());
     }
 }
@@ -176,12 +189,17 @@ async fn track(client: Client) -> Answer {
 }
 
 /// What senders and a load balancer see of a disk that does not respond for a while.
-async fn check_a_hang(client: &Client, hang: impl FnOnce(), go_on: impl FnOnce()) {
+async fn check_a_hang(
+    client: &Client,
+    hang: impl FnOnce(),
+    until_it_hangs: impl Future<Output = ()>,
+    go_on: impl FnOnce(),
+) {
     assert_eq!(create(client.clone(), "acme", 0).await.status, StatusCode::OK);
     hang();
     let company = tokio::spawn(create(client.clone(), "globex", MANY));
-    // After it, since an event alone may need no larger file.
-    tokio::time::sleep(FIRST_WITHIN).await;
+    // An event alone may need no larger file.
+    until_it_hangs.await;
     let event = tokio::spawn(track(client.clone()));
     settle(client, "stalled").await;
     check_reads(client).await;
@@ -210,7 +228,7 @@ async fn check_reads(client: &Client) {
         let answers = join_all((0..READERS).map(|_| client.get("/companies/extid-acme"))).await;
         assert!(answers.iter().all(|answer| answer.status == StatusCode::OK));
     };
-    timeout(SOON, read).await.expect("reads wait");
+    timeout(PATIENCE, read).await.expect("reads wait");
 }
 
 async fn names(client: &Client) -> Vec<String> {
@@ -230,7 +248,8 @@ async fn check_in_process(hangs: Hangs) {
     let hanging = Hanging::with_store();
     let server = InProcess::with_file(Box::new(hanging.clone())).await;
     let _let_go = hanging.until_dropped();
-    check_a_hang(&server.client, || hanging.set(hangs), || hanging.set(Hangs::Nothing)).await;
+    let (hang, go_on) = (|| hanging.set(hangs), || hanging.set(Hangs::Nothing));
+    check_a_hang(&server.client, hang, hanging.until_it_hangs(), go_on).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -264,7 +283,7 @@ async fn reads_that_hang_are_given_up_take_few_threads_and_leave_health_alone() 
     let answers = tokio::spawn(join_all(waiting));
     settle(client, "stalled").await;
     assert!(self::threads() < threads + MAX_THREADS_OF_READERS, "{}", self::threads());
-    let answers = timeout(GIVEN_UP_WITHIN, answers).await.expect("reads wait").unwrap();
+    let answers = timeout(PATIENCE, answers).await.expect("reads wait").unwrap();
     // What the read before has left in memory is served: a company again and again, of the others the first at most.
     let is_served = |answer: &&Answer| answer.status == StatusCode::OK;
     let others = answers.iter().enumerate().filter(|(number, _)| number % paths.len() != 0);
@@ -295,7 +314,7 @@ async fn a_stop_does_not_wait_for_a_disk_that_hangs() {
     let sent = tokio::spawn(create(server.client.clone(), "acme", 0));
     settle(&server.client, "stalled").await;
     let store = server.store.clone();
-    let closed = timeout(GIVEN_UP_WITHIN, spawn_blocking(move || store.close())).await;
+    let closed = timeout(PATIENCE, spawn_blocking(move || store.close())).await;
     assert!(!closed.expect("the stop waits").unwrap());
     assert_is_stalled(&sent.await.unwrap());
 }
@@ -309,7 +328,7 @@ async fn a_disk_that_is_frozen_is_told_to_those_who_wait_and_comes_back() {
     let data = device.folder().join("data");
     fs::create_dir_all(&data).unwrap();
     let server = Server::start(&data, &token).await;
-    check_a_hang(&server.client, || device.stop(), || device.go_on()).await;
+    check_a_hang(&server.client, || device.stop(), ready(()), || device.go_on()).await;
     server.stop().await;
     println!("a disk was frozen and came back: nothing lost");
 }
@@ -358,10 +377,10 @@ async fn a_server_whose_disk_is_frozen_gives_up_reads_of_it_and_stops() {
     });
     let answers = tokio::spawn(join_all(reads));
     settle(&client, "stalled").await;
-    let answers = timeout(GIVEN_UP_WITHIN, answers).await.expect("reads wait").unwrap();
+    let answers = timeout(PATIENCE, answers).await.expect("reads wait").unwrap();
     let stalled = answers.iter().filter(|answer| answer.status != StatusCode::OK);
     assert!(stalled.inspect(|answer| assert_is_stalled(answer)).count() > 0);
-    timeout(SOON, client.get("/companies/extid-acme")).await.expect("reads wait");
+    timeout(PATIENCE, client.get("/companies/extid-acme")).await.expect("reads wait");
     let sent = tokio::spawn(async move {
         let _ = client.post("/companies", &json!({"name": "globex"})).await;
     });
