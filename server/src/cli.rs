@@ -24,9 +24,11 @@ mod unknown_variables;
 mod unused_flags;
 mod verify;
 
-use std::process::ExitCode;
+use std::{env, ffi::OsStr, process::ExitCode};
 
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{
+    ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, builder::Resettable,
+};
 
 pub(crate) use self::output::print_err;
 
@@ -68,7 +70,7 @@ enum Command {
 impl Cli {
     /// Reads the command line; for `--help`, and for what cannot be read, the process ends here.
     pub(crate) fn read() -> (Self, ArgMatches) {
-        let matches = Self::command().get_matches();
+        let matches = without_empty_variables(Self::command()).get_matches();
         let read = check_flags(&matches).and_then(|()| Self::from_arg_matches(&matches));
         let cli = read.unwrap_or_else(|error| error.exit());
         warn_of_unknown(&Self::command());
@@ -96,6 +98,16 @@ impl Cli {
         };
         done.map(|()| ExitCode::SUCCESS)
     }
+}
+
+/// A variable of the environment that is set to nothing is not set: `SVCTRACK_LISTEN=`.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |name: &OsStr| env::var_os(name).is_some_and(|value| value.is_empty());
+    let command = command.mut_args(|flag| match flag.get_env().is_some_and(is_empty) {
+        true => flag.env(Resettable::Reset),
+        false => flag,
+    });
+    command.mut_subcommands(without_empty_variables)
 }
 
 /// Runs a command to its end.

@@ -273,12 +273,20 @@ fn read_if_there<T: Default>(
     }
 }
 
-/// Reads lines of a file. An error has its line, but not the text of the line, which may be a secret.
+/// Reads lines of a file. An error has its line and the setting, but not the text of the line, which may be a secret.
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
-        format!("line {}: {}", line_of(text, at), error.message())
+        let setting = setting_at(text, at).map(|name| format!("`{name}`: ")).unwrap_or_default();
+        format!("line {}: {setting}{}", line_of(text, at), error.message())
     })
+}
+
+/// The setting whose value has a place in a file.
+fn setting_at(text: &str, at: usize) -> Option<String> {
+    let lines: BTreeMap<toml::Spanned<String>, IgnoredAny> = toml::from_str(text).ok()?;
+    let before = lines.into_keys().filter(|name| name.span().start <= at);
+    before.max_by_key(|name| name.span().start).map(toml::Spanned::into_inner)
 }
 
 /// The settings of a file.
@@ -492,6 +500,20 @@ mod tests {
             let said = ConfigOverrides::of_file(&path).unwrap_err().to_string();
             assert!(said.contains(line), "{said}");
             assert!(said.contains("there is no setting `cache`"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_refused_with_the_name_of_its_setting() {
+        for (text, expect) in [
+            ("log = \"info\"\ncache-mb = \"64\"", "line 2: `cache-mb`: "),
+            ("backup-every = 6\nlog = \"info\"", "line 1: `backup-every`: "),
+            ("log-slow-ms = true", "line 1: `log-slow-ms`: "),
+            ("admin-listen = 9090", "line 1: `admin-listen`: "),
+            ("trusted-proxies = [\n\"10.0.0.1\",\n7]", "line 3: `trusted-proxies`: "),
+        ] {
+            let said = read_file(text).unwrap_err();
+            assert!(said.starts_with(expect), "{said}");
         }
     }
 

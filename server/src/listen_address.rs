@@ -122,11 +122,11 @@ impl<'de> Deserialize<'de> for Listen {
             type Value = Listen;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(r#"listen = "127.0.0.1:8080", or a port"#)
+                f.write_str(r#""127.0.0.1:8080", or a port"#)
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Listen, E> {
-                text.parse().map_err(|message| E::custom(format!("`listen`: {message}")))
+                text.parse().map_err(E::custom)
             }
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<Listen, E> {

@@ -112,16 +112,22 @@ impl Write for Lines {
 
 /// Writes lines until nobody can send any; before one, how many were lost.
 fn write_lines(waiting: &Receiver<Entry>, lost: &Lost, mut to: impl Write, format: LogFormat) {
+    let mut is_torn = false;
     for entry in waiting {
         match entry {
             Entry::Line(line) => {
                 let count = lost.unsaid.swap(0, Ordering::Relaxed);
-                let mut text = match count {
-                    0 => Vec::new(),
-                    _ => format.lost(count).into_bytes(),
-                };
+                // What was written of a line before is not continued.
+                let mut text = if is_torn { vec![b'\n'] } else { Vec::new() };
+                if count > 0 {
+                    text.extend(format.lost(count).into_bytes());
+                }
                 text.extend(line);
-                if to.write_all(&text).and_then(|()| to.flush()).is_err() {
+                let written = write_some(&mut to, &text);
+                if let Some(last) = written.checked_sub(1).and_then(|last| text.get(last)) {
+                    is_torn = *last != b'\n';
+                }
+                if written < text.len() || to.flush().is_err() {
                     lost.unsaid.fetch_add(count, Ordering::Relaxed);
                     lost.add_one();
                 }
@@ -130,6 +136,20 @@ fn write_lines(waiting: &Receiver<Entry>, lost: &Lost, mut to: impl Write, forma
             Entry::Flush(done) => drop(done.send(())),
         }
     }
+}
+
+/// Writes as much of a text as can be; returns how many bytes that is.
+fn write_some(to: &mut impl Write, text: &[u8]) -> usize {
+    let mut written = 0;
+    while let Some(rest) = text.get(written..).filter(|rest| !rest.is_empty()) {
+        match to.write(rest) {
+            Ok(0) => break,
+            Ok(more) => written += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    written
 }
 
 /// The logging of a process. When it is dropped, the lines that wait are written.
@@ -202,19 +222,23 @@ mod tests {
         assert_eq!(without_level("info,svctrack_server"), Some("svctrack_server"));
     }
 
-    /// Takes lines while it may, and fails otherwise.
+    /// Takes as many bytes at a time as it may, and fails where it may take none.
     struct Taker {
-        may: Receiver<bool>,
+        may: Receiver<usize>,
         written: mpsc::Sender<String>,
     }
 
     impl Write for Taker {
         fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-            if self.may.recv() == Ok(true) {
-                self.written.send(String::from_utf8_lossy(line).into_owned()).unwrap();
-                return Ok(line.len());
+            match line.len().min(self.may.recv().unwrap_or_default()) {
+                0 => Err(io::Error::other("full")),
+                bytes => {
+                    self.written
+                        .send(String::from_utf8_lossy(&line[..bytes]).into_owned())
+                        .unwrap();
+                    Ok(bytes)
+                }
             }
-            Err(io::Error::other("full"))
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -233,9 +257,24 @@ mod tests {
         (0..2).for_each(|_| lines.write_all(b"lost").unwrap());
         assert!(lines.lost() > 0);
         let lost = lines.lost() + 1;
-        allow.send(false).unwrap();
-        allow.send(true).unwrap();
+        allow.send(0).unwrap();
+        allow.send(usize::MAX).unwrap();
         let next = lines_written.recv().unwrap();
         assert_eq!(next, format!(" WARN svctrack_server::log: log lines lost count={lost}\nwaits"));
+    }
+
+    #[test]
+    fn what_follows_a_torn_line_is_on_a_line_of_its_own() {
+        let (allow, may) = mpsc::channel();
+        let (written, lines_written) = mpsc::channel();
+        let mut lines = Lines::to(Taker { may, written }, LogFormat::Text).unwrap();
+        for bytes in [4, 0, usize::MAX, usize::MAX] {
+            allow.send(bytes).unwrap();
+        }
+        for line in ["torn in two\n", "next\n", "last\n"] {
+            lines.write_all(line.as_bytes()).unwrap();
+        }
+        let text: String = lines_written.iter().take(3).collect();
+        assert_eq!(text, "torn\n WARN svctrack_server::log: log lines lost count=1\nnext\nlast\n");
     }
 }

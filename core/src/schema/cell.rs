@@ -1,13 +1,23 @@
 //! A value as people write it: in the cell of a table, and in the field of a form. A text is there as it is, any other
 //! value as JSON or in words; what is empty is no value.
 //!
-//! A spreadsheet takes what begins with certain signs for a formula. A cell with such a text has a `'` in front.
+//! A spreadsheet takes what begins with certain signs for a formula, in some languages also their full-width forms, and
+//! may pass over blanks and breaks before them. A cell with such a text has a `'` in front, and so has one that begins
+//! with `'` itself, so that taking it off gives back what was there.
 
 use super::field::{FieldDef, Kind};
 use crate::value::{Json, issue::quoted};
 
-/// What no cell begins with.
-pub const SIGNS: [char; 12] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n', '\''];
+/// What no cell begins with, after blanks.
+const SIGNS: [char; 9] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\''];
+/// What no cell begins with, whatever comes after it.
+const BREAKS: [char; 3] = ['\t', '\r', '\n'];
+
+/// Whether a text has a `'` in front in a cell.
+pub fn is_formula(text: &str) -> bool {
+    let is_blank = |sign: char| sign.is_whitespace() || sign.is_control() || sign == '\u{feff}';
+    text.starts_with(BREAKS) || text.trim_start_matches(is_blank).starts_with(SIGNS)
+}
 
 /// Whether the values of a field are texts.
 pub fn is_text(field: &FieldDef) -> bool {
@@ -70,7 +80,7 @@ pub fn member_of(cell: &str) -> Option<Json> {
 /// The text after the `'` in front of a cell. In front of anything else it is a part of the text: `'s-Hertogenbosch`.
 fn unquoted(cell: &str) -> Option<&str> {
     let text = cell.strip_prefix('\'')?;
-    (text.is_empty() || text.starts_with(SIGNS)).then_some(text)
+    (text.is_empty() || is_formula(text)).then_some(text)
 }
 
 /// True and false as spreadsheets write them.

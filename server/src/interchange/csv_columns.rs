@@ -1,16 +1,12 @@
 //! Records as lines of CSV, for lists and exports. A text is in its cell as it is, any other value as JSON; an empty
-//! cell is no value.
-//!
-//! A spreadsheet takes what begins with certain signs for a formula, in some languages also their full-width forms, and
-//! may pass over a break before them. Such a cell gets a `'` in front, and so do
-//! one that begins with `'` itself and the empty text, so that taking it off gives back what was there.
+//! cell is no value, so the empty text gets a `'` in front, as what a spreadsheet would take for a formula does.
 
 use std::borrow::Cow;
 
 use svctrack_core::{
     schema::{
         FieldDef, ResourceDef,
-        cell::{SIGNS, is_text},
+        cell::{is_formula, is_text},
     },
     value::{Document, JsonRef},
 };
@@ -83,7 +79,7 @@ fn cell_where(is_text: bool, value: Option<JsonRef<'_>>) -> String {
         Some(text) if is_text => text,
         _ => Cow::Borrowed(value.text()),
     };
-    if text.is_empty() || text.starts_with(SIGNS) { format!("'{text}") } else { text.into_owned() }
+    if text.is_empty() || is_formula(&text) { format!("'{text}") } else { text.into_owned() }
 }
 
 /// The cell of a text of a report: a number stays one, and nothing stays empty.
@@ -91,7 +87,7 @@ pub(crate) fn cell_of_report(text: &str) -> Cow<'_, str> {
     let is_number = text.strip_prefix('-').is_some_and(|digits| {
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
     });
-    if !is_number && text.starts_with(SIGNS) {
+    if !is_number && is_formula(text) {
         return Cow::Owned(format!("'{text}"));
     }
     Cow::Borrowed(text)
@@ -109,7 +105,7 @@ mod tests {
         let value = Json::parse(value.as_bytes()).unwrap();
         let cell = cell_of(field, Some(value.as_ref()));
         assert_eq!(cell, expect);
-        assert!(cell.starts_with('\'') || !cell.starts_with(SIGNS), "{cell}");
+        assert!(cell.starts_with('\'') || !is_formula(&cell), "{cell}");
         assert_eq!(value_of(field, &cell), Ok(Some(value)));
     }
 
@@ -117,10 +113,11 @@ mod tests {
     fn a_cell_is_no_formula_and_gives_back_its_value() {
         let full_width = ["＝1+1", "＋1", "－1", "＠x"];
         let formulas = ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "'", "'=1", ""];
-        for text in formulas.into_iter().chain(full_width) {
+        let after_blanks = [" =1", "\u{a0}\t+1", "\u{feff}-1", "\u{1}@x", " '", "\u{3000}＝1"];
+        for text in formulas.into_iter().chain(full_width).chain(after_blanks) {
             check("name", Json::string(text).as_ref().text(), &format!("'{text}"));
         }
-        for text in ["Acme", "a,b", "say \"hi\"", "two\nlines", " =1"] {
+        for text in ["Acme", "a,b", "say \"hi\"", "two\nlines", " a = 1"] {
             check("name", Json::string(text).as_ref().text(), text);
         }
         check("mrr", "-5.50", "'-5.50");

@@ -23,7 +23,7 @@ use crate::{
         },
         tables::redb_table::WriteTable,
     },
-    private_folder,
+    private_folder, regular_file,
     rows::{
         self, WriteRows as _,
         archive::{ArchiveError, ArchiveReader, Part},
@@ -70,8 +70,8 @@ impl From<io::Error> for RestoreError {
 /// # Errors
 /// [`RestoreError`]; then the folder is as it was.
 pub fn restore(backup: &Path, folder: &Path, cache_bytes: usize) -> Result<Manifest, RestoreError> {
-    let file =
-        File::open(backup).map_err(|cause| RestoreError::Unopened(backup.to_owned(), cause))?;
+    let file = regular_file::check(backup).and_then(|()| File::open(backup));
+    let file = file.map_err(|cause| RestoreError::Unopened(backup.to_owned(), cause))?;
     let archive = ArchiveReader::begin(BufReader::with_capacity(BUFFER_BYTES, file))?;
     let path = folder.join(FILE_NAME);
     let unfinished = path.with_extension("restore");
