@@ -174,7 +174,7 @@ impl<'a> Arriving<'a> {
         let deadline = self.until.min(self.progress.deadline(self.pace(had)));
         let frame = timeout_at(deadline, frame).await;
         let frame = frame.map_err(|_| Error::BodyTimeout)??;
-        frame.transpose().map_err(|error| Error::BodyBroken(broken(&error)))
+        frame.transpose().map_err(|error| unread(&error, broken(&error)))
     }
 
     /// Whether a body of `bytes` takes much of its room, for which others may wait.
@@ -334,7 +334,15 @@ async fn apart<T: Send + 'static>(
     heavy_work::spawn(work).await.map_err(|error| Error::Internal(error.to_string()))?
 }
 
-fn broken(error: &std::io::Error) -> String {
+/// The error for a body that cannot be read, with a message where that is not the doing of this server.
+pub(crate) fn unread(error: &io::Error, message: String) -> Error {
+    match error.kind() {
+        io::ErrorKind::ConnectionAborted => Error::BodyAborted,
+        _ => Error::BodyBroken(message),
+    }
+}
+
+fn broken(error: &io::Error) -> String {
     format!("the body cannot be read: {error}")
 }
 

@@ -157,6 +157,11 @@ impl Connections {
         Some(Place { connections: self.clone(), id, address, waiting })
     }
 
+    /// Ends all that wait for their client, and those that come to.
+    pub(crate) fn end_waiting(&self) {
+        self.lock().all.values().for_each(|(_, waiting)| waiting.tell_to_end());
+    }
+
     fn is_full(&self) -> bool {
         self.lock().all.len() >= self.0.places
     }

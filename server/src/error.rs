@@ -15,7 +15,7 @@ use svctrack_web::pages::{Shell, problem_page};
 
 use crate::{
     limits::{
-        MAX_HEAD_BYTES, MAX_HEADERS, MAX_LINK_BYTES, PARKED_FULL_WAIT, RETRY_AFTER_SECONDS,
+        MAX_HEAD_BYTES, MAX_HEADERS, PARKED_FULL_WAIT, RETRY_AFTER_SECONDS,
         SUSPENDED_RETRY_AFTER_SECONDS,
     },
     observe::watch::Cause,
@@ -55,6 +55,8 @@ pub(crate) enum Error {
     BodyTimeout,
     /// The body broke off, or is not what its headers say.
     BodyBroken(String),
+    /// The server stops, or needs the connection for others, and the body was not complete.
+    BodyAborted,
     /// The body is larger than this many bytes.
     TooLarge(usize),
     /// The body has more items than this.
@@ -63,8 +65,6 @@ pub(crate) enum Error {
     TooManyRejected(usize),
     /// The address is too long.
     UriTooLong,
-    /// The query is too long to be repeated in the link to the next page.
-    QueryTooLong,
     /// The head of the request cannot be read, with the verdict of the HTTP library.
     UnreadableHead(StatusCode),
     /// The head of the request says who is asked, or how its body comes, in a way that HTTP does not allow; with a code
@@ -190,11 +190,11 @@ impl Error {
             Self::MethodNotAllowed(allow) => verdict(S::METHOD_NOT_ALLOWED, "method_not_allowed", format!("expected {allow}")),
             Self::BodyTimeout => verdict(S::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time"),
             Self::BodyBroken(detail) => verdict(S::BAD_REQUEST, "body_broken", detail),
+            Self::BodyAborted => verdict(S::SERVICE_UNAVAILABLE, "body_aborted", "the server stops, or needed the connection for others, before the body was complete: retry later"),
             Self::TooLarge(max) => verdict(S::PAYLOAD_TOO_LARGE, "body_too_large", format!("a body must be at most {max} bytes here")),
             Self::TooManyItems(max) => verdict(S::PAYLOAD_TOO_LARGE, "too_many_items", format!("a request must have at most {max} items")),
             Self::TooManyRejected(max) => verdict(S::UNPROCESSABLE_ENTITY, "too_many_rejected", format!("the first {max} rejected rows end the request")),
             Self::UriTooLong => verdict(S::URI_TOO_LONG, "uri_too_long", "the address is too long"),
-            Self::QueryTooLong => verdict(S::URI_TOO_LONG, "query_too_long", format!("the link to the next page repeats the query and has at most {MAX_LINK_BYTES} bytes: raise `limit`, or ask for less at a time")),
             Self::UnreadableHead(S::URI_TOO_LONG) => Self::UriTooLong.into_verdict(request_id),
             Self::UnreadableHead(S::REQUEST_HEADER_FIELDS_TOO_LARGE) => verdict(S::REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", format!("the request line and headers must be at most {MAX_HEAD_BYTES} bytes and {MAX_HEADERS} headers")),
             Self::UnreadableHead(_) => verdict(S::BAD_REQUEST, "request_malformed", "the request line or a header is not valid HTTP"),

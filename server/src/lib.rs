@@ -32,6 +32,7 @@ pub mod open_error;
 mod openapi;
 mod pages;
 mod path_tree;
+mod printer;
 pub mod proxies;
 pub mod rate_limit;
 mod request_head;

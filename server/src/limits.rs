@@ -138,8 +138,6 @@ pub(crate) const MAX_STREAMS: usize = 256;
 pub(crate) const STREAM_HELD_BYTES: usize = 64 * 1024;
 /// Connections to the operator's address: Prometheus, one or two probes, and a person.
 pub(crate) const MAX_ADMIN_CONNECTIONS: usize = 8;
-/// How long one of them may take in all.
-pub(crate) const ADMIN_TIMEOUT: Duration = Duration::from_secs(15);
 /// Those who are sent a backup, in all: each keeps a file as large as one.
 pub(crate) const MAX_DOWNLOADS: usize = 2;
 /// Files that the process reserves for itself, besides those of its workers, when it derives the connections that it
@@ -157,18 +155,21 @@ pub(crate) const BODY_BYTE_US: u64 = 15;
 pub(crate) const CROWDED_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// Pause after a failed accept: without it, a process out of files would spin.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long a first start waits until its tokens are printed: who reads a pipe may be busy for that long.
+pub(crate) const PRINT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a stop waits for requests in flight, and again for what these have begun to read.
 pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long, once the server stops, a response waits for its reader to take more of it. Tests do not wait as long.
+/// How long, once the server stops, a response waits for its reader to take more of it, and a request for its sender to
+/// complete it. Tests do not wait as long.
 pub(crate) const STOP_STALL: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 5_000 });
 
 /// Largest revenue report, in bytes: 1,000 intervals of a few segments.
 pub(crate) const MAX_REPORT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Longest `Link` to a next page, in bytes: nginx accepts 4 KiB of headers from an upstream server, and the others have
-/// less than half of that.
-pub(crate) const MAX_LINK_BYTES: usize = 2 * 1024;
+/// Longest address in a header of a response, in bytes: nginx accepts 4 KiB of headers from an upstream server, and the
+/// others have less than half of that.
+pub(crate) const MAX_SENT_ADDRESS_BYTES: usize = 2 * 1024;
 
 /// The `Retry-After` of a rejected write while the store cannot take it, in seconds.
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;

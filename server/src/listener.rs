@@ -35,7 +35,7 @@ use crate::{
     keep_alive::HeadTimer,
     limits::{
         ACCEPT_PAUSE, HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
-        MAX_HEAD_BYTES, MAX_HEADERS, RESERVED_FILES, STOP_TIMEOUT,
+        MAX_HEAD_BYTES, MAX_HEADERS, RESERVED_FILES, STOP_STALL, STOP_TIMEOUT,
     },
     observe::connection_counts::ConnectionCounts,
     proxies::Proxies,
@@ -43,14 +43,29 @@ use crate::{
     workers::Workers,
 };
 
-/// Serves `endpoint` on `listener` and counts connections, to proxies without a cap on these and for the clients that they name,
-/// until `stop` is done, then lets requests in flight finish until the `workers` are stopped.
+/// Who is served: how many connections there may be, which proxies may have all of them and name clients, and what counts
+/// them.
+pub struct Clients {
+    pub(crate) places: usize,
+    pub(crate) proxies: Proxies,
+    pub(crate) counts: Arc<ConnectionCounts>,
+}
+
+impl Clients {
+    /// As many as these workers can serve.
+    pub fn of(workers: &Workers, proxies: Proxies, counts: Arc<ConnectionCounts>) -> Self {
+        Self { places: max_connections(RESERVED_FILES + workers.files()), proxies, counts }
+    }
+}
+
+/// Serves `endpoint` on `listener` until `stop` is done, then lets requests in flight finish until the `workers` are
+/// stopped.
 ///
 /// # Errors
 /// When the address of the listener cannot be read.
 pub async fn serve<E>(
     listener: TcpListener,
-    (proxies, counts): (Proxies, Arc<ConnectionCounts>),
+    Clients { places, proxies, counts }: Clients,
     workers: &mut Workers,
     endpoint: E,
     stop: impl Future<Output = ()>,
@@ -61,7 +76,6 @@ where
     let local = listener.local_addr()?;
     let endpoint = Arc::new(endpoint);
     let graceful = GracefulShutdown::new();
-    let places = max_connections(RESERVED_FILES + workers.files());
     let connections = Connections::new(places, proxies.clone());
     let stopping = watch::Sender::new(false);
     let (mut failed, mut turned_away) = (LogThrottle::default(), LogThrottle::default());
@@ -106,7 +120,12 @@ where
     }
     drop(listener);
     stopping.send_replace(true);
-    if tokio::time::timeout(STOP_TIMEOUT, graceful.shutdown()).await.is_err() {
+    let mut finished = std::pin::pin!(graceful.shutdown());
+    if tokio::time::timeout(STOP_STALL, &mut finished).await.is_ok() {
+        return Ok(());
+    }
+    connections.end_waiting();
+    if tokio::time::timeout(STOP_TIMEOUT, finished).await.is_err() {
         tracing::warn!(
             seconds = STOP_TIMEOUT.as_secs(),
             "requests in progress aborted at shutdown"
@@ -258,7 +277,8 @@ mod tests {
         });
         let mut workers = Workers::start().unwrap();
         tokio::spawn(async move {
-            let clients = (Proxies::default(), Arc::default());
+            let (proxies, counts) = (Proxies::default(), Arc::default());
+            let clients = Clients { places: 1, proxies, counts };
             serve(listener, clients, &mut workers, endpoint, std::future::pending()).await
         });
         let mut client = std::net::TcpStream::connect(address).unwrap();

@@ -1,5 +1,7 @@
 //! Checks of the head of any request, before it is routed.
 
+use std::net::Ipv6Addr;
+
 use poem::{
     Request,
     http::{HeaderValue, Version, header, uri::Authority},
@@ -48,20 +50,30 @@ fn is_plain_host(host: &[u8]) -> bool {
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
     let name = host.iter().take_while(|byte| is_of_name(byte)).count();
     let (name, rest) = host.split_at(name);
+    !name.is_empty() && is_end_of_host(rest)
+}
+
+/// Whether what comes after a name is nothing or a port.
+fn is_end_of_host(rest: &[u8]) -> bool {
     let is_port = |port: &[u8]| {
         port.iter().all(u8::is_ascii_digit)
             && str::from_utf8(port).is_ok_and(|port| port.parse::<u16>().is_ok())
     };
-    !name.is_empty() && (rest.is_empty() || rest.strip_prefix(b":").is_some_and(is_port))
+    rest.is_empty() || rest.strip_prefix(b":").is_some_and(is_port)
 }
 
 /// Whether it is a host in any form.
 fn is_any_host(value: &HeaderValue) -> bool {
     let Ok(authority) = Authority::try_from(value.as_bytes()) else { return false };
-    let text = authority.as_str();
-    let after_host = text.strip_prefix(authority.host());
+    let host = authority.host();
+    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let is_host = match address {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => !host.is_empty(),
+    };
     // Credentials come before the host.
-    after_host.is_some_and(|port| port.is_empty() || authority.port_u16().is_some())
+    let after_host = authority.as_str().strip_prefix(host);
+    is_host && after_host.is_some_and(|rest| is_end_of_host(rest.as_bytes()))
 }
 
 /// What is chunked once can be read to its end; of a body that is encoded otherwise, another program on the way may see
@@ -100,8 +112,26 @@ mod tests {
         for host in ["x", "a.example:8080", "127.0.0.1", "[::1]:80", "xn--a.example", "a_b"] {
             check_of(&[(header::HOST, host)], None);
         }
-        for host in ["", " ", "a b", "a/b", "user@a", "a:b", "a:", "a:99999", "[::1", "a?b", "a#b"]
-        {
+        for host in [
+            "",
+            " ",
+            "a b",
+            "a/b",
+            "user@a",
+            "a:b",
+            "a:",
+            "a:99999",
+            "[::1",
+            "a?b",
+            "a#b",
+            "[zz]",
+            "[1.2.3.4]",
+            "[]",
+            "a:+80",
+            "a_b:+80",
+            "[::1]:+80",
+            ":80",
+        ] {
             check_of(&[(header::HOST, host)], Some("host_invalid"));
         }
         check_of(&[], Some("host_missing"));

@@ -68,7 +68,7 @@ static RECORD_ROUTES: &[RouteDef<RecordHandler>] = &[
     route!(POST "/*", OfResource("create"), NewRecord => Record, "Create a record", record!(routes::records::create),
         "Returns the stored record, with what the service fills in. A unique key, such as `externalId`, that another record holds is rejected with 409. With `Idempotency-Key` a retry has its effect once."),
     route!(GET "/*", OfResource("read"), Nothing => Records, "List records", record!(routes::records::list),
-        "Ordered by `_id` unless `sort` is given. Each property is a filter. Page by `after`, the last `_id` of the previous page, which stays exact while data changes, or by `offset`; `Link` names the next page."),
+        "Ordered by `_id` unless `sort` is given. Each property is a filter. Page by `after`, the last `_id` of the previous page, which stays exact while data changes, or by `offset`; `Svctrack-Next` and `Link` name the next page."),
     route!(PUT "/*", OfResource("update"), Items => BulkAnswer, "Upsert records in bulk", record!(routes::records::upsert),
         "Up to 5,000 items, applied in order in one transaction: an item updates the record that one of its keys finds, else it creates one. Invalid items do not affect valid ones, and the status is 200 for both: check `Svctrack-Bulk-Errors`."),
     route!(GET "/*/:id", OfResource("read"), Nothing => Record, "Get a record", record!(routes::records::read),
@@ -311,6 +311,14 @@ struct Outermost {
     pages: Pages,
 }
 
+/// Adds what every response has.
+pub(crate) fn complete(response: &mut Response, request_id: &str) {
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    if let Ok(value) = HeaderValue::try_from(request_id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+}
+
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// A browser does not take what it is sent for something else than it is called.
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
@@ -340,10 +348,7 @@ impl Endpoint for Outermost {
             if for_any_page {
                 routes::cors::allow_any_origin(response.headers_mut());
             }
-            response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
-            if let Ok(value) = HeaderValue::try_from(watch.request_id()) {
-                response.headers_mut().insert(REQUEST_ID, value);
-            }
+            complete(&mut response, watch.request_id());
             watch.respond(&mut response);
             Ok(response)
         }))

@@ -1,7 +1,7 @@
 //! `svctrack serve`: from a configuration to a server that runs until it is stopped.
 
 use std::{
-    io::{self, Write as _},
+    io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -25,13 +25,14 @@ use crate::{
     config::{Config, Engine},
     limits::STOP_TIMEOUT,
     listen_address::{Listen, own_url},
-    listener::serve,
+    listener::{Clients, serve},
     log,
     observe::{
         Observe, admin_server,
         settings::{AdminListen, ObserveConfig},
     },
     open_error::explain_open_error,
+    printer::Printer,
     router,
     running_at::RunningAt,
     workers::Workers,
@@ -96,7 +97,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     check_clock()?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut workers = Workers::start()?;
+    let (mut workers, printer) = (Workers::start()?, Printer::start()?);
     // What can be wrong with the settings comes before the store, which would be created or locked for nothing.
     let listener = TcpListener::bind(config.listen.as_str())
         .await
@@ -112,16 +113,16 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let (clock, observe) = (Arc::new(SystemClock), Observe::new(&config.observe, logging.lines()));
     let app = App::observed(store.clone(), clock, addresses, config.limits(), observe);
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
-    start_first(&app, &config, &own_url).await?;
+    start_first(&app, &config, &own_url, &printer).await?;
     let is_kept = config.store == Engine::Embedded;
     let running_at = is_kept.then(|| RunningAt::note(&config.data, &own_url));
-    try_to_say(&serving(&config, &own_url));
+    printer.try_to_print(serving(&config, &own_url));
     if !is_kept {
-        try_to_say(NOTHING_IS_KEPT);
+        printer.try_to_print(NOTHING_IS_KEPT.to_owned());
     }
-    warn_of_reach(address, &config, &own_url);
     let admin = admin.unless_unavailable();
     let admin_address = admin.as_ref().and_then(|admin| admin.local_addr().ok());
+    warn_of_reach(address, admin_address, &config, &own_url);
     tracing::info!(listen = %address, admin = admin_address.map(tracing::field::display), "serving");
     let stop = async {
         tokio::select! {
@@ -132,7 +133,8 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         app.stop();
     };
     let mut jobs = start_jobs(&app, schedule, admin);
-    let clients = (config.trusted_proxies.clone().into(), app.observe.connections.clone());
+    let proxies = config.trusted_proxies.clone().into();
+    let clients = Clients::of(&workers, proxies, app.observe.connections.clone());
     serve(listener, clients, &mut workers, endpoint, stop).await?;
     jobs.abort_all();
     app.write_denials(true).await;
@@ -216,7 +218,12 @@ fn check_clock() -> Result<(), RunError> {
 }
 
 /// Warns where the server is reached from elsewhere in a way that cannot be meant.
-fn warn_of_reach(address: SocketAddr, config: &Config, own_url: &str) {
+fn warn_of_reach(
+    address: SocketAddr,
+    admin_address: Option<SocketAddr>,
+    config: &Config,
+    own_url: &str,
+) {
     if address.ip().is_unspecified() && config.public_url.is_none() {
         tracing::warn!(
             "listening on all addresses without --public-url: the snippet names {own_url}, which only browsers on \
@@ -230,13 +237,23 @@ fn warn_of_reach(address: SocketAddr, config: &Config, own_url: &str) {
              https:// --public-url"
         );
     }
+    if let Some(address) = admin_address.filter(|address| !is_of_this_machine(address.ip())) {
+        tracing::warn!(
+            "/metrics on {address} without credentials: whoever reaches it reads figures and ids of tenants; choose an \
+             address of this machine or of a private network with --admin-listen"
+        );
+    }
+}
+
+fn is_of_this_machine(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
 }
 
 /// Whether others than those on this machine reach the server, and nothing says that a proxy with TLS is before it.
 fn is_unprotected(address: IpAddr, config: &Config) -> bool {
     let public_url = config.public_url.as_deref().unwrap_or_default();
     let is_proxied = public_url.starts_with("https://") || !config.trusted_proxies.is_empty();
-    !address.to_canonical().is_loopback() && !is_proxied
+    !is_of_this_machine(address) && !is_proxied
 }
 
 /// The line that says that the server is there.
@@ -260,7 +277,12 @@ fn close(store: Arc<dyn Store>, workers: Workers) -> bool {
 }
 
 /// The first start. Its token is printed as soon as it is created, since nobody can read it later.
-async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(), RunError> {
+async fn start_first(
+    app: &Arc<App>,
+    config: &Config,
+    own_url: &str,
+    printer: &Printer,
+) -> Result<(), RunError> {
     if !app.store.tenants(1).await?.is_empty() {
         if config.bootstrap.is_some() {
             tracing::info!("bootstrap settings ignored: the store has tenants");
@@ -275,9 +297,9 @@ async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(
         return Ok(());
     }
     // Before anything is founded, it is known that somebody can see it.
-    say(GREETING).map_err(RunError::Output)?;
+    printer.print(GREETING.to_owned()).await.map_err(RunError::Output)?;
     first.found(app).await?;
-    if let Err(cause) = say(&first.details(app, own_url)) {
+    if let Err(cause) = printer.print(first.details(app, own_url)).await {
         tracing::error!(%cause, "first tokens not printed: create one with `svctrack token create`");
     }
     first.make_demo_company(app).await?;
@@ -294,20 +316,6 @@ fn open(config: &Config) -> Result<Arc<dyn Store>, RunError> {
     let store =
         store.map_err(|cause| RunError::Open(explain_open_error(config, "opened", &cause, "")))?;
     Ok(Arc::new(store))
-}
-
-/// Says something to the person who started the server, who may not listen any more.
-fn try_to_say(text: &str) {
-    if let Err(cause) = say(text) {
-        tracing::warn!(%cause, "standard output cannot be written");
-    }
-}
-
-/// Says something to the person who started the server.
-fn say(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{text}")?;
-    out.flush()
 }
 
 #[cfg(test)]

@@ -72,8 +72,7 @@ impl Body for WatchedBody {
         if frame.is_pending() {
             watched.waiting.begin();
             if watched.waiting.has_to_end(context) {
-                let message = "the connection was needed for others";
-                return Poll::Ready(Some(Err(io::Error::other(message))));
+                return Poll::Ready(Some(Err(io::ErrorKind::ConnectionAborted.into())));
             }
         } else if let Poll::Ready(Some(Ok(frame))) = &frame {
             let bytes = frame.data_ref().map_or(0, Bytes::len);

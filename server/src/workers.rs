@@ -60,8 +60,13 @@ impl Workers {
         Self::start_some(processors.min(MAX_WORKERS))
     }
 
+    /// None: what is served by these is served by the current runtime.
+    pub(crate) fn none() -> Self {
+        Self { runtimes: Vec::new(), turn: 0 }
+    }
+
     fn start_some(count: usize) -> io::Result<Self> {
-        let mut workers = Self { runtimes: Vec::new(), turn: 0 };
+        let mut workers = Self::none();
         for _ in 0..count {
             // Of one thread, but not of the kind that has the current one: what must wait can leave the others to a
             // new thread (`block_in_place`).

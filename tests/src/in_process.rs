@@ -15,7 +15,7 @@ use svctrack_core::value::{TenantId, Timestamp};
 use svctrack_server::{
     app::{App, Limits},
     auth::Token,
-    listener::serve,
+    listener::{Clients, serve},
     proxies::Proxies,
     router,
     workers::Workers,
@@ -182,7 +182,7 @@ impl InProcess {
         let mut workers = Workers::start().unwrap();
         tokio::spawn(async move {
             let stop = async { drop(stopped.await) };
-            let clients = (Proxies::default(), Arc::default());
+            let clients = Clients::of(&workers, Proxies::default(), Arc::default());
             serve(listener, clients, &mut workers, endpoint, stop).await
         });
         Self {

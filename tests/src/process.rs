@@ -148,12 +148,13 @@ impl Server {
     pub async fn start_with_clock(
         folder: &Path,
         token: &Token,
-        flags: &[&str],
+        log: impl Into<Stdio>,
         clock: &FakeClock,
     ) -> Self {
         let mut command = command(folder);
+        command.stderr(log);
         clock.show_to(&mut command);
-        Self::start_by(command, folder, token, flags).await
+        Self::start_by(command, folder, token, &[]).await
     }
 
     /// The same, as a user of its own where this is root, who has no limit on its threads, with its log in a file.
@@ -257,14 +258,19 @@ impl Server {
     }
 
     pub fn signal(&self, name: &str) {
-        let id = self.id().to_string();
-        assert!(Build::new("kill").args(["-s", name, &id]).status().unwrap().success());
+        signal(&self.child, name);
     }
 
     /// Waits for the end; returns the exit code.
     pub async fn wait(mut self) -> Option<i32> {
         tokio::time::timeout(PATIENCE, self.child.wait()).await.unwrap().unwrap().code()
     }
+}
+
+/// Sends a signal to a process, by its name.
+pub fn signal(child: &Child, name: &str) {
+    let id = child.id().unwrap().to_string();
+    assert!(Build::new("kill").args(["-s", name, &id]).status().unwrap().success());
 }
 
 /// Starts a server, and waits until it listens; returns its address and what it prints until then.

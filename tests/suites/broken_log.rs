@@ -1,16 +1,16 @@
 //! A log that cannot be written never stops the server.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{Read as _, pipe},
     process::Stdio,
     thread,
 };
 
-use hyper::StatusCode;
+use hyper::{Method, StatusCode};
 use serde_json::json;
 use svctrack_server::auth::Token;
-use svctrack_tests::process::Server;
+use svctrack_tests::process::{FakeClock, Server};
 
 /// Requests that are logged: more lines than a pipe holds and than may wait.
 const LOGGED: usize = 7_000;
@@ -60,4 +60,29 @@ async fn a_log_that_nobody_reads_holds_up_no_request_and_says_later_what_was_los
     let lost: usize = lost.lines().next().unwrap().parse().unwrap();
     let written = text.lines().filter(|line| line.contains("connection aborted")).count();
     assert!(lost > 0 && written + lost >= LOGGED, "{written} lines, and {lost} lost");
+}
+
+/// Has the server panic: a library cannot write a date before 1970, as the clock shows it for a while.
+async fn provoke_a_panic(log: impl Into<Stdio>) {
+    let (folder, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
+    let clock = FakeClock::in_file(folder.path().join("clock"), "+0");
+    let server = Server::start_with_clock(folder.path(), &token, log, &clock).await;
+    clock.set("-60y");
+    assert!(server.client.send(Method::GET, "/health", &[], "").await.is_err());
+    clock.set("+0");
+    server.ready().await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_that_cannot_be_logged_does_not_stop_the_server() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    provoke_a_panic(log.reopen().unwrap()).await;
+    let logged = fs::read_to_string(log.path()).unwrap();
+    assert!(logged.contains("a panic: "), "{logged}");
+    let (reader, closed) = pipe().unwrap();
+    drop(reader);
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    provoke_a_panic(full).await;
+    provoke_a_panic(closed).await;
 }

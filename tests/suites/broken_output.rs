@@ -1,28 +1,40 @@
 //! Standard output that takes nothing: a start does not depend on it, but for the tokens of a first start.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, PipeReader, PipeWriter, Write as _},
     process::Stdio,
     time::{Duration, Instant},
 };
 
+use rustix::fs::{OFlags, fcntl_setfl};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     client::Client,
-    process::{PATIENCE, Server, command},
+    process::{PATIENCE, Server, command, signal},
 };
 
-/// What takes nothing that is printed: a full device, and a pipe whose reader has gone.
-fn broken_outputs() -> [Stdio; 2] {
+/// What takes nothing that is printed: a full device, a pipe whose reader has gone, and a full one whose reader, which
+/// comes with it, does not read.
+fn broken_outputs() -> [(Stdio, Option<PipeReader>); 3] {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let (reader, writer) = io::pipe().unwrap();
+    let (reader, closed) = io::pipe().unwrap();
     drop(reader);
-    [full.into(), writer.into()]
+    let (unread, filled) = full_pipe();
+    [(full.into(), None), (closed.into(), None), (filled.into(), Some(unread))]
+}
+
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = io::pipe().unwrap();
+    fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
+    while writer.write(&[b'x'; 4_096]).is_ok() {}
+    fcntl_setfl(&writer, OFlags::empty()).unwrap();
+    (reader, writer)
 }
 
 #[tokio::test]
 async fn a_first_start_whose_tokens_nobody_would_see_founds_nothing() {
-    for output in broken_outputs() {
+    for (output, _unread) in broken_outputs() {
         let folder = tempfile::tempdir().unwrap();
         let mut command = command(folder.path());
         command.args(["serve", "--listen", "127.0.0.1:0", "--data", "."]);
@@ -40,7 +52,7 @@ async fn a_first_start_whose_tokens_nobody_would_see_founds_nothing() {
 
 #[tokio::test]
 async fn a_server_starts_and_serves_when_what_it_prints_goes_nowhere() {
-    for output in broken_outputs() {
+    for (output, _unread) in broken_outputs() {
         let (folder, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
         Server::start(folder.path(), &token).await.stop().await;
         let mut command = command(folder.path());
@@ -58,6 +70,8 @@ async fn a_server_starts_and_serves_when_what_it_prints_goes_nowhere() {
         tokio::time::sleep(Duration::from_millis(100)).await;
         let client = Client::new(base.trim(), Some(token.reveal()));
         assert_eq!(client.get("/companies").await.status, 200);
-        child.kill().await.unwrap();
+        signal(&child, "TERM");
+        let ended = tokio::time::timeout(PATIENCE, child.wait()).await;
+        assert_eq!(ended.expect("it does not stop").unwrap().code(), Some(0));
     }
 }

@@ -1,6 +1,7 @@
 //! Clocks that are wrong, and are set: what is stored keeps its order, and nothing is deleted for its age that is not old.
 
 use std::{
+    process::Stdio,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -337,7 +338,7 @@ async fn a_clock_after_2100_writes_nothing_and_costs_no_record() {
 
 /// The program with a clock of the test's, and a company.
 async fn start(data: &TempDir, clock: &FakeClock, token: &Token) -> Server {
-    Server::start_with_clock(data.path(), token, &[], clock).await
+    Server::start_with_clock(data.path(), token, Stdio::inherit(), clock).await
 }
 
 async fn put_company(server: &Server, phase: &str) -> Value {

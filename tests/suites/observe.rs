@@ -9,6 +9,7 @@ use std::{
 };
 
 use hyper::{Method, StatusCode};
+use rustix::process::Resource;
 use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
@@ -20,6 +21,7 @@ use svctrack_tests::{
     reader::sign_in,
 };
 use tempfile::TempDir;
+use tokio::net::TcpStream;
 
 use crate::startup::refusal;
 
@@ -420,6 +422,49 @@ async fn a_server_is_ready_until_it_stops_and_offers_nothing_else_to_its_operato
     let taken = admin.address();
     let said = refusal(other.path(), &["--admin-listen", taken]).await;
     assert!(said.contains(taken) && said.contains("--admin-listen, or `off`"), "{said}");
+    logged.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_takes_no_writes_is_not_ready_until_it_does() {
+    let (logged, admin) = Logged::start_watched(&[]).await;
+    let bytes = fs::metadata(logged.folder.path().join("svctrack.redb")).unwrap().len();
+    logged.server.limit("fsize", Resource::Fsize, Some(bytes));
+    let large = json!({"name": "x", "custom": {"text": vec!["x".repeat(60_000); 10]}});
+    let started = Instant::now();
+    while logged.server.client.post("/companies", &large).await.status == StatusCode::OK {
+        assert!(started.elapsed() < PATIENCE, "the file is not limited");
+    }
+    let ready = admin.get("/ready").await;
+    assert_eq!(ready.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(["read_only\n", "recovering\n"].contains(&ready.text()), "{}", ready.text());
+    logged.server.limit("fsize", Resource::Fsize, None);
+    logged.server.ready().await;
+    assert_eq!(admin.get("/ready").await.status, StatusCode::OK);
+    logged.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_is_answered_as_all_are_whatever_connections_are_idle() {
+    let (logged, admin) = Logged::start_watched(&[]).await;
+    for path in ["/ready", "/metrics", "/nowhere"] {
+        let headers = admin.get(path).await.headers;
+        assert_eq!(headers["x-content-type-options"], "nosniff", "{path}");
+        assert!(headers.contains_key("x-request-id"), "{path}");
+    }
+    let malformed = admin.raw(b"nonsense\r\n\r\n").await;
+    assert!(
+        malformed.contains("request_malformed") && malformed.contains("x-request-id"),
+        "{malformed}"
+    );
+    // More than the address has places for.
+    let mut idle = Vec::new();
+    for _ in 0..20 {
+        idle.push(TcpStream::connect(admin.address()).await.unwrap());
+        let other = Client::new(&format!("http://{}", admin.address()), None);
+        let ready = other.send(Method::GET, "/ready", &[], "").await;
+        assert_eq!(ready.unwrap().status, StatusCode::OK);
+    }
     logged.server.stop().await;
 }
 

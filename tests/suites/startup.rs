@@ -7,7 +7,7 @@ use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
     client::Client,
-    process::{PATIENCE, Server, command, read_until},
+    process::{PATIENCE, Server, command, read_until, signal},
 };
 use tempfile::TempDir;
 use tokio::{process::Child, time::timeout};
@@ -499,11 +499,16 @@ async fn a_backup_that_is_not_there_is_named() {
 
 #[tokio::test]
 async fn a_server_on_all_addresses_warns_when_it_has_no_public_url_and_when_it_has_no_tls() {
-    for (flags, is_warned, is_plain) in [
-        (&[][..], true, true),
-        (&["--public-url", "http://a.example"], false, true),
-        (&["--public-url", "https://a.example"], false, false),
-        (&["--trusted-proxies", "10.0.0.0/8,192.0.2.1"], true, false),
+    for (flags, is_warned, is_plain, is_watched) in [
+        (&["--admin-listen", "off"][..], true, true, false),
+        (
+            &["--public-url", "http://a.example", "--admin-listen", "127.0.0.1:0"],
+            false,
+            true,
+            false,
+        ),
+        (&["--public-url", "https://a.example", "--admin-listen", "0.0.0.0:0"], false, false, true),
+        (&["--trusted-proxies", "10.0.0.0/8,192.0.2.1"], true, false, false),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let flags = [&["--listen", "0.0.0.0:0"], flags].concat();
@@ -514,13 +519,12 @@ async fn a_server_on_all_addresses_warns_when_it_has_no_public_url_and_when_it_h
         let base = word_after(&said, "serves on ");
         assert!(base.starts_with("http://127.0.0.1:") && !said.contains("0.0.0.0"), "{said}");
         assert_eq!(Client::new(&base, None).get("/health").await.status, 200);
-        let id = child.id().unwrap().to_string();
-        let ended = std::process::Command::new("kill").args(["-s", "TERM", &id]).status();
-        assert!(ended.unwrap().success());
+        signal(&child, "TERM");
         let output = child.wait_with_output().await.unwrap();
         let logged = String::from_utf8(output.stderr).unwrap();
         assert_eq!(logged.contains("without --public-url"), is_warned, "{logged}");
         assert_eq!(logged.contains("without TLS"), is_plain, "{logged}");
+        assert_eq!(logged.contains("without credentials"), is_watched, "{logged}");
     }
 }
 
@@ -531,6 +535,7 @@ async fn a_variable_that_is_no_setting_is_named_with_the_one_that_may_be_meant()
     command.args(["serve", "--print-config"]);
     command.env("SVCTRACK_LISTN", "127.0.0.1:1").env("SVCTRACK_COLOUR", "red");
     command.env("SVCTRACK_PUBLIC_URL", "https://a.example").env("SVCTRACK_BUNDLE", "skip");
+    command.env("SVCTRACK_LISTEN", "").env("SVCTRACK_CACHE_MB", "");
     command.env("SVCTRACK_SERVICE_HOST", "10.0.0.1").env("SVCTRACK_PORT", "tcp://10.0.0.1:80");
     let output = command.output().await.unwrap();
     assert!(output.status.success());

@@ -14,9 +14,10 @@ const HEADERS: &[(&str, &str, &str)] = &[
     ),
     (
         "Link",
-        "The next page, if there is one: `<...>; rel=\"next\"`. It repeats the query; one of more than 2 KB has to fit on one page, else it is rejected with 414.",
+        "The next page, if there is one: `<...>; rel=\"next\"`. It repeats the query, and is left out where it would be longer than 2 KiB.",
         "string",
     ),
+    ("Svctrack-Next", NEXT, "string"),
     ("Svctrack-Total", "With `count=true`, the number of records on all pages.", "integer"),
     ("Svctrack-Ignored", "Names of what was sent and is not known, separated by commas.", "string"),
     (
@@ -37,6 +38,7 @@ const HEADERS: &[(&str, &str, &str)] = &[
     ("Access-Control-Max-Age", "Seconds for which a browser may remember this.", "integer"),
 ];
 
+const NEXT: &str = "Cursor of the next page, if there is one, which takes the place of the one in the query: `after=...` or `offset=...`.";
 /// The description of [`MAX_REJECTED_INDEXES`].
 const REJECTED: &str = "Indexes of rejected rows, separated by commas: at most 100, then `...`.";
 const _: () = assert!(MAX_REJECTED_INDEXES == 100, "as `REJECTED` says");

@@ -73,7 +73,7 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
     let takes_key = doc.takes.is_idempotent();
     let conditional: [(bool, &[&'static str]); 9] = [
         (matches!(doc.gives, K::Record | K::Settings) || doc.is_conditional(), &["ETag"]),
-        (gives_list, &["Link", "Svctrack-Total"]),
+        (gives_list, &["Link", "Svctrack-Next", "Svctrack-Total"]),
         (gives_list || takes_members || is_events, &["Svctrack-Ignored"]),
         (is_events, &["Svctrack-Parked"]),
         (doc.gives == K::BulkAnswer, &["Svctrack-Bulk-Errors"]),

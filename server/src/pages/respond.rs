@@ -6,6 +6,8 @@ use poem::{
 };
 use svctrack_web::Page;
 
+use crate::limits::MAX_SENT_ADDRESS_BYTES;
+
 /// A page as it is sent: it belongs to one reader, so nobody caches it.
 pub(crate) fn html(page: Page) -> Response {
     Response::builder()
@@ -29,13 +31,20 @@ pub(super) fn rejected(page: Page) -> Response {
     response
 }
 
+/// An address as a header can carry it: without its query where that is long.
+pub(super) fn short(path: &str) -> &str {
+    let plain = path.split('?').next().unwrap_or_default();
+    let fits = |path: &&str| path.len() <= MAX_SENT_ADDRESS_BYTES;
+    [path, plain].into_iter().find(fits).unwrap_or("/")
+}
+
 /// Leads to another page after something was done.
 pub(super) fn see(path: &str) -> Response {
     let mut response = Response::builder()
         .status(StatusCode::SEE_OTHER)
         .header(header::CACHE_CONTROL, "no-store")
         .finish();
-    if let Ok(path) = HeaderValue::try_from(path) {
+    if let Ok(path) = HeaderValue::try_from(short(path)) {
         response.headers_mut().insert(header::LOCATION, path);
     }
     response

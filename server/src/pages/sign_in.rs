@@ -10,7 +10,7 @@ use svctrack_web::pages::{SignInView, address, sign_in_page};
 
 use super::{
     forms::sent,
-    respond::{html, see},
+    respond::{html, see, short},
     visit::{Visit, read_form},
 };
 use crate::{
@@ -122,7 +122,7 @@ pub(super) async fn sign_out(visit: Visit, mut request: Request) -> Result<Respo
 /// Leads somebody who is not signed in to where they can; after a link from another site the browser has not sent the
 /// session yet, so that the page asks for itself once more.
 pub(super) fn lead(request: &Request) -> Response {
-    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    let path = short(request.uri().path_and_query().map_or("/", |path| path.as_str()));
     let site = request.headers().get("sec-fetch-site").and_then(|site| site.to_str().ok());
     if site == Some("cross-site") && request.method() == Method::GET {
         let mut response = html(sign_in_page(&SignInView::default()));

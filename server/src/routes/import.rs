@@ -34,7 +34,7 @@ use super::{
 use crate::{
     app::App,
     auth::Caller,
-    body::{Progress, is_gzip},
+    body::{Progress, is_gzip, unread},
     error::Error,
     heavy_work,
     interchange::{Format, Options, Rows, Separator, Source, parse_mapping},
@@ -325,10 +325,11 @@ impl Reading {
 
 /// A body that broke off, or that has something in it after which nothing can be read.
 fn unreadable(error: io::Error) -> Error {
-    Error::BodyBroken(match error.kind() {
+    let message = match error.kind() {
         io::ErrorKind::InvalidData => error.to_string(),
         _ => format!("the body ended early: {error}"),
-    })
+    };
+    unread(&error, message)
 }
 
 /// An import under way.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use poem::{
     Request, Response,
-    http::{HeaderName, HeaderValue, Uri, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Uri, header},
 };
 use svctrack_core::{
     schema::{ListQuery, LogPage, ResourceDef, list::Read},
@@ -19,10 +19,11 @@ use super::{
     strict::Strictness,
 };
 use crate::{
-    app::App, error::Error, interchange::csv_columns::Columns, limits::MAX_LINK_BYTES,
+    app::App, error::Error, interchange::csv_columns::Columns, limits::MAX_SENT_ADDRESS_BYTES,
     response_budget::Sent,
 };
 
+const NEXT: HeaderName = HeaderName::from_static("svctrack-next");
 const TOTAL: HeaderName = HeaderName::from_static("svctrack-total");
 /// What a line of CSV is written into, in bytes: most fit.
 const CSV_BUFFER_BYTES: usize = 512;
@@ -48,10 +49,9 @@ impl Listed<'_> {
     /// Returns a page that was read for the same request.
     ///
     /// # Errors
-    /// [`Error::QueryTooLong`].
+    /// [`Error::Store`].
     pub(super) fn answer(&self, request: &Request, mut page: Page) -> Result<Response, Error> {
         let next = page.next.take();
-        let link = next.map(|next| next_link(request.uri(), next)).transpose()?;
         let is_csv = prefers_csv(request);
         let (total, hash) = (page.total, page.digest.hash());
         let sent = match is_csv {
@@ -72,8 +72,8 @@ impl Listed<'_> {
         if let Some(total) = total {
             headers.insert(TOTAL, HeaderValue::from(total));
         }
-        if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
-            headers.insert(header::LINK, link);
+        if let Some(next) = next {
+            lead_on(headers, request.uri(), next);
         }
         name_ignored(&mut response, self.ignored);
         Ok(response)
@@ -178,19 +178,24 @@ fn range_and_quality(text: &str) -> (String, f32) {
     (range, quality.unwrap_or(1.0))
 }
 
-/// The link to the next page, which repeats the query. One that is too long for it is rejected: without the link, the
-/// list would seem to end.
-fn next_link(uri: &Uri, next: Next) -> Result<String, Error> {
+/// Names the cursor of the next page, and the address that has it in the place of this request's, unless the rest of the
+/// query is too long to be repeated.
+fn lead_on(headers: &mut HeaderMap, uri: &Uri, next: Next) {
+    let (name, cursor) = match next {
+        Next::After(id) => ("after", id.to_string()),
+        Next::Offset(offset) => ("offset", offset.to_string()),
+    };
     let pairs = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let kept = pairs.filter(|(name, _)| !matches!(name.as_ref(), "after" | "offset" | "o"));
     let mut query = url::form_urlencoded::Serializer::new(String::new());
-    query.extend_pairs(kept);
-    match next {
-        Next::After(id) => query.append_pair("after", &id.to_string()),
-        Next::Offset(offset) => query.append_pair("offset", &offset.to_string()),
-    };
+    query.extend_pairs(kept).append_pair(name, &cursor);
     let link = format!("<{}?{}>; rel=\"next\"", uri.path(), query.finish());
-    if link.len() > MAX_LINK_BYTES { Err(Error::QueryTooLong) } else { Ok(link) }
+    let link = (link.len() <= MAX_SENT_ADDRESS_BYTES).then_some((header::LINK, link));
+    for (name, text) in link.into_iter().chain([(NEXT, format!("{name}={cursor}"))]) {
+        if let Ok(value) = HeaderValue::try_from(text) {
+            headers.insert(name, value);
+        }
+    }
 }
 
 #[cfg(test)]

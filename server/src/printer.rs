@@ -1,0 +1,65 @@
+//! What is printed for the person who started the server: by a thread of its own, so that a standard output that takes
+//! nothing, such as a pipe that nobody reads, holds up neither a start nor a stop.
+
+use std::{
+    io::{self, Write as _},
+    sync::mpsc::{self, Receiver, Sender},
+    thread,
+};
+
+use tokio::{sync::oneshot, time::timeout};
+
+use crate::limits::PRINT_TIMEOUT;
+
+/// A text, and what is sent the outcome.
+type Entry = (String, oneshot::Sender<io::Result<()>>);
+
+/// The way of texts to the thread that prints them, in their order.
+pub(crate) struct Printer(Sender<Entry>);
+
+impl Printer {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// When the process may have no more threads.
+    pub(crate) fn start() -> io::Result<Self> {
+        let (sender, texts) = mpsc::channel();
+        thread::Builder::new().name("print".to_owned()).spawn(move || print_all(&texts))?;
+        Ok(Self(sender))
+    }
+
+    /// Has a text printed, also where the future is not awaited, which says whether it was.
+    pub(crate) fn print(&self, text: String) -> impl Future<Output = io::Result<()>> + use<> {
+        let (done, printed) = oneshot::channel();
+        let sent = self.0.send((text, done));
+        async move {
+            sent.map_err(|_| io::ErrorKind::BrokenPipe)?;
+            let printed = timeout(PRINT_TIMEOUT, printed).await;
+            let printed = printed.map_err(|_| io::Error::other("nobody reads it"))?;
+            printed.map_err(|_| io::ErrorKind::BrokenPipe)?
+        }
+    }
+
+    /// Has a text printed for somebody who may not listen any more.
+    pub(crate) fn try_to_print(&self, text: String) {
+        let printed = self.print(text);
+        tokio::spawn(async move {
+            if let Err(cause) = printed.await {
+                tracing::warn!(%cause, "standard output cannot be written");
+            }
+        });
+    }
+}
+
+fn print_all(texts: &Receiver<Entry>) {
+    for (text, done) in texts {
+        // The caller may no longer wait.
+        drop(done.send(print(&text)));
+    }
+}
+
+fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
+}
