@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::{
-    FutureExt as _,
+    FutureExt as _, TryFutureExt as _,
     future::{self, BoxFuture},
 };
 use poem::{Request, Response, http::Method};
@@ -15,6 +15,7 @@ use crate::{
     observe::request_metrics::RouteMetrics,
     path_tree::{PathTree, Pattern},
     request_head,
+    routes::{respond::name_ignored, unread_names},
 };
 
 /// A response on its way.
@@ -30,8 +31,16 @@ pub(crate) enum Serve {
     Record(RecordHandler, &'static ResourceDef),
 }
 
+/// What handles the requests of a method.
+#[derive(Clone, Copy)]
+pub(crate) struct Served {
+    pub(crate) serve: Serve,
+    /// Whether it has parameters in the query.
+    pub(crate) has_parameters: bool,
+}
+
 /// The handlers of a path, by method.
-pub(crate) type Methods = Vec<(Method, Serve)>;
+pub(crate) type Methods = Vec<(Method, Served)>;
 
 /// All routes that are no pages.
 pub(crate) struct Api {
@@ -58,23 +67,47 @@ impl Api {
         };
         let app = self.app.clone();
         let handled = match handler(&mut request, pattern, methods) {
-            Ok(Serve::Alone(handler)) => handler(app, request),
-            Ok(Serve::Record(handler, def)) => handler(app, request, def),
+            Ok(Served { serve, has_parameters: false }) if request.uri().query().is_some() => {
+                serve_unread(serve, app, request)
+            }
+            Ok(Served { serve, .. }) => serve.handle(app, request),
             Err(error) => future::err(error).boxed(),
         };
         (Some(metrics), handled)
     }
 }
 
+impl Serve {
+    fn handle(self, app: Arc<App>, request: Request) -> Handled {
+        match self {
+            Self::Alone(handler) => handler(app, request),
+            Self::Record(handler, def) => handler(app, request, def),
+        }
+    }
+}
+
+/// The response of a route without parameters to a request that has some: it names them (R6).
+fn serve_unread(serve: Serve, app: Arc<App>, request: Request) -> Handled {
+    let names = match unread_names(&request) {
+        Ok(names) => names,
+        Err(error) => return future::err(error).boxed(),
+    };
+    let name = move |mut response| {
+        name_ignored(&mut response, &names);
+        response
+    };
+    serve.handle(app, request).map_ok(name).boxed()
+}
+
 /// What handles a request, which carries the path of its route from then on.
-fn handler(request: &mut Request, pattern: &Pattern, methods: &Methods) -> Result<Serve, Error> {
+fn handler(request: &mut Request, pattern: &Pattern, methods: &Methods) -> Result<Served, Error> {
     let method = match *request.method() {
         Method::HEAD => &Method::GET, // The HTTP layer leaves the body out.
         ref other => other,
     };
-    let serve = methods.iter().find(|(known, _)| known == method).map(|(_, serve)| *serve);
+    let served = methods.iter().find(|(known, _)| known == method).map(|(_, served)| *served);
     request.extensions_mut().insert(pattern.clone());
-    serve.ok_or_else(|| Error::MethodNotAllowed(allow(methods)))
+    served.ok_or_else(|| Error::MethodNotAllowed(allow(methods)))
 }
 
 fn allow(methods: &Methods) -> String {

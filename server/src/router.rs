@@ -14,7 +14,7 @@ use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, with
 use crate::{
     app::App,
     compression::Accepted,
-    dispatch::{Api, Handler, Methods, RecordHandler, Serve},
+    dispatch::{Api, Handler, Methods, RecordHandler, Serve, Served},
     error::Error,
     observe::{
         trace,
@@ -248,7 +248,8 @@ fn by_path(addresses: &Addresses) -> Result<BTreeMap<String, Methods>, String> {
         paths.extend(tracking);
     }
     for path in addresses.files().into_keys() {
-        let methods = vec![(Method::GET, Serve::Alone(alone!(routes::files::read)))];
+        let serve = Serve::Alone(alone!(routes::files::read));
+        let methods = vec![(Method::GET, Served { serve, has_parameters: false })];
         paths.insert(path, methods);
     }
     Ok(paths)
@@ -275,14 +276,16 @@ fn is_taken(paths: &BTreeMap<String, Methods>, path: &str) -> bool {
 fn own_paths() -> BTreeMap<String, Methods> {
     let mut paths: BTreeMap<String, Methods> = BTreeMap::new();
     for route in ROUTES {
-        let serve = (route.method.clone(), Serve::Alone(route.handler));
-        paths.entry(route.path.to_owned()).or_default().push(serve);
+        let has_parameters = openapi::has_parameters(route.path, &route.doc, None);
+        let served = Served { serve: Serve::Alone(route.handler), has_parameters };
+        paths.entry(route.path.to_owned()).or_default().push((route.method.clone(), served));
     }
     for def in REGISTRY {
         for route in RECORD_ROUTES {
             let path = route.path.replacen('*', def.path, 1);
-            let serve = (route.method.clone(), Serve::Record(route.handler, def));
-            paths.entry(path).or_default().push(serve);
+            let has_parameters = openapi::has_parameters(&path, &route.doc, Some(def));
+            let served = Served { serve: Serve::Record(route.handler, def), has_parameters };
+            paths.entry(path).or_default().push((route.method.clone(), served));
         }
     }
     paths
@@ -413,7 +416,8 @@ mod tests {
         let mut routes = PathTree::default();
         let app = App::for_test(folder.path());
         let metrics = app.observe.requests.add_route("/x", [Method::GET].iter());
-        routes.add("/x", (vec![(Method::GET, Serve::Alone(handler))], metrics)).unwrap();
+        let served = Served { serve: Serve::Alone(handler), has_parameters: false };
+        routes.add("/x", (vec![(Method::GET, served)], metrics)).unwrap();
         let api = Arc::new(Api { app: app.clone(), routes });
         let pages = Pages::new(app.clone(), api.clone()).unwrap();
         let request = Request::builder().uri("/x".parse().unwrap()).header(header::HOST, "x");

@@ -16,6 +16,8 @@ pub struct Route {
     pub scope: Option<String>,
     /// Whether it takes a body of JSON.
     pub takes_body: bool,
+    /// Whether it has parameters in the query.
+    pub has_parameters: bool,
 }
 
 /// Every route that a server describes.
@@ -29,6 +31,9 @@ pub async fn routes(client: &Client) -> Vec<Route> {
                 path: path.clone(),
                 scope: operation["x-scope"].as_str().map(str::to_owned),
                 takes_body: operation["requestBody"]["content"].get("application/json").is_some(),
+                has_parameters: operation["parameters"]
+                    .as_array()
+                    .is_some_and(|all| all.iter().any(|parameter| parameter["in"] == "query")),
             });
         }
     }

@@ -2,7 +2,7 @@
 //! nothing is stored.
 
 use flate2::{Compression, write::GzEncoder};
-use hyper::StatusCode;
+use hyper::{Method, StatusCode};
 use svctrack_tests::{
     client::{Answer, Client},
     description::{Route, routes},
@@ -52,12 +52,16 @@ async fn send(client: &Client, route: &Route, headers: &[(&str, &str)], body: Ve
 /// The routes that take a body, each with a client that may call it.
 async fn with_body(server: &InProcess) -> Vec<(Route, Client)> {
     let routes = routes(&server.client).await.into_iter().filter(|route| route.takes_body);
-    let client = |route: &Route| match route.scope.as_deref() {
+    routes.map(|route| (route.clone(), caller(server, &route))).collect()
+}
+
+/// A client that may call a route.
+fn caller(server: &InProcess, route: &Route) -> Client {
+    match route.scope.as_deref() {
         Some("operator") => server.operator.clone(),
         _ if ["dock", "v1"].contains(&route.subject()) => server.client.as_pipeline(),
         _ => server.client.clone(),
-    };
-    routes.map(|route| (route.clone(), client(&route))).collect()
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,6 +135,38 @@ async fn a_body_over_its_cap_is_refused_before_it_is_read() {
         let answer = client.raw(request.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 413"), "{} {path}: {answer}", route.method);
         assert!(answer.to_lowercase().contains("connection: close"), "{answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_names_the_parameters_that_it_does_not_have_and_is_refused_as_a_dry_run() {
+    let server = InProcess::start().await;
+    let calls = GoodCalls::of(&server).await;
+    let writes = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    let routes = routes(&server.client).await.into_iter();
+    let routes = routes.filter(|route| writes.contains(&route.method) && !route.has_parameters);
+    for route in routes {
+        let client = caller(&server, &route);
+        let call = calls.next(&route).await;
+        let send = async |query: &str, headers: &[(&str, &str)]| {
+            let path = format!("{}?{query}", call.path);
+            let headers = [&[("content-type", call.content_type)], headers].concat();
+            client.send(route.method.clone(), &path, &headers, call.body.clone()).await.unwrap()
+        };
+        let strict = ("prefer", "handling=strict");
+        for (query, headers) in
+            [("dryRun=true", &[][..]), ("dry_run", &[]), ("colour=red", &[strict])]
+        {
+            let refused = send(query, headers).await;
+            let said = format!("{} {}?{query}: {}", route.method, route.path, refused.text());
+            assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{said}");
+            assert_eq!(refused.json()["code"], "unknown_parameter", "{said}");
+        }
+        let done = send("colour=red&dryRun=false", &[]).await;
+        let said = format!("{} {}: {}", route.method, route.path, done.text());
+        assert_eq!(done.status, StatusCode::OK, "{said}");
+        let named = done.headers["svctrack-ignored"].to_str().unwrap();
+        assert!(named.ends_with("colour, dryRun"), "{said}: {named}");
     }
 }
 

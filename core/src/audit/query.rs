@@ -42,8 +42,8 @@ impl AuditQuery {
 
     fn read(&mut self, name: &str, value: &str, reader: &mut PairReader) {
         match name {
-            "from" => reader.set(&mut self.from, parse_time(name, value).map(Some)),
-            "to" => reader.set(&mut self.to, parse_time(name, value).map(Some)),
+            "from" => reader.set(name, &mut self.from, parse_time(name, value).map(Some)),
+            "to" => reader.set(name, &mut self.to, parse_time(name, value).map(Some)),
             _ => self.page.read(&["from", "to"], name, value, reader),
         }
     }

@@ -43,8 +43,6 @@ pub enum ReportError {
     InvalidCompany(String),
     /// Companies are put into segments by a property that has one value, and is stored: what was found.
     UnknownSegment(String),
-    /// An option was sent twice.
-    SentTwice(&'static str),
     /// A number of days beyond the greatest that is taken.
     TooManyDays(&'static str, u32),
     /// A rate that is not positive, or beyond 1,000,000,000: its currency.
@@ -77,7 +75,6 @@ impl ReportError {
             Self::InvalidNumber(..) => "invalid_number",
             Self::InvalidCompany(_) => "invalid_id",
             Self::UnknownSegment(_) => "unknown_segment",
-            Self::SentTwice(_) => "sent_twice",
             Self::TooManyDays(..) => "too_many_days",
             Self::InvalidRate(_) => "invalid_rate",
             Self::TooManyCurrencies(_) => "too_many_currencies",
@@ -92,7 +89,6 @@ impl ReportError {
             Self::InvalidDay(option, _)
             | Self::UnknownChoice(option, ..)
             | Self::InvalidNumber(option, ..)
-            | Self::SentTwice(option)
             | Self::TooManyDays(option, _)
             | Self::UnknownCell(option) => option,
             Self::InvalidTime(_) | Self::AsOfAhead | Self::NoHistory(_) => "asOf",
@@ -173,7 +169,6 @@ impl fmt::Display for ReportError {
                 "`by` must be a stored property of companies that has one value, such as `phase` or `custom.plan`; found {}",
                 quoted(found)
             ),
-            Self::SentTwice(option) => write!(f, "`{option}` must be sent once"),
             Self::TooManyDays(option, most) => write!(f, "`{option}` must be at most {most}"),
             Self::InvalidRate(currency) => write!(
                 f,

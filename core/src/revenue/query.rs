@@ -17,7 +17,7 @@ use super::{
     usage_line::UsageLine,
 };
 use crate::{
-    schema::Unknown,
+    schema::{Unknown, sent_twice},
     value::{Issue, ObjectId, RecordRef, Timestamp, Zone},
 };
 
@@ -222,7 +222,7 @@ impl<'s> Sent<'s> {
         let known = || PARAMETERS.iter().filter(|parameter| parameter.of.contains(&kind));
         if let Some(Parameter { name, .. }) = known().find(|parameter| parameter.name == name) {
             if self.values.insert(name, value).is_some() {
-                self.issues.push(ReportError::SentTwice(name).into());
+                self.issues.push(sent_twice(name));
             }
             return;
         }

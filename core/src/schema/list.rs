@@ -8,7 +8,7 @@ use super::{
     order::{Sort, SortKey},
     resource::{ListLimits, ResourceDef},
     search::Search,
-    unknown::Unknown,
+    unknown::{Unknown, sent_twice},
 };
 use crate::value::{Document, Issue, Members, ObjectId, Timestamp};
 
@@ -102,22 +102,24 @@ impl ListQuery {
         reader: &mut PairReader,
     ) {
         match name {
-            "limit" => reader.set(&mut self.limit, parse_limit(value, limits)),
-            "offset" => reader.set(&mut self.offset, parse_offset(value)),
-            "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
-            "sort" => reader.set(&mut self.sort, parse_sort(def, value)),
-            "select" => self.select = parse_select(def.fields, value, reader),
+            "limit" => reader.set(name, &mut self.limit, parse_limit(value, limits)),
+            "offset" => reader.set(name, &mut self.offset, parse_offset(value)),
+            "after" => reader.set(name, &mut self.after, parse_after(value).map(Some)),
+            "sort" => reader.set(name, &mut self.sort, parse_sort(def, value)),
+            "select" => reader.select(def.fields, &mut self.select, value),
             "updatedSince" => {
-                reader.set(&mut self.updated_since, parse_time(name, value).map(Some))
+                reader.set(name, &mut self.updated_since, parse_time(name, value).map(Some))
             }
             "search" if !def.searched.is_empty() => {
-                reader.set(&mut self.search, parse_search(value).map(Some));
+                reader.set(name, &mut self.search, parse_search(value).map(Some));
             }
-            "count" => reader.set(&mut self.count, parse_bool(name, value)),
+            "count" => reader.set(name, &mut self.count, parse_bool(name, value)),
             _ if !reader.filter(def.fields, &mut self.filters, name, value) => {
                 let search = (!def.searched.is_empty()).then_some("search");
                 let short = def.short_names.iter().map(|(short, _)| *short);
-                reader.unknown(name, PARAMETERS.into_iter().chain(search).chain(short), def.fields);
+                let company = company_field(def).into_iter().flat_map(|_| COMPANY_NAMES);
+                let known = PARAMETERS.into_iter().chain(search).chain(short).chain(company);
+                reader.unknown(name, known, def.fields);
             }
             _ => {}
         }
@@ -279,17 +281,40 @@ fn contains(def: &ResourceDef, record: &dyn Members, search: &Search) -> bool {
 /// Collects what was read and what went wrong, one parameter after the other.
 #[derive(Default)]
 pub(crate) struct PairReader {
+    /// Parameters that were set.
+    set: Vec<String>,
     unknown: Vec<Unknown>,
-    pub(crate) ignored: Vec<String>,
+    ignored: Vec<String>,
     pub(crate) issues: Vec<Issue>,
 }
 
 impl PairReader {
-    pub(crate) fn set<T>(&mut self, into: &mut T, read: Result<T, Issue>) {
+    /// Takes a parameter that has one value.
+    pub(crate) fn set<T>(&mut self, name: &str, into: &mut T, read: Result<T, Issue>) {
+        if self.set.iter().any(|known| known == name) {
+            return self.issues.push(sent_twice(name));
+        }
+        self.set.push(name.to_owned());
         match read {
             Ok(value) => *into = value,
             Err(issue) => self.issues.push(issue),
         }
+    }
+
+    /// Takes property names, separated by commas; empty or `ALL` selects everything (R13).
+    pub(crate) fn select(
+        &mut self,
+        fields: &[FieldDef],
+        into: &mut Option<Vec<String>>,
+        value: &str,
+    ) {
+        let is_all = value.trim().is_empty() || value.trim() == "ALL";
+        let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let (known, unknown): (Vec<&str>, Vec<&str>) =
+            names.filter(|_| !is_all).partition(|name| is_property(fields, name));
+        self.ignored.extend(unknown.into_iter().map(str::to_owned));
+        let known = known.into_iter().map(str::to_owned).collect();
+        self.set("select", into, Ok((!is_all).then_some(known)));
     }
 
     /// Takes a filter by a property; a repeated one takes any of its values. Returns whether there is such a property.
@@ -368,22 +393,6 @@ fn is_property(fields: &[FieldDef], path: &str) -> bool {
     let is_row = |name: &str| fields.iter().any(|field| field.name == name);
     let custom = path.strip_prefix("custom.").is_some_and(|key| !key.is_empty());
     is_row(path) || (custom && is_row("custom"))
-}
-
-/// Property names, separated by commas; empty or `ALL` selects everything (R13).
-pub(crate) fn parse_select(
-    fields: &'static [FieldDef],
-    value: &str,
-    reader: &mut PairReader,
-) -> Option<Vec<String>> {
-    if value.trim().is_empty() || value.trim() == "ALL" {
-        return None;
-    }
-    let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
-    let (known, unknown): (Vec<&str>, Vec<&str>) =
-        names.partition(|name| is_property(fields, name));
-    reader.ignored.extend(unknown.into_iter().map(str::to_owned));
-    Some(known.into_iter().map(str::to_owned).collect())
 }
 
 fn parse_search(value: &str) -> Result<Search, Issue> {

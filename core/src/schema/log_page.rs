@@ -2,7 +2,7 @@
 
 use super::{
     filter::Filter,
-    list::{PairReader, parse_after, parse_bool, parse_limit, parse_select},
+    list::{PairReader, parse_after, parse_bool, parse_limit},
     resource::ResourceDef,
 };
 use crate::value::{Document, ObjectId};
@@ -44,12 +44,12 @@ impl LogPage {
     /// list has besides.
     pub(crate) fn read(&mut self, own: &[&str], name: &str, value: &str, reader: &mut PairReader) {
         match name {
-            "select" => self.select = parse_select(self.def.fields, value, reader),
-            "limit" => reader.set(&mut self.limit, parse_limit(value, self.def.list)),
-            "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
+            "select" => reader.select(self.def.fields, &mut self.select, value),
+            "limit" => reader.set(name, &mut self.limit, parse_limit(value, self.def.list)),
+            "after" => reader.set(name, &mut self.after, parse_after(value).map(Some)),
             // It is a property too.
             "count" if value.parse::<i64>().is_err() => {
-                reader.set(&mut self.count, parse_bool(name, value));
+                reader.set(name, &mut self.count, parse_bool(name, value));
             }
             _ if !reader.filter(self.def.fields, &mut self.filters, name, value) => {
                 let known = own.iter().copied().chain(PARAMETERS);

@@ -44,5 +44,5 @@ pub use self::{
     log_page::LogPage,
     order::{First, Sort, SortKey},
     search::Search,
-    unknown::Unknown,
+    unknown::{Unknown, sent_twice, unread_query},
 };

@@ -1,6 +1,13 @@
-//! A parameter of a list that is not known, and the one that it may have been meant for (R49).
+//! Parameters that a call does not take: one that is not known, with the one that it may have been meant for (R49), one
+//! that is sent twice, and those of a call that has none (R6).
 
+use super::shape::Handling;
 use crate::value::{Issue, issue::quoted, nearest};
+
+/// The code of a parameter that is not known.
+const UNKNOWN_PARAMETER: &str = "unknown_parameter";
+/// Asks that nothing be stored, where a call has it.
+const DRY_RUN: &str = "dryRun";
 
 /// A parameter that is no parameter and no property.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +31,51 @@ impl Unknown {
         if let Some(nearest) = &self.nearest {
             message.push_str(&format!("; did you mean `{nearest}`?"));
         }
-        Issue::of_member(&self.name, "unknown_parameter", message)
+        Issue::of_member(&self.name, UNKNOWN_PARAMETER, message)
     }
+}
+
+/// What is wrong with a parameter that has one value and is sent again: which one counts would be a guess.
+pub fn sent_twice(name: &str) -> Issue {
+    Issue::of_member(name, "sent_twice", format!("`{name}` must be sent once"))
+}
+
+/// The names in the query of a call that has no parameters, for the header (R6).
+///
+/// ```
+/// use svctrack_core::schema::{Handling, unread_query};
+/// let query = |name: &str, value: &str| [(name.to_owned(), value.to_owned())];
+/// let read = unread_query(&query("colour", "red"), true, Handling::Lenient);
+/// assert_eq!(read.unwrap(), ["colour"]);
+/// assert!(unread_query(&query("colour", "red"), true, Handling::Strict).is_err());
+/// assert!(unread_query(&query("dry_run", "1"), true, Handling::Lenient).is_err());
+/// ```
+///
+/// # Errors
+/// Each of them where the caller wants them rejected. A write is rejected in any case for what is meant as `dryRun`:
+/// who sends it expects that nothing is stored.
+pub fn unread_query(
+    pairs: &[(String, String)],
+    is_write: bool,
+    handling: Handling,
+) -> Result<Vec<String>, Vec<Issue>> {
+    let is_dry_run = |(name, value): &(String, String)| {
+        is_write && value != "false" && nearest(name, [DRY_RUN]).is_some()
+    };
+    let issue = |pair: &(String, String)| match is_dry_run(pair) {
+        true => Some(no_dry_run(&pair.0)),
+        false if handling == Handling::Strict => Some(Unknown::among(&pair.0, []).issue()),
+        false => None,
+    };
+    let issues: Vec<Issue> = pairs.iter().filter_map(issue).collect();
+    if issues.is_empty() {
+        Ok(pairs.iter().map(|(name, _)| name.clone()).collect())
+    } else {
+        Err(issues)
+    }
+}
+
+fn no_dry_run(name: &str) -> Issue {
+    let message = format!("{} is not supported here; nothing was stored", quoted(name));
+    Issue::of_member(name, UNKNOWN_PARAMETER, message)
 }

@@ -23,6 +23,9 @@ use crate::{
 #[doc(inline)]
 pub use super::listed::LIST;
 
+/// The parameters of a list of activities that are no properties, besides those of every log.
+const OWN_PARAMETERS: [&str; 6] = ["from", "to", "sort", "companyId", "cId", "c"];
+
 /// In which order activities are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ActivityOrder {
@@ -107,18 +110,19 @@ impl ActivityQuery {
 
     fn read(&mut self, name: &str, value: &str, reader: &mut PairReader) {
         match name {
-            "companyId" if value != "null" => {
-                reader.set(&mut self.companies, parse_references(name, value).map(Some))
-            }
+            "companyId" if value != "null" => match parse_references(name, value) {
+                Ok(companies) => self.companies.get_or_insert_default().extend(companies),
+                Err(issue) => reader.issues.push(issue),
+            },
             "endUserId" if RecordRef::parse(value).is_some() => {
-                reader.set(&mut self.end_user, parse_reference(name, value).map(Some))
+                reader.set(name, &mut self.end_user, parse_reference(name, value).map(Some))
             }
             "action" => self.actions.get_or_insert_default().extend(texts_of(value)),
-            "from" => reader.set(&mut self.from, parse_time(name, value).map(Some)),
-            "to" => reader.set(&mut self.to, parse_time(name, value).map(Some)),
-            "passive" => reader.set(&mut self.passive, parse_bool(name, value).map(Some)),
-            "sort" => reader.set(&mut self.order, ActivityOrder::parse(name, value)),
-            _ => self.page.read(&["from", "to", "sort"], name, value, reader),
+            "from" => reader.set(name, &mut self.from, parse_time(name, value).map(Some)),
+            "to" => reader.set(name, &mut self.to, parse_time(name, value).map(Some)),
+            "passive" => reader.set(name, &mut self.passive, parse_bool(name, value).map(Some)),
+            "sort" => reader.set(name, &mut self.order, ActivityOrder::parse(name, value)),
+            _ => self.page.read(&OWN_PARAMETERS, name, value, reader),
         }
     }
 

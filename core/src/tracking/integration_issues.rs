@@ -482,7 +482,7 @@ impl IntegrationIssueQuery {
 
     fn read(&mut self, name: &str, value: &str, reader: &mut PairReader) {
         match name {
-            "from" => reader.set(&mut self.from, parse_time(name, value).map(Some)),
+            "from" => reader.set(name, &mut self.from, parse_time(name, value).map(Some)),
             _ => self.page.read(&["from"], name, value, reader),
         }
     }

@@ -200,9 +200,17 @@ fn all_parameters(
     tenant: &str,
 ) -> Vec<Value> {
     let names = path.split(['{', '}']).skip(1).step_by(2);
-    let mut parameters: Vec<Value> =
-        names.map(|name| path_parameter(path, name, def, tenant)).collect();
-    parameters.extend(match (doc.gives, def) {
+    let parameters = names.map(|name| path_parameter(path, name, def, tenant));
+    parameters.chain(query_parameters(path, doc, def)).chain(header_parameters(doc, def)).collect()
+}
+
+/// Whether a route reads the query. Pages may, also where their parameters are no part of the API.
+pub(crate) fn has_parameters(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> bool {
+    doc.gives == Kind::Page || !query_parameters(path, doc, def).is_empty()
+}
+
+fn query_parameters(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
+    let mut parameters = match (doc.gives, def) {
         (Kind::Records, Some(def)) => list_parameters(def, def.list),
         (Kind::LeanCompanies, _) => list_parameters(&COMPANY, lean_companies::LIMITS),
         (Kind::Tokens, _) => list_parameters(&TOKEN, TOKEN.list),
@@ -219,7 +227,7 @@ fn all_parameters(
             vec![parameter("q", "Words, or the beginnings of words.", text)]
         }
         _ => Vec::new(),
-    });
+    };
     if doc.gives == Kind::Revoked {
         let flag = json!({ "type": "boolean", "default": false });
         let description = "Whether all tokens that come from it are revoked too: those that it issued or was rotated into, and so on, also when it was revoked before.";
@@ -241,7 +249,6 @@ fn all_parameters(
         let description = format!("Whether {shown} and nothing is stored.");
         parameters.push(parameter("dryRun", &description, flag));
     }
-    parameters.extend(header_parameters(doc, def));
     parameters
 }
 

@@ -16,7 +16,7 @@ use poem::{Request, Response};
 use serde::Serialize;
 use svctrack_core::{
     plan::upsert::{Access, Item, Outcome},
-    schema::ResourceDef,
+    schema::{ResourceDef, sent_twice},
     value::{Document, Issue, issue::quoted, nearest},
 };
 use svctrack_store::{Rehearsal, Upserts};
@@ -201,9 +201,14 @@ impl Asked {
             format: format_of(request)?,
             options: Options::for_a_body(),
         };
-        for (name, text) in query_pairs(request) {
+        let pairs = query_pairs(request);
+        for (at, (name, text)) in pairs.iter().enumerate() {
+            let is_again = pairs.iter().take(at).any(|(before, _)| before == name);
+            if is_again && name != "map" {
+                return Err(Error::BadRequest(vec![sent_twice(name)]));
+            }
             let invalid = |message: String| {
-                Error::BadRequest(vec![Issue::of_member(&name, "invalid_parameter", message)])
+                Error::BadRequest(vec![Issue::of_member(name, "invalid_parameter", message)])
             };
             match name.as_str() {
                 "dryRun" => {
@@ -222,12 +227,13 @@ impl Asked {
                     asked.options.separator =
                         Some(separator.map_err(|error| invalid(format!("`separator`: {error}")))?);
                 }
-                "map" => asked.options.map.push(
-                    parse_mapping(&text).map_err(|error| invalid(format!("`map`: {error}")))?,
-                ),
+                "map" => asked
+                    .options
+                    .map
+                    .push(parse_mapping(text).map_err(|error| invalid(format!("`map`: {error}")))?),
                 _ => {
                     let near =
-                        nearest(&name, PARAMETERS).map(|near| format!("; did you mean `{near}`?"));
+                        nearest(name, PARAMETERS).map(|near| format!("; did you mean `{near}`?"));
                     return Err(invalid(format!(
                         "`{name}` is not known{}",
                         near.unwrap_or_default()

@@ -32,4 +32,4 @@ pub(crate) mod tenants;
 pub(crate) mod tokens;
 pub(crate) mod tracking;
 
-pub(crate) use self::request::query_pairs;
+pub(crate) use self::request::{query_pairs, unread_names};

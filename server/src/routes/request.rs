@@ -2,10 +2,11 @@
 
 use poem::Request;
 use svctrack_core::{
-    schema::{ResourceDef, Unknown},
+    schema::{ResourceDef, Unknown, sent_twice, unread_query},
     value::{Document, Issue, RecordRef, issue::quoted},
 };
 
+use super::strict::Strictness;
 use crate::{
     app::App,
     auth::{Caller, authenticate},
@@ -53,32 +54,38 @@ pub(crate) fn query_pairs(request: &Request) -> Vec<(String, String)> {
     url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }
 
+/// The names in the query of a request to a route that has no parameters, for the header (R6).
+///
+/// # Errors
+/// [`Error::BadRequest`], as [`unread_query`].
+pub(crate) fn unread_names(request: &Request) -> Result<Vec<String>, Error> {
+    let (is_write, handling) = (!request.method().is_safe(), Strictness::of(request).handling());
+    unread_query(&query_pairs(request), is_write, handling).map_err(Error::BadRequest)
+}
+
 /// Whether the only parameter that a delete takes is `true`; it is not where it is absent. Another one may be it, misspelt,
 /// after which a part of what is to go could no longer be found.
 ///
 /// # Errors
-/// [`Error::BadRequest`] for another parameter, and for a value that is neither `true` nor `false`.
+/// [`Error::BadRequest`] for another parameter, for one that is sent twice, and for a value that is neither `true` nor
+/// `false`.
 pub(super) fn only_flag(request: &Request, flag: &str) -> Result<bool, Error> {
-    let mut is_set = false;
+    let mut sent = None;
     for (name, value) in query_pairs(request) {
-        is_set = match value.as_str() {
-            _ if name != flag => {
-                return Err(Error::BadRequest(vec![Unknown::among(&name, [flag]).issue()]));
-            }
-            "true" => true,
-            "false" => false,
+        let value = match value.as_str() {
+            _ if name != flag => Err(Unknown::among(&name, [flag]).issue()),
+            _ if sent.is_some() => Err(sent_twice(flag)),
+            "true" => Ok(true),
+            "false" => Ok(false),
             other => {
                 let message =
                     format!("`{flag}` must be `true` or `false`; found {}", quoted(other));
-                return Err(Error::BadRequest(vec![Issue::of_member(
-                    flag,
-                    "invalid_value",
-                    message,
-                )]));
+                Err(Issue::of_member(flag, "invalid_value", message))
             }
         };
+        sent = Some(value.map_err(|issue| Error::BadRequest(vec![issue]))?);
     }
-    Ok(is_set)
+    Ok(sent.unwrap_or_default())
 }
 
 /// Reads the body of one record. Its room in the budget is held until the response.

@@ -34,16 +34,18 @@ pub(crate) fn uncompressed(mut response: Response) -> Response {
     response
 }
 
-/// Names what was sent and not known, so that it does not vanish without a trace (R6).
-pub(super) fn name_ignored(response: &mut Response, ignored: &[String]) {
-    if ignored.is_empty() {
+/// Names what was sent and not known, besides what is named already, so that it does not vanish without a trace (R6).
+pub(crate) fn name_ignored(response: &mut Response, ignored: &[String]) {
+    let named = response.headers().get(IGNORED).and_then(|value| value.to_str().ok());
+    let mut text = named.unwrap_or_default().to_owned();
+    if ignored.is_empty() || text.ends_with("...") {
         return;
     }
-    let mut text = String::new();
-    for (index, name) in ignored.iter().enumerate() {
+    let before = text.split_terminator(", ").count();
+    for (count, name) in (before..).zip(ignored) {
         let name = encoded_start(name);
-        let separator = if index == 0 { "" } else { ", " };
-        if index == MAX_IGNORED_NAMES
+        let separator = if text.is_empty() { "" } else { ", " };
+        if count == MAX_IGNORED_NAMES
             || text.len() + separator.len() + name.len() > MAX_IGNORED_BYTES
         {
             text.push_str(", ...");
