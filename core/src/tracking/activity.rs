@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     plan::{Activity, ParkedEvent},
-    resources::{end_user, settings::activity_retention_days},
+    resources::{company, end_user, settings::activity_retention_days},
     schema::{
         LogPage,
         filter::{Comparison, Condition, Operand, split_operator, texts_of, unreadable},
@@ -191,21 +191,28 @@ pub fn first_kept(settings: &Document, now: Timestamp) -> Option<ObjectId> {
     Some(ObjectId::first_at(Timestamp::from_ms_clamped(since)))
 }
 
-/// The response for an activity: names and e-mail are those of the user now (R38).
-pub fn answer(activity: &Activity, user: Option<&Document>) -> Document {
+/// The response for an activity: names and e-mail are those that the user and the company have now (R38, R51).
+pub fn answer(
+    activity: &Activity,
+    user: Option<&Document>,
+    company: Option<&Document>,
+) -> Document {
     let mut answer = Document::default();
     let id = |id: ObjectId| Json::string(&id.to_string());
     let text = |text: &Option<String>| text.as_deref().map_or_else(Json::null, Json::string);
-    let of_user = |row: &str| {
-        user.and_then(|user| user.value(row)).map_or_else(Json::null, |value| value.to_json())
+    let of = |record: Option<&Document>, field: &str| {
+        record
+            .and_then(|record| record.value(field))
+            .map_or_else(Json::null, |value| value.to_json())
     };
     let info = activity.info.as_deref().and_then(|info| Json::parse(info.as_bytes()).ok());
     answer.set("_id", id(activity.id));
     answer.set("companyId", activity.company_id.map_or_else(Json::null, id));
+    answer.set("companyName", of(company, company::NAME.name));
     answer.set("endUserId", id(activity.end_user_id));
-    answer.set("endUserName", of_user(end_user::NAME.name));
-    answer.set("email", of_user(end_user::EMAIL.name));
-    answer.set("externalId", of_user(end_user::EXTERNAL_ID.name));
+    answer.set("endUserName", of(user, end_user::NAME.name));
+    answer.set("email", of(user, end_user::EMAIL.name));
+    answer.set("externalId", of(user, end_user::EXTERNAL_ID.name));
     answer.set("assetId", activity.asset_id.map_or_else(Json::null, id));
     answer.set("assetExtId", text(&activity.asset));
     answer.set("projectId", activity.project_id.map_or_else(Json::null, id));

@@ -23,6 +23,7 @@ pub static ACTIVITY: ResourceDef = ResourceDef {
         .required(),
         field("companyId", Kind::Reference, "Company of the user when it was stored.")
             .refers("company"),
+        field("companyName", Kind::Text, "Name of that company now."),
         field("endUserId", Kind::Reference, "The end user.").refers("enduser").required(),
         field("endUserName", Kind::Text, "Name of the user now."),
         field("email", Kind::Email, "E-mail of the user now."),
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn there_is_a_row_for_each_property() {
-        check(&ACTIVITY, &activity::answer(&activity::tests::sample(), None));
+        check(&ACTIVITY, &activity::answer(&activity::tests::sample(), None, None));
         let finding = Finding {
             route: Route::Bulk,
             code: "x",

@@ -296,7 +296,9 @@ impl World {
         }
         let answer = |activity: &Activity| {
             let user = self.store.record(&END_USER, activity.end_user_id).unwrap();
-            activity::answer(activity, user.as_ref())
+            let company =
+                activity.company_id.and_then(|id| self.store.record(&COMPANY, id).unwrap());
+            activity::answer(activity, user.as_ref(), company.as_ref())
         };
         let is_asked_for = |activity: &&Activity| {
             query.admits(activity, companies.as_deref(), end_user.flatten())

@@ -264,7 +264,7 @@ fn bulk_answer(def: &'static ResourceDef) -> Option<Value> {
 
 fn activity() -> Value {
     json!({
-        "_id": ID, "companyId": ID, "endUserId": ID, "endUserName": "Grace Hopper",
+        "_id": ID, "companyId": ID, "companyName": "Demo company", "endUserId": ID, "endUserName": "Grace Hopper",
         "email": "grace@example.com", "externalId": "example-user", "assetId": null, "assetExtId": null,
         "projectId": null, "projectExtId": null, "action": "Opened report", "info": { "pages": 3 },
         "count": 1, "weight": 1, "passive": false, "date": "2026-01-15T12:00:00.000Z",

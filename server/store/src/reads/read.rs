@@ -171,13 +171,14 @@ fn for_each(
     Ok(())
 }
 
-/// An activity as it is returned, with its user's current names.
+/// An activity as it is returned, with the names that its user and its company have now.
 pub(crate) fn answer(
     activity: &Activity,
     view: &View<'_, impl Source>,
 ) -> Result<Document, StoreError> {
     let user = view.record(&END_USER, activity.end_user_id)?;
-    Ok(activity::answer(activity, user.as_ref()))
+    let company = activity.company_id.map(|id| view.record(&COMPANY, id)).transpose()?.flatten();
+    Ok(activity::answer(activity, user.as_ref(), company.as_ref()))
 }
 
 /// Most activities of one batch of new ones, and the bytes after which it ends: with the one that exceeds them, each
