@@ -52,6 +52,8 @@ pub(super) enum Note {
     EmailTaken(ObjectId),
     /// Another company was sent than the user's.
     CompanyDiffers(ObjectId, ObjectId),
+    /// A company was sent that is not known, for a user who has one.
+    CompanyNotOfUser(String),
     /// A program's word for nothing was sent as the id of a user.
     PlaceholderUser(String),
     /// The same for a company.
@@ -106,6 +108,11 @@ impl Note {
                 "company_differs",
                 format!("{user} {company}"),
                 format!("end user {user} belongs to another company than the one sent, {company}, and stays there: move the user, or correct what is sent"),
+            ),
+            Self::CompanyNotOfUser(sent) => (
+                "company_differs",
+                sent.clone(),
+                format!("no company has the `externalId` {}; events of known users are stored with the company of their user: correct what is sent", quoted(sent)),
             ),
             Self::PlaceholderUser(sent) => placeholder("the id of the user", sent),
             Self::PlaceholderCompany(sent) => placeholder("the id of the company", sent),

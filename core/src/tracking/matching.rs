@@ -133,7 +133,7 @@ pub(super) fn check_company(
         return Ok(());
     };
     match sent_company(sent, lookup)? {
-        None => notes.push(Note::CompanyUnknown(sent.clone())),
+        None => notes.push(Note::CompanyNotOfUser(sent.clone())),
         Some(company) if Some(company) != user.company => {
             notes.push(Note::CompanyDiffers(user.id, company));
         }

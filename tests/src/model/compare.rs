@@ -210,8 +210,11 @@ impl Comparison<'_> {
         for entry in &self.shown.report {
             let (code, message) = (text(entry, "code"), text(entry, "message"));
             // Of companies that appear in the middle nobody knows how many events came before.
-            let is_open =
-                code == "company_unknown" && !(ghosts_count && message.contains("`ghost"));
+            let names_ghost = message.contains("`ghost");
+            let is_open = match code.as_str() {
+                "company_unknown" => !(ghosts_count && names_ghost),
+                code => code == "company_differs" && names_ghost,
+            };
             let compared = COMPARED.into_iter().find(|known| *known == code);
             let Some(code) = compared.filter(|_| !is_open) else { continue };
             let count = entry["count"].as_i64().unwrap();

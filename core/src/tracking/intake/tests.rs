@@ -110,6 +110,16 @@ fn what_is_empty_is_filled_and_nothing_is_overwritten() {
 }
 
 #[test]
+fn an_unknown_company_of_a_known_user_is_no_reason_to_wait() {
+    let mut world = World::new();
+    world.send(r#"{"externalId":"7","companyExternalId":"acme"}"#);
+    world.send(r#"{"externalId":"7","companyExternalId":"nobody","action":"Login"}"#);
+    assert_eq!((world.store.activities.len(), world.store.parked.len()), (1, 0));
+    let codes: Vec<_> = world.store.findings.iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, ["company_differs"]);
+}
+
+#[test]
 fn an_e_mail_of_another_user_stays_with_them() {
     let mut world = World::new();
     world.send(r#"{"externalId":"7","email":"ada@acme.example"}"#);
