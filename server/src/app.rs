@@ -21,6 +21,7 @@ use crate::{
     limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
     observe::Observe,
     rate_limit::RateLimiting,
+    rejected_events::RejectedEvents,
     request_id::RequestIds,
     response_budget::ResponseBudget,
     sender_limits::Senders,
@@ -110,6 +111,7 @@ pub struct App {
     pub(crate) running: Running,
     pub(crate) rates: RateLimiting,
     pub(crate) senders: Senders,
+    pub(crate) rejected: RejectedEvents,
     pub(crate) sign_in: SignIn,
     /// Access that was denied and is not in the audit log yet.
     pub(crate) denials: Denials,
@@ -161,6 +163,7 @@ impl App {
             running: Running::default(),
             rates: RateLimiting::new(limits.rates),
             senders: Senders::new(limits.daily_bytes),
+            rejected: RejectedEvents::default(),
             sign_in: SignIn::default(),
             denials: Denials::default(),
             demo: DemoFilling::default(),

@@ -35,6 +35,7 @@ mod path_tree;
 mod printer;
 pub mod proxies;
 pub mod rate_limit;
+mod rejected_events;
 mod request_head;
 mod request_id;
 mod response_budget;

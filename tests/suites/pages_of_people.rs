@@ -123,3 +123,34 @@ async fn the_search_finds_each_kind_of_record_and_pages() {
     let long = "x".repeat(1_000);
     assert!(page(&reader, &format!("/app/search?q={long}")).await.contains("Nothing found."));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn set_up_says_what_arrived_also_before_the_first_activity() {
+    let server = InProcess::start().await;
+    let client = &server.client;
+    let reader = sign_in(client, &token(&server)).await;
+    let panel = async || {
+        let html = page(&reader, "/app/setup").await;
+        html.split("id=\"arrival\"").nth(1).unwrap().split("</section>").next().unwrap().to_owned()
+    };
+    assert!(panel().await.contains("Waiting for the first event"));
+    for _ in 0..2 {
+        let rejected =
+            client.track(&json!({"externalId": "ada", "weight": "heavy"})).await.unwrap();
+        assert_eq!(rejected.status, StatusCode::UNPROCESSABLE_ENTITY);
+    }
+    let shown = panel().await;
+    assert!(shown.contains("no event could be stored yet"), "{shown}");
+    assert!(shown.contains("<code>weight</code>") && shown.contains('2'), "{shown}");
+
+    client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+    let ada = json!({"externalId": "ada", "companyExternalId": "acme", "name": "Ada Lovelace"});
+    client.track(&ada).await.unwrap();
+    let shown = panel().await;
+    assert!(shown.contains("A user is identified") && shown.contains("Ada Lovelace"), "{shown}");
+
+    track(client, "Opened report").await;
+    let shown = panel().await;
+    assert!(shown.contains("Events arrive") && shown.contains("Opened report"), "{shown}");
+    assert!(!shown.contains("rejected"), "{shown}");
+}

@@ -86,7 +86,7 @@ let rejection = '';
 function onWarning(line) {
   rejection = line.replace('svctrack: ', '');
   const isIdentify = rejection.startsWith('identify(');
-  if (isIdentify) identified = '';
+  if (isIdentify) identified = awaited = undefined;
   else sent = undefined;
   sayStatus(isIdentify ? 'identify' : 'track', rejection, true);
 }
@@ -109,7 +109,9 @@ function readUser() {
 }
 
 // What `identify` was last called with, as JSON.
-let identified = '';
+let identified;
+// The filter that finds its user, while that is awaited, and when it was called.
+let awaited;
 
 // Calls `identify` with the fields; false when that is rejected.
 function identify() {
@@ -120,6 +122,8 @@ function identify() {
   }
   sayStatus('identify', 'Sent. The next events are this user’s.');
   identified = JSON.stringify([userId, extra]);
+  const [name, value] = userId ? ['externalId', userId] : ['email', extra.email];
+  awaited = { filter: new URLSearchParams({ [name]: value.replace(/[\\,]/g, '\\$&') }), at: Date.now() };
   svctrack.identify(userId, extra);
   show('identify-call', 'identify', userId, extra);
   companyNamed = extra.companyExternalId || '';
@@ -171,6 +175,7 @@ function onSubmit(form, call) {
     event.preventDefault();
     rejection = '';
     created = '';
+    awaited = undefined;
     sayStatus('identify', '');
     sayStatus('track', '');
     element(form + '-call').textContent = '';
@@ -268,6 +273,7 @@ async function list() {
     place.dataset.newest = newest;
   }
   await checkCompany();
+  await followIdentified();
   followSent(fresh);
   const isWaiting = !activities.length && element('parked').hidden;
   say('notice', created || (isWaiting ? 'Nothing yet. Identify, then track: it shows up here.' : ''));
@@ -286,6 +292,23 @@ function followSent(fresh) {
     sayStatus('track', `Sent, and parked: the server knows no company “${missingCompany}”.`);
   } else if (Date.now() - sent.at > LATE_MS) {
     sayStatus('track', 'Sent, but it has not arrived. The console of the browser may say why.', true);
+  }
+}
+
+// Shows the status of the last `identify`, which is no activity, next to its button.
+async function followIdentified() {
+  const { filter, at } = awaited || {};
+  if (!filter) return;
+  const response = await api('endusers?limit=1&' + filter);
+  const [user] = response.ok ? await response.json() : [];
+  if (Date.parse(user?.lastActive) >= at - 1000) {
+    const name = user.name || user.email || user.externalId;
+    sayStatus('identify', `Sent, and arrived: ${name} of ${user.companyName}. The next events are this user’s.`);
+    awaited = undefined;
+  } else if (missingCompany && missingCompany === companyNamed) {
+    sayStatus('identify', `Sent, and parked: the server knows no company “${missingCompany}”.`);
+  } else if (response.ok && Date.now() - at > LATE_MS) {
+    sayStatus('identify', 'Sent, but it has not arrived. The console of the browser may say why.', true);
   }
 }
 

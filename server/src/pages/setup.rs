@@ -26,6 +26,15 @@ struct Company {
     external_id: Option<String>,
 }
 
+/// An end user, as far as this page needs them.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Identified {
+    name: Option<String>,
+    email: Option<String>,
+    external_id: Option<String>,
+}
+
 /// `GET /app/setup`
 pub(super) async fn setup(visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
@@ -74,7 +83,7 @@ fn is_plain(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-/// The newest event, and what could not be used since.
+/// The newest event, and what could not be used since; without an event, who was identified last.
 async fn arrival(visit: &Visit) -> Result<Option<Arrival>, Error> {
     if !visit.api.may("activities:read") {
         return Ok(None);
@@ -90,6 +99,26 @@ async fn arrival(visit: &Visit) -> Result<Option<Arrival>, Error> {
         issues = visit.api.get(&address("/integrationissues", &[], &query)).await?;
         // An event that was parked has the time at which it was sent, and so has its entry.
         issues.retain(|issue| !issue.can_have_parked() || Some(issue.at.as_str()) > since);
+        let rejected = visit.app.rejected.last_of(visit.session.caller.tenant.id());
+        let rejected = rejected.map(|rejected| IssueLine {
+            message: rejected.message,
+            at: rejected.at.to_string(),
+            count: rejected.count,
+            ..IssueLine::default()
+        });
+        issues.extend(rejected.filter(|rejected| Some(rejected.at.as_str()) > since));
     }
-    Ok(Some(Arrival { last, issues }))
+    let user = match &last {
+        None if visit.api.may("endusers:read") => identified(visit).await?,
+        _ => None,
+    };
+    Ok(Some(Arrival { last, user, issues }))
+}
+
+/// The name of who was identified last.
+async fn identified(visit: &Visit) -> Result<Option<String>, Error> {
+    let query = [("lastActive[exists]", "true"), ("sort", "-lastActive"), ("limit", "1")];
+    let found: Vec<Identified> = visit.api.get(&address("/endusers", &[], &query)).await?;
+    let names = found.into_iter().flat_map(|user| [user.name, user.email, user.external_id]);
+    Ok(names.flatten().next())
 }

@@ -22,7 +22,7 @@ use super::{
     respond::json,
     rows::{Batch, Form, Reading, take_rows},
     strict::Strictness,
-    tracking::{ok, store},
+    tracking::{ok, rejected, store},
 };
 use crate::{
     app::App,
@@ -170,7 +170,8 @@ impl One {
         if self.bytes.len() > MAX_EVENT_BYTES {
             return Err(Error::TooLarge(MAX_EVENT_BYTES));
         }
-        let read = pipeline::read(&self.bytes, self.named, &Document::default())?;
+        let read = pipeline::read(&self.bytes, self.named, &Document::default())
+            .map_err(|error| rejected(app, &sender, Route::Pipeline, self.received_at, error))?;
         let (taken, ignored) = match read {
             Read::Taken(taken) => (Some(taken), None),
             Read::Ignored(ignored) => (None, Some(ignored)),

@@ -6,7 +6,11 @@ use poem::{
 };
 use svctrack_core::{
     plan::Route,
-    tracking::{Taken, bulk::MAX_BODY_BYTES, event::MAX_EVENT_BYTES, realtime, unread::Unread},
+    tracking::{
+        Taken, Unreadable, bulk::MAX_BODY_BYTES, event::MAX_EVENT_BYTES, integration_issues,
+        realtime, unread::Unread,
+    },
+    value::Timestamp,
 };
 use svctrack_store::{Done, Tracking};
 
@@ -28,7 +32,9 @@ pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Respons
     let received_at = app.clock.now();
     let sender = sender_in_path(app, request).await?;
     let body = app.bodies.read(request, Some(sender.tenant.id()), MAX_EVENT_BYTES).await?;
-    let Taken { event, unread } = realtime::read(&body.bytes, received_at)?;
+    let read = realtime::read(&body.bytes, received_at)
+        .map_err(|error| rejected(app, &sender, Route::Realtime, received_at, error));
+    let Taken { event, unread } = read?;
     let tracking = Tracking::of(vec![event], received_at, Route::Realtime);
     store(app, request, sender, tracking, unread, &body.bytes, ok()).await
 }
@@ -41,6 +47,19 @@ pub(crate) async fn bulk(app: &App, request: &mut Request) -> Result<Response, E
     let strictness = Strictness::of(request);
     let reading = Reading { received_at, form: Form::Bulk, strictness };
     take_rows(app, request, sender, body.bytes.clone(), reading, ok()).await
+}
+
+/// Notes why an event that came alone is rejected.
+pub(super) fn rejected(
+    app: &App,
+    sender: &Sender,
+    route: Route,
+    at: Timestamp,
+    error: Unreadable,
+) -> Error {
+    let finding = integration_issues::refused(route, 0, &error.clone().into_issue(), at);
+    app.rejected.note(sender.tenant.id(), finding);
+    error.into()
 }
 
 /// Stores what came alone, with what its sender should fix, and says so in the response.

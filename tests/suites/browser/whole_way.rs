@@ -43,6 +43,7 @@ async fn events_of_a_page_reach_the_disk_and_are_read_back_after_a_crash() {
     browser.fill("#name", "Ada Lovelace").await;
     browser.fill("#company", "acme").await;
     browser.click("#identify").await;
+    browser.wait_for("#identify-status", "Sent, and arrived: Ada Lovelace of Acme").await;
     browser.fill("#action", "Opened report").await;
     browser.fill("#info", r#"{"pages": 3}"#).await;
     browser.click("#track").await;

@@ -57,6 +57,8 @@ pub struct Arrived {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arrival {
     pub last: Option<Arrived>,
+    /// Who was identified last, where there is no activity yet.
+    pub user: Option<String>,
     /// What could not be used since then, the newest first.
     pub issues: Vec<IssueLine>,
 }
@@ -116,6 +118,11 @@ fn panel<'v>(view: &'v SetupView, arrival: &'v Arrival) -> impl Renderable + 'v 
         (None, true) => "waiting",
         (None, false) => "failing",
     };
+    let title = match (&arrival.user, arrival.issues.is_empty()) {
+        (Some(_), _) => "A user is identified, and nothing was tracked yet",
+        (None, true) => "Waiting for the first event",
+        (None, false) => "Something was sent, and no event could be stored yet",
+    };
     maud! {
         section.arrival aria-labelledby="h-arrival" {
             h2 #h-arrival .hidden-label { "First event" }
@@ -123,12 +130,9 @@ fn panel<'v>(view: &'v SetupView, arrival: &'v Arrival) -> impl Renderable + 'v 
                 @match &arrival.last {
                     Some(last) => (arrived(last))
                     None => {
-                        p.arrival-title {
-                            @if arrival.issues.is_empty() {
-                                "Waiting for the first event"
-                            } @else {
-                                "Something was sent, and no event could be stored yet"
-                            }
+                        p.arrival-title { (title) }
+                        @if let Some(user) = &arrival.user {
+                            p { "The last one: " strong { (user) } ". Send an event with an action: " code { "svctrack.track(...)" } "." }
                         }
                     }
                 }

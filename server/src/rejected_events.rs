@@ -1,0 +1,27 @@
+//! The last event that came alone and was rejected, of each tenant. Its sender was told why, and nothing of it is
+//! stored; the page of set-up tells whoever waits there for the first event. A restart forgets it.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+use svctrack_core::{plan::Finding, value::TenantId};
+
+/// By tenant, so that there are no more of them than tenants.
+#[derive(Default)]
+pub(crate) struct RejectedEvents(Mutex<HashMap<TenantId, Finding>>);
+
+impl RejectedEvents {
+    /// Notes what is wrong with an event; the same again is counted.
+    pub(crate) fn note(&self, tenant: TenantId, mut finding: Finding) {
+        let mut last = self.0.lock();
+        if let Some(before) = last.get(&tenant).filter(|before| before.message == finding.message) {
+            finding.count += before.count;
+        }
+        last.insert(tenant, finding);
+    }
+
+    /// The last one of a tenant.
+    pub(crate) fn last_of(&self, tenant: TenantId) -> Option<Finding> {
+        self.0.lock().get(&tenant).cloned()
+    }
+}
