@@ -115,6 +115,20 @@ async fn the_command_line_rotates_tokens_and_renames_suspends_and_deletes_tenant
         StatusCode::NOT_FOUND
     );
 
+    // A token without named scopes gets those of the token that issues it.
+    let create = |token: &str| {
+        let of = ["token", "create", "--label", "x", "--server", &server.base, "--token", token];
+        of.map(str::to_owned).to_vec()
+    };
+    let (done, second) = call(create(operator)).await;
+    assert!(done, "{second}");
+    assert_eq!(server.client.with_token(&second).get("/tenants").await.status, StatusCode::OK);
+    let admin = json!({"label": "admin", "scopes": ["admin"]});
+    let admin = server.client.post("/tokens", &admin).await.json();
+    let (done, text) = call(create(admin["token"].as_str().unwrap())).await;
+    assert!(done, "{text}");
+    assert_eq!(server.client.with_token(&text).get("/settings").await.status, StatusCode::OK);
+
     let id = Token::parse(operator).unwrap().id().to_owned();
     let rotate = [&["token", "rotate", &id, "--keep-old-for", "0s"], &of_server[..]].concat();
     let (done, successor) = run(folder.path(), &rotate).await;

@@ -40,6 +40,11 @@ impl TargetArgs {
         self.admin(whose).await?.call(method, path, body).await
     }
 
+    /// The token with which a running server is called.
+    pub(crate) fn issuer(&self) -> Option<&str> {
+        self.server.as_ref().and(self.token.as_deref())
+    }
+
     /// The server, or the store, that carries out the calls.
     pub(crate) async fn admin(&self, whose: Whose<'_>) -> Result<Admin, String> {
         match (&self.server, &self.token) {

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use poem::http::Method;
 use serde_json::{Value, json};
 use svctrack_server::{admin::Whose, auth::Token};
+use svctrack_web::pages::address;
 
 use super::{
     output::{print_out, table, text_at},
@@ -33,7 +34,8 @@ pub(crate) enum TokenCommand {
         /// Purpose of the token
         #[arg(long)]
         label: String,
-        /// Scopes, separated by commas: products:read, tickets:create, admin, * [default: * or operator,admin]
+        /// Scopes, separated by commas: products:read, tickets:create, admin, *. A token grants only what it holds
+        /// [default: those of --token; on a stopped store *, or operator,admin]
         #[arg(long, value_delimiter = ',')]
         scopes: Vec<String>,
         /// Expiry date [default: none]
@@ -83,10 +85,10 @@ pub(crate) enum TokenCommand {
 pub(crate) struct TokenOwnerArgs {
     #[command(flatten)]
     target: TargetArgs,
-    /// UUID of the tenant, on a stopped store [default: the only one]
+    /// UUID of the tenant, on a stopped store; a running server issues tokens of the tenant of --token [default: the only one]
     #[arg(long, value_name = "UUID", conflicts_with = "server")]
     tenant: Option<String>,
-    /// The operator's tokens, which may create tenants, on a stopped store
+    /// The operator's tokens, which may create tenants, on a stopped store; a running server issues them to one of them
     #[arg(long, conflicts_with_all = ["server", "tenant"])]
     operator: bool,
 }
@@ -106,7 +108,8 @@ impl TokenCommand {
                 })
             }
             Self::Create { owner, label, scopes, expires, user } => {
-                let scopes = if scopes.is_empty() { owner.every_scope() } else { scopes };
+                let scopes =
+                    if scopes.is_empty() { owner.every_scope().await? } else { json!(scopes) };
                 let body = json!({ "label": label, "scopes": scopes, "expiresAt": expires, "userId": user });
                 let made = owner.call(Method::POST, "/tokens", Some(body)).await?;
                 owner.target.show(&made, || text_at(&made, "/token"))
@@ -132,9 +135,16 @@ impl TokenCommand {
 }
 
 impl TokenOwnerArgs {
-    fn every_scope(&self) -> Vec<String> {
-        let scopes: &[&str] = if self.operator { &["operator", "admin"] } else { &["*"] };
-        scopes.iter().map(|scope| (*scope).to_owned()).collect()
+    /// All scopes that can be granted: on a running server those of the token that calls it.
+    async fn every_scope(&self) -> Result<Value, String> {
+        let Some(issuer) = self.target.issuer() else {
+            return Ok(if self.operator { json!(["operator", "admin"]) } else { json!(["*"]) });
+        };
+        let id: String =
+            issuer.chars().skip("svt_".len()).take_while(|char| *char != '_').collect();
+        let path = address("/tokens", &[], &[("_id", &id), ("select", "scopes")]);
+        let own = self.call(Method::GET, &path, None).await?;
+        Ok(own.pointer("/0/scopes").cloned().unwrap_or_default())
     }
 
     async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, String> {
