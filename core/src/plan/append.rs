@@ -132,7 +132,7 @@ pub struct ParkedEvent {
 pub struct Wait {
     /// Byte of the record's resource; 0 for what is no record.
     pub resource: u8,
-    /// Row of the entry.
+    /// Field of the entry.
     pub row: String,
     /// The value in the form in which it is compared.
     pub key: String,

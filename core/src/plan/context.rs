@@ -27,7 +27,7 @@ impl Ctx {
         Self { now, settled: now, ids, actor, zone: None }
     }
 
-    /// What rows of a resource are computed with. The time zone is looked up once, however many records
+    /// What fields of a resource are computed with. The time zone is looked up once, however many records
     /// the command writes.
     pub(super) fn fill(
         &mut self,

@@ -26,7 +26,7 @@ use crate::{
 pub struct Person {
     /// `_id` of the end user.
     pub id: ObjectId,
-    /// Their keys, each with its row, in the form in which it is compared.
+    /// Their keys, each with its field, in the form in which it is compared.
     pub keys: Vec<(String, String)>,
 }
 

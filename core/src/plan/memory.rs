@@ -12,7 +12,7 @@ use crate::{
     value::{Document, ObjectId, Timestamp, engagement::Engagement},
 };
 
-/// Index entries: of which resource, row and key, and of which record.
+/// Index entries: of which resource, field and key, and of which record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries(BTreeSet<(u8, String, String, ObjectId)>);
 
@@ -81,7 +81,7 @@ impl Memory {
         }
     }
 
-    /// Keeps an erased person out, who had `key` in the row `row`.
+    /// Keeps an erased person out, who had `key` in the field `row`.
     pub fn suppress(&mut self, row: &str, key: &str) {
         self.suppressed.insert((row.to_owned(), key.to_owned()));
     }

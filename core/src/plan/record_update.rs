@@ -11,7 +11,7 @@ use crate::{
     value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted},
 };
 
-/// Hidden member of a stored record: the names of the rows with placeholder values for absent ones. No caller can set
+/// Hidden member of a stored record: the names of the fields with placeholder values for absent ones. No caller can set
 /// it, since no field has this name.
 pub(super) const STAND_INS: &str = "~";
 
@@ -156,7 +156,7 @@ fn resolve_text(
     Ok(lookup.locate(target, &reference)?.map(|id| id.to_string()))
 }
 
-/// Computes the rows that are filled on write, and puts the members in the order of the rows.
+/// Computes the fields that are filled on write, and puts the members in the order of the fields.
 pub(super) fn fill(def: &ResourceDef, mut document: Document, ctx: FillCtx) -> Document {
     let mut filled = Document::default();
     let mut stand_ins = Vec::new();

@@ -92,7 +92,7 @@ pub static END_USER: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-/// The rows by which a person is known again.
+/// The fields by which a person is known again.
 pub const KEYS: [&str; 3] = [EMAIL.name, EXTERNAL_ID.name, SOURCE_ID.name];
 /// Code of what is rejected since it would bring an erased person back.
 pub const SUPPRESSED: &str = "suppressed";
@@ -106,7 +106,7 @@ pub fn is_suppressed(name: &str, value: &str, lookup: &dyn Lookup) -> Result<boo
     key.map_or(Ok(false), |key| lookup.is_suppressed(name, &key))
 }
 
-/// Reads the keys of people who are to be let back in: each with its row, in the form in which it is
+/// Reads the keys of people who are to be let back in: each with its field, in the form in which it is
 /// compared, and the names that are not known.
 ///
 /// # Errors
@@ -129,7 +129,7 @@ pub fn read_keys(sent: &Document) -> Result<Keys, Vec<Issue>> {
     Ok((keys, ignored))
 }
 
-/// Keys of people, each with its row, and unknown names besides.
+/// Keys of people, each with its field, and unknown names besides.
 pub type Keys = (Vec<(&'static str, String)>, Vec<String>);
 
 /// A name's first word and the rest (R34): `firstName`, `lastName`.
@@ -203,7 +203,7 @@ fn complete_end_user(
     Ok(())
 }
 
-/// Every value by which a user is known: its property, the row under which it is compared, and itself.
+/// Every value by which a user is known: its property, the field under which it is compared, and itself.
 fn keys_of(user: &Document) -> Vec<(&'static str, &'static str, String)> {
     let keys =
         KEYS.into_iter().filter_map(|name| Some((name, name, user.text(name)?.into_owned())));

@@ -1,4 +1,4 @@
-//! The rows by which users and companies say how active they are (R37): computed when read, from what is stored apart
+//! The fields by which users and companies say how active they are (R37): computed when read, from what is stored apart
 //! from the record.
 
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     value::{Document, Json, ObjectId, engagement::EngagementRow},
 };
 
-/// The value of a row of a record.
+/// The value of a field of a record.
 pub(super) fn read(
     def: &ResourceDef,
     record: &Document,
@@ -19,7 +19,7 @@ pub(super) fn read(
     Ok(engagement.value(row, ctx.now))
 }
 
-/// Names the functions of a resource that compute these rows.
+/// Names the functions of a resource that compute these fields.
 macro_rules! engagement_rows {
     ($def:ident: $($name:ident => $row:ident,)*) => {
         $(

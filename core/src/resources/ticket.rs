@@ -1,6 +1,6 @@
 //! Ticket: a conversation with a customer, stored as the system that it comes from has it (R26).
 //!
-//! Most of its rows are derived from what that system sends, by the rules in `ticket_terms`.
+//! Most of its fields are derived from what that system sends, by the rules in `ticket_terms`.
 
 use super::{
     company::{self, COMPANY},

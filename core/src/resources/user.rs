@@ -74,7 +74,7 @@ pub(super) fn join(parts: &[Option<Cow<'_, str>>]) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// One of four rows says who a user is (R51). A blank name says nothing.
+/// One of four fields says who a user is (R51). A blank name says nothing.
 fn check_name(user: &mut Document, completion: &mut Completion<'_>) -> Result<(), LookupError> {
     let is_blank = |name: &str| user.text(name).is_none_or(|text| text.trim().is_empty());
     let named = [NAME.name, FIRST_NAME.name, NICK_NAME.name, EMAIL.name];

@@ -128,7 +128,8 @@ pub struct FieldDef {
     pub unique: bool,
     /// The unique field under which its values are claimed and found as well: an end user's other e-mails.
     pub claims_as: Option<&'static str>,
-    /// Whether records are found by it through an index; any other field is found by reading all of them.
+    /// Whether records are found by it through an index; any other field is found by reading all of them. It is for new
+    /// fields: of one that was released without it, records that are stored have no entries and would not be found.
     pub indexed: bool,
     /// Whether records are found by ranges of it: each has an entry in the index, one without a value too.
     pub ordered: bool,
@@ -292,7 +293,7 @@ impl FieldDef {
         self
     }
 
-    /// Records are found by it.
+    /// Records are found by it through an index: for new fields alone, see [`FieldDef::indexed`].
     pub const fn indexed(mut self) -> Self {
         self.indexed = true;
         self

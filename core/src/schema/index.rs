@@ -11,7 +11,7 @@ use crate::value::{Document, JsonRef, email};
 /// One entry of a record in an index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// Name of the row that is indexed.
+    /// Name of the field that is indexed.
     pub row: &'static str,
     /// Whether it is a claim: no other record of the tenant may hold it.
     pub unique: bool,
@@ -19,7 +19,7 @@ pub struct Entry {
     pub key: String,
 }
 
-/// The form in which a value of `row` is compared: e-mails and domains in lower case, all others byte
+/// The form in which a value of `field` is compared: e-mails and domains in lower case, all others byte
 /// for byte.
 pub fn key_of(field: &FieldDef, value: &str) -> String {
     if field.folded { email::folded(value) } else { value.to_owned() }

@@ -15,8 +15,8 @@ pub trait Lookup {
     /// When the store cannot say.
     fn record(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, LookupError>;
 
-    /// The one record that holds `key` in the unique row `row`; `key` is in the form of
-    /// [`super::index::key_of`]. For stores that keep entries of unique rows apart.
+    /// The one record that holds `key` in the unique field `row`; `key` is in the form of
+    /// [`super::index::key_of`]. For stores that keep entries of unique fields apart.
     ///
     /// # Errors
     /// When the store cannot say.
@@ -29,7 +29,7 @@ pub trait Lookup {
         Ok(self.holders(def, row, key, 1)?.first().copied())
     }
 
-    /// The records that hold `key` in the indexed row `row`, lowest id first, at most `limit`.
+    /// The records that hold `key` in the indexed field `row`, lowest id first, at most `limit`.
     ///
     /// # Errors
     /// When the store cannot say.
@@ -53,7 +53,7 @@ pub trait Lookup {
         Ok(None)
     }
 
-    /// Whether `key` in the row `row` of an end user is that of an erased, suppressed person; `key` is in the form of
+    /// Whether `key` in the field `row` of an end user is that of an erased, suppressed person; `key` is in the form of
     /// [`super::index::key_of`].
     ///
     /// # Errors
@@ -111,7 +111,7 @@ type Memo = std::cell::RefCell<Option<(Reference, Option<Rc<[Document]>>)>>;
 #[expect(clippy::disallowed_types, reason = "it keeps what was read; no answer depends on it")]
 type Shared = std::cell::RefCell<Option<((u8, ObjectId), Rc<Document>)>>;
 
-/// Records of a resource, by its byte and a row, that refer to another, and how many at the most.
+/// Records of a resource, by its byte and a field, that refer to another, and how many at the most.
 type Reference = (u8, &'static str, ObjectId, usize);
 
 impl<'a> ReadCtx<'a> {

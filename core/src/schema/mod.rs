@@ -1,6 +1,6 @@
 //! What a resource is, as data: the table of its fields, and the rules that a table cannot express.
 //!
-//! A program that reads or writes records of any resource goes by its [`ResourceDef`]: [`field`] is one row of the table,
+//! A program that reads or writes records of any resource goes by its [`ResourceDef`]: [`field`] is one field of the table,
 //! [`form`] and [`cell`] read values as people write them, [`shape`] checks a body against all of them, [`index`] derives the index entries of a record, [`list`], [`filter`] and
 //! [`order`] read what a list asks for. [`Lookup`] is how rules find other records; a store implements it.
 //!

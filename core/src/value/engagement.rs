@@ -194,7 +194,7 @@ impl Engagement {
         since.map(|(_, count)| count).sum::<u64>() == self.beats_total
     }
 
-    /// The value of a row at `now`.
+    /// The value of a field at `now`.
     pub fn value(&self, row: EngagementRow, now: Timestamp) -> Option<Json> {
         let integer = |count: u64| Json::integer(i64::try_from(count).unwrap_or(i64::MAX));
         Some(match row {
@@ -210,7 +210,7 @@ impl Engagement {
     }
 }
 
-/// A row of an end user or a company that is read from their engagement.
+/// A field of an end user or a company that is read from their engagement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngagementRow {
     /// `lastActive`: when somebody was last active.

@@ -18,7 +18,7 @@ pub const MAX_KEYS: usize = 500;
 /// How long one string may be, in bytes after decoding (R9).
 pub const MAX_STRING_BYTES: usize = 64 * 1024;
 /// How long a string may be that is a member of the body or of its item itself, in bytes after decoding: a
-/// ticket's description (R9). What rows do not take such texts reject them when the shape is checked.
+/// ticket's description (R9). What fields do not take such texts reject them when the shape is checked.
 pub const MAX_MEMBER_BYTES: usize = 1024 * 1024;
 
 /// Why a text is not taken as JSON.
