@@ -46,7 +46,7 @@ function unknown(method, names, known) {
 // What happens after a request failed.
 function retry(status, endpoint, count, isLast) {
   const what = status ? `the server responded ${status}` : `cannot reach ${endpoint}`;
-  const next = isLast ? 'retries paused until the page is shown again or online' : 'retrying';
+  const next = isLast ? 'retries paused until the next call, or until online' : 'retrying';
   return `${what}; ${count} event${count === 1 ? '' : 's'} queued, ${next}`;
 }
 

@@ -5,6 +5,7 @@ use svctrack_tests::browser::{Kind, Setup};
 use svctrack_web::{GLUE_PATH, WASM_PATH};
 
 use super::{
+    queue::QUEUE,
     scenario::{
         BOTH,
         Do::{
@@ -17,16 +18,16 @@ use super::{
 };
 
 /// Identifies the user and tracks an event.
-const ONE: &str = "svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One');";
+pub const ONE: &str = "svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One');";
 const IDENTIFY: &str = "svctrack.identify('7', {companyExternalId: 'acme'})";
-const TRACK_TWO: &str = "svctrack.track('Two')";
+pub const TRACK_TWO: &str = "svctrack.track('Two')";
 /// That the engine has come.
 const HAS_ENGINE: &str = "lines.some((line) => line.includes('engine: '))";
 /// That the queue has been tried and waits.
 const IS_WAITING: &str = "lines.some((line) => line.includes(' queued, '))";
 /// That an `identify` is stored, and a view for each time that the page was shown.
 const ALL_STORED: &str = "lines.filter((line) => line.endsWith(' stored')).length === 2 + kept";
-const ONLINE: &str = "dispatchEvent(new Event('online'))";
+pub const ONLINE: &str = "dispatchEvent(new Event('online'))";
 const HIDE: &str = "Object.defineProperty(document, 'hidden', {value: true, configurable: true}); \
      document.dispatchEvent(new Event('visibilitychange'))";
 const SHOW: &str = "delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))";
@@ -52,12 +53,12 @@ const JAVASCRIPT: &[Engine] = &[Engine::JavaScript];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_scenario_holds_in_chromium() {
-    run_all(Kind::Chromium, &[SCENARIOS, WIRE].concat()).await;
+    run_all(Kind::Chromium, &[SCENARIOS, QUEUE, WIRE].concat()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_scenario_holds_in_firefox() {
-    run_all(Kind::Firefox, &[SCENARIOS, WIRE].concat()).await;
+    run_all(Kind::Firefox, &[SCENARIOS, QUEUE, WIRE].concat()).await;
 }
 
 const SCENARIOS: &[Scenario] = &[
@@ -293,18 +294,6 @@ const SCENARIOS: &[Scenario] = &[
         ..Scenario::named("what is too much for a page that is left is sent by the next one")
     },
     Scenario {
-        steps: &[
-            Open("/"),
-            Offline(true),
-            Run(
-                "svctrack.identify('7', {companyExternalId: 'acme'}); for (let n = 0; n < 150; n++) svctrack.track('Event ' + n)",
-            ),
-            Until("Object.keys(localStorage).length === 100"),
-            Until("lines.some((line) => line.endsWith('not sent: the queue is full'))"),
-        ],
-        ..Scenario::named("the queue has an end")
-    },
-    Scenario {
         setup: Setup::Private,
         head: PRIVATE,
         script: ONE,
@@ -470,51 +459,6 @@ const SCENARIOS: &[Scenario] = &[
         ..Scenario::named("a page that comes back from the cache is viewed anew")
     },
     Scenario {
-        head: OLD,
-        script: ONE,
-        steps: &[Open("/"), Stored(&["One"]), Says("track(Old) not sent: older than 12 hours")],
-        ..Scenario::named("a message that is older than twelve hours is given up")
-    },
-    Scenario {
-        head: HASTE,
-        script: "var heard = []; svctrack.init({debug: false, onWarning: (line) => heard.push(line)});",
-        steps: &[
-            Open("/"),
-            Offline(true),
-            Run(ONE),
-            Calls(10),
-            Says("; 2 events queued, retries paused until the page is shown again or online"),
-            Until(
-                "pauses.length === 9 && pauses.every((ms, n) => ms >= Math.min(60000, 500 * 2 ** n) / 2 && ms <= Math.min(60000, 500 * 2 ** n))",
-            ),
-            Until("new Set(pauses.map((ms, n) => ms / 2 ** n)).size > 2"),
-            Run("svctrack.track('Two')"),
-            Calls(10),
-            Offline(false),
-            Run(ONLINE),
-            Stored(&["One", "Two"]),
-            Calls(13),
-            Offline(true),
-            Run("svctrack.track('Three')"),
-            Calls(23),
-            Until("pauses.length === 18 && heard.length === 1"),
-        ],
-        ..Scenario::named(
-            "pauses double up to a minute, and after ten tries the queue rests, which is reported once",
-        )
-    },
-    Scenario {
-        head: HASTE,
-        steps: &[
-            Open("/"),
-            Answer(&[(429, 9999)]),
-            Run(ONE),
-            Stored(&["One"]),
-            Until("pauses.length === 1 && pauses[0] > 300000 && pauses[0] <= 300500"),
-        ],
-        ..Scenario::named("no server has a page wait for more than five minutes")
-    },
-    Scenario {
         head: "<script nonce=watch>const ask = fetch; window.fetch = (request, ...more) => /analytics/.test(request.url) && !window.isKind ?\
                (window.tries = window.tries + 1 || 1) % 2 ? Promise.reject('no') : {} : ask(request, ...more)</script>",
         script: ONE,
@@ -572,12 +516,6 @@ const SCENARIOS: &[Scenario] = &[
         ..Scenario::named("what fails on the way to the queue is said, and stops nothing")
     },
 ];
-
-const OLD: &str = "<script nonce=watch>localStorage.setItem('_svctrack ' + location.origin + '/analytics/{{tenant}} ' +\
-     '01800000-0000-7000-8000-000000000000', JSON.stringify({externalId: '7', action: 'Old'}))</script>";
-/// Pauses that the tracker asks for are written down, and made short.
-const HASTE: &str = "<script nonce=watch>var pauses = []; const wait = setTimeout; window.setTimeout = (action, ms) => {\
-     const isPause = ms >= 250 && ms !== 5000 && ms !== 30000; if (isPause) pauses.push(ms); return wait(action, isPause ? 1 : ms) }</script>";
 
 const TWENTY: [&str; 21] = [
     "One", "Event 10", "Event 11", "Event 12", "Event 13", "Event 14", "Event 15", "Event 16",

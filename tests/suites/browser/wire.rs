@@ -53,13 +53,13 @@ pub const WIRE: &[Scenario] = &[
     },
     Scenario {
         script: "svctrack.identify('7', {name: 'Ada', companyExternalId: 'acme'});\
-                 svctrack.track('One', {info: {n: 1.5, list: [null, 'é\\u2028']}, weight: 2, passive: true, email: 'other@acme.example'});\
+                 svctrack.track('One', {info: {n: 1.5, list: [null, 'é\\u2028']}, weight: 2, passive: true, assetExtId: 'a'});\
                  svctrack.track('Two', {passive: false, weight: 0, info: null});",
         steps: &[
             Open("/"),
             Sent(&[
                 r#"{"externalId":"7","name":"Ada","companyExternalId":"acme"}"#,
-                r#"{"externalId":"7","name":"Ada","companyExternalId":"acme","email":"other@acme.example","action":"One","info":{"n":1.5,"list":[null,"é\u2028"]},"weight":2,"passive":true}"#,
+                r#"{"externalId":"7","name":"Ada","companyExternalId":"acme","assetExtId":"a","action":"One","info":{"n":1.5,"list":[null,"é\u2028"]},"weight":2,"passive":true}"#,
                 r#"{"externalId":"7","name":"Ada","companyExternalId":"acme","action":"Two","weight":0}"#,
             ]),
         ],
@@ -148,6 +148,25 @@ pub const WIRE: &[Scenario] = &[
             Until("!window.heard"),
         ],
         ..Scenario::named("members of a track that are no option go into info")
+    },
+    Scenario {
+        script: "svctrack.identify('7', {name: 'Ada'}); svctrack.track('One', {email: 'bob@acme.example', name: 'Bob', companyExternalId: 'acme', info: {n: 1}});\
+                 svctrack.track('Two', {email: 'bob@acme.example', info: [1]});",
+        steps: &[
+            Open("/"),
+            Says("svctrack: track: `email`, `name` moved into `info`"),
+            Sent(&[
+                r#"{"externalId":"7","name":"Ada"}"#,
+                r#"{"externalId":"7","name":"Ada","companyExternalId":"acme","action":"One","info":{"email":"bob@acme.example","name":"Bob","n":1}}"#,
+            ]),
+        ],
+        engines: &[Engine::WebAssembly],
+        ..Scenario::named("a track does not change who is known")
+    },
+    Scenario {
+        script: "svctrack.track('One', {email: 'bob@acme.example', name: 'Bob'});",
+        steps: &[Open("/"), Sent(&[r#"{"email":"bob@acme.example","name":"Bob","action":"One"}"#])],
+        ..Scenario::named("where nobody is known a track says whose it is")
     },
     Scenario {
         script: "const loop = {}; loop.loop = loop; svctrack.identify('7');\
@@ -316,7 +335,7 @@ pub const WIRE: &[Scenario] = &[
     },
     Scenario {
         engines: &[Engine::WebAssembly],
-        script: "svctrack.identify('7'); svctrack.track('A', {weight: -1, email: 'nobody'});",
+        script: "svctrack.track('A', {weight: -1, email: 'nobody'});",
         steps: &[
             Open("/"),
             Until(

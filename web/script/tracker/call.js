@@ -5,6 +5,8 @@ const IDENTITY = ['externalId', 'email', 'name', 'companyExternalId', 'assetExtI
 const EVENT_INFO = [...IDENTITY, 'info', 'passive', 'weight'];
 
 let lastDate = 0;
+// Whether somebody was identified: on this page, or on an earlier one.
+let isNamed;
 
 // A text, or a number as one: callers have numeric ids. Blank counts as not given (R32), and what is not given
 // is nothing that counts.
@@ -13,15 +15,19 @@ function text(value) {
   return typeof given === 'string' && given.trim() && given;
 }
 
-// The identity members of an object, in one order.
-function identityOf(object) {
-  const members = IDENTITY.map((name) => [name, text(object?.[name])]);
+// The members of an object that are texts, in one order.
+function identityOf(object, names = IDENTITY) {
+  const members = names.map((name) => [name, text(object?.[name])]);
   return Object.fromEntries(members.filter(([, value]) => value));
 }
 
 // The members of an object that are none of these.
 function unknownIn(object, members) {
   return Object.keys(object).filter((name) => !members.includes(name));
+}
+
+function namesNobody(who) {
+  return !who.externalId && !who.email;
 }
 
 // A UUIDv7 (R39): ids sort as their times do.
@@ -35,10 +41,12 @@ function uuid(ms) {
 function read(name, first, given, calledAt) {
   // An object alone is meant as EXTRA_INFO.
   const extra = Object(given ?? (typeof first !== 'string' && first));
-  const message = identityOf(extra);
   const said = text(first);
   const isTrack = name === 'track';
-  const members = isTrack ? EVENT_INFO : IDENTITY;
+  // The first three members say who somebody is, which only `identify` changes (D15).
+  isNamed ||= !isTrack || !namesNobody(known());
+  const members = isTrack ? EVENT_INFO.slice(isNamed && 3) : IDENTITY;
+  const message = identityOf(extra, members);
   const unknown = unknownIn(extra, members);
   if (isTrack) {
     message.action = said;
@@ -50,7 +58,7 @@ function read(name, first, given, calledAt) {
       const [info, others] = JSON.parse(json);
       message.info = json[1] === '{' ? { ...others, ...info } : info ?? '';
     }
-    if (extra.passive) message.passive = true;
+    message.passive = !!extra.passive || undefined;
     if (extra.weight != null) message.weight = Number.isFinite(extra.weight) ? extra.weight : 'NaN';
   } else if (said) message.externalId = said;
   lastDate = Math.max(calledAt, lastDate + 1);

@@ -35,7 +35,7 @@ function heed() {
     kept.length = waiting.length = 0;
     forget();
     queue.clear();
-    stored().forEach(([key]) => removeStored(key));
+    stored().forEach(([id]) => remove(id));
   }
   (window.requestIdleCallback || setTimeout)(startEngine, { timeout: IDLE_MS });
   work();

@@ -27,7 +27,7 @@ const plain = {
 
 let engine;
 // Whether the engine in WebAssembly was asked for: once a page.
-let isAsked = false;
+let isAsked;
 
 function use(chosen, why) {
   engine = chosen;

@@ -49,26 +49,27 @@ function workUntil(end) {
 // Once what was called is in the queue. To look through the storage takes longer the more the page keeps in
 // it, so that is done once for many calls.
 function goOn() {
-  if (queue.size) limit(stored(), removeStored);
+  if (queue.size) limit([...stored().filter(([id]) => !queue.has(id)), ...queue]);
+  // A queue that pauses is tried once more for a call, after the last pause again.
+  if (timer < 0) timer = setTimeout(resume, pauseMs);
   pump();
 }
 
 function deliver(call) {
   const { name, message } = call;
   const isIdentify = name === 'identify';
-  const namesNobody = () => !message.externalId && !message.email;
   reportUnknown(call);
   if (name === 'reset') {
-    waiting.length = 0;
+    isNamed = waiting.length = 0;
     return forget();
   }
   if (!message) return;
-  if (isIdentify && namesNobody()) return reject(call, 'identity_missing');
+  if (isIdentify && namesNobody(message)) return reject(call, 'identity_missing');
   // On the wire it would be taken for an `identify`.
   if (!isIdentify && !message.action) return reject(call, 'action_missing');
   const faults = ask('complete', message, known(), isIdentify, JSON.stringify(message.info), message.weight);
   if (faults) return reject(call, faults);
-  if (namesNobody()) return wait(call);
+  if (namesNobody(message)) return wait(call);
   if (isIdentify) keep(identityOf(message));
   const json = JSON.stringify(message);
   add(message.messageId, json);

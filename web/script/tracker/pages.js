@@ -5,7 +5,7 @@
 const PAGE_VIEW = 'Viewed page';
 
 let viewed;
-let areWatched = false;
+let areWatched;
 
 function view() {
   const [route] = options.pageViews === 'hash' ? location.hash.match(/^(#!?\/[^?]*)?/) : [''];

@@ -3,8 +3,8 @@
 // Between two tries: doubling from the first to the last, in milliseconds.
 const FIRST_PAUSE_MS = 500;
 const LAST_PAUSE_MS = 60000;
-// Tries before the queue pauses until the page is seen again, the browser is back online, or
-// there is another page.
+// Tries before the queue pauses until there is a call, the page is seen again, the browser is back online, or there is
+// another page.
 const MAX_TRIES = 10;
 // Longest `Retry-After` that is followed, in seconds.
 const MAX_RETRY_AFTER = 300;
@@ -15,6 +15,8 @@ const RESPONSE_MS = 30000;
 const MAX_KEEPALIVE_CHARACTERS = 5400;
 
 let tries = 0;
+let pauseMs;
+// Below zero where it never fires: a call or `wake` continues.
 let timer;
 // The message that is under way, and those that were sent when the page was left.
 let sending;
@@ -42,11 +44,10 @@ function isShort(text) {
 
 // The response; undefined when there is none. A page may have a `fetch` of its own, so anything may come.
 async function post(text, keepalive) {
-  const responded = new Promise((resolve) => {
+  const response = await new Promise((resolve) => {
     setTimeout(resolve, RESPONSE_MS);
     ask('send', requestOf(text, keepalive), { resolve });
-  });
-  const response = await responded.catch(() => {});
+  }).catch(() => {});
   return response instanceof Response ? response : undefined;
 }
 
@@ -77,20 +78,14 @@ async function deliverTo(response, id, text) {
   }
 }
 
-function drop(id, ...line) {
-  warn(...line);
-  remove(id);
-}
-
 // Waits before the next try: longer each time, and never as long as other pages do.
 function pause(status, retryAfter) {
-  tries++;
-  const ms = Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tries - 1)) * (1 - Math.random() / 2);
-  const pauseMs = ms + Math.min(retryAfter, MAX_RETRY_AFTER) * 1000;
+  pauseMs =
+    Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries++) * (1 - Math.random() / 2) + Math.min(retryAfter, MAX_RETRY_AFTER) * 1000;
   const isLast = tries >= MAX_TRIES;
-  const report = isLast ? (...line) => once(isLast, warn, ...line) : explain;
-  report('retry', status, endpoint, Math.max(queue.size, stored().length), isLast);
-  // A timer that never fires: only `wake` continues.
+  const line = ['retry', status, endpoint, Math.max(queue.size, stored().length)];
+  if (isLast) once(isLast, warn, ...line);
+  else explain(...line);
   timer = isLast ? -1 : setTimeout(resume, pauseMs);
 }
 
