@@ -222,7 +222,7 @@ async fn no_line_holds_an_e_mail_a_token_a_path_with_an_id_or_a_query() {
     }
 }
 
-/// What a server says of itself to who runs it.
+/// The metrics of a server.
 #[derive(Default)]
 struct Scrape {
     /// The kind of each metric.

@@ -1,4 +1,4 @@
-//! What every report says of itself: what it was asked, and what it could not count.
+//! What every report has: its parameters, and what it could not count.
 
 use super::{
     account::overdue_of,

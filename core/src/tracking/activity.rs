@@ -16,7 +16,7 @@ use crate::{
     },
     value::{
         Document, Issue, Json, Number, ObjectId, RecordRef, Timestamp, issue::quoted_list,
-        time::DAY_MS,
+        member::Picked, time::DAY_MS,
     },
 };
 
@@ -189,6 +189,17 @@ pub fn first_kept(settings: &Document, now: Timestamp) -> Option<ObjectId> {
     let days = activity_retention_days(settings)?;
     let since = now.as_ms().saturating_sub(days.saturating_mul(DAY_MS));
     Some(ObjectId::first_at(Timestamp::from_ms_clamped(since)))
+}
+
+/// What the response for an activity shows of its user, from the text of the record as it is stored.
+pub fn of_user(stored: &[u8]) -> Document {
+    let fields = [end_user::EXTERNAL_ID.name, end_user::NAME.name, end_user::EMAIL.name];
+    Picked::of(stored, fields).to_document()
+}
+
+/// The same of its company.
+pub fn of_company(stored: &[u8]) -> Document {
+    Picked::of(stored, [company::NAME.name]).to_document()
 }
 
 /// The response for an activity: names and e-mail are those that the user and the company have now (R38, R51).

@@ -79,6 +79,17 @@ impl<'a, const N: usize> Picked<'a, N> {
         picked
     }
 
+    /// Those that are there, as a document of their own.
+    pub fn to_document(&self) -> Document {
+        let mut document = Document::default();
+        for (name, value) in self.names.into_iter().zip(self.values) {
+            if let Some(value) = value {
+                document.set(name, value.to_json());
+            }
+        }
+        document
+    }
+
     /// The place of a key among the names: the next one, or else any.
     fn place_of(&self, key: &[u8], next: usize) -> Option<usize> {
         // Checked once for all names: few keys have escapes, and most are none of the names.

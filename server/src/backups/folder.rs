@@ -45,7 +45,7 @@ pub(super) struct Backup {
 pub(super) struct Found {
     /// The scheduled ones of the store, in the order in which they were made, the newest last.
     pub(super) own: Vec<Backup>,
-    /// How many are of another store, or do not say of which.
+    /// How many belong to another store, or name none.
     pub(super) foreign: usize,
     /// How many names of backups are not those of regular files.
     pub(super) skipped: usize,

@@ -140,9 +140,8 @@ impl TokenOwnerArgs {
         let Some(issuer) = self.target.issuer() else {
             return Ok(if self.operator { json!(["operator", "admin"]) } else { json!(["*"]) });
         };
-        let id: String =
-            issuer.chars().skip("svt_".len()).take_while(|char| *char != '_').collect();
-        let path = address("/tokens", &[], &[("_id", &id), ("select", "scopes")]);
+        let issuer = Token::parse(issuer).ok_or("malformed token: check --token")?;
+        let path = address("/tokens", &[], &[("_id", issuer.id()), ("select", "scopes")]);
         let own = self.call(Method::GET, &path, None).await?;
         Ok(own.pointer("/0/scopes").cloned().unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! What a backup says of itself: of which store and from when it is, and what it holds.
+//! The manifest of a backup: its store, its point in time, and what it holds.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ impl TryFrom<String> for StoreId {
     }
 }
 
-/// What a backup says of itself before anything else.
+/// The first line of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupHead {
@@ -82,7 +82,7 @@ impl Manifest {
         self.head.at
     }
 
-    /// The store that it was made of, where it says so.
+    /// The store that it was made of, if the backup names it.
     pub fn store(&self) -> Option<StoreId> {
         self.head.store
     }

@@ -93,6 +93,27 @@ fn kind(path: &str) -> String {
     plain.split('/').map(part).collect::<Vec<_>>().join("/")
 }
 
+/// What nobody has to look at a page for.
+async fn flaw(browser: &Browser) -> Option<&'static str> {
+    let flaws = [
+        ("wider than the window", "return document.documentElement.scrollWidth > innerWidth"),
+        (
+            "without a heading",
+            "return !document.querySelector('main :is(h1, h2)')?.innerText.trim()",
+        ),
+        (
+            "with a broken image",
+            "return [...document.images].some((image) => image.complete && !image.naturalWidth)",
+        ),
+    ];
+    for (flaw, is_there) in flaws {
+        if browser.run(is_there).await == json!(true) {
+            return Some(flaw);
+        }
+    }
+    None
+}
+
 async fn check_barriers(setup: Setup, width: u32) {
     let Ok(axe) = fs::read_to_string(project().join("target/axe/node_modules/axe-core/axe.min.js"))
     else {
@@ -115,10 +136,7 @@ async fn check_barriers(setup: Setup, width: u32) {
         );
         let violations = visit.browser.page.execute_async(&script, Vec::new()).await.unwrap();
         found.extend(violations.as_array().unwrap().iter().map(|it| format!("{path}: {it}")));
-        let is_wide = "return document.documentElement.scrollWidth > innerWidth";
-        if visit.browser.run(is_wide).await == json!(true) {
-            found.push(format!("{path}: wider than the window"));
-        }
+        found.extend(flaw(&visit.browser).await.map(|flaw| format!("{path}: {flaw}")));
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
     visit.browser.close().await;
@@ -143,7 +161,8 @@ const OTHER_PAGES: [&str; 4] = ["/docs", "/docs/first-event", "/docs/api", "/sig
 const FRAME: u64 = 150;
 const MAX_HEIGHT: u64 = 3_000;
 
-async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) {
+/// Takes a picture of every page of a tenant with demo data; returns what is wrong with pages.
+async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) -> Vec<String> {
     let visit = Visit::begin(Kind::Chromium, setup).await;
     let admin = Admin::running(&visit.server.base, &visit.token);
     let tenant = TenantId::parse(TENANT).unwrap();
@@ -161,30 +180,35 @@ async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) 
         .map(|def| def.path)
         .flat_map(|path| [format!("/app/records/{path}/new"), format!("/app/import/{path}")]);
     let paths = kinds(walk(&reader).await.into_keys().chain(forms)).into_iter();
-    let page = &visit.browser.page;
+    let (page, mut flaws) = (&visit.browser.page, Vec::new());
     for path in paths.chain(OTHER_PAGES.map(str::to_owned)) {
         page.set_window_size(width, 900).await.unwrap();
         visit.open(&path).await;
+        // A script draws the description of the API.
+        page.wait().for_element(Locator::Css("main :is(h1, h2)")).await.unwrap();
         let height = visit.browser.run("return document.documentElement.scrollHeight").await;
         let height = height.as_u64().unwrap().saturating_add(FRAME).min(MAX_HEIGHT);
         page.set_window_size(width, height.try_into().unwrap()).await.unwrap();
+        flaws.extend(flaw(&visit.browser).await.map(|flaw| format!("{path}, {look}: {flaw}")));
         let plain = kind(&path).trim_start_matches('/').replace('/', "-");
         let name = if plain.is_empty() { "today" } else { &plain };
         let picture = page.screenshot().await.unwrap();
         fs::write(folder.join(format!("{name}-{look}.png")), picture).unwrap();
     }
     visit.browser.close().await;
+    flaws
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "`tests/run pages` takes them, for people to look at"]
-async fn every_page_is_taken_as_a_picture() {
+async fn every_page_with_demo_data_fits_its_window_and_is_taken_as_a_picture() {
     let folder = project().join("target/pages");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
+    let mut flaws = Vec::new();
     for look in LOOKS {
-        take_pictures(&folder, look).await;
+        flaws.extend(take_pictures(&folder, look).await);
     }
+    assert!(flaws.is_empty(), "{}", flaws.join("\n"));
 }
 
 /// A walk through the application, as somebody goes who meets it first. Without script all is the same, but what changes

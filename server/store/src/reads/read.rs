@@ -176,8 +176,10 @@ pub(crate) fn answer(
     activity: &Activity,
     view: &View<'_, impl Source>,
 ) -> Result<Document, StoreError> {
-    let user = view.record(&END_USER, activity.end_user_id)?;
-    let company = activity.company_id.map(|id| view.record(&COMPANY, id)).transpose()?.flatten();
+    let user =
+        view.read(&END_USER, activity.end_user_id, |stored| Ok(activity::of_user(stored.text())))?;
+    let of_company = |id| view.read(&COMPANY, id, |stored| Ok(activity::of_company(stored.text())));
+    let company = activity.company_id.map(of_company).transpose()?.flatten();
     Ok(activity::answer(activity, user.as_ref(), company.as_ref()))
 }
 

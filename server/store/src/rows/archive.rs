@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_says_its_store_unless_it_was_written_before_heads_did() {
+    fn a_head_names_its_store_unless_an_earlier_version_wrote_it() {
         let line =
             |head: &BackupHead| pack(&[&serde_json::to_vec(head).unwrap()[..], b"\n"].concat());
         let read = read_head(archive().0.as_slice()).unwrap();
