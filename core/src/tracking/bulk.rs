@@ -67,15 +67,20 @@ fn read_members(row: &Document) -> Result<Taken, Unreadable> {
     };
     let spellings = [EXTERNAL_ID, COMPANY, FIRST_NAME, LAST_NAME, DATE, NOT_CORRECTED];
     let unread = reader.unread(&spellings);
-    reader.finish(event, &NAMES, unread)
+    let sent = row.value(name::COUNT);
+    let has_other_count = sent.is_some_and(|sent| count_of(sent).is_none());
+    reader.finish(event, &NAMES, unread).map(|taken| Taken { has_other_count, ..taken })
 }
 
 /// What is no whole number from 0 to [`MAX_COUNT`] counts as 1 (rule 7, R36).
 fn read_count(sent: JsonRef<'_>) -> u16 {
-    let count = sent.as_number_text().and_then(|text| text.parse::<f64>().ok());
+    count_of(sent).unwrap_or(1)
+}
+
+fn count_of(sent: JsonRef<'_>) -> Option<u16> {
+    let count: f64 = sent.as_number_text()?.parse().ok()?;
     let allowed = 0.0..=f64::from(MAX_COUNT);
-    let count = count.filter(|count| count.fract() == 0.0 && allowed.contains(count));
-    count.map_or(1, |count| count as u16)
+    (count.fract() == 0.0 && allowed.contains(&count)).then_some(count as u16)
 }
 
 #[cfg(test)]
@@ -130,6 +135,8 @@ mod tests {
             ("\"5\"", 1),
         ] {
             assert_eq!(count(sent), Some(read), "{sent}");
+            let is_told = take(&format!(r#"[{{"euExtId":"7","count":{sent}}}]"#)).unwrap();
+            assert_eq!(is_told.has_other_count, read == 1, "{sent}");
         }
         assert_eq!(count("null"), None);
     }

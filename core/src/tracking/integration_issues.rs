@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    bulk::MAX_COUNT,
     event::Event,
     incoming::Incoming,
     listed::ENTRY,
@@ -217,6 +218,23 @@ pub fn refused(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Find
         at,
         count: 1,
         sample,
+        people: Vec::new(),
+    }
+}
+
+/// Rows with a `count` that cannot be one, and counts as 1 (rule 7, R36).
+#[must_use]
+pub fn count_replaced(route: Route, rows: u64, at: Timestamp) -> Finding {
+    Finding {
+        route,
+        code: "count_out_of_range",
+        cause: String::new(),
+        message: format!(
+            "rows counted once, since their `count` is no whole number from 0 to {MAX_COUNT}: send several rows for more"
+        ),
+        at,
+        count: rows,
+        sample: Document::default(),
         people: Vec::new(),
     }
 }

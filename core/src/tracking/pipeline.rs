@@ -215,7 +215,7 @@ fn read_event(reader: &mut Reader<'_>, call_type: CallType, shared: &Document) -
     reader.add_issues_of(of_context);
     reader.add_issues_of(of_shared);
     users.into_iter().for_each(|traits| reader.add_issues_of(traits));
-    Taken { event, unread }
+    Taken { event, unread, has_other_count: false }
 }
 
 /// Who it is: `company` is that of a `group` call.

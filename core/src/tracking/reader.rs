@@ -36,6 +36,8 @@ pub struct Taken {
     pub event: Event,
     /// Names of the members that are not part of an event, in the order in which they were sent (R48).
     pub unread: Vec<String>,
+    /// Whether a `count` was sent that cannot be one, and counts as 1 (R36).
+    pub has_other_count: bool,
 }
 
 /// Why a body, or one of its items, is not an event.
@@ -118,7 +120,7 @@ impl<'a> Reader<'a> {
         let mut issues = self.issues;
         issues.extend(event.faults().map(|fault| names.issue(fault)));
         if issues.is_empty() {
-            Ok(Taken { event, unread })
+            Ok(Taken { event, unread, has_other_count: false })
         } else {
             Err(Unreadable::Invalid(issues))
         }

@@ -50,6 +50,8 @@ struct Call {
     events: Vec<Event>,
     findings: Vec<Finding>,
     unread: Unread,
+    /// Rows with a `count` that counts as 1.
+    other_counts: u64,
     refused: Vec<usize>,
 }
 
@@ -178,6 +180,7 @@ impl World {
         for (index, row) in rows.enumerate() {
             match read(row) {
                 Ok(Read::Taken(taken)) => {
+                    call.other_counts += u64::from(taken.has_other_count);
                     call.unread.add(taken.unread);
                     call.events.push(taken.event);
                 }
@@ -203,7 +206,10 @@ impl World {
     fn take(&mut self, call: Call, text: String) -> Answer {
         let settings = TrackingSettings::of_tenant(&self.store).unwrap();
         let mut parked: Vec<String> = Vec::new();
-        let Call { route, events, mut findings, unread, refused } = call;
+        let Call { route, events, mut findings, unread, other_counts, refused } = call;
+        if other_counts > 0 {
+            findings.push(integration_issues::count_replaced(route, other_counts, self.ctx.now));
+        }
         for event in &events {
             let sent = Incoming { event, received_at: self.ctx.now, route, settings };
             let changes = group::plan(&sent, &self.store, &mut self.ctx).unwrap();
@@ -367,7 +373,7 @@ impl World {
 impl Call {
     fn of(route: Route) -> Self {
         let (events, findings, refused) = (Vec::new(), Vec::new(), Vec::new());
-        Self { route, events, findings, unread: Unread::default(), refused }
+        Self { route, events, findings, unread: Unread::default(), other_counts: 0, refused }
     }
 }
 

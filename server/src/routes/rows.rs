@@ -164,6 +164,8 @@ struct RowsOfPart {
     refused: Vec<usize>,
     /// Members that nobody reads.
     unread: Unread,
+    /// How many have a `count` that cannot be one.
+    other_counts: u64,
 }
 
 impl Reading {
@@ -200,6 +202,7 @@ impl Reading {
             match self.read(row) {
                 Ok(Read::Taken(read)) => {
                     of_part.unread.add(read.unread);
+                    of_part.other_counts += u64::from(read.has_other_count);
                     of_part.taken.push(index);
                     tracking.events.push(read.event);
                 }
@@ -218,6 +221,10 @@ impl Reading {
             }
         }
         tracking.findings.extend(of_part.unread.findings(self.route(), self.received_at));
+        if of_part.other_counts > 0 {
+            let (rows, at) = (of_part.other_counts, self.received_at);
+            tracking.findings.push(integration_issues::count_replaced(self.route(), rows, at));
+        }
         tracking.goes_on = rows.peek().is_some();
         (of_part.count > 0).then_some(Part { tracking, rows: of_part })
     }

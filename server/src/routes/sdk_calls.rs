@@ -176,7 +176,7 @@ impl One {
             Read::Taken(taken) => (Some(taken), None),
             Read::Ignored(ignored) => (None, Some(ignored)),
         };
-        let (event, unread) = taken.map(|Taken { event, unread }| (event, unread)).unzip();
+        let (event, unread) = taken.map(|Taken { event, unread, .. }| (event, unread)).unzip();
         let events = event.into_iter().collect();
         let mut tracking = Tracking::of(events, self.received_at, Route::Pipeline);
         let ignored = ignored

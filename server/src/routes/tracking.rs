@@ -34,7 +34,7 @@ pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Respons
     let body = app.bodies.read(request, Some(sender.tenant.id()), MAX_EVENT_BYTES).await?;
     let read = realtime::read(&body.bytes, received_at)
         .map_err(|error| rejected(app, &sender, Route::Realtime, received_at, error));
-    let Taken { event, unread } = read?;
+    let Taken { event, unread, .. } = read?;
     let tracking = Tracking::of(vec![event], received_at, Route::Realtime);
     store(app, request, sender, tracking, unread, &body.bytes, ok()).await
 }
