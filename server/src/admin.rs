@@ -222,8 +222,22 @@ impl Admin {
         path: &str,
         body: Bytes,
     ) -> Result<Answered, String> {
+        self.send_again_as(method, path, JSON, body).await
+    }
+
+    /// The same for a body of this media type.
+    ///
+    /// # Errors
+    /// As [`Self::send_again`].
+    pub async fn send_again_as(
+        &self,
+        method: Method,
+        path: &str,
+        kind: &str,
+        body: Bytes,
+    ) -> Result<Answered, String> {
         loop {
-            let answered = self.send(method.clone(), path, body.clone()).await?;
+            let answered = self.send_as(method.clone(), path, kind, body.clone()).await?;
             let wait = answered.headers.get(header::RETRY_AFTER);
             match wait.and_then(|wait| wait.to_str().ok()?.parse().ok()) {
                 Some(seconds) if answered.status == StatusCode::TOO_MANY_REQUESTS => {
@@ -253,12 +267,22 @@ impl Admin {
     /// # Errors
     /// In words, when the server cannot be reached.
     pub async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Answered, String> {
+        self.send_as(method, path, JSON, body).await
+    }
+
+    async fn send_as(
+        &self,
+        method: Method,
+        path: &str,
+        kind: &str,
+        body: Bytes,
+    ) -> Result<Answered, String> {
         match self {
             Self::Running(running) => {
                 let body = Full::new(body).map_err(|never| match never {}).boxed_unsync();
-                running.send(method, path, JSON, body).await
+                running.send(method, path, kind, body).await
             }
-            Self::Stopped(stopped) => stopped.send(method, path, JSON, body.into()).await,
+            Self::Stopped(stopped) => stopped.send(method, path, kind, body.into()).await,
         }
     }
 

@@ -208,7 +208,11 @@ pub(crate) const MAX_REJECTED_INDEXES: usize = 100;
 pub(crate) const IMPORT_ROWS: usize = 500;
 pub(crate) const IMPORT_BYTES: usize = 1024 * 1024;
 /// What an import holds as a rule, in bytes: batches that are read, wait and are applied, and its rejected rows.
-pub(crate) const IMPORT_HELD_BYTES: usize = 6 * 1024 * 1024;
+pub(crate) const IMPORT_HELD_BYTES: usize = 9 * 1024 * 1024;
+/// Keys of an import that are compared with later rows: some 2 MB of hashes.
+pub(crate) const MAX_NOTED_KEYS: usize = 100_000;
+/// Rows whose records the summary of an import names, where that is asked for: as many as a bulk call has items.
+pub(crate) const MAX_NAMED_RECORDS: usize = 5_000;
 /// Rejected rows that the summary of an import lists, unless more are asked for: enough to see what is wrong.
 pub(crate) const DEFAULT_REFUSALS: usize = 100;
 /// The most that can be asked for, and their text in bytes, 200 each, which an import holds twice at its end.

@@ -2,7 +2,7 @@
 
 use crate::{
     resources::settings::{self, SETTINGS},
-    schema::{FillCtx, Lookup, LookupError, ResourceDef},
+    schema::{FillCtx, Lookup, LookupError, Origin, ResourceDef},
     value::{IdSequence, ObjectId, Timestamp, Zone},
 };
 
@@ -17,6 +17,8 @@ pub struct Ctx {
     pub ids: IdSequence,
     /// The user that the caller acts as (R43).
     pub actor: Option<ObjectId>,
+    /// Where bodies come from.
+    pub origin: Origin,
     /// The tenant's time zone, once it was looked up.
     zone: Option<Zone>,
 }
@@ -24,7 +26,7 @@ pub struct Ctx {
 impl Ctx {
     /// What a command is planned with.
     pub fn new(now: Timestamp, ids: IdSequence, actor: Option<ObjectId>) -> Self {
-        Self { now, settled: now, ids, actor, zone: None }
+        Self { now, settled: now, ids, actor, origin: Origin::Request, zone: None }
     }
 
     /// What fields of a resource are computed with. The time zone is looked up once, however many records

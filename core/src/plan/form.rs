@@ -4,7 +4,7 @@
 use super::patch::merge;
 use crate::{
     schema::{
-        Completion, Fill, Lookup, LookupError, ResourceDef, Sent,
+        Completion, Fill, Lookup, LookupError, Origin, ResourceDef, Sent,
         form::read,
         shape::{check_create, check_update},
     },
@@ -59,7 +59,8 @@ fn without_computed(def: &ResourceDef, record: &Document) -> Document {
 fn check_whole(def: &ResourceDef, patch: &Document, before: Option<&Document>) -> Vec<Issue> {
     let now = Timestamp::MIN;
     let (mut base, mut patch) = (before.cloned().unwrap_or_default(), patch.clone());
-    let sent = &mut Sent { before, base: &mut base, patch: &mut patch, now, actor: None };
+    let origin = Origin::Request;
+    let sent = &mut Sent { before, base: &mut base, patch: &mut patch, now, actor: None, origin };
     (def.prepare)(sent);
     let mut issues = Vec::new();
     merge(def, &patch, &mut base, &mut issues);
@@ -67,6 +68,7 @@ fn check_whole(def: &ResourceDef, patch: &Document, before: Option<&Document>) -
         let completion = &mut Completion {
             before,
             sent: &patch,
+            origin,
             lookup: &NoStore,
             now,
             ids: &mut IdSequence::new([0; 5]),

@@ -75,7 +75,11 @@ fn fixed(
 }
 
 /// Whether what was sent is what the record has; null is nothing.
-fn is_same(field: &FieldDef, sent: Option<JsonRef<'_>>, found: Option<JsonRef<'_>>) -> bool {
+pub(super) fn is_same(
+    field: &FieldDef,
+    sent: Option<JsonRef<'_>>,
+    found: Option<JsonRef<'_>>,
+) -> bool {
     let something = |value: Option<JsonRef<'_>>| value.is_some_and(|value| !value.is_null());
     let (Some(sent), Some(found)) = (sent, found) else {
         return !something(sent) && !something(found);

@@ -39,6 +39,8 @@ mod record_update;
 #[cfg(feature = "records")]
 mod renew;
 #[cfg(feature = "records")]
+mod restore;
+#[cfg(feature = "records")]
 mod tenant;
 #[cfg(feature = "records")]
 mod update;

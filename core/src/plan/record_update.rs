@@ -43,6 +43,7 @@ pub(super) fn assemble(
         patch: &mut patch,
         now: ctx.now,
         actor: actor.as_deref(),
+        origin: ctx.origin,
     });
     let (mut issues, mut side_records) = (Vec::new(), Vec::new());
     merge(def, &patch, &mut base, &mut issues);
@@ -51,6 +52,7 @@ pub(super) fn assemble(
         let mut completion = Completion {
             before,
             sent: &patch,
+            origin: ctx.origin,
             lookup,
             now: ctx.now,
             ids: &mut ctx.ids,

@@ -8,7 +8,7 @@ use super::{
     record_update::{Assembled, assemble, check_claims},
 };
 use crate::{
-    schema::{Lookup, ResourceDef, index},
+    schema::{Fill, Lookup, ResourceDef, index},
     value::{Document, Json, ObjectId},
 };
 
@@ -37,11 +37,19 @@ pub(super) fn update_stored(
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
-    let Assembled { document, side_records } =
+    let passed: Vec<_> = def
+        .fields
+        .iter()
+        .filter(|field| field.carried && matches!(field.fill, Fill::Service))
+        .filter(|field| patch.get(field.name).is_none())
+        .collect();
+    let Assembled { mut document, side_records } =
         assemble(def, Some(&stored), stored.clone(), patch, lookup, ctx)?;
     if document == stored {
         return Ok(Planned { changes: Vec::new(), id, document });
     }
+    // What an import brought back was that of the record before it changed.
+    passed.iter().for_each(|field| drop(document.remove(field.name)));
     let (put, document) = put(def, id, stored, document, lookup, ctx)?;
     let mut changes = create_side_records(side_records, lookup, ctx)?;
     changes.push(put);

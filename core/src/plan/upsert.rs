@@ -6,11 +6,12 @@ use super::{
     create::create,
     ignored::ignored,
     planned::{Planned, Refusal},
+    restore::{carry, restored},
     update::update_stored,
 };
 use crate::{
     resources::end_user::SUPPRESSED,
-    schema::{Handling, Lookup, LookupError, ResourceDef, index::key_of, shape},
+    schema::{Handling, Lookup, LookupError, Origin, ResourceDef, Shaped, index::key_of, shape},
     value::{
         Document, Issue, Json, JsonRef, Malformed, ObjectId, issue::shortened, key::MAX_KEY_BYTES,
     },
@@ -53,7 +54,7 @@ pub enum Outcome {
     /// A record was changed.
     Updated(ObjectId),
     /// A record was found, and nothing changed.
-    Unchanged,
+    Unchanged(ObjectId),
     /// Dropped, and counted as rejected only: a ticket without e-mail.
     Dropped,
     /// Rejected, on the way to one of these lists.
@@ -93,10 +94,13 @@ pub fn upsert(
             return Ok(failed(def, List::Created, index, &Document::default(), &issue));
         }
     };
-    if (def.drops)(sent) {
+    if ctx.origin.is_import() {
+        ctx.origin = Origin::of_row(sent);
+    }
+    if (def.drops)(sent) && !ctx.origin.is_record() {
         return Ok(not_stored(Outcome::Dropped));
     }
-    let planned = match find(def, sent, lookup)? {
+    let planned = match find(def, sent, ctx.origin, lookup)? {
         Some(found) if !access.update => {
             let issue =
                 Issue::of_body("scope_missing", format!("the token needs `{}:update`", def.path));
@@ -119,10 +123,10 @@ pub fn upsert(
     }
 }
 
-/// The record that an item updates, and the place in the order of keys of the one that found it.
+/// The record that an item updates, and the key that found it, the last of these.
 struct Found {
     id: ObjectId,
-    by: usize,
+    keys: Vec<&'static str>,
     stored: Document,
 }
 
@@ -130,22 +134,25 @@ struct Found {
 fn find(
     def: &'static ResourceDef,
     sent: &Document,
+    origin: Origin,
     lookup: &dyn Lookup,
 ) -> Result<Option<Found>, LookupError> {
-    for (by, name) in def.keys.iter().enumerate() {
+    let mut keys = Vec::new();
+    for name in def.keys_of(origin) {
+        keys.push(name);
         let Some(text) = sent.text(name) else {
             continue;
         };
-        let id = match def.field(name).filter(|_| *name != "_id") {
+        let id = match def.field(name).filter(|_| name != "_id") {
             Some(field) => lookup.find(def, name, &key_of(field, &text))?,
             None => ObjectId::parse(&text),
         };
         let stored = match id {
-            Some(id) => lookup.record(def, id)?.map(|stored| Found { id, by, stored }),
+            Some(id) => lookup.record(def, id)?,
             None => None,
         };
-        if stored.is_some() {
-            return Ok(stored);
+        if let (Some(id), Some(stored)) = (id, stored) {
+            return Ok(Some(Found { id, keys, stored }));
         }
     }
     Ok(None)
@@ -160,6 +167,7 @@ fn change(
     ctx: &mut Ctx,
 ) -> Made {
     let mut shaped = shape::check_update(def, sent).map_err(Refusal::Invalid)?;
+    carry(def, sent, Some(&found.stored), &mut shaped, (lookup, ctx))?;
     leave_finding_key(def, &found, &mut shaped.patch);
     check_locked(def, &found, &shaped.patch)?;
     shaped.handling = handling;
@@ -173,7 +181,7 @@ fn change(
 /// A key that found its record by another of its values, one of an end user's other e-mails, only
 /// names it: what the field holds stays (R20, R51).
 fn leave_finding_key(def: &ResourceDef, found: &Found, patch: &mut Document) {
-    let Some(field) = def.keys.get(found.by).and_then(|name| def.field(name)) else {
+    let Some(field) = found.keys.last().and_then(|name| def.field(name)) else {
         return;
     };
     let sent = patch.text(field.name).map(|sent| key_of(field, &sent));
@@ -186,12 +194,12 @@ fn leave_finding_key(def: &ResourceDef, found: &Found, patch: &mut Document) {
 /// A key that holds a value changes only when a key of higher priority found the record (R20). An
 /// e-mail in another case is the same key.
 fn check_locked(def: &ResourceDef, found: &Found, patch: &Document) -> Result<(), Refusal> {
-    for (place, name) in def.keys.iter().enumerate() {
+    for name in &found.keys {
         let key = |value: JsonRef<'_>| Some(key_of(def.field(name)?, &value.as_str()?));
         let held = found.stored.value(name);
         let changes =
             patch.get(name).is_some_and(|sent| held.is_some_and(|held| key(held) != key(sent)));
-        if changes && found.by >= place {
+        if changes {
             let message = format!("`{name}` holds a value, and no key of higher priority matched");
             return Err(Refusal::Invalid(vec![Issue::of_member(name, "key_locked", message)]));
         }
@@ -206,22 +214,48 @@ fn make(
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Made {
+    let mut shaped = match ctx.origin.is_record() {
+        true => check_record(def, sent),
+        false => check_item(def, sent),
+    }
+    .map_err(Refusal::Invalid)?;
+    shaped.handling = handling;
+    carry(def, sent, None, &mut shaped, (lookup, ctx))?;
+    let mut patch = std::mem::take(&mut shaped.patch);
+    if ctx.origin.is_record() {
+        patch = restored(def, patch, ctx.fill(def, lookup)?);
+    }
+    let planned = create(def, patch, lookup, ctx)?;
+    let ignored = ignored(def, &shaped, None, &planned, lookup, ctx.now)?;
+    Ok((planned, ignored))
+}
+
+/// Checks an item that creates a record: its own values, and what a bulk upsert needs besides.
+fn check_item(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Issue>> {
     let missing = (def.check_bulk_create)(sent);
-    let mut shaped = match shape::check_create(def, sent) {
-        Ok(shaped) if missing.is_empty() => shaped,
+    match shape::check_create(def, sent) {
+        Ok(shaped) if missing.is_empty() => Ok(shaped),
         checked => {
             let mut issues = checked.err().unwrap_or_default();
             let is_known =
                 |issue: &Issue| issues.iter().any(|known| known.pointer == issue.pointer);
             let further: Vec<_> = missing.into_iter().filter(|issue| !is_known(issue)).collect();
             issues.extend(further);
-            return Err(Refusal::Invalid(issues));
+            Err(issues)
         }
+    }
+}
+
+/// Checks a record that comes back from an export: an erased person is missing from it.
+fn check_record(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Issue>> {
+    let is_erased = |issue: &Issue| {
+        let name = issue.pointer.trim_start_matches('/');
+        issue.code == "required" && def.field(name).is_some_and(|field| field.personal)
     };
-    shaped.handling = handling;
-    let planned = create(def, std::mem::take(&mut shaped.patch), lookup, ctx)?;
-    let ignored = ignored(def, &shaped, None, &planned, lookup, ctx.now)?;
-    Ok((planned, ignored))
+    match shape::check_create(def, sent) {
+        Err(issues) if issues.iter().all(is_erased) => shape::check_update(def, sent),
+        checked => checked,
+    }
 }
 
 fn counted(def: &ResourceDef, planned: Planned, sent: &Document) -> Upserted {
@@ -229,7 +263,7 @@ fn counted(def: &ResourceDef, planned: Planned, sent: &Document) -> Upserted {
     let outcome = if created {
         Outcome::Created(planned.id, keys_of(def, planned.id, sent))
     } else if planned.changes.is_empty() {
-        Outcome::Unchanged
+        Outcome::Unchanged(planned.id)
     } else {
         Outcome::Updated(planned.id)
     };
@@ -326,7 +360,7 @@ impl Summary {
                 self.keys_of_created.push(&keys);
             }
             Outcome::Updated(id) => self.updated.push(id),
-            Outcome::Unchanged => self.unchanged += 1,
+            Outcome::Unchanged(_) => self.unchanged += 1,
             Outcome::Dropped => self.dropped += 1,
             Outcome::Failed(List::Created, element) => self.created_errors.push(&element),
             Outcome::Failed(List::Updated, element) => self.updated_errors.push(&element),

@@ -123,7 +123,8 @@ pub(super) fn created_at(record: &Document, _: FillCtx) -> Option<Json> {
 
 /// A phase that changes begins now, unless its beginning is sent with it (R51).
 fn date_phase(sent: &mut Sent<'_>) {
-    if !sent.changes(PHASE.name) || sent.changes(PHASE_SINCE.name) {
+    let is_back = sent.before.is_none() && sent.origin.is_record();
+    if !sent.changes(PHASE.name) || sent.changes(PHASE_SINCE.name) || is_back {
         return;
     }
     let since = sent.after(PHASE.name).map(|_| Json::string(&sent.now.to_string()));

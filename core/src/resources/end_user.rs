@@ -223,7 +223,7 @@ fn check_other_emails(user: &Document, issues: &mut Vec<Issue>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Timestamp;
+    use crate::{schema::Origin, value::Timestamp};
 
     #[test]
     fn a_name_splits_at_its_first_space() {
@@ -237,7 +237,8 @@ mod tests {
         let mut patch = Document::parse(sent.as_bytes()).unwrap();
         let (mut base, now) = (before.clone(), Timestamp::MIN);
         let (before, base, patch_of) = (Some(&before), &mut base, &mut patch);
-        split_sent_name(&mut Sent { before, base, patch: patch_of, now, actor: None });
+        let origin = Origin::Request;
+        split_sent_name(&mut Sent { before, base, patch: patch_of, now, actor: None, origin });
         patch.to_text()
     }
 

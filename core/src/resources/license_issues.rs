@@ -10,7 +10,8 @@ use super::{
     license_price::price_of,
     license_terms::{
         ARR, FROM_DATE, LENGTH, MRR, RENEWAL_ARR, RENEWAL_MRR, RENEWAL_STATUS, TO_DATE, VALUE,
-        YEAR, end_by_length, end_of, is_fixed, is_renewed, length_of, period_of, spread_of,
+        YEAR, end_by_length, end_of, is_fixed, is_lost, is_renewed, length_of, period_of,
+        spread_of,
     },
     settings::{self, Currencies},
 };
@@ -83,7 +84,7 @@ pub(super) fn fill_issues(license: &Document, ctx: FillCtx) -> Option<Json> {
 
 const AMOUNT_TOO_LARGE: &str = "amount_too_large";
 
-fn missing(license: &Document, zone: Zone) -> [(bool, Found<'static>); 5] {
+fn missing(license: &Document, zone: Zone) -> [(bool, Found<'static>); 6] {
     let has = |name: &str| license.value(name).is_some();
     let ambiguous = ISSUES.get(license).is_some_and(|issues| {
         issues.iter().any(|issue| issue.as_ref().text().contains(PRODUCT_AMBIGUOUS))
@@ -99,7 +100,11 @@ fn missing(license: &Document, zone: Zone) -> [(bool, Found<'static>); 5] {
     let price = (priceless && !has(VALUE.name), ("price_missing", VALUE.name, message));
     let message = "a license without fixed period needs `mrr`";
     let open = (priceless && !is_fixed(license), ("mrr_missing", MRR.name, message));
-    [ambiguous, from, currency, price, open]
+    let no_months = length_of(license, zone).is_some_and(|length| length.is_zero());
+    let message = "the period is too short to be counted in months, so `mrr` and `value` do not follow from each other";
+    let short = is_fixed(license) && no_months && !is_lost(license);
+    let short = (short, ("period_too_short", TO_DATE.name, message));
+    [ambiguous, from, currency, price, open, short]
 }
 
 fn differing(license: &Document, zone: Zone) -> [(bool, Found<'static>); 3] {

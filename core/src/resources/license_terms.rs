@@ -33,6 +33,8 @@ pub(super) const LOST: &str = "lost";
 
 /// Months of a year.
 pub(super) const YEAR: Decimal = Decimal::from_parts(12, 0, 0, false, 0);
+/// The most months of a license: those of the years from 1970 to 9999, since dates can be that far apart.
+pub(super) const MAX_MONTHS: i64 = 8_030 * 12;
 /// The beginning of the year 9999: an end from then on is how others say that there is none (R53).
 const NO_END_FROM: i64 = 253_370_764_800_000;
 

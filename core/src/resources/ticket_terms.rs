@@ -16,6 +16,7 @@ handles! {
     CREATE_DATE: Date = "createDate";
     DATE: Date = "date";
     IN_DATE: Date = "inDate";
+    UPDATE_DATE: Date = "updateDate";
     CREATED_AT: Date = "createdAt";
     UPDATED_AT: Date = "updatedAt";
 }
@@ -76,12 +77,13 @@ pub(super) fn fill_date(ticket: &Document, _: FillCtx) -> Option<Json> {
     date.map(|date| Json::string(&date.to_string()))
 }
 
-/// The last time of the history, else when the record was changed.
+/// The last time of the history, else what an import brought, else when the record was changed.
 pub(super) fn read_update_date(
     ticket: &Document,
     _: &ReadCtx<'_>,
 ) -> Result<Option<Json>, LookupError> {
-    let date = times(ticket).last().copied().or_else(|| UPDATED_AT.get(ticket));
+    let date = times(ticket).last().copied();
+    let date = date.or_else(|| UPDATE_DATE.get(ticket)).or_else(|| UPDATED_AT.get(ticket));
     Ok(date.map(|date| Json::string(&date.to_string())))
 }
 

@@ -62,19 +62,17 @@ pub static TIMESHEET: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-/// A new timesheet is submitted, whatever was sent. Entering `approved` says by whom and when, unless
+/// A new timesheet is submitted, whatever was sent, unless an import brings it. Entering `approved` says by whom and when, unless
 /// that was sent; leaving it takes both back (R25).
 fn set_approval(sent: &mut Sent<'_>) {
-    let Some(before) = sent.before else {
-        sent.patch.set(STATUS.name, Json::string(SUBMITTED));
-        sent.patch.remove(APPROVED_BY.name);
-        sent.patch.remove(DATE_OF_APPROVAL.name);
-        return;
-    };
-    if sent.patch.get(STATUS.name).is_some_and(|status| status.is_null()) {
+    let is_new = sent.before.is_none();
+    if is_new && (!sent.origin.is_import() || sent.patch.get(STATUS.name).is_none())
+        || sent.patch.get(STATUS.name).is_some_and(|status| status.is_null())
+    {
         sent.patch.set(STATUS.name, Json::string(SUBMITTED));
     }
-    let was_approved = STATUS.get(before).as_deref() == Some(APPROVED);
+    let was_approved =
+        sent.before.is_some_and(|before| STATUS.get(before).as_deref() == Some(APPROVED));
     let is_approved =
         sent.after(STATUS.name).and_then(|status| status.as_str()).as_deref() == Some(APPROVED);
     if is_approved && !was_approved {

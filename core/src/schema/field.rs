@@ -124,6 +124,8 @@ pub struct FieldDef {
     pub unit: Option<&'static str>,
     /// Whether a body may carry it although the service fills it: the resource's `prepare` reads it.
     pub prepared: bool,
+    /// Whether an import brings its value back although the service sets it.
+    pub carried: bool,
     /// Whether at most one record of a tenant may hold a value.
     pub unique: bool,
     /// The unique field under which its values are claimed and found as well: an end user's other e-mails.
@@ -167,6 +169,7 @@ impl FieldDef {
             long: false,
             unit: None,
             prepared: false,
+            carried: false,
             unique: false,
             claims_as: None,
             indexed: false,
@@ -203,6 +206,12 @@ impl FieldDef {
     /// A body may carry it although the service fills it.
     pub const fn prepared(mut self) -> Self {
         self.prepared = true;
+        self
+    }
+
+    /// An import brings its value back although the service sets it.
+    pub const fn carried(mut self) -> Self {
+        self.carried = true;
         self
     }
 
@@ -320,6 +329,11 @@ impl FieldDef {
     /// Whether a caller can set it.
     pub fn is_sent(&self) -> bool {
         self.prepared || matches!(self.fill, Fill::Sent | Fill::IfAbsent(_))
+    }
+
+    /// Whether an import reads it: what a caller can set, what finds its record, and what an export brings back.
+    pub fn is_imported(&self) -> bool {
+        self.is_sent() || self.carried || self.name == "_id"
     }
 
     /// Whether it is part of the stored record.

@@ -33,7 +33,7 @@ pub use self::{
     field::{AtRead, Field, FieldDef, Fill, Kind, OnMissing, Refers},
     index::Entry,
     lookup::{FillCtx, Lookup, LookupError, ReadCtx},
-    resource::{Completion, ListLimits, ResourceDef, Sent, SideRecord},
+    resource::{Completion, ListLimits, Origin, ResourceDef, Sent, SideRecord, VERSION},
     shape::{Handling, Shaped},
 };
 #[cfg(feature = "records")]

@@ -65,6 +65,38 @@ pub struct ListLimits {
     pub max: usize,
 }
 
+/// The version of a record, which responses alone have.
+pub const VERSION: &str = "__v";
+
+/// Where a body comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// A request of its own, or an item of a bulk upsert.
+    #[default]
+    Request,
+    /// A row of an import.
+    Row,
+    /// A row of an import that is a record as a response shows it: it comes from an export.
+    Record,
+}
+
+impl Origin {
+    /// That of a row.
+    pub fn of_row(row: &Document) -> Self {
+        if row.value(VERSION).is_some() { Self::Record } else { Self::Row }
+    }
+
+    /// Whether an import brings it. Never in the bundle for forms, which is built without what is for imports.
+    pub fn is_import(self) -> bool {
+        cfg!(feature = "records") && self != Self::Request
+    }
+
+    /// Whether an import brings a record as it was.
+    pub fn is_record(self) -> bool {
+        cfg!(feature = "records") && self == Self::Record
+    }
+}
+
 /// What was sent, on its way into a record.
 pub struct Sent<'a> {
     /// The record as it is stored; none for a create.
@@ -77,6 +109,8 @@ pub struct Sent<'a> {
     pub now: Timestamp,
     /// The user that the caller acts as.
     pub actor: Option<&'a str>,
+    /// Where it comes from.
+    pub origin: Origin,
 }
 
 impl Sent<'_> {
@@ -114,6 +148,8 @@ pub struct Completion<'a> {
     pub before: Option<&'a Document>,
     /// What was sent, prepared.
     pub sent: &'a Document,
+    /// Where it comes from.
+    pub origin: Origin,
     /// Other records of the tenant.
     pub lookup: &'a dyn Lookup,
     /// The time of the command.
@@ -136,6 +172,16 @@ pub struct SideRecord {
     /// The properties of the record.
     pub patch: Document,
 }
+
+impl Completion<'_> {
+    /// Whether it is a new record that is completed as any other is: one from an export stays as it was.
+    pub fn is_new(&self) -> bool {
+        self.before.is_none() && !self.origin.is_record()
+    }
+}
+
+/// The properties by which records are found, in the order in which they are tried.
+const KEYS: [&str; 4] = ["_id", "sourceId", "externalId", "email"];
 
 impl ResourceDef {
     /// What most resources have in common; each names what is its own and takes the rest from here.
@@ -163,6 +209,17 @@ impl ResourceDef {
         prepare: |_| {},
         complete: |_, _| Ok(()),
     };
+
+    /// The properties that select a record, the first that finds one: for a bulk upsert as the contract has them (R20), for
+    /// an import whatever is unique (D10).
+    pub fn keys_of(&self, origin: Origin) -> impl Iterator<Item = &'static str> {
+        let is_unique =
+            |name: &str| self.field(name).is_some_and(|field| field.unique && field.is_sent());
+        KEYS.into_iter().filter(move |name| match origin {
+            Origin::Request => self.keys.contains(name),
+            Origin::Row | Origin::Record => *name == "_id" || is_unique(name),
+        })
+    }
 
     /// The field called `name`.
     pub fn field(&self, name: &str) -> Option<&'static FieldDef> {

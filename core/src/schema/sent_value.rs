@@ -6,14 +6,14 @@ use crate::value::{
     issue::{quoted, quoted_list},
     json_reader::{MAX_MEMBER_BYTES, MAX_STRING_BYTES},
     key,
-    number::MAX_AMOUNT,
+    number::{LEAST_AMOUNT, MAX_AMOUNT},
 };
 
 /// Most items of an array of texts or ids; each may become an entry of an index.
 const MAX_ARRAY_ITEMS: usize = 1_000;
 
 /// The value in the form in which it is stored; `null` stays `null`.
-pub(super) fn read_value(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+pub(crate) fn read_value(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     if value.is_null() {
         return Ok(Json::null());
     }
@@ -128,8 +128,9 @@ fn read_date(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
 
 fn read_number(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     let text = value.as_number_text().ok_or_else(|| wrong_type(field, "a number", value))?;
-    let number = Number::parse(text)
-        .ok_or_else(|| invalid(field, &format!("from -{MAX_AMOUNT} to {MAX_AMOUNT}"), text))?;
+    let expected =
+        || format!("from -{MAX_AMOUNT} to {MAX_AMOUNT}, and not closer to 0 than {LEAST_AMOUNT}");
+    let number = Number::parse(text).ok_or_else(|| invalid(field, &expected(), text))?;
     check_range(field, number, text)?;
     Ok(Json::number(number))
 }

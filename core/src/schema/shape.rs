@@ -1,7 +1,9 @@
 //! Checks what was sent against the fields of a resource, and brings each value to the form in which
 //! it is stored. After it, no function checks shape again.
 
-use super::{field::FieldDef, resource::ResourceDef, sent_value::read_value};
+use super::{field::FieldDef, resource::ResourceDef};
+
+pub(crate) use super::sent_value::read_value;
 use crate::value::{Document, Issue};
 
 /// A body that fits the fields.

@@ -6,6 +6,9 @@ use rust_decimal::{Decimal, RoundingStrategy};
 /// The largest amount that a money field takes, either sign (R7).
 pub const MAX_AMOUNT: i64 = 1_000_000_000_000_000;
 
+/// The smallest number that is not 0, either sign: a decimal holds 28 digits after the point.
+pub(crate) const LEAST_AMOUNT: &str = "1e-28";
+
 /// The largest exponent that is read, either sign: that of the largest double, beyond which no two JSON
 /// readers agree.
 const MAX_EXPONENT: i64 = 308;

@@ -17,6 +17,7 @@ mod calendar;
 mod company;
 mod fraction;
 mod histories;
+mod restored;
 mod rules;
 
 use company::Known;
@@ -40,6 +41,28 @@ use svctrack_core::{
 
 /// How many histories are compared by default: some seconds without optimization.
 const HISTORIES: u64 = 3_000;
+
+/// How many histories are exported and imported by default.
+const RESTORED: u64 = 1_000;
+
+#[test]
+fn a_license_of_any_history_is_the_same_after_an_export_and_an_import() {
+    for seed in 1..=RESTORED {
+        let mut history = History::new(seed);
+        let mut tenant = Tenant::new(&mut history);
+        for _ in 0..history.steps() {
+            let sent = history.step(&tenant.licenses);
+            tenant.carry_out(sent, &history).unwrap();
+        }
+        if seed % 10 == 0 {
+            tenant.add_odd(history.now);
+        }
+        let mut other = Tenant::new(&mut history);
+        if let Err(reason) = other.restore(&tenant, &history) {
+            panic!("seed {seed}: {reason}\n{history:?}");
+        }
+    }
+}
 
 #[test]
 fn licenses_are_worth_what_a_slow_and_obvious_model_says() {
@@ -142,7 +165,7 @@ impl Tenant {
         self.store.apply(&done.changes);
         match done.outcome {
             Outcome::Created(id, _) => Ok(Some(id)),
-            Outcome::Updated(_) | Outcome::Unchanged => Ok(None),
+            Outcome::Updated(_) | Outcome::Unchanged(_) => Ok(None),
             other => Err(format!("{other:?}")),
         }
     }

@@ -355,12 +355,18 @@ impl License {
             (length - months).abs() > cent
                 && calendar::after(from, length, zone) != time(found, "toDate")
         });
+        let too_short = length.is_some_and(|length| length == Fraction::ZERO);
         let mut issues = vec![
             (self.ambiguous, "product_ambiguous", "product"),
             (lacks("fromDate"), "from_date_missing", "fromDate"),
             (lacks("_currency"), "currency_missing", "_currency"),
             (!priced && lacks("mrr") && lacks("value"), "price_missing", "value"),
             (!priced && lacks("mrr") && !fixed, "mrr_missing", "mrr"),
+            (
+                fixed && too_short && !says(found, "renewalStatus", "lost"),
+                "period_too_short",
+                "toDate",
+            ),
             (differs("value", spread), "value_differs", "value"),
             (length_differs, "length_differs", "length"),
             (differs("arr", Some(YEAR)), "arr_differs", "arr"),

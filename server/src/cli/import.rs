@@ -134,16 +134,32 @@ fn tell_others(folder: &Path) -> Result<(), String> {
 
 /// The outcome of the records of a file, as JSON; further messages are printed.
 fn counts(resource: &str, done: Imported) -> Value {
-    let Imported { taken, refused, without_key, ignored } = done;
+    let Imported { taken, fates, refused, without_key, repeated, first_repeated, ignored } = done;
     if without_key > 0 {
         print_err(&format!(
             "{resource}: {} without a key; importing again creates them twice",
             counted(without_key, "new record")
         ));
     }
+    if let Some((line, earlier)) = first_repeated {
+        print_err(&format!(
+            "{resource}: {} with a key of an earlier row, whose record they update; the first is line {line}, which \
+             repeats line {earlier}",
+            counted(repeated, "row")
+        ));
+    }
     // An export has all that the service sets: nobody expects it to be read.
     if !ignored.is_empty() && !ignored.iter().any(|name| name == VERSION) {
         print_err(&format!("{resource}: read-only properties ignored: {}", ignored.join(", ")));
     }
-    json!({ "taken": taken, "refused": refused, "withoutKey": without_key, "ignoredColumns": ignored })
+    json!({
+        "taken": taken,
+        "created": fates.map(|fates| fates.created),
+        "updated": fates.map(|fates| fates.updated),
+        "unchanged": fates.map(|fates| fates.unchanged),
+        "refused": refused,
+        "withoutKey": without_key,
+        "repeatedKeys": repeated,
+        "ignoredColumns": ignored,
+    })
 }

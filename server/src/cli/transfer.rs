@@ -38,7 +38,16 @@ pub(crate) fn lines_of(told: &Value) -> String {
     let line = |(name, value): (&String, &Value)| match value {
         Value::Object(counts) if counts.contains_key("taken") => {
             let count = |name| text_at(value, name);
-            format!("{name}  {} accepted, {} rejected", count("/taken"), count("/refused"))
+            let there = match counts.get("created") {
+                None | Some(Value::Null) => format!("{} accepted", count("/taken")),
+                Some(_) => format!(
+                    "{} created, {} updated, {} unchanged",
+                    count("/created"),
+                    count("/updated"),
+                    count("/unchanged")
+                ),
+            };
+            format!("{name}  {there}, {} rejected", count("/refused"))
         }
         Value::Object(_) => format!("{name}\n  {}", lines_of(value).replace('\n', "\n  ")),
         count => format!("{name}  {count}"),

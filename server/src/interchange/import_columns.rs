@@ -2,14 +2,9 @@
 //! mapped to one (D10).
 
 use svctrack_core::{
-    schema::{FieldDef, Fill, Kind, ResourceDef, cell, shape},
+    schema::{FieldDef, Kind, ResourceDef, VERSION, cell, shape},
     value::{Document, Json, nearest},
 };
-
-/// Whether a caller sets a field; others are the service's own and come about again.
-pub(crate) fn is_set(field: &FieldDef) -> bool {
-    matches!(field.fill, Fill::Sent | Fill::IfAbsent(_))
-}
 
 /// Heads of columns, each with its property; an empty one leaves the column out.
 pub(super) type HeadMap = Vec<(String, String)>;
@@ -56,9 +51,10 @@ impl Columns {
                 ));
             }
             match &column {
-                Column::Whole(field) if !is_set(field) && field.name != "_id" => {
+                Column::Whole(field) if !field.is_imported() => {
                     read.read_only.push(field.name.to_owned());
-                    read.columns.push(Column::LeftOut);
+                    let says_origin = field.name == VERSION;
+                    read.columns.push(if says_origin { column } else { Column::LeftOut });
                 }
                 _ => read.columns.push(column),
             }
@@ -157,9 +153,7 @@ fn column_of(
     if let (Some(field), None) = (alike.next(), alike.next()) {
         return Ok(Column::Whole(field));
     }
-    let near =
-        nearest(name, def.fields.iter().filter(|field| is_set(field)).map(|field| field.name));
-    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let near = near_property(def, name);
     Err(match mapped {
         Some(_) => format!(
             "`{name}`, to which the column `{head}` is mapped, is no property of {}{near}",
@@ -169,6 +163,12 @@ fn column_of(
             "the column `{head}` is not known: {map_option}\"{head}=PROPERTY\" says what it is, {map_option}\"{head}=\" leaves it out{near}"
         ),
     })
+}
+
+/// The property that may be meant by a name, as the end of a message.
+pub(super) fn near_property(def: &ResourceDef, name: &str) -> String {
+    let sent = def.fields.iter().filter(|field| field.is_sent()).map(|field| field.name);
+    nearest(name, sent).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 /// The property that a name is, or the key of a free-form one.

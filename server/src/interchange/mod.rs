@@ -3,6 +3,8 @@
 pub(crate) mod csv_columns;
 mod format;
 mod import_columns;
+mod line_ends;
+mod repeated_keys;
 mod rows;
 
 pub use self::{
@@ -10,6 +12,6 @@ pub use self::{
     rows::{Options, Rows, Separator, Source, parse_mapping},
 };
 pub(crate) use self::{
-    import_columns::is_set,
+    repeated_keys::RepeatedKeys,
     rows::{SWITCH, heads_of},
 };

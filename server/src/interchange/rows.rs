@@ -1,30 +1,27 @@
 //! The records in a file or a body, one at a time, each with its line. Nothing but the record that is read is held.
 
-use std::{
-    collections::VecDeque,
-    io::{self, BufRead, BufReader, Read as _},
-    mem,
-};
+use std::io::{self, BufRead, BufReader, Read as _};
 
 use svctrack_core::{
     resources::REGISTRY,
-    schema::ResourceDef,
-    value::{Document, counted, issue::quoted, nearest},
+    schema::{ResourceDef, VERSION},
+    value::{Document, counted, issue::quoted},
 };
 
 use super::{
     format::Format,
-    import_columns::{Columns, HeadMap, all_problems, is_set, property_of},
+    import_columns::{Columns, HeadMap, all_problems, near_property, property_of},
+    line_ends::{LineEnds, MAX_LINE_BYTES},
 };
 
-/// Longest line of NDJSON, and longest row of a table, in bytes: more than the largest record has.
-const MAX_LINE_BYTES: u64 = 8 * 1024 * 1024;
 /// Longest first line of a table, in bytes: each property of a resource has room for a long name.
 const MAX_HEAD_BYTES: u64 = 256 * 1024;
 /// What a file may begin with that says that it is UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// What is read of a file to see what it is, in bytes.
 const START_BYTES: u64 = 4;
+/// What a first line begins with that names the separator.
+const SEPARATOR_NAME: &[u8] = b"sep=";
 /// What separates the cells of a table, unless it is given; the first of the commonest in the first line counts.
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
@@ -178,9 +175,10 @@ impl Rows {
                 problems.push(unknown(self.def, name));
                 continue;
             };
-            if is_set(field) || field.name == "_id" {
+            if field.is_imported() || name == VERSION {
                 sent.set(name, value.to_json());
-            } else if !self.read_only.iter().any(|known| known == name) {
+            }
+            if !field.is_imported() && !self.read_only.iter().any(|known| known == name) {
                 self.read_only.push(name.to_owned());
             }
         }
@@ -196,10 +194,7 @@ fn resource(name: &str) -> io::Result<&'static ResourceDef> {
 }
 
 fn unknown(def: &ResourceDef, name: &str) -> String {
-    let near =
-        nearest(name, def.fields.iter().filter(|field| is_set(field)).map(|field| field.name));
-    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    format!("`{name}` is not known{near}")
+    format!("`{name}` is not known{}", near_property(def, name))
 }
 
 /// How files begin that are not read, and what to do with each.
@@ -245,7 +240,9 @@ impl Table {
             let begin = self.reader.position().byte();
             self.reader.get_mut().begin(begin);
             let mut cells = csv::ByteRecord::new();
-            if !self.reader.read_byte_record(&mut cells).map_err(failed)? {
+            let is_record = self.reader.read_byte_record(&mut cells).map_err(failed)?;
+            self.reader.get_ref().check_quotes(self.reader.position().byte())?;
+            if !is_record {
                 return Ok(None);
             }
             let line = self.reader.get_ref().line;
@@ -274,14 +271,22 @@ fn table_of(
     source: Source,
     options: &Options,
 ) -> Result<(csv::Reader<LineEnds<Source>>, csv::StringRecord), String> {
-    let (head, rest) = first_line(source).map_err(|error| error.to_string())?;
-    let separator = options.separator.map_or_else(|| commonest(&head), |Separator(byte)| byte);
+    let words = |error: io::Error| error.to_string();
+    let (mut head, mut rest) = first_line(source).map_err(words)?;
+    let named = named_separator(&head);
+    if named.is_some() {
+        (head, rest) = first_line(Box::new(rest)).map_err(words)?;
+    }
+    let given = options.separator.map(|Separator(byte)| byte);
+    let separator = given.or(named).unwrap_or_else(|| commonest(&head));
+    let line = 1 + u64::from(named.is_some());
     let source: Source = Box::new(io::Cursor::new(head).chain(rest));
     let mut reader = csv::ReaderBuilder::new()
         .flexible(true)
         .delimiter(separator)
-        .from_reader(LineEnds::of(source));
+        .from_reader(LineEnds::of(source, separator, line));
     let heads = reader.headers().map_err(of_heads)?.clone();
+    reader.get_ref().check_quotes(reader.position().byte()).map_err(words)?;
     Ok((reader, heads))
 }
 
@@ -313,6 +318,16 @@ fn first_line(source: Source) -> io::Result<(Vec<u8>, BufReader<Source>)> {
     Ok((head, rest))
 }
 
+/// The separator that a first line such as `sep=;` names: spreadsheets write it, and read it themselves.
+fn named_separator(line: &[u8]) -> Option<u8> {
+    let line = line.strip_suffix(b"\n")?;
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    match line.split_at_checked(SEPARATOR_NAME.len())? {
+        (name, [byte]) if name.eq_ignore_ascii_case(SEPARATOR_NAME) => Some(*byte),
+        _ => None,
+    }
+}
+
 /// The most frequent separator outside quotes.
 fn commonest(head: &[u8]) -> u8 {
     let mut is_quoted = false;
@@ -342,76 +357,6 @@ fn failed(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
-    }
-}
-
-/// A source that counts on which line a record begins, however lines end, and that ends where a record is too long: a
-/// CSV reader only knows where the one before ended, and of CR and LF that is between the two.
-///
-/// The reader asks for more only in the midst of a record. So what was read before belongs to that record, and of line
-/// ends only those of the last piece are stored.
-struct LineEnds<R> {
-    source: R,
-    /// Bytes that were read.
-    at: u64,
-    /// Line ends of the last piece that follow one another: where they begin, where they end, and how many lines they are.
-    runs: VecDeque<(u64, u64, u64)>,
-    /// Lines that ended in earlier pieces, but in the record.
-    inside: u64,
-    /// Where the record begins, and its line.
-    begin: u64,
-    line: u64,
-}
-
-impl<R> LineEnds<R> {
-    fn of(source: R) -> Self {
-        Self { source, at: 0, runs: VecDeque::new(), inside: 0, begin: 0, line: 1 }
-    }
-
-    /// A record begins at this byte, or after the line ends that are there.
-    fn begin(&mut self, byte: u64) {
-        self.line += mem::take(&mut self.inside);
-        self.begin = byte;
-        while let Some((_, end, lines)) =
-            self.runs.front().copied().filter(|run| run.0 <= self.begin)
-        {
-            self.begin = self.begin.max(end);
-            self.line += lines;
-            self.runs.pop_front();
-        }
-    }
-
-    fn note(&mut self, byte: u8) {
-        let (at, lines) = (self.at, u64::from(byte == b'\n'));
-        self.at += 1;
-        if !matches!(byte, b'\n' | b'\r') {
-            return;
-        }
-        if self.begin == at {
-            self.begin += 1;
-            self.line += lines;
-            return;
-        }
-        match self.runs.back_mut().filter(|run| run.1 == at) {
-            Some(run) => (run.1, run.2) = (at + 1, run.2 + lines),
-            None => self.runs.push_back((at, at + 1, lines)),
-        }
-    }
-}
-
-impl<R: io::Read> io::Read for LineEnds<R> {
-    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        if self.at - self.begin > MAX_LINE_BYTES {
-            let message = format!(
-                "line {}: a row has over {MAX_LINE_BYTES} bytes; is there a `\"` without another one?",
-                self.line
-            );
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-        }
-        let count = self.source.read(to)?;
-        self.inside += self.runs.drain(..).map(|(_, _, lines)| lines).sum::<u64>();
-        to.iter().take(count).for_each(|byte| self.note(*byte));
-        Ok(count)
     }
 }
 
@@ -464,6 +409,54 @@ mod tests {
             "\u{feff}name\texternalId\r\nA, B\ta\r\n",
         ] {
             assert_eq!(read(text.as_bytes()), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_first_line_may_name_the_separator() {
+        for (text, line) in [
+            ("sep=;\r\nname;externalId\r\nA, B;a\r\n", 3),
+            ("\u{feff}SEP=|\nname|externalId\n\nA, B|a", 4),
+            ("sep=\t\nname\texternalId\nA, B\ta\n", 3),
+        ] {
+            let expect = format!(r#"{line} {{"name":"A, B","externalId":"a"}}"#);
+            assert_eq!(read(text.as_bytes()), [expect], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_quote_that_is_never_closed_is_named_with_its_line_and_swallows_nothing() {
+        let said = |text: &str| {
+            let mut rows = open(text.as_bytes()).unwrap();
+            let mut lines = Vec::new();
+            loop {
+                match rows.next_record() {
+                    Ok(Some((line, _))) => lines.push(line),
+                    Ok(None) => return (lines, String::new()),
+                    Err(error) => return (lines, error.to_string()),
+                }
+            }
+        };
+        let fault =
+            |line: u64| format!("line {line}: a cell begins with a `\"` that is never closed");
+        let rest = "X,x\n".repeat(10_000);
+        for text in [
+            "name,externalId\nA,a\nB,\"b\nC,c\nD,d\n".to_owned(),
+            "name,externalId\nA,a\nB,\"b\nC,c\nD,\"d\"\nE,e\n".to_owned(),
+            "name,externalId\nA,a\nB,\"b\nC,\"\"\nD,d\n".to_owned(),
+            "name,externalId\r\nA,a\r\nB,\"".to_owned(),
+            format!("name,externalId\nA,a\nB,\"b\n{rest}"),
+        ] {
+            assert_eq!(said(&text), (vec![2], fault(3)), "{:?}", &text[..40.min(text.len())]);
+        }
+        assert_eq!(said("sep=;\nname;externalId\n\"A;a\n"), (vec![], fault(3)));
+        assert_eq!(open(b"name,\"externalId\nA,a\n").err().unwrap(), fault(1));
+        for sound in [
+            "name,externalId\n\"A \"\"B\"\"\nC\",a\n5\" disk,\"b\"\n",
+            "name,externalId\n\"A\"B,a\n\"B\" ,b",
+            "name,externalId\n\"A\",\"a\"",
+        ] {
+            assert_eq!(said(sound).1, "", "{sound}");
         }
     }
 

@@ -104,7 +104,7 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
             json!([{ "_id": ID, "name": "Example company", "externalId": "example-company" }])
         }
         Kind::Imported => json!({
-            "created": 1, "updated": 0, "unchanged": 0, "refused": 0, "withoutKey": 0, "refusals": [],
+            "created": 1, "updated": 0, "unchanged": 0, "refused": 0, "withoutKey": 0, "repeatedKeys": 0, "refusals": [],
             "ignoredColumns": [], "dryRun": false,
         }),
         Kind::Script => json!({

@@ -197,7 +197,12 @@ pub(super) fn import_parameters() -> Vec<Value> {
         "type": "integer", "minimum": 0, "maximum": MAX_REFUSALS, "default": DEFAULT_REFUSALS,
     });
     vec![
-        parameter("dryRun", "Whether rows are only validated, and nothing is stored.", flag),
+        parameter(
+            "dryRun",
+            "Whether rows are only validated, and nothing is stored.",
+            flag.clone(),
+        ),
+        parameter("ids", "Whether the response has the `_id` of each row's record.", flag),
         parameter(
             "separator",
             "What separates cells, one character or `tab`; else the first line shows it.",

@@ -381,7 +381,7 @@ fn imported() -> Value {
             ("message", text(), "What is wrong."),
         ],
     );
-    whole(
+    let summary = whole(
         "Result of an import.",
         &[
             ("created", count(), "Records that were created."),
@@ -392,6 +392,11 @@ fn imported() -> Value {
                 "withoutKey",
                 count(),
                 "Created records that no key finds when the row is sent again.",
+            ),
+            (
+                "repeatedKeys",
+                count(),
+                "Rows with a key of an earlier row, whose record they update; counted among the first 100,000 keys.",
             ),
             (
                 "refusals",
@@ -405,7 +410,20 @@ fn imported() -> Value {
             ),
             ("dryRun", json!({ "type": "boolean" }), "Whether nothing was stored."),
         ],
-    )
+    );
+    let ids = json!({
+        "type": "array", "items": { "type": ["string", "null"] },
+        "description": "With `ids`: the `_id` of each row's record, null where the row was rejected; of the first 5,000 rows.",
+    });
+    with_property(summary, "ids", ids)
+}
+
+/// Adds a member to an object that need not be there.
+fn with_property(mut object: Value, name: &str, schema: Value) -> Value {
+    if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.insert(name.to_owned(), schema);
+    }
+    object
 }
 
 fn script() -> Value {

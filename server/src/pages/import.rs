@@ -3,7 +3,7 @@
 //! and nothing is uploaded twice.
 
 use poem::{Request, Response};
-use svctrack_core::schema::ResourceDef;
+use svctrack_core::schema::{ResourceDef, VERSION};
 use svctrack_web::pages::{
     ImportColumn, ImportSummary, ImportView, ImportedRow, Problem, Refusal, address, import_page,
 };
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    interchange::{heads_of, is_set, parse_mapping},
+    interchange::{heads_of, parse_mapping},
     limits::{MAX_PAGE_IMPORT_BYTES, MAX_RECORD_BYTES},
     routes::query_pairs,
 };
@@ -83,7 +83,7 @@ fn view_of(visit: &Visit, def: &'static ResourceDef) -> Result<ImportView, Error
     if !(may_create || may_update) {
         return Err(Error::Forbidden(format!("{}:create", def.path)));
     }
-    let properties = def.fields.iter().filter(|field| is_set(field) || field.name == "_id");
+    let properties = def.fields.iter().filter(|field| field.is_sent() || field.name == "_id");
     Ok(ImportView {
         properties: properties.collect(),
         max_bytes: MAX_PAGE_IMPORT_BYTES,
@@ -146,6 +146,10 @@ fn read_columns(view: &mut ImportView, mappings: &[&str]) -> Result<(), String> 
         let property = mapped.or_else(|| own.clone()).unwrap_or_default();
         view.columns.push(ImportColumn { head, own, property });
     }
+    // What an export alone has is offered for its own columns.
+    let is_own = |name: &str| view.columns.iter().any(|column| column.own.as_deref() == Some(name));
+    let of_exports = view.def.fields.iter().filter(|field| field.carried || field.name == VERSION);
+    view.properties.extend(of_exports.filter(|field| is_own(field.name)));
     Ok(())
 }
 

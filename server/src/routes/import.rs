@@ -16,8 +16,8 @@ use poem::{Request, Response};
 use serde::Serialize;
 use svctrack_core::{
     plan::upsert::{Access, Item, Outcome},
-    schema::{ResourceDef, sent_twice},
-    value::{Document, Issue, issue::quoted, nearest},
+    schema::{Origin, ResourceDef, sent_twice},
+    value::{Document, Issue, Malformed, issue::quoted, nearest},
 };
 use svctrack_store::{Rehearsal, Upserts};
 use tokio::{
@@ -37,10 +37,10 @@ use crate::{
     body::{Progress, is_gzip, unread},
     error::Error,
     heavy_work,
-    interchange::{Format, Options, Rows, Separator, Source, parse_mapping},
+    interchange::{Format, Options, RepeatedKeys, Rows, Separator, Source, parse_mapping},
     limits::{
-        BODY_BUDGET_WAIT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS, MAX_REFUSALS,
-        MAX_REFUSALS_BYTES, MAX_REHEARSED_BYTES, SMALL_BODY_PACE,
+        BODY_BUDGET_WAIT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS, MAX_NAMED_RECORDS,
+        MAX_NOTED_KEYS, MAX_REFUSALS, MAX_REFUSALS_BYTES, MAX_REHEARSED_BYTES, SMALL_BODY_PACE,
     },
     observe::trace::note_received,
 };
@@ -48,7 +48,7 @@ use crate::{
 /// Pieces of a body that wait to be read.
 const PIECES: usize = 4;
 /// Parameters of the query.
-const PARAMETERS: [&str; 4] = ["dryRun", "map", "refusals", "separator"];
+const PARAMETERS: [&str; 5] = ["dryRun", "ids", "map", "refusals", "separator"];
 
 /// The outcome of a body.
 #[derive(Debug, Default, Serialize)]
@@ -60,9 +60,14 @@ struct Summary {
     refused: usize,
     /// Of the created ones, those without a key: nothing finds them when the body is sent again.
     without_key: usize,
+    /// Rows with a key of an earlier row, whose record they update.
+    repeated_keys: usize,
     refusals: Vec<Refusal>,
     ignored_columns: Vec<String>,
     dry_run: bool,
+    /// The record of each row, none where it was rejected; only where this is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ids: Option<Vec<Option<String>>>,
 }
 
 /// A row that was rejected.
@@ -76,18 +81,20 @@ struct Refusal {
 /// How a body is imported.
 struct Asked {
     is_dry_run: bool,
+    names_records: bool,
     most_refusals: usize,
     is_packed: bool,
     format: Format,
     options: Options,
 }
 
-/// Rows of one resource that are applied by one command, and those that cannot be.
+/// Rows of one resource that are applied by one command.
 struct Batch {
     upserts: Upserts,
     lines: Vec<u64>,
-    refused: Vec<Refusal>,
     read_only: Vec<String>,
+    /// Rows until now with a key of an earlier one.
+    repeated_keys: usize,
 }
 
 /// `POST /import/{resource}`.
@@ -103,13 +110,14 @@ pub(crate) async fn import(
     let turn = timeout(BODY_BUDGET_WAIT, turns.acquire()).await.map_err(|_| Error::Overloaded)?;
     let turn = turn.map_err(|error| Error::Internal(error.to_string()))?;
     let (is_dry_run, most_refusals) = (asked.is_dry_run, asked.most_refusals);
+    let ids = asked.names_records.then(Vec::new);
     let (pieces, source) = mpsc::channel(PIECES);
     let (batches, mut next) = mpsc::channel(1);
     let received = Arc::<AtomicU64>::default();
     let pump = tokio::spawn(pump(request.take_body().into(), pieces, received.clone()));
     let reading = Reading { caller: caller.clone(), def, access };
     let reader = heavy_work::spawn(move || reading.send(&asked, source, &batches));
-    let summary = Summary { dry_run: is_dry_run, ..Summary::default() };
+    let summary = Summary { dry_run: is_dry_run, ids, ..Summary::default() };
     let rehearsal = Rehearsal::default();
     let mut import = Import { app, caller, rehearsal, most_refusals, refusals_bytes: 0, summary };
     let mut applied = Ok(());
@@ -196,6 +204,7 @@ impl Asked {
     fn of(request: &Request) -> Result<Self, Error> {
         let mut asked = Self {
             is_dry_run: false,
+            names_records: false,
             most_refusals: DEFAULT_REFUSALS,
             is_packed: is_gzip(request)?,
             format: format_of(request)?,
@@ -211,10 +220,14 @@ impl Asked {
                 Error::BadRequest(vec![Issue::of_member(name, "invalid_parameter", message)])
             };
             match name.as_str() {
-                "dryRun" => {
-                    asked.is_dry_run = text
-                        .parse()
-                        .map_err(|_| invalid("`dryRun` must be true or false".to_owned()))?
+                "dryRun" | "ids" => {
+                    let flag = text.parse();
+                    let flag =
+                        flag.map_err(|_| invalid(format!("`{name}` must be true or false")))?;
+                    match name.as_str() {
+                        "ids" => asked.names_records = flag,
+                        _ => asked.is_dry_run = flag,
+                    }
                 }
                 "refusals" => {
                     let most = text.parse().ok().filter(|most| *most <= MAX_REFUSALS);
@@ -290,17 +303,14 @@ impl Reading {
         }
         let mut batch = self.batch();
         let mut bytes = 0;
+        let mut repeated = RepeatedKeys::among(MAX_NOTED_KEYS);
         loop {
             // What came before a body breaks off is applied.
             let next = rows.next_record();
             let is_over = !matches!(next, Ok(Some(_)));
             let switches = rows.def() != self.def;
-            if is_over
-                || switches
-                || batch.lines.len() + batch.refused.len() >= IMPORT_ROWS
-                || bytes >= IMPORT_BYTES
-            {
-                batch.read_only = rows.read_only().to_vec();
+            if is_over || switches || batch.lines.len() >= IMPORT_ROWS || bytes >= IMPORT_BYTES {
+                (batch.read_only, batch.repeated_keys) = (rows.read_only().to_vec(), repeated.rows);
                 if batches.blocking_send(batch).is_err() {
                     return Ok(());
                 }
@@ -309,23 +319,22 @@ impl Reading {
                 }
                 (batch, bytes) = (self.batch(), 0);
             }
-            match next.map_err(unreadable)? {
-                None => return Ok(()),
-                Some((line, Ok(record))) => {
+            let Some((line, read)) = next.map_err(unreadable)? else { return Ok(()) };
+            batch.lines.push(line);
+            batch.upserts.items.push(match read {
+                Ok(record) => {
                     bytes += record.to_text().len();
-                    batch.lines.push(line);
-                    batch.upserts.items.push(Ok(record));
+                    repeated.note(self.def, &record, line);
+                    Ok(record)
                 }
-                Some((line, Err(message))) => {
-                    batch.refused.push(Refusal { line, code: "unreadable".to_owned(), message });
-                }
-            }
+                Err(message) => Err(Malformed { code: "unreadable", message, offset: 0 }),
+            });
         }
     }
 
     fn batch(&self) -> Batch {
         let upserts = Upserts { def: self.def, items: Vec::new(), access: self.access };
-        Batch { upserts, lines: Vec::new(), refused: Vec::new(), read_only: Vec::new() }
+        Batch { upserts, lines: Vec::new(), read_only: Vec::new(), repeated_keys: 0 }
     }
 }
 
@@ -351,9 +360,8 @@ struct Import<'a> {
 
 impl Import<'_> {
     async fn apply(&mut self, batch: Batch) -> Result<(), Error> {
-        let Batch { upserts, lines, refused, read_only } = batch;
-        self.summary.ignored_columns = read_only;
-        refused.into_iter().for_each(|refusal| self.refuse(refusal));
+        let Batch { upserts, lines, read_only, repeated_keys } = batch;
+        (self.summary.ignored_columns, self.summary.repeated_keys) = (read_only, repeated_keys);
         if upserts.items.is_empty() {
             return Ok(());
         }
@@ -385,22 +393,36 @@ impl Import<'_> {
     }
 
     fn count(&mut self, line: u64, has_key: bool, outcome: Outcome) {
-        match outcome {
-            Outcome::Created(..) => {
+        let id = match outcome {
+            Outcome::Created(id, _) => {
                 self.summary.created += 1;
                 self.summary.without_key += usize::from(!has_key);
+                Some(id)
             }
-            Outcome::Updated(_) => self.summary.updated += 1,
-            Outcome::Unchanged => self.summary.unchanged += 1,
-            Outcome::Dropped => self.refuse(Refusal {
-                line,
-                code: "dropped".to_owned(),
-                message: "a ticket needs an `email`".to_owned(),
-            }),
+            Outcome::Updated(id) => {
+                self.summary.updated += 1;
+                Some(id)
+            }
+            Outcome::Unchanged(id) => {
+                self.summary.unchanged += 1;
+                Some(id)
+            }
+            Outcome::Dropped => {
+                self.refuse(Refusal {
+                    line,
+                    code: "dropped".to_owned(),
+                    message: "a ticket needs an `email`".to_owned(),
+                });
+                None
+            }
             Outcome::Failed(_, element) => {
                 let text = |name: &str| element.text(name).unwrap_or_default().into_owned();
                 self.refuse(Refusal { line, code: text("code"), message: text("message") });
+                None
             }
+        };
+        if let Some(ids) = self.summary.ids.as_mut().filter(|ids| ids.len() < MAX_NAMED_RECORDS) {
+            ids.push(id.map(|id| id.to_string()));
         }
     }
 
@@ -433,8 +455,9 @@ impl Import<'_> {
     }
 }
 
-/// Whether a row is found when it is sent again.
+/// Whether a row that creates a record finds it when it is sent again: its `_id` is that of another store.
 fn has_key(def: &ResourceDef, item: &Item) -> bool {
-    let has = |sent: &Document| def.keys.iter().any(|key| sent.text(key).is_some());
-    item.as_ref().is_ok_and(|sent: &Document| has(sent))
+    let mut keys = def.keys_of(Origin::Row).filter(|key| *key != "_id");
+    let has = |sent: &Document| keys.any(|key| sent.text(key).is_some());
+    item.as_ref().is_ok_and(has)
 }

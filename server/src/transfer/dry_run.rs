@@ -16,18 +16,29 @@ use svctrack_core::{
 };
 use svctrack_store::{Clock as _, SystemClock};
 
+use super::fates::count_in;
 use crate::{admin::Admin, interchange::SWITCH, limits::MAX_REFUSALS};
 
 /// What would be sent, in a file without a name.
 pub(super) struct DryRun {
     lines: BufWriter<fs::File>,
     /// Where each line comes from: the number of the file, and the line there.
-    origins: Vec<Origin>,
+    origins: Vec<Place>,
     defs: Vec<&'static ResourceDef>,
 }
 
 /// A line of a file, by the number of the file.
-pub(super) type Origin = (usize, u64);
+pub(super) type Place = (usize, u64);
+/// A row that is rejected, and why.
+pub(super) type RejectedRow = (Place, String);
+
+/// What the server would do.
+pub(super) struct Judged {
+    pub(super) created: usize,
+    pub(super) unchanged: usize,
+    /// What it would reject.
+    pub(super) refused: Vec<RejectedRow>,
+}
 
 /// Judges settings, which refer to no record, over those of a new tenant.
 ///
@@ -60,7 +71,7 @@ impl DryRun {
     pub(super) fn add(
         &mut self,
         def: &'static ResourceDef,
-        origin: Origin,
+        origin: Place,
         sent: &Document,
     ) -> io::Result<()> {
         if self.defs.last() != Some(&def) {
@@ -72,9 +83,11 @@ impl DryRun {
         writeln!(self.lines, "{}", sent.to_text())
     }
 
-    /// What the server would reject, and why.
-    pub(super) async fn judge(self, admin: &Admin) -> Result<Vec<(Origin, String)>, String> {
-        let Some(first) = self.defs.first() else { return Ok(Vec::new()) };
+    /// What the server would do.
+    pub(super) async fn judge(self, admin: &Admin) -> Result<Judged, String> {
+        let Some(first) = self.defs.first() else {
+            return Ok(Judged { created: 0, unchanged: 0, refused: Vec::new() });
+        };
         let mut file = self.lines.into_inner().map_err(|error| error.to_string())?;
         file.rewind().map_err(|error| error.to_string())?;
         let path = format!("/import/{}?dryRun=true&refusals={MAX_REFUSALS}", first.path);
@@ -86,8 +99,9 @@ impl DryRun {
             Some((*origin, refusal.get("message")?.as_str()?.to_owned()))
         };
         let mut refused: Vec<_> = refusals.filter_map(read).collect();
-        let all = summary.get("refused").and_then(Value::as_u64).unwrap_or_default();
-        if all > refused.len() as u64 {
+        let count = |name| count_in(&summary, name);
+        let all = count("refused");
+        if all > refused.len() {
             return Err(format!(
                 "{all} records would be rejected, too many to list: try a part of them"
             ));
@@ -95,6 +109,6 @@ impl DryRun {
         // A record that refers to its like is judged twice.
         let mut seen = HashSet::new();
         refused.retain(|(origin, _)| seen.insert(*origin));
-        Ok(refused)
+        Ok(Judged { created: count("created"), unchanged: count("unchanged"), refused })
     }
 }

@@ -1,5 +1,5 @@
-//! Records from files into a tenant: by the keys that they have, as a bulk upsert finds them (R20). Ids are
-//! the store's own, so a reference to a record that came along is written as the key, or the id, that it has here.
+//! Records from files into a tenant, as bodies of `POST /import/{resource}`. Ids are the store's own, so a reference to a
+//! record that came along is written as the id that it has here.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -8,28 +8,32 @@ use std::{
 };
 
 use bytes::Bytes;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use poem::http::{Method, StatusCode};
+use poem::http::Method;
 use serde_json::Value;
 use svctrack_core::{
     resources::settings::SETTINGS,
-    schema::ResourceDef,
+    schema::{Origin, ResourceDef},
     value::{Document, Json, JsonRef, counted},
 };
 
 use super::{
-    dry_run::{DryRun, judge_settings},
+    dry_run::{DryRun, Judged, RejectedRow, judge_settings},
+    fates::{Fates, count_in},
     order::{everything, referred, resource_named},
 };
 use crate::{
     admin::Admin,
-    interchange::{Format, Options, Rows, Source, is_set},
+    interchange::{Format, Options, RepeatedKeys, Rows, Source},
 };
 
 /// Records that are sent at a time.
 const BATCH_RECORDS: usize = 500;
-/// Text that is sent at a time, in bytes, but for one record more: well below what a bulk call may have.
+/// Text that is sent at a time, in bytes, but for one record more: little enough to be held.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
+/// Keys of a file that are compared with later rows: some 20 MB of hashes.
+const MAX_NOTED_KEYS: usize = 1_000_000;
+/// The media type of records that are sent.
+const NDJSON: &str = "application/x-ndjson";
 
 /// The formats of a file.
 const FORMATS: [Format; 2] = [Format::Ndjson, Format::Csv];
@@ -39,10 +43,16 @@ const FORMATS: [Format; 2] = [Format::Ndjson, Format::Csv];
 pub struct Imported {
     /// Those that are there now, new or not.
     pub taken: usize,
+    /// How they came to be there; not known of a dry run of several files.
+    pub fates: Option<Fates>,
     /// Those that were rejected.
     pub refused: usize,
     /// Of those that are there, the new ones without a key: nothing finds them when they are brought in again.
     pub without_key: usize,
+    /// How many rows have a key of an earlier row, whose record they update.
+    pub repeated: usize,
+    /// The line of the first of these, and that of the earlier row.
+    pub first_repeated: Option<(u64, u64)>,
     /// Properties that were there and that the service sets itself.
     pub ignored: Vec<String>,
 }
@@ -122,11 +132,22 @@ pub async fn try_out<'a>(
         done.push(imported);
     }
     let Some(dry_run) = import.dry_run.take() else { return Ok(done) };
-    for ((number, line), reason) in dry_run.judge(admin).await? {
+    let Judged { created, unchanged, mut refused } = dry_run.judge(admin).await?;
+    for ((number, _), _) in &refused {
+        let Some(done) = done.get_mut(*number) else { continue };
+        done.taken = done.taken.saturating_sub(1);
+    }
+    refused.append(&mut import.unreadable);
+    refused.sort();
+    for ((number, line), reason) in refused {
         let (Some(done), Some(file)) = (done.get_mut(number), files.get(number)) else { continue };
         done.refused += 1;
-        done.taken = done.taken.saturating_sub(1);
         (import.reading.tell)(Refused { file: file.path.clone(), line, reason });
+    }
+    // The counts are those of all files together.
+    if let [only] = done.as_mut_slice() {
+        let updated = only.taken.saturating_sub(created + unchanged);
+        only.fates = Some(Fates { created, updated, unchanged });
     }
     Ok(done)
 }
@@ -222,10 +243,13 @@ struct Item {
     sent: Document,
 }
 
+/// A row of a file: its record, or its line and why it cannot be sent.
+type Row = Result<Item, (u64, String)>;
+
 struct Import<'a> {
     admin: &'a Admin,
     reading: Reading<'a>,
-    /// What a record that others refer to is called here, by the id that it had.
+    /// The id, or in a dry run a name, that a record that others refer to has here, by the id that it had.
     known: HashMap<String, String>,
     /// Where nothing is to be written: what would be.
     dry_run: Option<DryRun>,
@@ -233,6 +257,8 @@ struct Import<'a> {
     number: usize,
     /// Ids that records would have no other name for until they are written.
     unnamed: HashSet<String>,
+    /// Rows of a dry run that cannot be sent.
+    unreadable: Vec<RejectedRow>,
 }
 
 /// A file that is being brought in.
@@ -241,13 +267,15 @@ struct FromFile<'a> {
     file: &'a RecordFile,
     /// Whether records of others refer to its records.
     is_referred: bool,
+    /// Lines of rejected rows, which are not sent again.
+    rejected: HashSet<u64>,
     done: Imported,
 }
 
 impl<'a> Import<'a> {
     fn of(admin: &'a Admin, reading: Reading<'a>, dry_run: Option<DryRun>) -> Self {
-        let (known, unnamed) = (HashMap::new(), HashSet::new());
-        Self { admin, reading, known, dry_run, number: 0, unnamed }
+        let (known, unnamed, unreadable) = (HashMap::new(), HashSet::new(), Vec::new());
+        Self { admin, reading, known, dry_run, number: 0, unnamed, unreadable }
     }
 
     /// A reference to a record of the same resource may be to one that comes later, so such records are sent
@@ -256,12 +284,14 @@ impl<'a> Import<'a> {
         let def = file.def;
         let is_referred =
             everything().iter().any(|other| referred(other).any(|name| name == def.name));
-        let mut from = FromFile { def, file, is_referred, done: Imported::default() };
+        let fates = self.dry_run.is_none().then(Fates::default);
+        let done = Imported { fates, ..Imported::default() };
+        let mut from = FromFile { def, file, is_referred, rejected: HashSet::new(), done };
         let mut read = self.pass(&mut from, Pass::First).await;
         if read.is_ok() && referred(def).any(|name| name == def.name) {
-            let Imported { taken, without_key, .. } = from.done;
+            let Imported { taken, without_key, fates, .. } = from.done;
             read = self.pass(&mut from, Pass::Again).await;
-            (from.done.taken, from.done.without_key) = (taken, without_key);
+            from.done = Imported { taken, without_key, fates, ..from.done };
         }
         (from.done, read)
     }
@@ -271,24 +301,35 @@ impl<'a> Import<'a> {
             |error: &dyn std::error::Error| format!("{}: {error}", from.file.path.display());
         let mut rows = self.reading.rows(from.file)?;
         let (mut batch, mut bytes) = (Vec::new(), 0);
-        while let Some((line, read)) = rows.next_record().map_err(|error| words(&error))? {
-            let prepared = read.and_then(|read| self.prepare(from.def, line, &read, pass));
+        let mut repeated = RepeatedKeys::among(MAX_NOTED_KEYS);
+        loop {
+            // What came before a row after which nothing can be read is sent.
+            let next = rows.next_record();
+            let is_over = !matches!(next, Ok(Some(_)));
+            if is_over || batch.len() == BATCH_RECORDS || bytes >= BATCH_BYTES {
+                self.send(from, mem::take(&mut batch), pass).await?;
+                bytes = 0;
+            }
+            let Some((line, read)) = next.map_err(|error| words(&error))? else { break };
+            if let Ok(read) = &read {
+                repeated.note(from.def, read, line);
+            }
+            let prepared = read.map(|read| self.prepare(from.def, line, &read, pass));
             match prepared {
-                Err(reason) if pass == Pass::First => self.refuse(from, line, reason),
-                Err(_) | Ok(None) => {}
+                Ok(None) => {}
+                Ok(Some(item)) if from.rejected.contains(&item.line) => drop(item),
+                Err(_) if pass == Pass::Again => {}
                 Ok(Some(item)) if self.dry_run.is_some() => self.rehearse(from, item, pass)?,
                 Ok(Some(item)) => {
                     bytes += item.sent.to_text().len();
-                    batch.push(item);
+                    batch.push(Ok(item));
                 }
-            }
-            if batch.len() == BATCH_RECORDS || bytes >= BATCH_BYTES {
-                self.send(from, mem::take(&mut batch)).await?;
-                bytes = 0;
+                Err(reason) => batch.push(Err((line, reason))),
             }
         }
         from.done.ignored = rows.read_only().to_vec();
-        self.send(from, batch).await
+        (from.done.repeated, from.done.first_repeated) = (repeated.rows, repeated.first);
+        Ok(())
     }
 
     /// Notes what would be sent of a record, with a name for others to refer to.
@@ -322,7 +363,7 @@ impl<'a> Import<'a> {
         } else if let (Some(key), Some(id), true) = (&key, &item.id, from.is_referred) {
             self.known.insert(id.clone(), key.clone());
         }
-        let (origin, sent) = ((self.number, item.line), with_id(&item));
+        let (origin, sent) = ((self.number, item.line), with_id(&item, item.id.as_deref()));
         match &mut self.dry_run {
             Some(dry_run) => {
                 dry_run.add(from.def, origin, &sent).map_err(|error| error.to_string())
@@ -331,34 +372,25 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// What is sent of a record: what its caller sets, with references as they are here.
-    fn prepare(
-        &self,
-        def: &'static ResourceDef,
-        line: u64,
-        read: &Document,
-        pass: Pass,
-    ) -> Result<Option<Item>, String> {
+    /// What is sent of a record, with references as they are here.
+    fn prepare(&self, def: &ResourceDef, line: u64, read: &Document, pass: Pass) -> Option<Item> {
         let (mut sent, mut refers_to_own) = (Document::default(), false);
-        for (name, value) in read.iter() {
-            let field = def.field(name).ok_or_else(|| format!("`{name}` is not known"))?;
-            if !is_set(field) {
+        for (name, value) in read.iter().filter(|(name, _)| *name != "_id") {
+            let refers = def.field(name).and_then(|field| field.refers);
+            if refers.is_some() && self.has_unnamed(value) {
                 continue;
             }
-            if field.refers.is_some() && self.has_unnamed(value) {
-                continue;
-            }
-            let is_own = field.refers.is_some_and(|refers| refers.resource == def.name);
+            let is_own = refers.is_some_and(|refers| refers.resource == def.name);
             refers_to_own |= is_own && !value.is_null();
             if !is_own || pass == Pass::Again {
                 sent.set(
                     name,
-                    if field.refers.is_some() { self.renamed(value) } else { value.to_json() },
+                    if refers.is_some() { self.renamed(value) } else { value.to_json() },
                 );
             }
         }
         let id = read.text("_id").map(|id| id.into_owned());
-        Ok((pass == Pass::First || refers_to_own).then_some(Item { line, id, sent }))
+        (pass == Pass::First || refers_to_own).then_some(Item { line, id, sent })
     }
 
     /// Whether a reference, or one of several, is to a record that cannot be named before it is written.
@@ -380,129 +412,103 @@ impl<'a> Import<'a> {
     }
 
     fn refuse(&mut self, file: &mut FromFile<'_>, line: u64, reason: String) {
+        if self.dry_run.is_some() {
+            self.unreadable.push(((self.number, line), reason));
+            return;
+        }
+        file.rejected.insert(line);
         file.done.refused += 1;
         (self.reading.tell)(Refused { file: file.file.path.clone(), line, reason });
     }
 
-    /// Notes what a record is called here, if others may refer to it.
-    fn note(&mut self, file: &mut FromFile<'_>, id: Option<String>, known: String) {
-        file.done.taken += 1;
-        if let Some(id) = id.filter(|_| file.is_referred) {
-            self.known.insert(id, known);
-        }
-    }
-
-    async fn send(&mut self, file: &mut FromFile<'_>, batch: Vec<Item>) -> Result<(), String> {
-        let (keyed, others): (Vec<_>, Vec<_>) =
-            batch.into_iter().partition(|item| key_of(file.def, &item.sent).is_some());
-        if !keyed.is_empty() {
-            self.send_together(file, keyed).await?;
-        }
-        for item in others {
-            self.send_alone(file, item).await?;
-        }
-        Ok(())
-    }
-
-    /// Sends records that have keys as a bulk upsert.
-    async fn send_together(
+    /// Sends rows, and reports the rejected ones in the order of their lines.
+    async fn send(
         &mut self,
         file: &mut FromFile<'_>,
-        batch: Vec<Item>,
+        batch: Vec<Row>,
+        pass: Pass,
     ) -> Result<(), String> {
-        let texts: Vec<Json> = batch.iter().map(|item| Json::object(&with_id(item))).collect();
-        let body = Bytes::from(Json::array(&texts).as_ref().text().to_owned());
-        let path = format!("/{}", file.def.path);
-        let answered = self.admin.send_again(Method::PUT, &path, body).await?;
-        let errors = answered.headers.get("svctrack-bulk-errors").is_some_and(|count| count != "0");
-        let answer = answered.json().await?;
-        if errors && file.def.bulk_returns_counts_only {
-            // The response does not say which.
-            for item in batch {
-                self.send_alone(file, item).await?;
-            }
-            return Ok(());
-        }
-        let mut reasons = reasons_in(&answer);
-        for (index, item) in batch.into_iter().enumerate() {
-            match (reasons.remove(&index), key_of(file.def, &item.sent)) {
-                (Some(reason), _) => self.refuse(file, item.line, reason),
-                (None, known) => self.note(file, item.id, known.unwrap_or_default()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Sends a record by itself: into the one that is there, or as a new one.
-    async fn send_alone(&mut self, file: &mut FromFile<'_>, item: Item) -> Result<(), String> {
-        let done = match self.find(file.def, &item).await? {
-            Some(path) => self.write(Method::PUT, &path, &item.sent).await?,
-            None => {
-                let made = self.create(file.def, &item.sent).await?;
-                let is_lost = made.is_ok() && key_of(file.def, &item.sent).is_none();
-                file.done.without_key += usize::from(is_lost);
-                made
-            }
+        let items: Vec<&Item> = batch.iter().filter_map(|row| row.as_ref().ok()).collect();
+        let sent = match items.is_empty() {
+            true => Vec::new(),
+            false if *file.def == SETTINGS => self.send_settings(file, &items).await?,
+            false => self.send_rows(file, &items, pass).await?,
         };
-        match done {
-            Ok(answer) => {
-                let id = answer.text("_id").unwrap_or_default().into_owned();
-                self.note(file, item.id, id);
+        let mut sent = sent.into_iter();
+        for row in batch {
+            let outcome = row.map(|item| (sent.next(), item));
+            match outcome {
+                Ok((Some(Ok(id)), item)) => {
+                    file.done.taken += 1;
+                    if let Some(known) = item.id.filter(|_| file.is_referred) {
+                        self.known.insert(known, id);
+                    }
+                }
+                Ok((Some(Err(reason)), Item { line, .. })) | Err((line, reason)) => {
+                    self.refuse(file, line, reason);
+                }
+                Ok((None, _)) => return Err("the response is not from svctrack".to_owned()),
             }
-            Err(reason) => self.refuse(file, item.line, reason),
         }
         Ok(())
     }
 
-    /// The path of the record that is there already.
-    async fn find(&self, def: &ResourceDef, item: &Item) -> Result<Option<String>, String> {
-        if *def == SETTINGS {
-            return Ok(Some(format!("/{}", def.path)));
+    /// The id of the record of each item, or why it was rejected.
+    async fn send_rows(
+        &self,
+        file: &mut FromFile<'_>,
+        items: &[&Item],
+        pass: Pass,
+    ) -> Result<Vec<Result<String, String>>, String> {
+        let lines = items.iter().map(|item| match pass {
+            Pass::First => with_id(item, item.id.as_deref()),
+            // The record has been created: its id is known.
+            Pass::Again => with_id(
+                item,
+                item.id.as_ref().and_then(|id| self.known.get(id)).map(String::as_str),
+            ),
+        });
+        let body: String = lines.map(|line| line.to_text() + "\n").collect();
+        let path = format!("/import/{}?ids=true&refusals={}", file.def.path, items.len());
+        let answered = self.admin.send_again_as(Method::POST, &path, NDJSON, body.into()).await?;
+        let summary = answered.json().await?;
+        if let Some(fates) = &mut file.done.fates {
+            fates.add(Fates::told_in(&summary));
         }
-        for name in item.id.iter().cloned().chain(key_of(def, &item.sent)) {
-            let path = format!("/{}/{}", def.path, utf8_percent_encode(&name, NON_ALPHANUMERIC));
-            let answered = self.admin.send_again(Method::GET, &path, Bytes::new()).await?;
-            match answered.status {
-                StatusCode::OK => return Ok(Some(path)),
-                // An id of another store may be none here.
-                StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST => {}
-                _ => return answered.json().await.map(|_| None),
-            }
-        }
-        Ok(None)
+        file.done.without_key += count_in(&summary, "withoutKey");
+        let list = |name| summary.get(name).and_then(Value::as_array).into_iter().flatten();
+        let reason = |refusal: &Value| {
+            Some((refusal.get("line")?.as_u64()?, refusal.get("message")?.as_str()?.to_owned()))
+        };
+        let mut reasons: HashMap<u64, String> = list("refusals").filter_map(reason).collect();
+        let outcomes = (1..).zip(list("ids")).map(|(line, id)| match id.as_str() {
+            Some(id) => Ok(id.to_owned()),
+            None => Err(reasons.remove(&line).unwrap_or_else(|| "it was rejected".to_owned())),
+        });
+        Ok(outcomes.collect())
     }
 
-    /// Creates a record. What a create decides by itself (R25) is set by an update.
-    async fn create(
+    async fn send_settings(
         &self,
-        def: &ResourceDef,
-        sent: &Document,
-    ) -> Result<Result<Document, String>, String> {
-        let made = self.write(Method::POST, &format!("/{}", def.path), sent).await?;
-        match &made {
-            Ok(answer) if sent.iter().any(|(name, value)| answer.value(name) != Some(value)) => {
-                let id = answer.text("_id").unwrap_or_default();
-                self.write(Method::PUT, &format!("/{}/{id}", def.path), sent).await
-            }
-            _ => Ok(made),
-        }
-    }
-
-    /// The record that was written, or why it was not.
-    async fn write(
-        &self,
-        method: Method,
-        path: &str,
-        sent: &Document,
-    ) -> Result<Result<Document, String>, String> {
-        let answered = self.admin.send_again(method, path, Bytes::from(sent.to_text())).await?;
-        if !answered.status.is_success() {
+        file: &mut FromFile<'_>,
+        items: &[&Item],
+    ) -> Result<Vec<Result<String, String>>, String> {
+        let mut outcomes = Vec::new();
+        for item in items {
+            let (path, body) = (format!("/{}", SETTINGS.path), Bytes::from(item.sent.to_text()));
+            let answered = self.admin.send_again(Method::PUT, &path, body).await?;
             let is_refused = answered.status.is_client_error();
-            let reason = answered.json().await.err().unwrap_or_default();
-            return if is_refused { Ok(Err(reason)) } else { Err(reason) };
+            let outcome = answered.json().await;
+            outcomes.push(match outcome {
+                Err(reason) if !is_refused => return Err(reason),
+                outcome => outcome.map(|_| String::new()),
+            });
+            let updated = usize::from(outcomes.last().is_some_and(Result::is_ok));
+            if let Some(fates) = &mut file.done.fates {
+                fates.add(Fates { updated, ..Fates::default() });
+            }
         }
-        let text = answered.body.into_bytes().await.map_err(|error| error.to_string())?;
-        Document::parse(&text).map(Ok).map_err(|error| error.message)
+        Ok(outcomes)
     }
 }
 
@@ -516,9 +522,9 @@ enum Pass {
 /// What a record is called by the first of its keys, as a path or a reference has it; empty for an e-mail, which
 /// neither has.
 fn key_of(def: &ResourceDef, sent: &Document) -> Option<String> {
-    def.keys.iter().filter(|name| **name != "_id").find_map(|name| {
+    def.keys_of(Origin::Row).filter(|name| *name != "_id").find_map(|name| {
         let key = sent.text(name)?;
-        Some(match *name {
+        Some(match name {
             "sourceId" => format!("srcid-{key}"),
             "externalId" => format!("extid-{key}"),
             _ => String::new(),
@@ -526,22 +532,11 @@ fn key_of(def: &ResourceDef, sent: &Document) -> Option<String> {
     })
 }
 
-/// A record with the id that it had, which finds it where it came from.
-fn with_id(item: &Item) -> Document {
+/// A record with an id.
+fn with_id(item: &Item, id: Option<&str>) -> Document {
     let mut sent = item.sent.clone();
-    if let Some(id) = &item.id {
+    if let Some(id) = id {
         sent.set("_id", Json::string(id));
     }
     sent
-}
-
-/// Why items were rejected, by their place.
-fn reasons_in(answer: &Value) -> HashMap<usize, String> {
-    let lists = ["createdErrors", "updatedErrors", "permissionErrors", "validationErrors"];
-    let elements = lists.iter().filter_map(|list| answer.get(list)?.as_array()).flatten();
-    let read = elements.filter_map(|element| {
-        let index = usize::try_from(element.get("index")?.as_u64()?).ok()?;
-        Some((index, element.get("message")?.as_str()?.to_owned()))
-    });
-    read.collect()
 }

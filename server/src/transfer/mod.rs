@@ -6,11 +6,13 @@
 
 mod dry_run;
 mod export;
+mod fates;
 mod import;
 mod order;
 
 pub use self::{
     export::{Earlier, check_folder, export},
+    fates::Fates,
     import::{Imported, Reading, RecordFile, Refused, files_at, import, others_in, try_out},
     order::{everything, resource_named},
 };

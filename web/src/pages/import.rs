@@ -27,6 +27,8 @@ pub struct ImportSummary {
     pub refused: usize,
     /// Of the created ones, those that no key finds again.
     pub without_key: usize,
+    /// Rows with a key of an earlier row.
+    pub repeated_keys: usize,
     pub refusals: Vec<Refusal>,
     /// Properties that the service sets itself.
     pub ignored_columns: Vec<String>,
@@ -198,6 +200,11 @@ fn outcome<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Rendera
                 p.muted {
                     (summary.without_key) " of the new ones have no key (" (view.def.keys.join(", "))
                     "): when they are imported again, they are created again."
+                }
+            }
+            @if summary.repeated_keys > 0 {
+                p.muted {
+                    (summary.repeated_keys) " have a key of an earlier row: the later row updates the same record."
                 }
             }
             @if !left_out.is_empty() { p.muted { "Columns that are left out: " (left_out.join(", ")) "." } }

@@ -6,7 +6,7 @@ use svctrack_core::{
         Ctx,
         upsert::{self, Outcome},
     },
-    schema::Handling,
+    schema::{Handling, Origin},
     value::{IdSequence, TenantId, Timestamp},
 };
 
@@ -32,6 +32,7 @@ pub(crate) fn rehearse(
     let view = View::of_snapshot(tenant, &tables).with_suppressed(&suppressed);
     let ids = rehearsal.ids.take().unwrap_or_else(|| IdSequence::new(NO_STORE));
     let mut ctx = Ctx::new(now, ids, None);
+    ctx.origin = Origin::Row;
     let mut outcomes = Vec::with_capacity(upserts.items.len());
     for (index, item) in upserts.items.iter().enumerate() {
         let planned = {

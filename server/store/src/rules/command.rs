@@ -7,7 +7,7 @@ use svctrack_core::{
         version_of,
     },
     resources::license::{self, LICENSE},
-    schema::{Handling, Lookup, ReadCtx, ResourceDef, Shaped},
+    schema::{Handling, Lookup, Origin, ReadCtx, ResourceDef, Shaped},
     tracking::{
         group,
         intake::{self, Incoming},
@@ -224,6 +224,7 @@ fn upsert_all(
         }
         Command::Import(Upserts { def, items, access }) => {
             let bulk = Bulk { def, items, access: *access, handling: Handling::Lenient };
+            ctx.origin = Origin::Row;
             let (outcomes, _) = upsert(actor, &bulk, tables, pending, ctx)?;
             Ok(Reply::Imported(outcomes))
         }

@@ -1,0 +1,128 @@
+//! Licenses that come back from an export: in another store each is what it was, whatever its terms and however it came to
+//! them.
+
+use std::collections::BTreeMap;
+
+use svctrack_core::{
+    plan::upsert::{self, Access, Outcome},
+    resources::license::LICENSE,
+    schema::{Handling, Origin},
+    value::{Document, IdSequence, Json, ObjectId},
+};
+
+use super::{History, Tenant, document};
+
+/// What a store gives a license by itself, and what names other records.
+const OF_THE_STORE: [&str; 6] = ["_id", "__v", "createdAt", "updatedAt", "companyId", "parent"];
+
+/// Licenses that are odd but allowed: each with its creation, and a later change.
+const ODD: [(&str, &str); 16] = [
+    ("{}", "{}"),
+    (r#"{"fromDate":"2026-01-01"}"#, r#"{"renewalStatus":"lost"}"#),
+    (r#"{"fromDate":"2999-01-01","mrr":1}"#, r#"{"renewalStatus":"lost"}"#),
+    (r#"{"fromDate":"9999-12-31T23:59:59.999Z","mrr":1}"#, r#"{"renewalStatus":"lost"}"#),
+    (r#"{"renewalStatus":"lost","mrr":1}"#, r#"{"toDate":null}"#),
+    (r#"{"renewalStatus":"lost","lostReason":"price","mrr":1}"#, r#"{"toDate":"9999-12-31"}"#),
+    (r#"{"fixedPeriod":true,"mrr":0,"fromDate":"2026-01-01","toDate":"2027-01-01"}"#, "{}"),
+    (r#"{"fixedPeriod":true,"mrr":-20,"fromDate":"2026-01-01","length":7.5}"#, "{}"),
+    (
+        r#"{"fixedPeriod":true,"value":9,"fromDate":"2026-01-01","toDate":"2026-01-01T00:00:30Z"}"#,
+        "{}",
+    ),
+    (
+        r#"{"fixedPeriod":true,"mrr":9,"fromDate":"2026-01-01","toDate":"2026-01-01T00:00:30Z"}"#,
+        "{}",
+    ),
+    (
+        r#"{"value":9,"fromDate":"2026-01-01","toDate":"2026-01-01T00:00:30Z"}"#,
+        r#"{"renewalStatus":"lost"}"#,
+    ),
+    (r#"{"fixedPeriod":true,"mrr":1,"fromDate":"2026-01-01","toDate":"3100-01-01"}"#, "{}"),
+    (r#"{"fixedPeriod":true,"mrr":1,"fromDate":"1970-01-01","toDate":"9998-12-31"}"#, "{}"),
+    (r#"{"fixedPeriod":true,"mrr":1,"fromDate":"2026-01-01","toDate":"9999-12-31"}"#, "{}"),
+    (
+        r#"{"product":"Plan","renewalStatus":"renewed","autoRenews":false}"#,
+        r#"{"mrr":null,"value":null}"#,
+    ),
+    (
+        r#"{"fixedPeriod":true,"mrr":1e15,"fromDate":"2026-01-01","length":12}"#,
+        r#"{"renewalMrr":5}"#,
+    ),
+];
+
+impl Tenant {
+    /// Creates and changes licenses that a random history seldom or never has.
+    pub(super) fn add_odd(&mut self, now: i64) {
+        let company = self.company;
+        for (created, changed) in ODD {
+            let mut body = document(created);
+            body.set("companyId", Json::string(&company.to_string()));
+            let made = self.create(&LICENSE, &body.to_text(), now).unwrap();
+            self.update(&LICENSE, made.id, &document(changed), now).unwrap();
+        }
+    }
+
+    /// The ids of all licenses.
+    fn all(&self) -> Vec<ObjectId> {
+        let ids = self.store.records(&LICENSE).map(|stored| stored.text("_id").unwrap());
+        ids.map(|id| ObjectId::parse(&id).unwrap()).collect()
+    }
+
+    /// Brings the licenses of another store in, as an import does, and compares each with what it was there.
+    pub(super) fn restore(&mut self, from: &Self, history: &History) -> Result<(), String> {
+        // No id of one store is one of the other.
+        self.ids = IdSequence::new([9; 5]);
+        let now = history.now;
+        let mut ids: BTreeMap<String, String> = BTreeMap::new();
+        // Parents are named when all licenses are there; a third time nothing is left to do.
+        for pass in 0..3 {
+            for id in from.all() {
+                let mut row = from.shown(&LICENSE, id, now);
+                row.set("companyId", Json::string(&self.company.to_string()));
+                let parent = row.remove("parent").and_then(|parent| {
+                    ids.get(&*parent.as_ref().as_str()?).map(|parent| Json::string(parent))
+                });
+                if let Some(parent) = parent.filter(|_| pass > 0) {
+                    row.set("parent", parent);
+                }
+                let text = row.to_text();
+                if let Some(known) = ids.get(&id.to_string()) {
+                    row.set("_id", Json::string(known));
+                }
+                match (self.import(row, now), pass) {
+                    (Outcome::Created(made, _), 0) => {
+                        drop(ids.insert(id.to_string(), made.to_string()))
+                    }
+                    (Outcome::Updated(_), 1) | (Outcome::Unchanged(_), 1 | 2) => {}
+                    (other, _) => return Err(format!("pass {pass}: {other:?} of {text}")),
+                }
+            }
+        }
+        for id in from.all() {
+            let own = ObjectId::parse(&ids[&id.to_string()]).unwrap();
+            let shown = [from.shown(&LICENSE, id, now), self.shown(&LICENSE, own, now)];
+            let [was, is] = shown.map(|shown| without(shown, &OF_THE_STORE).to_text());
+            if was != is {
+                return Err(format!("it was {was}\nand is  {is}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn import(&mut self, row: Document, now: i64) -> Outcome {
+        let mut ctx = self.ctx(now);
+        ctx.origin = Origin::Row;
+        let access = Access { create: true, update: true };
+        let done =
+            upsert::upsert(&LICENSE, 0, &Ok(row), access, Handling::Lenient, &self.store, &mut ctx);
+        let done = done.unwrap();
+        self.ids = ctx.ids;
+        self.store.apply(&done.changes);
+        done.outcome
+    }
+}
+
+fn without(mut shown: Document, names: &[&str]) -> Document {
+    names.iter().for_each(|name| drop(shown.remove(name)));
+    shown
+}

@@ -1,0 +1,159 @@
+//! The lines of a table of CSV, and its quotes: what a reader of CSV does not say of them.
+
+use std::{collections::VecDeque, io, mem};
+
+/// Longest line of NDJSON, and longest row of a table, in bytes: more than the largest record has.
+pub(super) const MAX_LINE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// A source that counts on which line a record begins, however lines end, and that ends where a record is too long: a
+/// CSV reader only knows where the one before ended, and of CR and LF that is between the two.
+///
+/// The reader asks for more only in the midst of a record. So what was read before belongs to that record, and of line
+/// ends only those of the last piece are stored.
+pub(super) struct LineEnds<R> {
+    source: R,
+    /// Bytes that were read.
+    at: u64,
+    /// Line ends of the last piece that follow one another: where they begin, where they end, and how many lines they are.
+    pub(super) runs: VecDeque<(u64, u64, u64)>,
+    /// Lines that ended in earlier pieces, but in the record.
+    inside: u64,
+    /// Where the record begins, and its line.
+    begin: u64,
+    pub(super) line: u64,
+    quotes: Quotes,
+}
+
+impl<R> LineEnds<R> {
+    /// A table from its line `line` on.
+    pub(super) fn of(source: R, separator: u8, line: u64) -> Self {
+        let quotes = Quotes { separator, line, place: Place::Start, opened: line, fault: None };
+        Self { source, at: 0, runs: VecDeque::new(), inside: 0, begin: 0, line, quotes }
+    }
+
+    /// Checks the quotes of what was read up to this byte.
+    ///
+    /// # Errors
+    /// One is never closed, or only by one that opens another cell: what is between the two is not known.
+    pub(super) fn check_quotes(&self, byte: u64) -> io::Result<()> {
+        match self.quotes.fault.filter(|fault| fault.at <= byte) {
+            None => Ok(()),
+            Some(Fault { opened, .. }) => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("line {opened}: a cell begins with a `\"` that is never closed"),
+            )),
+        }
+    }
+
+    /// A record begins at this byte, or after the line ends that are there.
+    pub(super) fn begin(&mut self, byte: u64) {
+        self.line += mem::take(&mut self.inside);
+        self.begin = byte;
+        while let Some((_, end, lines)) =
+            self.runs.front().copied().filter(|run| run.0 <= self.begin)
+        {
+            self.begin = self.begin.max(end);
+            self.line += lines;
+            self.runs.pop_front();
+        }
+    }
+
+    fn note(&mut self, byte: u8) {
+        let (at, lines) = (self.at, u64::from(byte == b'\n'));
+        self.quotes.note(at, byte);
+        self.at += 1;
+        if !matches!(byte, b'\n' | b'\r') {
+            return;
+        }
+        if self.begin == at {
+            self.begin += 1;
+            self.line += lines;
+            return;
+        }
+        match self.runs.back_mut().filter(|run| run.1 == at) {
+            Some(run) => (run.1, run.2) = (at + 1, run.2 + lines),
+            None => self.runs.push_back((at, at + 1, lines)),
+        }
+    }
+}
+
+impl<R: io::Read> io::Read for LineEnds<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if self.at - self.begin > MAX_LINE_BYTES {
+            let message = format!(
+                "line {}: a row has over {MAX_LINE_BYTES} bytes; is there a `\"` without another one?",
+                self.line
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        let count = self.source.read(to)?;
+        self.inside += self.runs.drain(..).map(|(_, _, lines)| lines).sum::<u64>();
+        if count == 0 {
+            self.quotes.end(self.at);
+        }
+        to.iter().take(count).for_each(|byte| self.note(*byte));
+        Ok(count)
+    }
+}
+
+/// Where a table is among its quotes.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// At the beginning of a cell.
+    Start,
+    /// In a cell, out of quotes.
+    Plain,
+    Quoted,
+    /// After a quote in a cell in quotes: it ends the cell, or is the first of two.
+    Closed,
+}
+
+/// Follows quotes as a reader of CSV does. A cell of several lines whose last quote something follows was never closed:
+/// that quote opens another cell.
+struct Quotes {
+    separator: u8,
+    line: u64,
+    place: Place,
+    /// The line on which the latest quote opened.
+    opened: u64,
+    fault: Option<Fault>,
+}
+
+/// Where it shows that a quote is not closed, and the line on which it is.
+#[derive(Clone, Copy)]
+struct Fault {
+    at: u64,
+    opened: u64,
+}
+
+impl Quotes {
+    fn note(&mut self, at: u64, byte: u8) {
+        self.place = match (self.place, byte) {
+            (Place::Quoted, b'"') => Place::Closed,
+            (Place::Quoted, _) | (Place::Closed, b'"') => Place::Quoted,
+            (_, b'\n' | b'\r') => Place::Start,
+            (_, byte) if byte == self.separator => Place::Start,
+            (Place::Start, b'"') => {
+                self.opened = self.line;
+                Place::Quoted
+            }
+            (Place::Closed, _) if self.opened < self.line => {
+                self.fault(at);
+                Place::Plain
+            }
+            (Place::Start | Place::Plain | Place::Closed, _) => Place::Plain,
+        };
+        self.line += u64::from(byte == b'\n');
+    }
+
+    fn end(&mut self, at: u64) {
+        if matches!(self.place, Place::Quoted) {
+            self.fault(at);
+        }
+    }
+
+    fn fault(&mut self, at: u64) {
+        let opened = self.opened;
+        self.fault.get_or_insert(Fault { at, opened });
+    }
+}

@@ -1,0 +1,31 @@
+//! How the records of an import came to be there, counted.
+
+use serde_json::Value;
+
+/// How records came to be there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fates {
+    pub created: usize,
+    pub updated: usize,
+    pub unchanged: usize,
+}
+
+impl Fates {
+    /// Those that the summary of an import counts.
+    pub(super) fn told_in(answer: &Value) -> Self {
+        let count = |name| count_in(answer, name);
+        Self { created: count("created"), updated: count("updated"), unchanged: count("unchanged") }
+    }
+
+    pub(super) fn add(&mut self, more: Self) {
+        self.created += more.created;
+        self.updated += more.updated;
+        self.unchanged += more.unchanged;
+    }
+}
+
+/// A count in a response; 0 where there is none.
+pub(super) fn count_in(answer: &Value, name: &str) -> usize {
+    let count = answer.get(name).and_then(Value::as_u64).unwrap_or_default();
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
