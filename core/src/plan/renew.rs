@@ -295,6 +295,34 @@ mod tests {
     }
 
     #[test]
+    fn a_license_lasts_as_many_whole_months_again_or_else_as_many_days() {
+        for (from, to, ends) in [
+            // 366 days.
+            ("2027-03-01", "2028-02-29", "2029-03-01T00:00:00.000Z"),
+            // 44 days, 1.4643 months.
+            ("2026-01-01", "2026-02-14", "2026-03-30T00:00:00.000Z"),
+            ("2026-01-01", "2026-01-01T00:01:00Z", "2026-01-02T00:01:00.000Z"),
+        ] {
+            let mut store = Store::new();
+            let license = store.license(&format!(
+                r#""_currency":"EUR","fixedPeriod":true,"fromDate":"{from}","toDate":"{to}","mrr":1"#
+            ));
+            let successor = store.renew(license, "{}").unwrap();
+            assert_eq!(successor.text("toDate").unwrap(), ends, "{from} {to}");
+        }
+        let none = r#","renewalPeriod":0,"renewalUnit":"week""#;
+        check(none, "{}", &[("toDate", r#""2028-01-01T00:00:00.000Z""#)]);
+    }
+
+    #[test]
+    fn a_license_of_its_line_that_begins_as_early_is_no_successor() {
+        let mut store = Store::new();
+        let first = store.year("");
+        store.year(&format!(r#","parent":"{first}""#));
+        assert!(store.renew(first, "{}").is_ok());
+    }
+
+    #[test]
     fn a_license_is_renewed_once_and_its_successor_in_turn() {
         let mut store = Store::new();
         let first = store.year("");

@@ -11,10 +11,10 @@ use super::{
         a_twelfth, fill_arr, fill_mrr, fill_renewal_arr, fill_renewal_mrr, fill_value, twelve_times,
     },
     license_terms::{
-        self, LOST, MAX_MONTHS, ONGOING, RENEWED, end_by_length, end_of, fill_invoice_cycle,
+        LOST, MAX_MONTHS, ONGOING, RENEWED, end_by_length, end_of, fill_invoice_cycle,
         fill_invoice_cycle_interval, fill_length, fill_notice_period, fill_notice_unit,
         fill_renewal_date, fill_to_date, fill_to_date_included, is_end, is_fixed, is_lost,
-        is_ongoing, is_renewed, to_date,
+        is_ongoing, is_renewed,
     },
     product::{self, MAX_LENGTH_MONTHS, MAX_NOTICE_UNITS, PRODUCT},
     settings,
@@ -22,7 +22,7 @@ use super::{
 use crate::{
     fields,
     schema::{Completion, FillCtx, LookupError, ReadCtx, ResourceDef, Sent, index::key_of},
-    value::{Document, Issue, Json, Members, Timestamp, Zone},
+    value::{Document, Issue, Json, Timestamp, Zone},
 };
 
 fields! {
@@ -405,25 +405,6 @@ fn read_issues(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, Lo
 fn read_overdue(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
     let past = RENEWAL_DATE.get(license).is_some_and(|date| date < ctx.now);
     Ok(Some(Json::bool(past && is_ongoing(license))))
-}
-
-/// The end of a license as it is written; none for one without end.
-pub(crate) fn last_date(license: &impl Members) -> Option<Timestamp> {
-    to_date(license)
-}
-
-/// When a license between such dates is over (R23).
-pub(crate) fn end_between(
-    from: Option<Timestamp>,
-    to: Option<Timestamp>,
-    zone: Zone,
-) -> Option<Timestamp> {
-    license_terms::end_between(from, to, zone)
-}
-
-/// Whether a license has a fixed term (R53).
-pub(crate) fn has_fixed_term(license: &impl Members) -> bool {
-    is_fixed(license)
 }
 
 /// The state of a license at `now`, for the status of its company (R29).

@@ -228,10 +228,8 @@ pub(crate) fn likely_successor<'l>(
     zone: Zone,
 ) -> Option<&'l Document> {
     let begins = begins_of_successors(license, zone)?;
-    let id = license.text(ID.name);
     licenses.iter().find(|other| {
-        other.text(ID.name) != id
-            && PARENT.get(*other).is_none()
+        PARENT.get(*other).is_none()
             && FROM_DATE.get(*other).is_some_and(|begin| begins.contains(&begin))
             && product_of(other) == product_of(license)
     })
@@ -267,12 +265,9 @@ fn successor_among<'l>(
     licenses: &'l [Document],
     zone: Zone,
 ) -> Option<&'l Document> {
-    let (id, from) = (license.text(ID.name), FROM_DATE.get(license));
-    let others = || {
-        let others = licenses.iter().filter(|other| other.text(ID.name) != id);
-        others.filter(|other| FROM_DATE.get(other) > from)
-    };
-    let in_line = others().filter(|other| root_of(other) == root_of(license));
+    let from = FROM_DATE.get(license);
+    let later = || licenses.iter().filter(|other| FROM_DATE.get(other) > from);
+    let in_line = later().filter(|other| root_of(other) == root_of(license));
     let begins = begins_of_successors(license, zone).filter(|_| is_renewed(license));
     let begins_then = |other: &&Document| {
         let begin = FROM_DATE.get(other);
@@ -280,5 +275,103 @@ fn successor_among<'l>(
             && product_of(other) == product_of(license)
     };
     let first = in_line.min_by_key(|other| FROM_DATE.get(other));
-    first.or_else(|| others().filter(begins_then).min_by_key(|other| FROM_DATE.get(other)))
+    first.or_else(|| later().filter(begins_then).min_by_key(|other| FROM_DATE.get(other)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A year's license that renews by itself, with these members besides or instead.
+    fn year(more: &str) -> Document {
+        let mut license = Document::parse(
+            br#"{"_id":"6553f1000102030405000001","product":"Suite","fromDate":"2026-01-01","toDate":"2026-12-31",
+                "fixedPeriod":true,"autoRenews":true,"renewalStatus":"ongoing"}"#,
+        )
+        .unwrap();
+        for (name, value) in Document::parse(more.as_bytes()).unwrap().iter() {
+            license.set(name, value.to_json());
+        }
+        license
+    }
+
+    #[track_caller]
+    fn check_due(zone: &str, more: &str, at: &str, expect: bool) {
+        let (at, zone) = (Timestamp::parse(at).unwrap(), Zone::parse(zone).unwrap());
+        assert_eq!(is_due(&year(more), at, zone), expect, "{more} at {at}");
+    }
+
+    #[test]
+    fn a_license_is_due_when_its_last_day_of_notice_or_its_end_is_past() {
+        let month = r#"{"noticePeriod":1,"noticeUnit":"month"}"#;
+        let weeks = r#"{"noticePeriod":2,"noticeUnit":"week"}"#;
+        let days = r#"{"noticePeriod":10,"noticeUnit":"day"}"#;
+        for (notice, last_before, first_due) in [
+            ("{}", "2026-12-31T23:59:59.999Z", "2027-01-01"),
+            (
+                r#"{"noticePeriod":0,"noticeUnit":"month"}"#,
+                "2026-12-31T23:59:59.999Z",
+                "2027-01-01",
+            ),
+            (month, "2026-12-01T23:59:59.999Z", "2026-12-02"),
+            (weeks, "2026-12-18T23:59:59.999Z", "2026-12-19"),
+            (days, "2026-12-22T23:59:59.999Z", "2026-12-23"),
+        ] {
+            check_due("UTC", notice, last_before, false);
+            check_due("UTC", notice, first_due, true);
+            check_due("UTC", notice, "2027-06-01", true);
+        }
+        // The days are those of the tenant's calendar.
+        let berlin = r#"{"fromDate":"2025-12-31T23:00:00Z","toDate":"2026-12-31T23:00:00Z","noticePeriod":1,"noticeUnit":"month"}"#;
+        check_due("Europe/Berlin", berlin, "2026-12-01T22:59:59.999Z", false);
+        check_due("Europe/Berlin", berlin, "2026-12-01T23:00:00Z", true);
+    }
+
+    #[test]
+    fn a_license_that_does_not_renew_by_itself_is_never_due() {
+        for never in [
+            r#"{"autoRenews":false}"#,
+            r#"{"autoRenews":null}"#,
+            r#"{"renewalStatus":"renewed"}"#,
+            r#"{"renewalStatus":"lost"}"#,
+            r#"{"fixedPeriod":false}"#,
+            r#"{"toDate":null}"#,
+            r#"{"toDate":"9999-12-31"}"#,
+            r#"{"autoRenews":false,"renewalStatus":"lost"}"#,
+        ] {
+            check_due("UTC", never, "2030-01-01", false);
+        }
+    }
+
+    #[test]
+    fn the_likely_successor_is_of_the_same_product_and_begins_about_when_the_license_ends() {
+        let license = year("{}");
+        let other = |more: &str| {
+            let mut other =
+                year(r#"{"_id":"6553f1000102030405000002","fromDate":"2027-01-01","toDate":null}"#);
+            for (name, value) in Document::parse(more.as_bytes()).unwrap().iter() {
+                other.set(name, value.to_json());
+            }
+            other
+        };
+        for (more, expect) in [
+            ("{}", true),
+            (r#"{"fromDate":"2026-12-01"}"#, true),
+            (r#"{"fromDate":"2027-02-01"}"#, true),
+            (r#"{"fromDate":"2026-11-30"}"#, false),
+            (r#"{"fromDate":"2027-02-02"}"#, false),
+            (r#"{"fromDate":null}"#, false),
+            (r#"{"product":"Other"}"#, false),
+            (r#"{"product":null}"#, false),
+            // A license of another line is none, and one of its own follows it, as `obstacle` says.
+            (r#"{"parent":"6553f1000102030405000001"}"#, false),
+            (r#"{"parent":"6553f1000102030405000003"}"#, false),
+        ] {
+            let licenses = [license.clone(), other(more)];
+            let found = likely_successor(&license, &licenses, Zone::UTC);
+            assert_eq!(found, licenses.get(1).filter(|_| expect), "{more}");
+        }
+        let endless = year(r#"{"toDate":null}"#);
+        assert_eq!(likely_successor(&endless, &[other("{}")], Zone::UTC), None);
+    }
 }

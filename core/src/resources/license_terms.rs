@@ -44,12 +44,12 @@ pub(super) fn is_end(end: Timestamp) -> bool {
 }
 
 /// `toDate`, where it is an end.
-pub(super) fn to_date(license: &impl Members) -> Option<Timestamp> {
+pub(crate) fn to_date(license: &impl Members) -> Option<Timestamp> {
     TO_DATE.get(license).filter(|end| is_end(*end))
 }
 
 /// Whether the license has a fixed term; one that ends in the year 9999 has none.
-pub(super) fn is_fixed(license: &impl Members) -> bool {
+pub(crate) fn is_fixed(license: &impl Members) -> bool {
     FIXED_PERIOD.get(license) == Some(true) && TO_DATE.get(license).is_none_or(is_end)
 }
 
@@ -64,7 +64,7 @@ pub(super) fn end_of(license: &impl Members, zone: Zone) -> Option<Timestamp> {
 }
 
 /// The same of its dates.
-pub(super) fn end_between(
+pub(crate) fn end_between(
     from: Option<Timestamp>,
     to: Option<Timestamp>,
     zone: Zone,

@@ -16,7 +16,7 @@ pub mod license;
 mod license_issues;
 mod license_price;
 pub(crate) mod license_renewal;
-mod license_terms;
+pub(crate) mod license_terms;
 pub mod product;
 pub mod project;
 pub mod settings;

@@ -398,6 +398,7 @@ mod tests {
             r#"{"currencies":{"base":"EUR","rates":{"USD":0.9,"GBP":{"2024-01-01":1.15,"2024-06-01":1.17}}}}"#,
         );
         let currencies = Currencies::of(&set).unwrap();
+        assert_eq!(currencies.base(), "EUR");
         let rates = |on| ["EUR", "USD", "GBP", "SEK"].map(|name| currencies.rate(name, day(on)));
         let (one, usd) = (Some(Decimal::ONE), Some(Decimal::new(9, 1)));
         assert_eq!(rates("2023-12-31"), [one, usd, None, None]);
@@ -426,9 +427,60 @@ mod tests {
             r#"{"USD":{}}"#,
             r#"{"USD":{"2023-02-29":0.9}}"#,
             r#"{"USD":{"2024-02-29":-1}}"#,
+            r#"{"USD":{"2024-02-29":0}}"#,
             r#"{"USD":{"2024-02-29":{}}}"#,
         ] {
             assert_eq!(issues(wrong), 1, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_audit_log_is_retained_for_a_year_without_values_unless_set() {
+        let read = |set: &str| (audit_values(&of(set)), audit_retention_days(&of(set)));
+        assert_eq!(read("{}"), (false, 365));
+        assert_eq!(read(r#"{"auditValues":true,"auditRetentionDays":30}"#), (true, 30));
+        assert_eq!(read(r#"{"auditValues":false,"auditRetentionDays":1}"#), (false, 1));
+    }
+
+    /// An object of so many members of the same value.
+    fn members(count: usize, value: &str) -> String {
+        let members: Vec<String> = (0..count).map(|n| format!(r#""n{n}":{value}"#)).collect();
+        format!("{{{}}}", members.join(","))
+    }
+
+    #[test]
+    fn a_tenant_has_a_limited_number_of_rates_and_views() {
+        let rates = |count| {
+            let mut issues = Vec::new();
+            let rates = members(count, "1");
+            check_currencies(&of(&format!(r#"{{"base":"EUR","rates":{rates}}}"#)), &mut issues);
+            issues.len()
+        };
+        assert_eq!([MAX_RATES, MAX_RATES + 1].map(rates), [0, 1]);
+        let views = |text: &str| {
+            let mut issues = Vec::new();
+            check_views(&of(text), &mut issues);
+            issues.len()
+        };
+        // All resources together.
+        let of_two = |count| {
+            let licenses = members(count, r#""a=b""#);
+            views(&format!(
+                r#"{{"companies":{{"customers":"status=customer"}},"licenses":{licenses}}}"#
+            ))
+        };
+        assert_eq!([MAX_VIEWS - 1, MAX_VIEWS].map(of_two), [0, 1]);
+        let named = |name: usize, query: usize| {
+            views(&format!(r#"{{"companies":{{"{}":"{}"}}}}"#, "ä".repeat(name), "q".repeat(query)))
+        };
+        for (name, query, issues) in [
+            (1, 0, 0),
+            (MAX_VIEW_NAME, MAX_VIEW_QUERY, 0),
+            (0, 1, 1),
+            (MAX_VIEW_NAME + 1, 1, 1),
+            (1, MAX_VIEW_QUERY + 1, 1),
+        ] {
+            assert_eq!(named(name, query), issues, "{name} characters, {query} bytes");
         }
     }
 }

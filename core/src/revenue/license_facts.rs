@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 
 use super::calendar::Unit;
 use crate::{
-    resources::license,
+    resources::{license, license_terms},
     value::{Members, ObjectId, Timestamp, Zone, member::Picked},
 };
 
@@ -185,10 +185,10 @@ impl<'f> LicenseFacts<'f> {
             product: license::PRODUCT_NAME.get(license).unwrap_or_default(),
             currency: license::CURRENCY.get(license).unwrap_or_default(),
             from: license::FROM_DATE.get(license),
-            end: license::last_date(license),
+            end: license_terms::to_date(license),
             mrr: license::MRR.get(license),
             arr: license::ARR.get(license),
-            fixed: license::has_fixed_term(license),
+            fixed: license_terms::is_fixed(license),
             auto_renews: license::AUTO_RENEWS.get(license) == Some(true),
             status: RenewalStatus::parse(&license::RENEWAL_STATUS.get(license).unwrap_or_default()),
             notice: notice_of(license),
@@ -204,11 +204,35 @@ impl<'f> LicenseFacts<'f> {
     /// Facts as they are written, with the end that they have in a zone.
     #[must_use]
     pub fn ending_in(self, zone: Zone) -> Self {
-        Self { end: license::end_between(self.from, self.end, zone), ..self }
+        Self { end: license_terms::end_between(self.from, self.end, zone), ..self }
     }
 }
 
 fn notice_of(license: &impl Members) -> Option<(u32, Unit)> {
     let count = license::NOTICE_PERIOD.get(license)?.try_into().ok()?;
     Some((count, Unit::parse(&license::NOTICE_UNIT.get(license)?)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Document;
+
+    #[test]
+    fn a_license_has_a_fixed_term_and_an_end_where_its_record_does() {
+        let end = Some("2025-01-01T00:00:00.000Z".to_owned());
+        for (terms, facts) in [
+            (r#""toDate":"2024-12-31","fixedPeriod":true"#, (end.clone(), true)),
+            (r#""toDate":"2024-12-31","fixedPeriod":false"#, (end, false)),
+            (r#""fixedPeriod":true"#, (None, true)),
+            (r#""toDate":"9999-12-31","fixedPeriod":true"#, (None, false)),
+        ] {
+            let stored = format!(
+                r#"{{"_id":"000000000000000000000001","companyId":"000000000000000000000002","fromDate":"2024-01-01",{terms}}}"#
+            );
+            let stored = Document::parse(stored.as_bytes()).unwrap();
+            let found = LicenseFacts::of(&stored, Zone::UTC).unwrap();
+            assert_eq!((found.end.map(|end| end.to_string()), found.fixed), facts, "{terms}");
+        }
+    }
 }
