@@ -3,6 +3,7 @@
 mod access;
 mod activities;
 mod activity_retention;
+mod admission;
 mod audit;
 mod auto_renewal;
 mod backup;
