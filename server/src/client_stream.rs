@@ -84,7 +84,7 @@ async fn stalled(mut stopping: watch::Receiver<bool>) {
     let _ = timeout(ANSWER_STALL, stopped).await;
 }
 
-impl<S: AsyncWrite + Unpin, E> ClientStream<S, E> {
+impl<S: AsyncRead + AsyncWrite + Unpin, E> ClientStream<S, E> {
     fn poll_owed(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.owed.is_empty() {
             let sent = ready!(Pin::new(self.stream.get_mut()).poll_write(context, &self.owed))?;
@@ -131,7 +131,7 @@ impl<S: AsyncRead + Unpin, E> AsyncRead for ClientStream<S, E> {
 
 impl<S, E> AsyncWrite for ClientStream<S, E>
 where
-    S: AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin,
     E: Endpoint<Output = Response>,
 {
     fn poll_write(

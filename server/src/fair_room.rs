@@ -177,11 +177,11 @@ impl FairRoom {
 
     /// The limits of an owner.
     fn limits(&self, owner: Owner) -> impl Iterator<Item = (Scope, usize)> {
-        let RoomLimits { all, strangers, each, .. } = self.limits;
+        let RoomLimits { all, strangers, each, address, .. } = self.limits;
         let is_stranger = matches!(owner, Owner::Stranger(..));
         let strangers = is_stranger.then_some((Scope::Strangers, strangers));
         let of_group = (Scope::Group(owner.group()), each);
-        let of_address = owner.address().map(|address| (Scope::Address(address), each));
+        let of_address = owner.address().map(|of| (Scope::Address(of), address));
         [(Scope::All, all)].into_iter().chain(strangers).chain([of_group]).chain(of_address)
     }
 

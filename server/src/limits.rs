@@ -57,8 +57,10 @@ pub(crate) struct RoomLimits {
     pub(crate) all: usize,
     /// Those without credentials together, so that there is some for callers with a token.
     pub(crate) strangers: usize,
-    /// A tenant's callers with a token, those without, and an address without, so that there is some for others.
+    /// A tenant's callers with a token, and those without, so that there is some for others.
     pub(crate) each: usize,
+    /// An address without credentials, so that a tenant's others have some.
+    pub(crate) address: usize,
     /// How long a sender may make no progress before it gives way to others that need its room. So often those who wait
     /// look whether somebody is.
     pub(crate) gives_way_after: Duration,
@@ -69,6 +71,7 @@ pub(crate) const SMALL_BODIES: RoomLimits = RoomLimits {
     all: 8 * 1024 * 1024,
     strangers: 7 * 1024 * 1024,
     each: 6 * 1024 * 1024,
+    address: 4 * 1024 * 1024,
     gives_way_after: GIVES_WAY_AFTER,
 };
 /// The same for large bodies: one of the largest, and more than that for others. They have a room of their own, so that
@@ -77,6 +80,7 @@ pub(crate) const LARGE_BODIES: RoomLimits = RoomLimits {
     all: 36 * 1024 * 1024,
     strangers: 34 * 1024 * 1024,
     each: MAX_BULK_BYTES,
+    address: MAX_BULK_BYTES,
     gives_way_after: GIVES_WAY_AFTER,
 };
 /// The same for packed bodies, as they come, of which one may be as large as a share; who holds some of it may wait for
@@ -85,6 +89,7 @@ pub(crate) const PACKED_BODIES: RoomLimits = RoomLimits {
     all: 14 * 1024 * 1024,
     strangers: 13 * 1024 * 1024,
     each: MAX_PACKED_BYTES,
+    address: MAX_PACKED_BYTES,
     gives_way_after: GIVES_WAY_AFTER,
 };
 pub(crate) const MAX_PACKED_BYTES: usize = 12 * 1024 * 1024;
@@ -229,6 +234,7 @@ pub(crate) const ROWS: RoomLimits = RoomLimits {
     all: 12 * 1024 * 1024,
     strangers: 12 * 1024 * 1024,
     each: 9 * 1024 * 1024,
+    address: 6 * 1024 * 1024,
     gives_way_after: GIVES_WAY_AFTER,
 };
 /// What a body takes of it, for each of its bytes, and at least and at most: what a single one needs to have the rows of
@@ -281,6 +287,7 @@ pub(crate) const IMPORTS: RoomLimits = RoomLimits {
     all: MAX_IMPORTS,
     strangers: 0,
     each: MAX_IMPORTS - 1,
+    address: 0,
     gives_way_after: LARGE_BODY_PACE.within,
 };
 /// How long an import waits for its place: as long as one of a million rows may take.

@@ -131,6 +131,14 @@ impl Senders {
         })
     }
 
+    /// Counts bytes that turned out to be stored beyond those that were taken.
+    pub(crate) fn add_bytes(&self, sender: &Sender, bytes: usize, now: Timestamp) {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        if bytes > 0 {
+            self.count(sender, now, |had| had.bytes.add(sender.address, bytes));
+        }
+    }
+
     /// Counts a call with an `Idempotency-Key`.
     ///
     /// # Errors

@@ -21,6 +21,7 @@ mod corpora;
 mod coverage;
 mod crash;
 mod crowd;
+mod defaults;
 mod delivery;
 mod demo;
 mod deploy;

@@ -10,11 +10,13 @@ use crate::limits::GIVES_WAY_AFTER;
 const ROOM: usize = 40;
 const SHARE: usize = 32;
 const STRANGERS: usize = 36;
+const ADDRESS: usize = 30;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn room(share: usize) -> FairRoom {
     let gives_way_after = GIVES_WAY_AFTER;
-    FairRoom::new(RoomLimits { all: ROOM, strangers: STRANGERS, each: share, gives_way_after })
+    let (all, strangers, address) = (ROOM, STRANGERS, ADDRESS);
+    FairRoom::new(RoomLimits { all, strangers, each: share, address, gives_way_after })
 }
 
 fn id(tenant: u8) -> TenantId {
@@ -63,15 +65,17 @@ async fn what_is_declared_takes_no_room() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tenant_and_an_address_have_a_share_so_that_there_is_room_for_others() {
-    for (one, same, other, left) in [
-        (of(1), of(1), of(2), ROOM - SHARE),
-        (at(1, ""), at(1, "192.0.2.1"), at(2, ""), STRANGERS - SHARE),
-        (at(1, "192.0.2.1"), at(2, "192.0.2.1"), at(2, "192.0.2.2"), STRANGERS - SHARE),
+    let [a, b] = ["192.0.2.1", "192.0.2.2"];
+    for (one, share, same, other, left) in [
+        (of(1), SHARE, of(1), of(2), ROOM - SHARE),
+        (at(1, ""), SHARE, at(1, a), at(2, ""), STRANGERS - SHARE),
+        (at(1, a), ADDRESS, at(2, a), at(1, b), SHARE - ADDRESS),
+        (at(1, a), ADDRESS, at(1, a), at(2, b), STRANGERS - ADDRESS),
         // Those of the same tenant without a token leave room to those with one.
-        (at(1, ""), at(1, ""), of(1), ROOM - SHARE),
+        (at(1, ""), SHARE, at(1, ""), of(1), ROOM - SHARE),
     ] {
         let room = room(SHARE);
-        let _all = taken(&room, one, SHARE, 0);
+        let _all = taken(&room, one, share, 0);
         assert!(waits(&room, same, 1, 0));
         assert!(!waits(&room, other, left, 0));
         assert!(waits(&room, other, left + 1, 0));
@@ -100,13 +104,13 @@ async fn what_is_complete_gives_its_room_to_those_who_wait_in_their_order() {
 /// In which order those who wait for all of the room are given it.
 async fn turns(waiting: &[(char, Owner)]) -> String {
     let room = room(ROOM);
-    let first = taken(&room, waiting[0].1, 1, 0);
+    let first = taken(&room, waiting[0].1, ADDRESS, 0);
     let served = Mutex::new(String::new());
     let holders = waiting.iter().map(|(name, owner)| {
         let (room, served) = (&room, &served);
         async move {
             let place = room.enter(*owner);
-            assert!(take(&place, STRANGERS, 0).await);
+            assert!(take(&place, ADDRESS, 0).await);
             served.lock().push(*name);
         }
     });

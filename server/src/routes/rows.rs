@@ -121,6 +121,7 @@ pub(super) async fn take_rows(
                     // What is stored after a part that is not is sent again with it.
                     Ok(_) if is_cut => {}
                     Ok(Done { reply: tracked, is_repeated }) => {
+                        app.senders.add_bytes(&sender, tracked.beyond_bytes, app.clock.now());
                         notes.add(rows, &parked.add(tracked));
                         replayed.push(Replayed(is_repeated));
                     }
@@ -271,7 +272,7 @@ pub(super) struct Parked(Vec<String>);
 
 impl Parked {
     /// Adds what a command came to; returns which of its events are not stored.
-    pub(super) fn add(&mut self, Tracked { parked, refused }: Tracked) -> Vec<usize> {
+    pub(super) fn add(&mut self, Tracked { parked, refused, .. }: Tracked) -> Vec<usize> {
         for code in parked {
             if !self.0.contains(&code) {
                 self.0.push(code);

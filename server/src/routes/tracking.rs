@@ -87,6 +87,7 @@ pub(super) async fn store(
     let caller = Caller::of_events(sender.tenant);
     let Done { reply: tracked, is_repeated } =
         app.store.track(caller.into(), once.key(), tracking).await?;
+    app.senders.add_bytes(&sender, tracked.beyond_bytes, app.clock.now());
     let mut parked = Parked::default();
     parked.add(tracked);
     parked.name_in(&mut response);
