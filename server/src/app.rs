@@ -19,7 +19,7 @@ use crate::{
     compression::{Compressions, Forms},
     demo_filling::DemoFilling,
     fair_room::FairRoom,
-    limits::{IMPORTS, MAX_DOWNLOADS, MAX_STREAMS, ROWS},
+    limits::{DRY_RUNS, IMPORTS, MAX_DOWNLOADS, MAX_STREAMS, ROWS},
     observe::Observe,
     rate_limit::RateLimiting,
     rejected_events::RejectedEvents,
@@ -104,9 +104,9 @@ pub struct App {
     pub(crate) compressions: Compressions,
     /// Room for rows that are read from bodies of many events.
     pub(crate) rows: FairRoom,
-    /// Places for imports, whose bodies take as long as they are.
+    /// Places for imports and dry runs, whose bodies take as long as they are.
     pub(crate) imports: FairRoom,
-    /// Places for imports that are tried out.
+    /// Room for what dry runs would write.
     pub(crate) dry_runs: FairRoom,
     pub(crate) request_ids: RequestIds,
     pub(crate) running: Running,
@@ -159,7 +159,7 @@ impl App {
             compressions: Compressions::default(),
             rows: FairRoom::new(ROWS),
             imports: FairRoom::new(IMPORTS),
-            dry_runs: FairRoom::new(IMPORTS),
+            dry_runs: FairRoom::new(DRY_RUNS),
             request_ids: RequestIds::default(),
             running: Running::default(),
             rates: RateLimiting::new(limits.rates),

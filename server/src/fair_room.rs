@@ -29,7 +29,7 @@ use crate::{
     sender_limits::{Address, Sender},
 };
 
-/// Who needs room.
+/// A caller for whom room is counted, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     /// A caller who has shown credentials of a tenant.
@@ -44,7 +44,7 @@ impl Owner {
         Self::Stranger(tenant, Address::of(request))
     }
 
-    /// Who sends events.
+    /// The sender of an event, who has shown no credentials, whatever its body names.
     pub(crate) fn sender(sender: &Sender) -> Self {
         Self::Stranger(Some(sender.tenant.id()), sender.address)
     }
@@ -55,6 +55,17 @@ impl Owner {
             Self::Caller(_) => self,
             Self::Stranger(tenant, _) => Self::Stranger(tenant, None),
         }
+    }
+
+    /// Those whose limits count what it holds, the widest first.
+    fn scopes(self) -> impl Iterator<Item = Scope> {
+        let strangers = matches!(self, Self::Stranger(..)).then_some(Scope::Strangers);
+        let of_address = self.address().map(Scope::Address);
+        [Scope::All]
+            .into_iter()
+            .chain(strangers)
+            .chain([Scope::Group(self.group())])
+            .chain(of_address)
     }
 
     /// The address of a stranger, as far as it is known.
@@ -78,6 +89,8 @@ struct Holders {
     next: u64,
     all: BTreeMap<u64, Holder>,
     waiting: BTreeSet<u64>,
+    /// What those of each scope hold together.
+    held: HashMap<Scope, usize>,
     turns: u64,
     /// When each group, and each owner, that is here was last given room.
     last_of_groups: HashMap<Owner, u64>,
@@ -118,7 +131,7 @@ pub(crate) struct Place<'r> {
 
 /// The room that is needed.
 pub(crate) struct Need {
-    /// What is held.
+    /// All that is held once it is given.
     pub(crate) held: usize,
     /// What is still going to be needed.
     pub(crate) coming: usize,
@@ -178,11 +191,12 @@ impl FairRoom {
     /// The limits of an owner.
     fn limits(&self, owner: Owner) -> impl Iterator<Item = (Scope, usize)> {
         let RoomLimits { all, strangers, each, address, .. } = self.limits;
-        let is_stranger = matches!(owner, Owner::Stranger(..));
-        let strangers = is_stranger.then_some((Scope::Strangers, strangers));
-        let of_group = (Scope::Group(owner.group()), each);
-        let of_address = owner.address().map(|of| (Scope::Address(of), address));
-        [(Scope::All, all)].into_iter().chain(strangers).chain([of_group]).chain(of_address)
+        owner.scopes().map(move |scope| match scope {
+            Scope::All => (scope, all),
+            Scope::Strangers => (scope, strangers),
+            Scope::Group(_) => (scope, each),
+            Scope::Address(_) => (scope, address),
+        })
     }
 
     /// Gives a holder what it wants, unless it has to wait; says whether it has it.
@@ -201,8 +215,13 @@ impl FairRoom {
 
     /// The limit that a holder has to wait for.
     fn shortage(&self, holders: &Holders, id: u64, holder: &Holder) -> Option<(Scope, usize)> {
+        // Most often it is the sum, which is known.
+        let is_over = |scope, limit| holders.held_in(scope) + holder.wanted > limit;
+        let over = self.limits(holder.owner).find(|(scope, limit)| is_over(*scope, *limit));
         let mut limits = self.limits(holder.owner);
-        limits.find(|(scope, limit)| !holders.have_room(id, holder, *scope, *limit))
+        over.or_else(|| {
+            limits.find(|(scope, limit)| !holders.have_room(id, holder, *scope, *limit))
+        })
     }
 
     /// Has those give way that are slow, until a holder has what it wants; says whether it has it.
@@ -221,9 +240,11 @@ impl FairRoom {
             let mut freed = 0;
             for id in slow {
                 let Some(slow) = holders.all.get_mut(&id) else { continue };
-                freed += std::mem::take(&mut slow.held);
+                let (owner, held) = (slow.owner, std::mem::take(&mut slow.held));
                 (slow.coming, slow.is_arriving, slow.gives_way) = (0, false, true);
                 slow.changed.notify_one();
+                holders.free(owner, held);
+                freed += held;
                 if freed >= limit / Self::PARTS {
                     break;
                 }
@@ -264,10 +285,28 @@ impl Holders {
     fn give(&mut self, id: u64) {
         self.waiting.remove(&id);
         let Some(holder) = self.all.get_mut(&id) else { return };
-        holder.held += std::mem::take(&mut holder.wanted);
+        let (owner, given) = (holder.owner, std::mem::take(&mut holder.wanted));
+        holder.held += given;
+        for scope in owner.scopes() {
+            *self.held.entry(scope).or_default() += given;
+        }
         self.turns += 1;
-        self.last_of_groups.insert(holder.owner.group(), self.turns);
-        self.last_of_owners.insert(holder.owner, self.turns);
+        self.last_of_groups.insert(owner.group(), self.turns);
+        self.last_of_owners.insert(owner, self.turns);
+    }
+
+    /// Notes that something is not held any more.
+    fn free(&mut self, owner: Owner, freed: usize) {
+        for scope in owner.scopes() {
+            match self.held_in(scope).saturating_sub(freed) {
+                0 => self.held.remove(&scope),
+                held => self.held.insert(scope, held),
+            };
+        }
+    }
+
+    fn held_in(&self, scope: Scope) -> usize {
+        self.held.get(&scope).copied().unwrap_or(0)
     }
 
     /// Those that wait in round-robin order: one of each group, then the next of each. A group that was given room comes
@@ -283,6 +322,7 @@ impl Holders {
     fn remove(&mut self, id: u64) {
         self.waiting.remove(&id);
         let Some(gone) = self.all.remove(&id) else { return };
+        self.free(gone.owner, gone.held);
         let (mut has_group, mut has_owner) = (false, false);
         for Holder { owner, .. } in self.all.values() {
             has_group |= owner.group() == gone.owner.group();
@@ -310,10 +350,10 @@ impl Holders {
     fn have_room(&self, id: u64, holder: &Holder, scope: Scope, limit: usize) -> bool {
         let others = self.all.iter().filter(|(other, _)| **other != id).map(|(_, other)| other);
         let others = others.filter(|other| other.held > 0 && scope.has(other.owner));
+        let held = self.held_in(scope) + holder.wanted;
+        let Some(mut free) = limit.checked_sub(held) else { return false };
         let mut holders: Vec<_> = others.map(|other| (other.missing(), other.held)).collect();
         holders.push((holder.coming, holder.held + holder.wanted));
-        let held: usize = holders.iter().map(|(_, held)| held).sum();
-        let Some(mut free) = limit.checked_sub(held) else { return false };
         holders.sort_unstable();
         holders.into_iter().all(|(missing, held)| {
             let can_be_completed = missing <= free;
@@ -332,15 +372,9 @@ impl Holders {
         let others = self.all.iter().filter(|(other_id, _)| **other_id != id);
         let slow: Vec<_> =
             others.filter(|(_, other)| is_slow(other) && scope.has(other.owner)).collect();
-        if slow.is_empty() {
-            return Vec::new();
-        }
-        let had = self.had();
         let had_by = |owner: Owner| {
-            let of_group = had.get(&Scope::Group(owner.group())).copied();
-            let of_address = owner.address().map(Scope::Address);
-            let of_address = of_address.and_then(|scope| had.get(&scope).copied());
-            of_group.max(of_address).unwrap_or(0)
+            let of_address = owner.address().map(|address| self.held_in(Scope::Address(address)));
+            self.held_in(Scope::Group(owner.group())).max(of_address.unwrap_or(0))
         };
         let own = had_by(holder.owner);
         let weighted = slow.into_iter().filter_map(|(other_id, other)| {
@@ -350,18 +384,6 @@ impl Holders {
         let mut weighted: Vec<_> = weighted.collect();
         weighted.sort_unstable_by_key(|of| Reverse(*of));
         weighted.into_iter().map(|(_, id)| id).collect()
-    }
-
-    /// What each group, and each address, has.
-    fn had(&self) -> HashMap<Scope, usize> {
-        let mut had = HashMap::new();
-        for Holder { owner, held, .. } in self.all.values().filter(|holder| holder.held > 0) {
-            let of_address = owner.address().map(Scope::Address);
-            for scope in [Scope::Group(owner.group())].into_iter().chain(of_address) {
-                *had.entry(scope).or_default() += held;
-            }
-        }
-        had
     }
 }
 

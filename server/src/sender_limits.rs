@@ -288,6 +288,18 @@ mod tests {
     }
 
     #[test]
+    fn what_turns_out_to_be_stored_of_an_address_is_counted_beyond_the_limit_too() {
+        let senders = Senders::new(NonZeroU64::new(12));
+        let (a, b) = (sender(1, "192.0.2.1"), sender(1, "192.0.2.2"));
+        assert!(takes(&senders, &a, 2, noon()));
+        senders.add_bytes(&a, 4, noon());
+        assert!(!takes(&senders, &a, 1, noon()) && takes(&senders, &b, 3, noon()));
+        senders.add_bytes(&b, 20, noon());
+        assert!(!takes(&senders, &sender(1, ""), 1, noon()));
+        assert!(takes(&senders, &a, 6, Timestamp::from_ms_clamped(DAY_MS)));
+    }
+
+    #[test]
     fn each_event_counts_more_than_its_text() {
         let senders = Senders::new(NonZeroU64::new(2 * EVENT_BYTES as u64 + 3));
         let sender = sender(1, "");

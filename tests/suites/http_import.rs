@@ -11,7 +11,7 @@ use svctrack_tests::{
     client::Client,
     disk::{Disk, Fault},
     in_process::InProcess,
-    process::{PATIENCE, Server},
+    process::{PATIENCE, Server, peak_memory},
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -217,5 +217,33 @@ async fn an_import_that_comes_slowly_gives_way_to_one_that_waits_and_says_how_fa
         assert!(answer.contains("of the rows before, 1000 were created"), "{answer}");
     };
     tokio::time::timeout(PATIENCE, async { tokio::join!(next, ended) }).await.unwrap();
+    server.kill().await;
+}
+
+/// Rows of small records that take more memory than a dry run may hold, and what it may take in all, in bytes.
+const MANY_ROWS: usize = 40_000;
+const DRY_RUN_BYTES: u64 = 28 * 1024 * 1024;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_holds_no_more_memory_than_it_may_and_says_how_far_it_came() {
+    let (folder, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
+    let server = Server::start(folder.path(), &token).await;
+    let rows: String = (0..MANY_ROWS).map(|n| format!("c{n},C\n")).collect();
+    let csv = [("content-type", "text/csv")];
+    let dry_run = async |body: String| {
+        let path = "/import/companies?dryRun=true";
+        server.client.send(hyper::Method::POST, path, &csv, body).await.unwrap()
+    };
+    let before = peak_memory(server.id());
+    let refused = dry_run(format!("externalId,name\n{rows}")).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    assert_eq!(refused.json()["code"], "dry_run_too_large");
+    assert!(refused.text().contains("would be created"), "{}", refused.text());
+    let more = peak_memory(server.id()) - before;
+    println!("{more} bytes more");
+    assert!(more < DRY_RUN_BYTES, "{more} bytes more");
+    let some = &rows[..rows.len() / 3];
+    let fits = dry_run(format!("externalId,name\n{some}\n")).await;
+    assert!(fits.json()["created"].as_u64().unwrap() > 10_000, "{}", fits.text());
     server.kill().await;
 }

@@ -117,6 +117,7 @@ async fn turns(waiting: &[(char, Owner)]) -> String {
     tokio::join!(futures_util::future::join_all(holders), async { drop(first) });
     let holders = room.lock();
     assert!(holders.last_of_groups.is_empty() && holders.last_of_owners.is_empty());
+    assert!(holders.held.is_empty());
     drop(holders);
     served.into_inner()
 }

@@ -34,13 +34,12 @@ use crate::{
     auth::Caller,
     body::{Progress, is_gzip, unread},
     error::Error,
-    fair_room::{Owner, Place},
+    fair_room::{Need, Owner, Place},
     heavy_work,
     interchange::{Format, Options, RepeatedKeys, Rows, Separator, Source, parse_mapping},
     limits::{
-        DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS, IMPORT_WAIT, LARGE_BODY_PACE,
-        MAX_NAMED_RECORDS, MAX_NOTED_KEYS, MAX_REFUSALS, MAX_REFUSALS_BYTES, MAX_REHEARSED_BYTES,
-        SMALL_BODY_PACE,
+        DEFAULT_REFUSALS, DRY_RUNS, IMPORT_BYTES, IMPORT_ROWS, IMPORT_WAIT, LARGE_BODY_PACE,
+        MAX_NAMED_RECORDS, MAX_NOTED_KEYS, MAX_REFUSALS, MAX_REFUSALS_BYTES, SMALL_BODY_PACE,
     },
     observe::trace::note_received,
 };
@@ -106,8 +105,8 @@ pub(crate) async fn import(
     let (caller, access) = authorise_upsert(app, request, def).await?;
     let asked = Asked::of(request)?;
     idempotency::refuse(request, "rows are found by their keys")?;
-    let places = if asked.is_dry_run { &app.dry_runs } else { &app.imports };
-    let place = places.hold(Owner::Caller(caller.tenant.id()), 1, IMPORT_WAIT).await?;
+    let owner = Owner::Caller(caller.tenant.id());
+    let place = app.imports.hold(owner, 1, IMPORT_WAIT).await?;
     let (is_dry_run, most_refusals) = (asked.is_dry_run, asked.most_refusals);
     let ids = asked.names_records.then(Vec::new);
     let (pieces, source) = mpsc::channel(PIECES);
@@ -117,7 +116,7 @@ pub(crate) async fn import(
     let reading = Reading { caller: caller.clone(), def, access };
     let reader = heavy_work::spawn(move || reading.send(&asked, source, &batches));
     let summary = Summary { dry_run: is_dry_run, ids, ..Summary::default() };
-    let rehearsal = Rehearsal::default();
+    let rehearsal = (Rehearsal::default(), app.dry_runs.enter(owner));
     let mut import = Import { app, caller, rehearsal, most_refusals, refusals_bytes: 0, summary };
     // Nobody takes what may still come after that.
     let applied = tokio::select! {
@@ -362,7 +361,8 @@ fn unreadable(error: io::Error) -> Error {
 struct Import<'a> {
     app: &'a App,
     caller: Caller,
-    rehearsal: Rehearsal,
+    /// What a dry run would have written until now, and its room.
+    rehearsal: (Rehearsal, Place<'a>),
     most_refusals: usize,
     /// Text of the rejected rows until now.
     refusals_bytes: usize,
@@ -406,16 +406,19 @@ impl Import<'_> {
             let imported = self.app.store.import(self.caller.clone().into(), upserts).await;
             return Ok(imported?);
         }
-        let rehearsal = std::mem::take(&mut self.rehearsal);
-        let tenant = &self.caller.tenant;
-        let (rehearsal, outcomes) = self.app.store.rehearse(tenant, rehearsal, upserts).await?;
-        self.rehearsal = rehearsal;
-        if self.rehearsal.bytes() > MAX_REHEARSED_BYTES {
+        let (rehearsal, room) = &mut self.rehearsal;
+        let (before, tenant) = (std::mem::take(rehearsal), &self.caller.tenant);
+        let (after, outcomes) = self.app.store.rehearse(tenant, before, upserts).await?;
+        let (held, most) = (after.bytes(), DRY_RUNS.each);
+        *rehearsal = after;
+        if held > most {
             let message = format!(
-                "a dry run holds what it would write, at most {MAX_REHEARSED_BYTES} bytes: try a part of the rows"
+                "a dry run holds what it would write, at most {most} bytes: try a part of the rows"
             );
             return Err(Error::Invalid(vec![Issue::of_body("dry_run_too_large", message)]));
         }
+        let (progress, patience) = (Instant::now(), IMPORT_WAIT);
+        room.take(Need { held, coming: 0, is_arriving: false, progress, patience }).await?;
         Ok(outcomes)
     }
 
