@@ -54,11 +54,7 @@ pub(super) fn carry(
 /// What a caller set of a record: the rest is computed to the same values. A response does not say which is which, so it
 /// is as little as there can be.
 pub(super) fn restored(def: &ResourceDef, patch: Document, ctx: FillCtx) -> Document {
-    let mut all = Document::default();
-    for (name, value) in patch.iter().filter(|(_, value)| !value.is_null()) {
-        all.set(name, value.to_json());
-    }
-    let mut set = all.clone();
+    let mut set = patch.clone();
     // Figures that were computed first, such as a price by the month, are those that others follow from.
     for field in def.fields.iter().rev() {
         let Fill::IfAbsent(compute) = field.fill else { continue };
@@ -72,5 +68,168 @@ pub(super) fn restored(def: &ResourceDef, patch: Document, ctx: FillCtx) -> Docu
         filled.remove(STAND_INS);
         filled
     };
-    if shown(&set) == shown(&all) { set } else { patch }
+    if shown(&set) == shown(&patch) { set } else { patch }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        plan::{
+            memory::Memory,
+            upsert::{Access, Outcome, Upserted, upsert},
+        },
+        resources::{
+            company::COMPANY, license::LICENSE, ticket::TICKET, timesheet::TIMESHEET, user::USER,
+        },
+        schema::{Handling, Origin},
+        value::{IdSequence, ObjectId, Timestamp},
+    };
+
+    struct Store(Memory, Ctx);
+
+    impl Store {
+        fn new() -> Self {
+            let now = Timestamp::parse("2026-11-24").unwrap();
+            Self(Memory::default(), Ctx::new(now, IdSequence::new([0; 5]), None))
+        }
+
+        fn upsert(&mut self, origin: Origin, def: &'static ResourceDef, item: &str) -> Upserted {
+            let item = Document::parse(item.as_bytes());
+            let access = Access { create: true, update: true };
+            self.1.origin = origin;
+            let done = upsert(def, 0, &item, access, Handling::Lenient, &self.0, &mut self.1);
+            let done = done.unwrap();
+            self.0.apply(&done.changes);
+            done
+        }
+
+        fn created(&mut self, origin: Origin, def: &'static ResourceDef, item: &str) -> ObjectId {
+            match self.upsert(origin, def, item).outcome {
+                Outcome::Created(id, _) => id,
+                other => panic!("{other:?}"),
+            }
+        }
+
+        fn shown(&self, def: &'static ResourceDef, id: ObjectId, name: &str) -> Option<String> {
+            let stored = self.0.record(def, id).unwrap().unwrap();
+            let ctx = ReadCtx::new(self.1.now, &self.0);
+            let shown = crate::plan::answer(def, &stored, &ctx).unwrap();
+            shown.value(name).map(|value| value.text().to_owned())
+        }
+    }
+
+    #[test]
+    fn a_date_of_the_service_comes_from_an_export_alone_whether_or_not_the_record_is_there() {
+        let (sent, now) = (r#""2021-02-03T00:00:00.000Z""#, r#""2026-11-24T00:00:00.000Z""#);
+        let ticket = r#""sourceId":"t","email":"ada@acme.example","domains":["acme.example"]"#;
+        for (origin, more, expect) in [
+            (Origin::Request, r#","__v":0"#, now),
+            (Origin::Row, "", now),
+            (Origin::Row, r#","__v":0"#, sent),
+        ] {
+            let row = format!(r#"{{{ticket},"updateDate":{sent}{more}}}"#);
+            let mut store = Store::new();
+            let id = store.created(origin, &TICKET, &row);
+            assert_eq!(store.shown(&TICKET, id, "updateDate").as_deref(), Some(expect), "{row}");
+            let mut store = Store::new();
+            let id = store.created(Origin::Request, &TICKET, &format!("{{{ticket}}}"));
+            store.upsert(origin, &TICKET, &row);
+            assert_eq!(store.shown(&TICKET, id, "updateDate").as_deref(), Some(expect), "{row}");
+        }
+    }
+
+    #[test]
+    fn rows_of_an_import_are_found_by_all_that_is_unique_and_can_be_sent() {
+        for (def, of_request, of_row) in [
+            (&COMPANY, "_id sourceId externalId", "_id sourceId externalId"),
+            (&TICKET, "_id sourceId", "_id sourceId"),
+            (&TIMESHEET, "_id", "_id sourceId externalId"),
+            (&USER, "_id sourceId externalId", "_id sourceId externalId email"),
+        ] {
+            let keys = |origin| def.keys_of(origin).collect::<Vec<_>>().join(" ");
+            let found = [Origin::Request, Origin::Row, Origin::Record].map(keys);
+            assert_eq!(found, [of_request, of_row, of_row], "{}", def.name);
+        }
+    }
+
+    #[test]
+    fn a_record_of_an_export_may_lack_what_is_required_of_a_person_alone() {
+        for (def, item, is_created) in [
+            (&TICKET, r#"{"sourceId":"t","__v":0}"#, true),
+            (&TICKET, r#"{"sourceId":"t"}"#, false),
+            (&TICKET, r#"{"__v":0}"#, false),
+            (&TICKET, r#"{"sourceId":"t","email":5,"__v":0}"#, false),
+            (&LICENSE, r#"{"mrr":1,"__v":0}"#, false),
+        ] {
+            let done = Store::new().upsert(Origin::Row, def, item);
+            assert_eq!(matches!(done.outcome, Outcome::Created(..)), is_created, "{item}");
+        }
+    }
+
+    #[test]
+    fn an_import_names_none_of_what_the_service_sets() {
+        let row = r#"{"name":"Acme","createdAt":"2020-01-01","__v":3}"#;
+        for (origin, ignored) in [(Origin::Request, &["createdAt"][..]), (Origin::Row, &[])] {
+            assert_eq!(Store::new().upsert(origin, &COMPANY, row).ignored, ignored);
+        }
+    }
+
+    #[test]
+    fn what_follows_from_a_change_follows_from_none_of_a_record_that_comes_back() {
+        let now = Some(r#""2026-11-24T00:00:00.000Z""#.to_owned());
+        let company = r#"{"name":"Acme","externalId":"a","phase":"Trial""#;
+        for (more, since) in [("", now.clone()), (r#","__v":0"#, None)] {
+            let mut store = Store::new();
+            let id = store.created(Origin::Row, &COMPANY, &format!("{company}{more}}}"));
+            assert_eq!(store.shown(&COMPANY, id, "phaseSince"), since, "{more}");
+            let changed = company.replace("Trial", "Live");
+            store.upsert(Origin::Row, &COMPANY, &format!("{changed}{more}}}"));
+            assert_eq!(store.shown(&COMPANY, id, "phaseSince"), now, "{more}");
+        }
+        for (more, status) in [("", "submitted"), (r#","status":"returned""#, "returned")] {
+            let mut store = Store::new();
+            let row = format!(r#"{{"externalId":"s"{more}}}"#);
+            let id = store.created(Origin::Row, &TIMESHEET, &row);
+            assert_eq!(store.shown(&TIMESHEET, id, "status"), Some(format!(r#""{status}""#)));
+        }
+    }
+
+    #[test]
+    fn a_ticket_that_comes_back_has_the_company_and_the_history_that_it_had() {
+        let mut store = Store::new();
+        let acme = r#"{"name":"Acme","externalId":"a","domains":["acme.example"]}"#;
+        let acme = store.created(Origin::Request, &COMPANY, acme);
+        let ticket = r#""email":"ada@acme.example","status":"open""#;
+        for (more, company, has_history) in [
+            // The e-mail says which company it is, but this ticket had none.
+            (r#""sourceId":"1","__v":0"#, "null".to_owned(), false),
+            (r#""sourceId":"2","companyId":"extid-a","__v":0"#, format!(r#""{acme}""#), false),
+            (r#""sourceId":"3","companyId":"extid-a""#, format!(r#""{acme}""#), true),
+        ] {
+            let row = format!("{{{ticket},{more}}}");
+            let id = store.created(Origin::Row, &TICKET, &row);
+            let stored = store.0.record(&TICKET, id).unwrap().unwrap();
+            assert_eq!(
+                stored.get("companyId").map(|id| id.text().to_owned()),
+                Some(company),
+                "{row}"
+            );
+            assert_eq!(stored.value("history").is_some(), has_history, "{row}");
+        }
+    }
+
+    #[test]
+    fn what_would_be_computed_otherwise_stays_as_it_was() {
+        let mut store = Store::new();
+        let company = store.created(Origin::Request, &COMPANY, r#"{"name":"Acme"}"#);
+        // A month costs a 12th of the rounded price of a year, not a 13th of the value.
+        let row = format!(
+            r#"{{"companyId":"{company}","_currency":"EUR","fixedPeriod":true,"fromDate":"2026-01-01","toDate":"2027-02-01",
+                "value":130.000006,"arr":120.000006,"__v":0}}"#
+        );
+        let license = store.created(Origin::Row, &LICENSE, &row);
+        let shown = ["mrr", "arr", "value"].map(|name| store.shown(&LICENSE, license, name));
+        assert_eq!(shown.map(Option::unwrap), ["10.000001", "120.000006", "130.000006"]);
+    }
 }

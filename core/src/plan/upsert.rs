@@ -248,12 +248,11 @@ fn check_item(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Issue>> 
 
 /// Checks a record that comes back from an export: an erased person is missing from it.
 fn check_record(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Issue>> {
-    let is_erased = |issue: &Issue| {
-        let name = issue.pointer.trim_start_matches('/');
-        issue.code == "required" && def.field(name).is_some_and(|field| field.personal)
+    let is_personal = |issue: &Issue| {
+        def.field(issue.pointer.trim_start_matches('/')).is_some_and(|field| field.personal)
     };
     match shape::check_create(def, sent) {
-        Err(issues) if issues.iter().all(is_erased) => shape::check_update(def, sent),
+        Err(issues) if issues.iter().all(is_personal) => shape::check_update(def, sent),
         checked => checked,
     }
 }

@@ -116,6 +116,18 @@ mod tests {
     use crate::resources::company::COMPANY;
 
     #[test]
+    fn a_text_is_a_formula_after_blanks_and_signs_that_cannot_be_seen() {
+        for text in
+            ["=1", "＋1", "  -1", "\u{1}=1", "\u{feff}@a", "\tAcme", "\rAcme", "\nAcme", "'"]
+        {
+            assert!(is_formula(text), "{text:?}");
+        }
+        for text in ["", " ", "Acme", " Acme", "1=1", "\u{1}Acme"] {
+            assert!(!is_formula(text), "{text:?}");
+        }
+    }
+
+    #[test]
     fn cells_of_lists_numbers_and_words_are_read_as_people_write_them() {
         let read = |name: &str, cell: &str| {
             let value = value_of(COMPANY.field(name).unwrap(), cell);

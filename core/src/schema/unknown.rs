@@ -79,3 +79,25 @@ fn no_dry_run(name: &str) -> Issue {
     let message = format!("{} is not supported here; nothing was stored", quoted(name));
     Issue::of_member(name, UNKNOWN_PARAMETER, message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_is_meant_as_a_dry_run_is_rejected() {
+        for (name, value, is_write, is_read) in [
+            ("dryRun", "true", true, false),
+            ("dry_run", "1", true, false),
+            ("dryrun", "", true, false),
+            ("dryRun", "false", true, true),
+            ("dryRun", "true", false, true),
+            ("colour", "true", true, true),
+        ] {
+            let query = [(name.to_owned(), value.to_owned())];
+            let read = unread_query(&query, is_write, Handling::Lenient);
+            assert_eq!(read.is_ok(), is_read, "{name}={value}");
+            assert!(unread_query(&query, is_write, Handling::Strict).is_err(), "{name}={value}");
+        }
+    }
+}
