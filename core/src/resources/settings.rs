@@ -399,6 +399,12 @@ mod tests {
         );
         let currencies = Currencies::of(&set).unwrap();
         assert_eq!(currencies.base(), "EUR");
+        let all = currencies.rates().map(|(currency, from, rate)| {
+            let from = from.map_or("always".to_owned(), |from| from.to_string());
+            format!("{currency} {from} {rate}")
+        });
+        let expect = ["GBP 2024-01-01 1.15", "GBP 2024-06-01 1.17", "USD always 0.9"];
+        assert_eq!(all.collect::<Vec<_>>(), expect);
         let rates = |on| ["EUR", "USD", "GBP", "SEK"].map(|name| currencies.rate(name, day(on)));
         let (one, usd) = (Some(Decimal::ONE), Some(Decimal::new(9, 1)));
         assert_eq!(rates("2023-12-31"), [one, usd, None, None]);

@@ -207,9 +207,7 @@ fn complete_ticket(
     if !completion.issues.is_empty() {
         return Ok(());
     }
-    let names = [COMPANY_ID.name, COMPANY_EXTERNAL_ID.name, DOMAINS.name];
-    let carries = names.iter().any(|name| completion.sent.get(name).is_some());
-    if completion.is_new() || carries {
+    if names_company(completion) {
         let company = find_company(ticket, completion.sent, completion.lookup)?;
         ticket.set(
             COMPANY_ID.name,
@@ -225,6 +223,19 @@ fn complete_ticket(
         return Ok(());
     }
     name_submitter(ticket, &address, completion)
+}
+
+/// Whether what is sent may change the company. A record of an export has the one that it had, or none, until it names
+/// another.
+fn names_company(completion: &Completion<'_>) -> bool {
+    let (sent, is_record) = (completion.sent, completion.origin.is_record());
+    let mut names = [COMPANY_ID.name, COMPANY_EXTERNAL_ID.name, DOMAINS.name].into_iter();
+    match completion.before {
+        None => !is_record || sent.value(COMPANY_ID.name).is_some(),
+        Some(before) => names.any(|name| {
+            sent.get(name).is_some() && !(is_record && sent.value(name) == before.value(name))
+        }),
+    }
 }
 
 /// Takes away what a ticket says about people; what is left counts as before.
