@@ -75,6 +75,11 @@ impl Document {
         self.members.is_empty()
     }
 
+    /// Makes room for so many more members.
+    pub(crate) fn reserve(&mut self, members: usize) {
+        self.members.reserve(members);
+    }
+
     /// Adds a member that is known not to be there.
     pub(crate) fn push(&mut self, name: Cow<'_, str>, value: Json) {
         self.members.push((name.into(), value));

@@ -110,7 +110,7 @@ struct Front<'a> {
     action: &'a str,
     _asset: Option<&'a str>,
     _project: Option<&'a str>,
-    _info: Option<&'a str>,
+    _info: Option<&'a [u8]>,
     count: u16,
     _weight: f64,
     passive: bool,
