@@ -11,11 +11,6 @@ use crate::{
     value::{Document, ObjectId, engagement::Engagement},
 };
 
-/// What a record takes in memory besides its text, and an index entry, in bytes, measured with imports of small companies
-/// and of long ones.
-const RECORD_BYTES: usize = 320;
-const ENTRY_BYTES: usize = 160;
-
 /// Changes that were not applied, over a read-only store.
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
@@ -36,8 +31,7 @@ impl Overlay {
                     self.lost.insert(def, *id, removed);
                     self.lost.remove(def, *id, added);
                     self.gone.remove(&(def.code, *id));
-                    self.bytes += document.to_text().len() + RECORD_BYTES;
-                    self.bytes += (added.len() + removed.len()) * ENTRY_BYTES;
+                    self.bytes += document.to_text().len();
                 }
                 Change::Delete { def, id, removed, .. } => {
                     self.lost.insert(def, *id, removed);
