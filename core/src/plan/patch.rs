@@ -2,7 +2,7 @@
 
 use crate::{
     schema::{Kind, ResourceDef},
-    value::{Document, Issue, Json, json_reader::MAX_KEYS},
+    value::{Document, Issue, Json, malformed::MAX_KEYS},
 };
 
 /// Merges what was sent into a record: absent is left alone, `null` clears, free-form objects merge

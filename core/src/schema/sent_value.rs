@@ -4,8 +4,8 @@ use super::field::{FieldDef, Kind, OnMissing};
 use crate::value::{
     Issue, Json, JsonRef, Number, RecordRef, Timestamp, email,
     issue::{quoted, quoted_list},
-    json_reader::{MAX_MEMBER_BYTES, MAX_STRING_BYTES},
     key,
+    malformed::{MAX_MEMBER_BYTES, MAX_STRING_BYTES},
     number::{LEAST_AMOUNT, MAX_AMOUNT},
 };
 

@@ -9,7 +9,7 @@ use super::{
     script::given,
 };
 use crate::value::{
-    Document, Issue, JsonRef, Malformed, Timestamp, issue::quoted, json_reader::MAX_KEYS,
+    Document, Issue, JsonRef, Malformed, Timestamp, issue::quoted, malformed::MAX_KEYS,
     number::is_zero,
 };
 

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 
 use super::{
     json::{Json, JsonRef, push_string},
-    json_reader::{Malformed, parse_document},
+    json_reader::parse_document,
+    malformed::Malformed,
 };
 
 /// The members of a JSON object.

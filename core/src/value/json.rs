@@ -10,7 +10,8 @@ use memchr::memchr;
 
 use super::{
     document::Document,
-    json_reader::{Malformed, parse_stored, parse_value, stored_items},
+    json_reader::{parse_stored, parse_value, stored_items},
+    malformed::Malformed,
     number::Number,
 };
 

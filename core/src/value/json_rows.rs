@@ -6,9 +6,8 @@ use hifijson::SliceLexer;
 use super::{
     document::Document,
     json::Json,
-    json_reader::{
-        Fault, Faults, Malformed, copy_value, object, read, read_items, read_members, skip_value,
-    },
+    json_reader::{copy_value, object, read, read_items, read_members, skip_value},
+    malformed::{Fault, Faults, Malformed},
 };
 
 /// How deep a row lies in the array, counting itself.

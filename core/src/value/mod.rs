@@ -28,6 +28,8 @@ pub mod json_reader;
 pub mod json_rows;
 pub mod key;
 #[cfg(feature = "forms")]
+pub mod malformed;
+#[cfg(feature = "forms")]
 pub mod member;
 #[cfg(feature = "records")]
 mod nearest;
@@ -52,7 +54,7 @@ pub use self::{
     id::{IdSequence, IdsExhausted, ObjectId, RecordRef},
     issue::Issue,
     json::{Json, JsonRef},
-    json_reader::Malformed,
+    malformed::Malformed,
     member::Members,
     number::Number,
     zone::Zone,

@@ -1,0 +1,117 @@
+//! What is rejected of a text as JSON (R9): the limits, the faults that a reader finds, and how these are put into words.
+
+use hifijson::Expect;
+
+use super::issue::quoted;
+
+/// How deep objects and arrays may be nested (R9).
+pub const MAX_DEPTH: usize = 64;
+/// How many keys one object may have (R9).
+pub const MAX_KEYS: usize = 500;
+/// How long one string may be, in bytes after decoding (R9).
+pub const MAX_STRING_BYTES: usize = 64 * 1024;
+/// How long a string may be that is a member of the body or of its item itself, in bytes after decoding: a
+/// ticket's description (R9). What fields do not take such texts reject them when the shape is checked.
+pub const MAX_MEMBER_BYTES: usize = 1024 * 1024;
+
+/// Why a text is not taken as JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed {
+    /// Stable code, in snake_case.
+    pub code: &'static str,
+    /// What was expected, and what is wrong.
+    pub message: String,
+    /// How many bytes of the text were read before the problem was seen.
+    pub offset: usize,
+}
+
+/// A fault of a text, before it is put into words.
+pub(super) enum Fault {
+    Syntax,
+    NotUnicode,
+    Nul,
+    TooDeep,
+    TooManyKeys,
+    /// With the most bytes that it may have.
+    StringTooLong(usize),
+    DuplicateKey(String),
+    NotAnObject,
+    NotAnArray,
+    NotABatch,
+}
+
+impl From<Expect> for Fault {
+    fn from(_: Expect) -> Self {
+        Self::Syntax
+    }
+}
+
+impl Fault {
+    pub(super) fn into_malformed(self, offset: usize) -> Malformed {
+        let (code, message) = match self {
+            Self::Syntax => ("json_malformed", format!("invalid JSON at byte {offset}")),
+            Self::NotUnicode => ("json_not_unicode", format!("invalid Unicode at byte {offset}")),
+            Self::Nul => ("json_nul", "strings must be without U+0000".to_owned()),
+            Self::TooDeep => {
+                ("json_too_deep", format!("objects and arrays must be at most {MAX_DEPTH} deep"))
+            }
+            Self::TooManyKeys => {
+                ("json_too_many_keys", format!("an object must have at most {MAX_KEYS} keys"))
+            }
+            Self::StringTooLong(max_bytes) => {
+                ("json_string_too_long", format!("a string must be at most {max_bytes} bytes long"))
+            }
+            Self::DuplicateKey(key) => (
+                "json_duplicate_key",
+                format!("a key must stand once in an object; found {} twice", quoted(&key)),
+            ),
+            Self::NotAnObject => ("body_must_be_object", "expected a JSON object".to_owned()),
+            Self::NotAnArray => {
+                ("body_must_be_array", "expected a JSON array of objects".to_owned())
+            }
+            Self::NotABatch => {
+                ("batch_must_be_array", "`batch` must be an array of objects".to_owned())
+            }
+        };
+        Malformed { code, message, offset }
+    }
+}
+
+/// How a fault is handled that leaves the text readable.
+pub(super) struct Faults {
+    /// Whether the reader continues: so that the next item is found, or because the text is our own.
+    goes_on: bool,
+    /// Whether what is read is returned despite it, because the text is our own.
+    keeps: bool,
+    pub(super) found: Option<Fault>,
+}
+
+impl Faults {
+    /// Every fault ends the reading.
+    pub(super) fn strict() -> Self {
+        Self { goes_on: false, keeps: false, found: None }
+    }
+
+    /// The reader continues, and stores the first fault; later ones are ignored.
+    pub(super) fn lenient() -> Self {
+        Self { goes_on: true, keeps: false, found: None }
+    }
+
+    /// Nothing that leaves the text readable is a fault.
+    pub(super) fn of_stored() -> Self {
+        Self { goes_on: true, keeps: true, found: None }
+    }
+
+    /// Whether what is read is lost already.
+    pub(super) fn are_final(&self) -> bool {
+        self.found.is_some() && !self.keeps
+    }
+
+    pub(super) fn note(&mut self, fault: Fault) -> Result<(), Fault> {
+        if !self.goes_on {
+            return Err(fault);
+        }
+        self.found.get_or_insert(fault);
+        Ok(())
+    }
+}
