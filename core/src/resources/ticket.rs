@@ -217,6 +217,9 @@ fn complete_ticket(
         ticket.set(COMPANY_ID.name, Json::null());
     }
     name_agent(ticket, completion)?;
+    if completion.origin.is_record() && has_submitter_as_before(ticket, completion) {
+        return Ok(());
+    }
     let address = EMAIL.get(ticket).unwrap_or_default().into_owned();
     if end_user::is_suppressed(end_user::EMAIL.name, &address, completion.lookup)? {
         clear_people(ticket);
@@ -236,6 +239,13 @@ fn names_company(completion: &Completion<'_>) -> bool {
             sent.get(name).is_some() && !(is_record && sent.value(name) == before.value(name))
         }),
     }
+}
+
+/// Whether nothing that says who the submitter is has changed.
+fn has_submitter_as_before(ticket: &Document, completion: &Completion<'_>) -> bool {
+    let is_same = |before: &Document, name: &str| ticket.value(name) == before.value(name);
+    let names = [EMAIL.name, NAME.name, COMPANY_ID.name];
+    completion.before.is_some_and(|before| names.iter().all(|name| is_same(before, name)))
 }
 
 /// Takes away what a ticket says about people; what is left counts as before.
