@@ -161,7 +161,9 @@ impl Server {
     pub async fn start_unprivileged(folder: &Path, token: &Token, log: File) -> Self {
         // Others may not get at the binary where it lies.
         let program = folder.join("svctrack");
-        fs::copy(binary(), &program).unwrap();
+        // By another process: what this one has open to write, a child that is just being started has open too, and a
+        // file that somebody may write cannot be run.
+        assert!(Build::new("cp").arg(binary()).arg(&program).status().unwrap().success());
         let mut command = prepared(Command::new(&program), folder);
         command.stderr(log);
         if geteuid().is_root() {
