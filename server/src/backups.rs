@@ -6,13 +6,13 @@ mod schedule;
 mod status;
 mod unfinished_file;
 
-pub use self::{
-    folder::name_of,
-    schedule::{Interval, Schedule},
-    unfinished_file::{Unfinished, folder_of},
-};
 pub(crate) use self::{
     folder::newest_in,
     schedule::{apart, check, run},
     status::{Backups, Done},
+};
+pub use self::{
+    folder::{SUFFIX, name_of},
+    schedule::{Interval, Schedule},
+    unfinished_file::{Unfinished, folder_of},
 };

@@ -62,7 +62,7 @@ impl Machine {
         write(&format!("svctrack-data/{FILE}"), &self.store);
         write("companies.csv", b"Company name,externalId\nGlobex,globex\n");
         match example.split(' ').nth(1) {
-            Some("restore") => write("before-upgrade.backup.gz", &self.backup),
+            Some("restore" | "verify") => write("before-upgrade.backup.gz", &self.backup),
             Some("import") => write("export/companies.ndjson", &self.companies),
             // The last tenant cannot be deleted.
             Some("tenant") => drop(run(folder.path(), &["tenant", "create", "--name", "b"]).await),
@@ -170,6 +170,10 @@ async fn a_flag_without_effect_is_rejected_and_a_variable_is_not() {
     check(&list, &[], "`--token` has no effect without `--server`").await;
     let of_operator = ["token", "create", "--label", "x", "--operator", "--user", "extid-x"];
     check(&of_operator, &[], "`--user` has no effect with `--operator`").await;
+    let of_token =
+        ["token", "create", "--label", "x", "--operator", "--server", nobody, "--token", "t"];
+    let decided = "`--operator` has no effect with `--server`: there the token decides";
+    check(&of_token, &[], decided).await;
     let server = [("SVCTRACK_SERVER", nobody)];
     let by_variable = format!("{both}, which the environment sets");
     check(&[&list[..], &["--data", "d"]].concat(), &server, &by_variable).await;

@@ -68,6 +68,38 @@ async fn every_figure_of_a_report_leads_to_the_licenses_behind_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn every_figure_of_usage_leads_to_the_users_behind_it() {
+    let server = server().await;
+    let events = json!([
+        {"euExtId": "ada", "cId": "acme", "action": "Log, in", "date": "2026-01-05", "count": 3},
+        {"euExtId": "ada", "cId": "acme", "action": "Export", "date": "2026-02-03"},
+        {"euExtId": "bob", "cId": "acme", "action": "Log, in", "date": "2026-01-28"},
+    ]);
+    let path = format!("/analytics/bulk/{}", svctrack_tests::TENANT);
+    server.client.post(&path, &events).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    for (part, least) in [("figures", 8), ("cohorts", 8), ("actions", 8)] {
+        let path = format!("/app/reports/usage?from=2026-01-01&to=2026-03-01&part={part}");
+        let html = page(&reader, &path).await;
+        let links: Vec<_> =
+            html.split("<a href=\"").filter(|link| link.contains("/explain?")).collect();
+        assert!(links.len() >= least, "{part} has {links:?}");
+        for link in links {
+            let (address, rest) = link.split_once("\">").unwrap();
+            let address = address.replace("&amp;", "&");
+            let (figure, _) = rest.split_once("</a>").unwrap();
+            let html = page(&reader, &address).await;
+            assert!(html.contains("/app/records/endusers/"), "{address}: {html}");
+            assert!(html.contains(">Acme</a>"), "{address}: {html}");
+            assert!(html.contains(&format!("part={part}")), "{address}: {html}");
+            if address.contains("part=figures") {
+                assert!(html.contains(&format!("<strong>{figure} user")), "{address}: {html}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_figures_of_the_first_page_are_those_behind_them() {
     let server = server().await;
     for currency in ["EUR", "USD"] {

@@ -302,7 +302,7 @@ async fn a_command_offers_the_settings_that_it_uses_and_no_others() {
         &["--data", "--listen", "--public-url", "--script-path", "--tracking-prefix"];
     let folder = tempfile::tempdir().unwrap();
     for (command_line, settings, own) in [
-        ("verify", STORE, &["--backup-to", "--json"][..]),
+        ("verify", STORE, &["--backup", "--backup-to", "--json"][..]),
         ("compact", STORE, &["--backup-to", "--json"]),
         ("restore", STORE, &["--from", "--json"]),
         ("script", ADDRESSES, &["--server", "--tenant", "--pinned", "--npm", "--json"]),

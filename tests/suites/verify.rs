@@ -11,7 +11,10 @@ use svctrack_tests::{
 };
 use tempfile::TempDir;
 
-use crate::startup::FILE;
+use crate::{
+    backup::{run, text},
+    startup::FILE,
+};
 
 pub(crate) async fn verify(folder: &Path) -> (Option<i32>, Value) {
     let mut command = command(folder);
@@ -102,4 +105,36 @@ async fn what_is_no_store_is_not_verified() {
     assert_eq!(verify(folder.path()).await.0, Some(1));
     fs::write(folder.path().join(FILE), b"once upon a time").unwrap();
     assert_eq!(verify(folder.path()).await.0, Some(1));
+}
+
+#[tokio::test]
+async fn backups_are_verified_without_a_store_and_each_is_told() {
+    let store = filled().await;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let (sound, cut) = (at("a.backup.gz"), at("b.backup.gz"));
+    let made = ["backup", "--data", text(store.path()), "--to", text(&sound)];
+    let (code, said) = run(folder.path(), &made).await;
+    assert_eq!(code, Some(0), "{said}");
+    let verify = async |path: &Path, further: &[&str]| {
+        let line = [&["verify", "--backup", text(path)], further].concat();
+        run(folder.path(), &line).await
+    };
+    let (code, said) = verify(folder.path(), &[]).await;
+    assert!(code == Some(0) && said.contains("a.backup.gz: sound, "), "{said}");
+    let whole = fs::read(&sound).unwrap();
+    fs::write(&cut, &whole[..whole.len() - 1]).unwrap();
+    fs::write(at("notes.txt"), "").unwrap();
+    let (code, said) = verify(folder.path(), &["--json"]).await;
+    let found: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, found.as_array().map(Vec::len)), (Some(2), Some(2)), "{found}");
+    assert!(found[0]["rows"].as_u64() > Some(1_000), "{found}");
+    assert_eq!(found[1]["path"], text(&cut));
+    assert_eq!(found[1]["problem"], "it is truncated or corrupted");
+    assert_eq!(verify(&sound, &[]).await.0, Some(0));
+    assert_eq!(verify(&at("c.backup.gz"), &[]).await.0, Some(1));
+    let (code, said) = verify(store.path(), &[]).await;
+    assert!(code == Some(1) && said.contains("none ends in `.backup.gz`"), "{said}");
+    let (code, said) = verify(&sound, &["--data", "x"]).await;
+    assert!(code == Some(2) && said.contains("`--data` has no effect with `--backup`"), "{said}");
 }

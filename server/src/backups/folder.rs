@@ -14,7 +14,8 @@ use svctrack_store::{BackupHead, MAX_DRIFT_MS, StoreId, read_head};
 
 /// How the name of a backup begins.
 pub(super) const PREFIX: &str = "svctrack-";
-const SUFFIX: &str = ".backup.gz";
+/// How the name of a backup ends, also of one that is named by hand.
+pub const SUFFIX: &str = ".backup.gz";
 /// The end of the name of an unfinished one.
 pub(super) const UNFINISHED: &str = ".unfinished";
 

@@ -88,8 +88,9 @@ pub(crate) struct TokenOwnerArgs {
     /// UUID of the tenant, on a stopped store; a running server issues tokens of the tenant of --token [default: the only one]
     #[arg(long, value_name = "UUID", conflicts_with = "server")]
     tenant: Option<String>,
-    /// The operator's tokens, which may create tenants, on a stopped store; a running server issues them to one of them
-    #[arg(long, conflicts_with_all = ["server", "tenant"])]
+    /// The operator's tokens, which may create tenants, on a stopped store; a running server issues them to an operator's
+    /// --token
+    #[arg(long, conflicts_with = "tenant")]
     operator: bool,
 }
 

@@ -6,17 +6,21 @@ use svctrack_server::config::{Config, Engine};
 
 use super::output::print_err;
 
-/// A flag, and another one with which it has no effect.
-const NO_EFFECT_WITH: [(&str, &str); 9] = [
-    ("user", "operator"),
-    ("data", "server"),
-    ("data", "npm"),
-    ("server", "npm"),
-    ("listen", "npm"),
-    ("public_url", "npm"),
-    ("script_path", "npm"),
-    ("tracking_prefix", "npm"),
-    ("listen", "server"),
+/// A flag, another one with which it has no effect, and why.
+const NO_EFFECT_WITH: [(&str, &str, &str); 13] = [
+    ("user", "operator", ""),
+    ("operator", "server", ": there the token decides whose tokens they are"),
+    ("data", "server", ""),
+    ("data", "backup", ""),
+    ("cache_mb", "backup", ""),
+    ("backup_to", "backup", ""),
+    ("data", "npm", ""),
+    ("server", "npm", ""),
+    ("listen", "npm", ""),
+    ("public_url", "npm", ""),
+    ("script_path", "npm", ""),
+    ("tracking_prefix", "npm", ""),
+    ("listen", "server", ""),
 ];
 
 /// A flag, and another one without which it has no effect.
@@ -32,14 +36,13 @@ pub(crate) fn check_flags(matches: &ArgMatches) -> Result<(), clap::Error> {
         is_given.then(|| matches.value_source(id)).flatten()
     };
     let is_flag = |id: &str| source(id) == Some(ValueSource::CommandLine);
-    for (flag, other) in NO_EFFECT_WITH.into_iter().filter(|(flag, _)| is_flag(flag)) {
-        match source(other) {
-            Some(ValueSource::CommandLine) => return Err(unused(flag, "with", other, "")),
-            Some(ValueSource::EnvVariable) => {
-                return Err(unused(flag, "with", other, ", which the environment sets"));
-            }
-            _ => {}
-        }
+    for (flag, other, why) in NO_EFFECT_WITH.into_iter().filter(|(flag, ..)| is_flag(flag)) {
+        let set_by = match source(other) {
+            Some(ValueSource::CommandLine) => "",
+            Some(ValueSource::EnvVariable) => ", which the environment sets",
+            _ => continue,
+        };
+        return Err(unused(flag, "with", other, &format!("{set_by}{why}")));
     }
     for (flag, other) in NO_EFFECT_WITHOUT.into_iter().filter(|(flag, _)| is_flag(flag)) {
         if source(other).is_none() {

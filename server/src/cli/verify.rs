@@ -1,43 +1,68 @@
-//! `svctrack verify`: reads all of a stopped server's store, and reports what is corrupted.
+//! `svctrack verify`: reads all of a stopped server's store, or of backups, and reports what is corrupted.
 
-use std::process::ExitCode;
+use std::{
+    ffi::OsStr,
+    fs::{self, File},
+    io::{self, BufReader},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::Args;
 use serde_json::{Value, json};
 use svctrack_core::value::counted;
-use svctrack_server::open_error::explain_open_error;
-use svctrack_store::embedded::{Problem, Verified, verify};
+use svctrack_server::{backups::SUFFIX, open_error::explain_open_error};
+use svctrack_store::{
+    Manifest, check_archive,
+    embedded::{Problem, Verified, verify},
+    regular_file,
+};
 
 use super::{
+    backup::describe,
     output::print_out,
     stopped_store::{STOP, StoppedStore},
 };
 
-/// Verify the store for corruption (the server must be stopped)
+/// Verify the store (the server must be stopped), or backups, for corruption
 ///
-/// The exit code is 0 when the store is sound, 2 when data is corrupted, and 1 when the store cannot be read.
+/// The exit code is 0 when the store or every backup is sound, 2 when data is corrupted, and 1 when there is nothing
+/// that can be read.
 #[derive(Args)]
-#[command(after_help = "Example:
-  svctrack verify --data ./svctrack-data")]
+#[command(after_help = "Examples:
+  svctrack verify --data ./svctrack-data
+  svctrack verify --backup before-upgrade.backup.gz")]
 pub(crate) struct Verify {
     #[command(flatten)]
     stopped: StoppedStore,
-    /// Print JSON: `rows`, `problemCount` and `problems`
+    /// Backup file, or a directory of them: these are verified, not the store
+    #[arg(long, value_name = "PATH")]
+    backup: Option<PathBuf>,
+    /// Print JSON: `rows`, `problemCount` and `problems`, or for each backup `path` with `at`, `rows` and `tables`, or
+    /// `problem`
     #[arg(long)]
     json: bool,
 }
 
-/// The exit code for a corrupted store.
+/// The exit code for corrupted data.
 const DAMAGED: u8 = 2;
 
 impl Verify {
     pub(crate) fn run(self) -> Result<ExitCode, String> {
-        let config = self.stopped.config()?;
-        let found = verify(&config.data, config.cache_bytes());
-        let found = found.map_err(|cause| explain_open_error(&config, "verified", &cause, STOP))?;
-        print_out(&if self.json { in_json(&found) } else { in_words(&found) })?;
-        Ok(if found.is_sound() { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) })
+        let (is_sound, told) = match &self.backup {
+            Some(path) => verify_backups(path, self.json)?,
+            None => verify_store(self.stopped, self.json)?,
+        };
+        print_out(&told)?;
+        Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) })
     }
+}
+
+fn verify_store(stopped: StoppedStore, as_json: bool) -> Result<(bool, String), String> {
+    let config = stopped.config()?;
+    let found = verify(&config.data, config.cache_bytes());
+    let found = found.map_err(|cause| explain_open_error(&config, "verified", &cause, STOP))?;
+    Ok((found.is_sound(), if as_json { in_json(&found) } else { in_words(&found) }))
 }
 
 fn in_json(found: &Verified) -> String {
@@ -58,4 +83,75 @@ fn in_words(found: &Verified) -> String {
     let problems: String = found.problems.iter().map(problem).collect();
     let [rows, count] = [counted(found.rows, "row"), counted(found.problem_count, "problem")];
     format!("{problems}{rows}, {count}")
+}
+
+/// Whether all backups are sound, and what is to be printed of them.
+fn verify_backups(path: &Path, as_json: bool) -> Result<(bool, String), String> {
+    let files = files_at(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if files.is_empty() {
+        return Err(format!("there is no backup in `{}`: none ends in `{SUFFIX}`", path.display()));
+    }
+    let checked: Vec<_> = files.iter().map(|file| (file, check(file))).collect();
+    let is_sound = checked.iter().all(|(_, found)| found.is_ok());
+    let told = match as_json {
+        true => checked
+            .iter()
+            .map(|(file, found)| backup_in_json(file, found))
+            .collect::<Value>()
+            .to_string(),
+        false => checked
+            .iter()
+            .map(|(file, found)| backup_in_words(file, found))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    };
+    Ok((is_sound, told))
+}
+
+/// The backups of a directory in the order of their names, or the one file.
+fn files_at(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if !fs::metadata(path)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name();
+        files.extend(is_backup(&name).then(|| path.join(name)));
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+fn is_backup(name: &OsStr) -> bool {
+    name.as_encoded_bytes().ends_with(SUFFIX.as_bytes())
+}
+
+/// Reads a backup to its end; what is wrong with it otherwise.
+fn check(file: &Path) -> Result<Manifest, String> {
+    let opened = regular_file::check(file).and_then(|()| File::open(file));
+    let opened = opened.map_err(|error| error.to_string())?;
+    check_archive(BufReader::new(opened)).map_err(|error| error.to_string())
+}
+
+fn backup_in_json(file: &Path, found: &Result<Manifest, String>) -> Value {
+    let mut told = found.as_ref().map_or_else(
+        |problem| [("problem".to_owned(), json!(problem))].into_iter().collect(),
+        describe,
+    );
+    told.insert("path".to_owned(), json!(file));
+    told.into()
+}
+
+fn backup_in_words(file: &Path, found: &Result<Manifest, String>) -> String {
+    match found {
+        Ok(manifest) => {
+            format!(
+                "{}: sound, {} as of {}",
+                file.display(),
+                counted(manifest.rows, "row"),
+                manifest.at()
+            )
+        }
+        Err(problem) => format!("{}: {problem}", file.display()),
+    }
 }

@@ -4,22 +4,27 @@ use poem::{Request, Response};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use svctrack_core::{
-    revenue::{ForecastLine, Line, RenewalsLine},
+    revenue::{ForecastLine, Line, RenewalsLine, UsageLine},
     value::Day,
 };
-use svctrack_web::pages::{CompanyShare, ExplanationView, address, explanation_page, label_of};
+use svctrack_web::pages::{
+    Behind, CompanyShare, ExplanationView, address, explanation_page, label_of,
+};
 
 use super::{
     api::{JSON, text_of},
     by_ids::{by_ids, text},
+    explained_usage,
     forms::{problems_of, sent},
-    paging::paging,
+    paging::{PageAt, paging},
     respond::html,
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
-/// Companies on a page.
+/// The report whose figures count users.
+pub(super) const USAGE: &str = "usage";
+/// Companies or users on a page.
 const SHOWN: usize = 50;
 /// The reports whose figures can be explained, and the lines of each.
 const LINES: &[(&str, &[&str])] = &[
@@ -27,6 +32,7 @@ const LINES: &[(&str, &[&str])] = &[
     ("retention", Line::NAMES),
     ("renewals", RenewalsLine::NAMES),
     ("forecast", ForecastLine::NAMES),
+    (USAGE, UsageLine::NAMES),
 ];
 /// The lines behind columns that are counts and rates: report, column, line.
 const BEHIND: &[(&str, &str, &str)] = &[
@@ -69,8 +75,13 @@ pub(super) struct Figures<'r> {
 impl Figures<'_> {
     /// The address of what is behind a cell, where there is anything.
     pub(super) fn behind(&self, row: &[String], at: usize) -> Option<String> {
-        let line = self.line(self.header.get(at)?)?;
         let amount: f64 = row.get(at)?.parse().ok()?;
+        if self.report == USAGE {
+            let asked = explained_usage::behind(self.header, row, at)?;
+            let query: Vec<_> = self.query.iter().copied().chain(asked).collect();
+            return (amount != 0.0).then(|| path(self.report, &query));
+        }
+        let line = self.line(self.header.get(at)?)?;
         let segment = match self.cell(row, "segment") {
             Some(REST) => return None,
             Some(NONE) => Some(""),
@@ -168,7 +179,12 @@ pub(super) async fn explain(visit: Visit, request: Request) -> Result<Response, 
                 let offset = offset.to_string();
                 path(&report, &[&query[..], &[("offset", offset.as_str())]].concat())
             };
-            fill(&visit, &mut view, &text_of(response).await?, (offset, &page_at)).await?;
+            let text = text_of(response).await?;
+            let place: (_, PageAt<'_>) = ((offset, SHOWN), &page_at);
+            match report.as_str() {
+                USAGE => explained_usage::fill(&visit, &mut view, &text, place).await?,
+                _ => fill(&visit, &mut view, &text, place).await?,
+            }
         }
         Err(Ok(issues)) => view.problems = problems_of(issues),
         Err(Err(error)) => return Err(error),
@@ -181,25 +197,24 @@ async fn fill(
     visit: &Visit,
     view: &mut ExplanationView,
     explained: &str,
-    (offset, page_at): (usize, &(dyn Fn(usize) -> String + Sync)),
+    ((offset, size), page_at): ((usize, usize), PageAt<'_>),
 ) -> Result<(), Error> {
     let internal = |error: serde_json::Error| Error::Internal(error.to_string());
     let found: Explained<'_> = serde_json::from_str(explained).map_err(internal)?;
-    let shown = found.companies.iter().skip(offset).take(SHOWN);
+    let shown = found.companies.iter().skip(offset).take(size);
     let shown: Result<Vec<CompanyShare>, _> =
         shown.map(|company| serde_json::from_str(company.get())).collect();
-    view.companies = shown.map_err(internal)?;
-    let names = view.companies.iter().map(|it| it.company.as_str());
+    let mut companies = shown.map_err(internal)?;
+    let names = companies.iter().map(|it| it.company.as_str());
     let names = by_ids(visit, "companies", names, "name").await?;
-    for company in &mut view.companies {
+    for company in &mut companies {
         company.name = names.get(&company.company).map(|it| text(it, "name").to_owned());
     }
     let total = found.companies.len() as u64;
-    view.paging = paging((offset, SHOWN), (view.companies.len(), Some(total)), page_at);
+    view.paging = paging((offset, size), (companies.len(), Some(total)), page_at);
     view.days = (found.from.to_string(), found.to.before().to_string());
-    view.currency = found.currency;
-    view.amount = found.amount;
     view.formula = found.formula;
+    view.behind = Behind::Companies { currency: found.currency, amount: found.amount, companies };
     Ok(())
 }
 

@@ -11,6 +11,7 @@ mod company;
 mod customers;
 mod demo;
 mod erasure;
+mod explained_usage;
 mod explanation;
 mod forms;
 mod health;

@@ -8,6 +8,9 @@ pub(super) fn total_of(response: &Response) -> Option<u64> {
     response.headers().get("svctrack-total")?.to_str().ok()?.parse().ok()
 }
 
+/// The address of the page that begins at an offset.
+pub(super) type PageAt<'p> = &'p (dyn Fn(usize) -> String + Sync);
+
 /// Where a page with `shown` of a list is, which begins at `offset` and has room for `size`; `page_at` is the address of
 /// the page that begins at an offset.
 pub(super) fn paging(

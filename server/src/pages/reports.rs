@@ -11,7 +11,7 @@ use svctrack_web::pages::{Choice, ReportCell, ReportView, address, label_of, rep
 
 use super::{
     api::text_of,
-    explanation::Figures,
+    explanation::{Figures, USAGE},
     forms::{problems_of, sent},
     respond::html,
     visit::Visit,
@@ -42,8 +42,6 @@ type Table = (Vec<String>, Vec<Vec<ReportCell>>);
 
 /// The report whose figures can be split by a property of companies.
 const MRR: &str = "mrr";
-/// The report of which a part can be chosen.
-const USAGE: &str = "usage";
 /// The parts of the usage report, by their names in the API.
 const PARTS: &[&str] = &["figures", "cohorts", "actions"];
 

@@ -1,7 +1,9 @@
-//! What is behind a figure of a report: the companies and licenses that it is made of, with the formula in numbers.
+//! What is behind a figure of a report: the companies and licenses, or the users, that it is made of, with the formula in
+//! numbers.
 
 use hypertext::prelude::*;
 use serde::Deserialize;
+use svctrack_core::value::counted;
 
 use super::{
     format::{grouped, label_of},
@@ -24,14 +26,26 @@ pub struct ExplanationView {
     pub csv: String,
     /// The first and the last day of its period.
     pub days: (String, String),
-    pub currency: String,
-    /// The figure, in `currency`.
-    pub amount: f64,
-    /// How the companies add up.
+    /// How the figure comes about.
     pub formula: String,
-    pub companies: Vec<CompanyShare>,
+    pub behind: Behind,
     pub paging: Paging,
     pub problems: Vec<Problem>,
+}
+
+/// What a figure is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Behind {
+    /// An amount in `currency`, of which each company is a part.
+    Companies { currency: String, amount: f64, companies: Vec<CompanyShare> },
+    /// A number of users; of many, those with the most activities.
+    Users { total: usize, users: Vec<UserShare> },
+}
+
+impl Default for Behind {
+    fn default() -> Self {
+        Self::Users { total: 0, users: Vec::new() }
+    }
 }
 
 /// What a company adds to a figure, as the report returns it.
@@ -43,6 +57,22 @@ pub struct CompanyShare {
     pub amount: f64,
     pub formula: String,
     pub licenses: Vec<LicenseShare>,
+}
+
+/// What a user did in the days of a figure, as the report returns it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserShare {
+    pub user: String,
+    #[serde(skip)]
+    pub name: Option<String>,
+    pub company: Option<String>,
+    #[serde(skip)]
+    pub company_name: Option<String>,
+    pub first_active: String,
+    pub days: usize,
+    pub activities: u64,
+    pub occurrences: u64,
 }
 
 /// A license that is a part of it; each report says something else of how it counts.
@@ -85,34 +115,56 @@ impl LicenseShare {
 /// The page of what is behind a figure.
 pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
     let actions = maud! { a.button href=(view.csv) download { "CSV" } };
-    let (from, to) = &view.days;
     let main = maud! {
         p.crumbs { a href=(view.report) { "Back to the report" } }
         (title_bar(&view.title, &actions))
         (problems(&view.problems))
         @if view.problems.is_empty() {
-            div.figures {
-                div.figure {
-                    span.figure-label { (from) " to " (to) }
-                    strong { (view.currency) " " (amount(view.amount)) }
-                    @if view.companies.len() > 1 { span.muted.formula { (view.formula) } }
+            @match &view.behind {
+                Behind::Companies { currency, amount: sum, companies } => {
+                    (figure(view, &format!("{currency} {}", amount(*sum)), companies.len() > 1))
+                    @if companies.is_empty() {
+                        (empty("No company adds to this figure.", "It is zero in this period."))
+                    } @else {
+                        (company_table(companies))
+                    }
+                }
+                Behind::Users { total, users } => {
+                    (figure(view, &counted(grouped(&total.to_string()), "user"), true))
+                    @if users.is_empty() {
+                        (empty("No user is behind this figure.", "It is zero in this period."))
+                    } @else {
+                        (user_table(users))
+                    }
                 }
             }
-            @if view.companies.is_empty() {
-                (empty("No company adds to this figure.", "It is zero in this period."))
-            } @else {
-                (companies(view))
-                (paging(&view.paging))
-            }
+            @if view.paging.shown > 0 { (paging(&view.paging)) }
         }
     };
     page(layout(shell, &view.title, main))
 }
 
-fn companies(view: &ExplanationView) -> impl Renderable {
-    let is_short = view.companies.len() <= MOST_OPEN;
+fn figure<'v>(
+    view: &'v ExplanationView,
+    figure: &'v str,
+    has_formula: bool,
+) -> impl Renderable + 'v {
+    let (from, to) = &view.days;
+    maud! {
+        div.figures {
+            div.figure {
+                span.figure-label { (from) " to " (to) }
+                strong { (figure) }
+                @if has_formula { span.muted.formula { (view.formula) } }
+            }
+        }
+    }
+}
+
+fn company_table(companies: &[CompanyShare]) -> impl Renderable {
+    let is_short = companies.len() <= MOST_OPEN;
     let rows = maud! {
-        @for company in &view.companies { (rows(company, is_short)) }
+        @for company in companies { (rows(company, is_short)) }
     };
     table(
         "Companies",
@@ -121,9 +173,49 @@ fn companies(view: &ExplanationView) -> impl Renderable {
     )
 }
 
+fn user_table(users: &[UserShare]) -> impl Renderable {
+    let rows = maud! {
+        tbody {
+            @for user in users {
+                tr {
+                    th scope="row" {
+                        a href=(record_address("endusers", &user.user)) { (named(&user.name, &user.user)) }
+                    }
+                    td {
+                        @if let Some(company) = &user.company {
+                            a href=(record_address("companies", company)) { (named(&user.company_name, company)) }
+                        }
+                    }
+                    td.num { (user.first_active) }
+                    td.num { (user.days) }
+                    td.num { (grouped(&user.activities.to_string())) }
+                    td.num { (grouped(&user.occurrences.to_string())) }
+                }
+            }
+        }
+    };
+    table(
+        "Users",
+        [
+            Head::Text("User"),
+            Head::Text("Company"),
+            Head::Number("First active"),
+            Head::Number("Active days"),
+            Head::Number("Activities"),
+            Head::Number("Occurrences"),
+        ],
+        rows,
+    )
+}
+
+/// A name, or the id where it is not known.
+fn named<'n>(name: &'n Option<String>, id: &'n str) -> &'n str {
+    name.as_deref().filter(|name| !name.is_empty()).unwrap_or(id)
+}
+
 /// A company, and its licenses below it.
 fn rows(company: &CompanyShare, is_open: bool) -> impl Renderable {
-    let name = company.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&company.company);
+    let name = named(&company.name, &company.company);
     let count = company.licenses.len();
     maud! {
         tbody {

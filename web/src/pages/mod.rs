@@ -46,7 +46,9 @@ pub use self::{
     closings::{ClosedLine, ClosingLine, ClosingsView, closings_page},
     customers::{CustomerLine, CustomersView, customers_page},
     demo::{DemoState, DemoView, demo_page},
-    explanation::{CompanyShare, ExplanationView, LicenseShare, explanation_page},
+    explanation::{
+        Behind, CompanyShare, ExplanationView, LicenseShare, UserShare, explanation_page,
+    },
     format::{label_of, money, percent},
     health::{
         BackupState, ClockState, HealthReport, HealthView, RequestRates, Scrubbed, health_page,

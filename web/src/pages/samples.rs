@@ -23,7 +23,8 @@ const BULK: &str = r#"[
   {"euExtId": "user-2", "cId": "{{company}}", "action": "Signed in", "date": "{{day}}"}
 ]"#;
 
-const CURL: &str = "curl '{{url}}'{{user}} -d '{{body}}'";
+/// With the head of the response, where `Svctrack-Parked` says when an event waits.
+const CURL: &str = "curl -i '{{url}}'{{user}} -d '{{body}}'";
 const PYTHON: &str = r#"import json
 import sys
 import urllib.error
@@ -34,7 +35,8 @@ event = {{body}}
 request = urllib.request.Request(url, json.dumps(event).encode()){{headers}}
 try:
     with urllib.request.urlopen(request, timeout=10) as response:
-        print(response.read().decode())
+        # An event of an unknown user or company waits: this header says why.
+        print(response.read().decode(), response.headers.get("Svctrack-Parked", ""))
 except urllib.error.HTTPError as error:
     # The body says what is wrong.
     sys.exit(f"{error}: {error.read().decode()}")"#;
@@ -44,7 +46,8 @@ const response = await fetch(url, {
   method: "POST",{{headers}}
   body: JSON.stringify(event),
 });
-console.log(response.status, await response.text());"#;
+// An event of an unknown user or company waits: this header says why.
+console.log(response.status, await response.text(), response.headers.get("Svctrack-Parked") ?? "");"#;
 const RUST: &str = r##"// cargo add ureq
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let event = r#"{{body}}"#;
@@ -55,6 +58,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()
         .send(event)?;
     println!("{} {}", response.status(), response.body_mut().read_to_string()?);
+    // An event of an unknown user or company waits: this header says why.
+    if let Some(parked) = response.headers().get("Svctrack-Parked") {
+        println!("waits: {}", parked.to_str()?);
+    }
     Ok(())
 }"##;
 
