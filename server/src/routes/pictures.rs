@@ -2,7 +2,7 @@
 
 use charts_rs::{
     BarChart, Color, HorizontalBarChart, Series, SeriesCategory, THEME_DARK, THEME_LIGHT,
-    svg_with_accessibility,
+    YAxisConfig, svg_with_accessibility,
 };
 use svctrack_core::{
     revenue::{Drawn, Mark, Picture, Report, ReportQuery},
@@ -21,6 +21,8 @@ const LABEL_WIDTH: f32 = 60.0;
 const DARK_GROUND: (u8, u8, u8) = (0x14, 0x16, 0x1b);
 /// What is drawn of a report that has nothing to show.
 const NO_DATA: &str = "no data";
+/// Steps of an axis with values below zero; one more where these are not whole steps.
+const STEPS: f32 = 5.0;
 /// Characters of a label of a ranking.
 const MAX_LABEL_CHARS: usize = 28;
 
@@ -43,8 +45,45 @@ fn over_time(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
     chart.base.empty_text = Some(NO_DATA.to_owned());
     for axis in &mut chart.y_axis_configs {
         axis.formatter = Some("{t}".to_owned());
+        fit(axis, extent(picture));
     }
     chart.svg()
+}
+
+/// The lowest and the highest that is drawn: the bars of a label add up, those below zero by themselves.
+fn extent(picture: &Picture) -> (f32, f32) {
+    let mut extent = (0.0_f32, 0.0_f32);
+    for place in 0..picture.labels.len() {
+        let mut bars = (0.0, 0.0);
+        for drawn in &picture.series {
+            let value = drawn.values.get(place).copied().flatten().map_or(0.0, height_of);
+            let (below, above) = (value.min(0.0), value.max(0.0));
+            if drawn.mark == Mark::Bars {
+                bars = (bars.0 + below, bars.1 + above);
+            } else {
+                extent = (extent.0.min(below), extent.1.max(above));
+            }
+        }
+        extent = (extent.0.min(bars.0), extent.1.max(bars.1));
+    }
+    extent
+}
+
+/// Has an axis reach around all that is drawn. Where something is below zero, the library may end it too early.
+fn fit(axis: &mut YAxisConfig, (lowest, highest): (f32, f32)) {
+    if lowest < 0.0 {
+        let step = round_step((highest - lowest) / STEPS);
+        let (below, above) = ((lowest / step).floor(), (highest / step).ceil());
+        (axis.min, axis.max) = (Some(below * step), Some(above * step));
+        axis.split_number = (above - below) as usize;
+    }
+}
+
+/// The least step that is not below this one and easy to read: 1, 2, 2.5 or 5 of a power of ten.
+fn round_step(least: f32) -> f32 {
+    let power = 10_f32.powf(least.log10().floor());
+    let steps = [1.0, 2.0, 2.5, 5.0].map(|step| step * power);
+    steps.into_iter().find(|step| *step >= least).unwrap_or(10.0 * power)
 }
 
 fn ranking(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
@@ -88,4 +127,48 @@ fn series_of(drawn: &Drawn) -> Series {
 /// A number as precise as a picture is.
 fn height_of(number: Number) -> f32 {
     number.to_string().parse().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_reaches_around_all_that_is_drawn_in_round_steps() {
+        for (lowest, highest, expect) in [
+            (-16.0, 62.0, (-20.0, 80.0, 5)),
+            (-1.0, 0.0, (-1.0, 0.0, 5)),
+            (-0.25, 0.15, (-0.3, 0.2, 5)),
+            (-1_234.0, 98_765.0, (-20_000.0, 100_000.0, 6)),
+            (-62.0, 16.0, (-80.0, 20.0, 5)),
+        ] {
+            let mut axis = YAxisConfig::default();
+            fit(&mut axis, (lowest, highest));
+            let found = (axis.min.unwrap(), axis.max.unwrap(), axis.split_number);
+            assert!((found.0 - expect.0).abs() < 1e-3, "{found:?}");
+            assert!((found.1 - expect.1).abs() < 1e-3, "{found:?}");
+            assert_eq!(found.2, expect.2, "{found:?}");
+        }
+        let mut axis = YAxisConfig::default();
+        fit(&mut axis, (0.0, 5.0));
+        assert_eq!(axis.max, None);
+    }
+
+    #[test]
+    fn bars_of_a_label_add_up_and_lines_do_not() {
+        let drawn = |mark, values: [i64; 2]| {
+            let values = values.map(|value| Number::parse(&value.to_string())).to_vec();
+            Drawn { name: String::new(), values, mark }
+        };
+        let series = vec![
+            drawn(Mark::Bars, [40, 5]),
+            drawn(Mark::Bars, [22, -3]),
+            drawn(Mark::Bars, [-9, -4]),
+            drawn(Mark::Line, [60, -1]),
+        ];
+        let labels = vec!["a".to_owned(), "b".to_owned()];
+        let (title, description) = (String::new(), String::new());
+        let picture = Picture { title, description, labels, series, is_ranking: false };
+        assert_eq!(extent(&picture), (-9.0, 62.0));
+    }
 }
