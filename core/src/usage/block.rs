@@ -97,9 +97,30 @@ pub struct UserPart<'b> {
 }
 
 impl<'b> UserPart<'b> {
-    /// What the user did, in the order of quarters of an hour.
-    pub fn entries(&self) -> Entries<'b> {
-        Entries { quarter: self.first, rest: self.entries }
+    /// Gives `take` what the user did, in the order of quarters of an hour. Not an iterator: millions are read faster
+    /// where what is left of the bytes stays in registers.
+    ///
+    /// # Errors
+    /// [`Malformed`], also by `take`.
+    #[inline]
+    pub fn each_entry(
+        &self,
+        mut take: impl FnMut(Entry) -> Result<(), Malformed>,
+    ) -> Result<(), Malformed> {
+        let (mut quarter, mut rest) = (self.first, self.entries);
+        while !rest.is_empty() {
+            let head = read(&mut rest)?;
+            let mut number = || u32::try_from(read(&mut rest)?).map_err(|_| Malformed);
+            let since = u32::try_from(head >> 1).map_err(|_| Malformed)?;
+            quarter = quarter.checked_add(since).ok_or(Malformed)?;
+            let action = number()?;
+            let (activities, occurrences) = match head & 1 {
+                0 => (1, 1),
+                _ => (number()?, number()?),
+            };
+            take(Entry { quarter, action, activities, occurrences })?;
+        }
+        Ok(())
     }
 }
 
@@ -114,43 +135,6 @@ pub struct Entry {
     pub activities: u32,
     /// The sum of their counts.
     pub occurrences: u32,
-}
-
-/// What a user did, one entry after the other.
-#[derive(Clone, Debug)]
-pub struct Entries<'b> {
-    quarter: u32,
-    rest: &'b [u8],
-}
-
-impl Entries<'_> {
-    fn read(&mut self) -> Result<Entry, Malformed> {
-        let head = read(&mut self.rest)?;
-        let since = u32::try_from(head >> 1).map_err(|_| Malformed)?;
-        let mut number = || u32::try_from(read(&mut self.rest)?).map_err(|_| Malformed);
-        self.quarter = self.quarter.checked_add(since).ok_or(Malformed)?;
-        let action = number()?;
-        let (activities, occurrences) = match head & 1 {
-            0 => (1, 1),
-            _ => (number()?, number()?),
-        };
-        Ok(Entry { quarter: self.quarter, action, activities, occurrences })
-    }
-}
-
-impl Iterator for Entries<'_> {
-    type Item = Result<Entry, Malformed>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let entry = self.read();
-        if entry.is_err() {
-            self.rest = &[];
-        }
-        Some(entry)
-    }
 }
 
 /// A block that is being written.

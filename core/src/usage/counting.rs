@@ -1,31 +1,19 @@
 //! Blocks and single activities, counted by the days of a zone.
 
-use std::{collections::HashMap, ops::Range};
+use std::collections::HashMap;
 
 use super::{
     block::{Block, Entry, Malformed, UserPart},
     calendar::Calendar,
     names::{Names, index},
-    presence::{NO_PERIOD, Presence, bits, period_of_days, set},
+    presence::{Presence, bits, set},
+    spots::{Class, Spot, Spots, Windows},
     tally::Counted,
 };
 use crate::value::ObjectId;
 
 /// The most actions that are counted by their names; what there is of others is counted together.
 pub const MAX_ACTIONS: usize = 1_000;
-
-/// The days that a report looks at, by their places in its calendar.
-#[derive(Clone, Debug, Default)]
-pub struct Windows {
-    /// Those of each period, each period after the one before.
-    pub periods: Vec<Range<usize>>,
-    /// The latest days, in which actions are compared with those before.
-    pub recent: Range<usize>,
-    /// As many days before these.
-    pub before: Range<usize>,
-    /// The days for which it is noted how much each user did, and of which action; none for all actions.
-    pub cell: Option<(Range<usize>, Option<String>)>,
-}
 
 /// What a user did.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +26,15 @@ pub struct Person {
     pub occurrences: u64,
     /// The actions in the periods.
     actions: Vec<u64>,
+}
+
+impl Person {
+    fn join(&mut self, added: Self) {
+        self.presence.join(&added.presence);
+        self.activities += added.activities;
+        self.occurrences += added.occurrences;
+        bits(&added.actions).for_each(|action| set(&mut self.actions, action));
+    }
 }
 
 /// How often an action was done.
@@ -75,11 +72,11 @@ pub struct Counts {
 }
 
 /// What was counted so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Counting {
     calendar: Calendar,
     windows: Windows,
-    spots: Vec<Spot>,
+    spots: Spots,
     places: HashMap<ObjectId, usize>,
     people: Vec<(ObjectId, Person)>,
     names: Names,
@@ -87,94 +84,77 @@ pub struct Counting {
 }
 
 /// What is added up of all users.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Sums {
-    /// Of each action, and last of all others.
-    actions: Vec<ActionCounts>,
-    /// The sum of the counts of all activities in each period.
-    occurrences: Vec<u64>,
+    /// How many classes of days there are.
+    classes: usize,
+    /// Of each action, and last of all others, what there is of it on the days of each class.
+    done: Vec<Done>,
     /// The only action of which it is noted how much each user did.
     only: Option<u32>,
 }
 
-/// A day, and what it counts for; or the time before the first day, or that after the last.
-#[derive(Debug)]
-struct Spot {
-    /// The quarter of an hour with which it ends.
-    end: u32,
-    day: Option<usize>,
-    period: Option<usize>,
-    is_recent: bool,
-    is_before: bool,
-    /// Whether it is noted how much each user did on this day.
-    is_in_cell: bool,
-}
-
-/// The days, after the time before them, and before the time after them.
-fn spots_of(calendar: &Calendar, windows: &Windows) -> Vec<Spot> {
-    let period_of = period_of_days(&windows.periods);
-    let spot = |(at, end): (usize, u32)| {
-        let day = at.checked_sub(1).filter(|day| *day < calendar.len());
-        let is_in = |days: &Range<usize>| day.is_some_and(|day| days.contains(&day));
-        let period = day.and_then(|day| period_of.get(day)).filter(|period| **period != NO_PERIOD);
-        Spot {
-            end,
-            day,
-            period: period.map(|period| index(*period)),
-            is_recent: is_in(&windows.recent),
-            is_before: is_in(&windows.before),
-            is_in_cell: windows.cell.as_ref().is_some_and(|(days, _)| is_in(days)),
-        }
-    };
-    calendar.begins().iter().copied().chain([u32::MAX]).enumerate().map(spot).collect()
+#[derive(Clone, Copy, Debug, Default)]
+struct Done {
+    activities: u64,
+    occurrences: u64,
 }
 
 impl Sums {
     /// Counts what somebody did on a day.
     fn count(&mut self, person: &mut Person, spot: &Spot, entry: &Entry) {
         let action = index(entry.action);
-        let (Some(day), Some(counts)) = (spot.day, self.actions.get_mut(action)) else { return };
+        let done = self.done.get_mut(action * self.classes + spot.class);
+        let (Some(day), Some(done)) = (spot.day, done) else { return };
         let (activities, occurrences) = (u64::from(entry.activities), u64::from(entry.occurrences));
+        done.activities += activities;
+        done.occurrences += occurrences;
         person.presence.add(day);
-        if let Some(period) = spot.period {
-            if let Some(of_period) = counts.periods.get_mut(period) {
-                *of_period += activities;
-            }
-            if let Some(of_period) = self.occurrences.get_mut(period) {
-                *of_period += occurrences;
-            }
-            counts.occurrences += occurrences;
+        if spot.is_in_period {
             set(&mut person.actions, action);
-        }
-        if spot.is_recent {
-            counts.recent += activities;
-        } else if spot.is_before {
-            counts.before += activities;
         }
         if spot.is_in_cell && self.only.is_none_or(|only| only == entry.action) {
             person.activities += activities;
             person.occurrences += occurrences;
         }
     }
+
+    /// What there is of each action.
+    fn actions(&self) -> impl Iterator<Item = &[Done]> {
+        self.done.chunks(self.classes.max(1))
+    }
+}
+
+impl ActionCounts {
+    /// What there is of an action on the days of each class.
+    fn of(done: &[Done], classes: &[Class], periods: usize) -> Self {
+        let mut counts = Self { periods: vec![0; periods], ..Self::default() };
+        for (done, class) in done.iter().zip(classes) {
+            if let Some(of_period) = class.period.and_then(|it| counts.periods.get_mut(it)) {
+                *of_period += done.activities;
+                counts.activities += done.activities;
+                counts.occurrences += done.occurrences;
+            }
+            if class.is_recent {
+                counts.recent += done.activities;
+            } else if class.is_before {
+                counts.before += done.activities;
+            }
+        }
+        counts
+    }
 }
 
 impl Counting {
     /// Begins to count in the windows of a calendar.
     pub fn new(calendar: Calendar, windows: Windows) -> Self {
-        let spots = spots_of(&calendar, &windows);
-        let occurrences = vec![0; windows.periods.len()];
+        let spots = Spots::of(&calendar, &windows);
         let mut names = Names::default();
         let only = windows.cell.as_ref().and_then(|(_, only)| only.as_ref());
         let only = only.map(|only| names.number_of(only));
-        Self {
-            calendar,
-            windows,
-            spots,
-            places: HashMap::new(),
-            people: Vec::new(),
-            names,
-            sums: Sums { actions: Vec::new(), occurrences, only },
-        }
+        let sums = Sums { classes: spots.classes().len(), done: Vec::new(), only };
+        let (places, people) = (HashMap::new(), Vec::new());
+        Self { calendar, windows, spots, places, people, names, sums }
     }
 
     /// Counts a single activity.
@@ -182,10 +162,37 @@ impl Counting {
         let action = self.action(counted.action);
         let occurrences = counted.count.into();
         let entry = Entry { quarter: counted.quarter, action, activities: 1, occurrences };
-        let place = self.place(counted.user, counted.quarter);
-        let spot = self.spots.get(self.spot_of(counted.quarter));
+        let place = self.place(counted.user);
+        let spot = self.spots.at(counted.quarter);
         if let (Some((_, person)), Some(spot)) = (self.people.get_mut(place), spot) {
+            person.presence.since(counted.quarter);
             self.sums.count(person, spot, &entry);
+        }
+    }
+
+    /// Takes up the actions of a block that is counted later, so that several can count blocks and number actions alike.
+    ///
+    /// # Errors
+    /// [`Malformed`]
+    pub fn take_names(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        for name in Block::parse(bytes)?.names() {
+            self.action(name);
+        }
+        Ok(())
+    }
+
+    /// Adds what another has counted, which began as a copy of this one and has met no other action since.
+    pub fn join(&mut self, other: Self) {
+        self.sums.done.resize(self.sums.done.len().max(other.sums.done.len()), Done::default());
+        for (done, added) in self.sums.done.iter_mut().zip(other.sums.done) {
+            done.activities += added.activities;
+            done.occurrences += added.occurrences;
+        }
+        for (user, added) in other.people {
+            let place = self.place(user);
+            if let Some((_, person)) = self.people.get_mut(place) {
+                person.join(added);
+            }
         }
     }
 
@@ -211,35 +218,23 @@ impl Counting {
 
     /// Counts what a block has of a user; `actions` are the numbers of its actions.
     fn add_part(&mut self, part: &UserPart<'_>, actions: &[u32]) -> Result<(), Malformed> {
-        let place = self.place(part.user, part.first);
-        let mut at = self.spot_of(part.first);
-        let Some((_, person)) = self.people.get_mut(place) else { return Ok(()) };
-        for entry in part.entries() {
-            let entry = entry?;
+        let place = self.place(part.user);
+        let Self { spots, people, sums, .. } = self;
+        let Some((_, person)) = people.get_mut(place) else { return Ok(()) };
+        person.presence.since(part.first);
+        part.each_entry(|entry| {
             let action = *actions.get(index(entry.action)).ok_or(Malformed)?;
-            // Most are of the same day as the one before, or of one soon after.
-            while self.spots.get(at).is_some_and(|spot| spot.end <= entry.quarter) {
-                at += 1;
+            if let Some(spot) = spots.at(entry.quarter) {
+                sums.count(person, spot, &Entry { action, ..entry });
             }
-            if let Some(spot) = self.spots.get(at) {
-                self.sums.count(person, spot, &Entry { action, ..entry });
-            }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
-    /// The place of the day of a quarter of an hour.
-    fn spot_of(&self, quarter: u32) -> usize {
-        self.spots.partition_point(|spot| spot.end <= quarter)
-    }
-
-    fn place(&mut self, user: ObjectId, first: u32) -> usize {
+    fn place(&mut self, user: ObjectId) -> usize {
         let place = *self.places.entry(user).or_insert(self.people.len());
         if place == self.people.len() {
             self.people.push((user, Person::default()));
-        }
-        if let Some((_, person)) = self.people.get_mut(place) {
-            person.presence.since(first);
         }
         place
     }
@@ -251,10 +246,9 @@ impl Counting {
         } else {
             self.names.get(name).unwrap_or(u32::try_from(MAX_ACTIONS).unwrap_or(u32::MAX))
         };
-        if self.sums.actions.len() <= index(action) {
-            let periods = vec![0; self.windows.periods.len()];
-            let none = ActionCounts { periods, ..ActionCounts::default() };
-            self.sums.actions.resize(index(action) + 1, none);
+        let length = (index(action) + 1) * self.sums.classes;
+        if self.sums.done.len() < length {
+            self.sums.done.resize(length, Done::default());
         }
         action
     }
@@ -262,16 +256,22 @@ impl Counting {
     /// Ends the count, and returns what was counted.
     pub fn finish(mut self) -> Counts {
         self.people.sort_unstable_by_key(|(user, _)| *user);
+        let classes = self.spots.classes();
+        let periods = self.windows.periods.len();
+        let counts_of = |done| ActionCounts::of(done, classes, periods);
+        let mut actions: Vec<ActionCounts> = self.sums.actions().map(counts_of).collect();
         for (_, person) in &self.people {
             for action in bits(&person.actions) {
-                if let Some(counts) = self.sums.actions.get_mut(action) {
+                if let Some(counts) = actions.get_mut(action) {
                     counts.users += 1;
                 }
             }
         }
-        let Sums { mut actions, occurrences, .. } = self.sums;
-        for counts in &mut actions {
-            counts.activities = counts.periods.iter().sum();
+        let mut occurrences = vec![0; periods];
+        for (done, class) in self.sums.actions().flat_map(|done| done.iter().zip(classes)) {
+            if let Some(of_period) = class.period.and_then(|it| occurrences.get_mut(it)) {
+                *of_period += done.occurrences;
+            }
         }
         let others = actions.split_off(actions.len().min(MAX_ACTIONS)).pop().unwrap_or_default();
         let mut actions: Vec<(String, ActionCounts)> = (0..)

@@ -10,6 +10,7 @@ mod calendar;
 mod counting;
 mod names;
 mod presence;
+mod spots;
 mod tally;
 
 #[cfg(test)]
@@ -17,9 +18,10 @@ mod tests;
 
 #[doc(inline)]
 pub use self::{
-    block::{Block, Entries, Entry, Malformed, UserPart},
+    block::{Block, Entry, Malformed, UserPart},
     calendar::Calendar,
-    counting::{ActionCounts, Counting, Counts, MAX_ACTIONS, Person, Windows},
+    counting::{ActionCounts, Counting, Counts, MAX_ACTIONS, Person},
     presence::{Cohort, Lifecycle, Presence, cohorts, lifecycles, trailing},
+    spots::Windows,
     tally::{Counted, Tally, quarter_begin},
 };

@@ -108,13 +108,13 @@ impl Tally {
             if Some(part.user) == erased {
                 continue;
             }
-            for entry in part.entries() {
-                let entry = entry?;
+            part.each_entry(|entry| {
                 let at = index(entry.action);
                 let (number, name) = numbers.get_mut(at).zip(names.get(at)).ok_or(Malformed)?;
                 let action = *number.get_or_insert_with(|| self.names.number_of(name));
                 self.rows.push(Row::of(part.user, Entry { action, ..entry }));
-            }
+                Ok(())
+            })?;
         }
         Ok(())
     }

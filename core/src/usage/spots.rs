@@ -1,0 +1,108 @@
+//! What each day of a calendar counts for in a report.
+
+use std::ops::Range;
+
+use super::{
+    calendar::Calendar,
+    names::index,
+    presence::{NO_PERIOD, period_of_days},
+};
+
+/// Quarters of an hour of a day on which no clock changes.
+const QUARTERS_OF_DAY: u32 = 24 * 4;
+
+/// The days that a report looks at, by their places in its calendar.
+#[derive(Clone, Debug, Default)]
+pub struct Windows {
+    /// Those of each period, each period after the one before.
+    pub periods: Vec<Range<usize>>,
+    /// The latest days, in which actions are compared with those before.
+    pub recent: Range<usize>,
+    /// As many days before these.
+    pub before: Range<usize>,
+    /// The days for which it is noted how much each user did, and of which action; none for all actions.
+    pub cell: Option<(Range<usize>, Option<String>)>,
+}
+
+/// A day, and what it counts for; or the time before the first day, or that after the last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot {
+    /// The quarter of an hour with which it ends.
+    end: u32,
+    /// The place of the day in the calendar.
+    pub(super) day: Option<usize>,
+    /// The number of its class.
+    pub(super) class: usize,
+    /// Whether it is in one of the periods.
+    pub(super) is_in_period: bool,
+    /// Whether it is noted how much each user did on this day.
+    pub(super) is_in_cell: bool,
+}
+
+/// What days have in common that count for the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Class {
+    pub(super) period: Option<usize>,
+    pub(super) is_recent: bool,
+    pub(super) is_before: bool,
+}
+
+/// The days of a report, which are found by quarters of an hour.
+#[derive(Clone, Debug)]
+pub(super) struct Spots {
+    spots: Vec<Spot>,
+    /// The first quarter of an hour of the first day.
+    begin: u32,
+    /// The place of the day of each 96th quarter of an hour from `begin` on: that of those between is the same one, or,
+    /// after clocks have changed, soon after it.
+    near: Vec<usize>,
+    classes: Vec<Class>,
+}
+
+impl Spots {
+    pub(super) fn of(calendar: &Calendar, windows: &Windows) -> Self {
+        let period_of = period_of_days(&windows.periods);
+        let mut classes: Vec<Class> = Vec::new();
+        let spot = |(at, end): (usize, u32)| {
+            let day = at.checked_sub(1).filter(|day| *day < calendar.len());
+            let is_in = |days: &Range<usize>| day.is_some_and(|day| days.contains(&day));
+            let period = day.and_then(|day| period_of.get(day));
+            let period = period.filter(|period| **period != NO_PERIOD).map(|period| index(*period));
+            let is_recent = is_in(&windows.recent);
+            let is_before = is_in(&windows.before) && !is_recent;
+            let class = Class { period, is_recent, is_before };
+            // Days of a class are close together.
+            let known = classes.iter().rposition(|known| *known == class);
+            let class = known.unwrap_or_else(|| {
+                classes.push(class);
+                classes.len() - 1
+            });
+            let is_in_cell = windows.cell.as_ref().is_some_and(|(days, _)| is_in(days));
+            Spot { end, day, class, is_in_period: period.is_some(), is_in_cell }
+        };
+        let begins = calendar.begins();
+        let spots: Vec<Spot> =
+            begins.iter().copied().chain([u32::MAX]).enumerate().map(spot).collect();
+        let begin = begins.first().copied().unwrap_or_default();
+        let end = begins.last().copied().unwrap_or_default();
+        let quarters = (begin..end).step_by(index(QUARTERS_OF_DAY));
+        let near = quarters.map(|quarter| place_of(&spots, quarter)).collect();
+        Self { spots, begin, near, classes }
+    }
+
+    pub(super) fn classes(&self) -> &[Class] {
+        &self.classes
+    }
+
+    /// The day of a quarter of an hour.
+    pub(super) fn at(&self, quarter: u32) -> Option<&Spot> {
+        let Some(since) = quarter.checked_sub(self.begin) else { return self.spots.first() };
+        let near = self.near.get(index(since / QUARTERS_OF_DAY));
+        let Some(near) = near else { return self.spots.last() };
+        self.spots.get(*near..)?.iter().find(|spot| quarter < spot.end)
+    }
+}
+
+fn place_of(spots: &[Spot], quarter: u32) -> usize {
+    spots.partition_point(|spot| spot.end <= quarter)
+}
