@@ -52,22 +52,31 @@ fn windows() -> Windows {
     }
 }
 
-/// The activities as blocks, joined in two steps, and the latest by themselves.
+/// The activities as blocks, some of them joined in two steps, others counted apart, and the latest by themselves.
 fn counted(done: &[Done], zone: Zone, joined: usize) -> Counts {
     let calendar = Calendar::of(Day::parse("2026-02-01").unwrap(), DAYS, zone);
     let mut counting = Counting::new(calendar, windows());
     let (early, late) = done.split_at(done.len().min(joined));
-    let (one, other) = early.split_at(early.len() / 2);
+    let (one, rest) = early.split_at(early.len() / 3);
+    let (other, apart) = rest.split_at(rest.len() / 2);
     let mut tallied = Tally::default();
     for part in [one, other] {
         for (_, bytes) in tally(part).into_blocks() {
             tallied.add_block(&bytes, None).unwrap();
         }
     }
-    for (first, bytes) in tallied.into_blocks() {
-        assert_eq!(Block::parse(&bytes).unwrap().next().unwrap().unwrap().user, first);
-        counting.add_block(&bytes, &|_| true).unwrap();
+    let [tallied, apart] = [tallied, tally(apart)].map(Tally::into_blocks);
+    for (first, bytes) in tallied.iter().chain(&apart) {
+        assert_eq!(Block::parse(bytes).unwrap().next().unwrap().unwrap().user, *first);
+        counting.take_names(bytes).unwrap();
     }
+    let mut counting_apart = counting.clone();
+    for (blocks, counting) in [(&tallied, &mut counting), (&apart, &mut counting_apart)] {
+        for (_, bytes) in blocks {
+            counting.add_block(bytes, &|_| true).unwrap();
+        }
+    }
+    counting.join(counting_apart);
     for (user, date, action, count) in late {
         counting.add(&Counted::of(id(*user), &names(*action), *count, *date, *date));
     }
