@@ -51,6 +51,23 @@ pub(super) fn carry(
     Ok(())
 }
 
+/// Whether a record shows all of a body as it is.
+///
+/// # Errors
+/// When the store cannot say.
+pub(super) fn shows(
+    def: &ResourceDef,
+    stored: &Document,
+    body: &Document,
+    (lookup, ctx): (&dyn Lookup, &Ctx),
+) -> Result<bool, LookupError> {
+    let is_sent = |field: &FieldDef| body.get(field.name).is_some();
+    let shown = answer_rows(def, stored, &is_sent, &ReadCtx::new(ctx.now, lookup))?;
+    Ok(body.iter().all(|(name, value)| {
+        def.field(name).is_some_and(|field| is_same(field, Some(value), shown.get(name)))
+    }))
+}
+
 /// What a caller set of a record: the rest is computed to the same values. A response does not say which is which, so it
 /// is as little as there can be.
 pub(super) fn restored(def: &ResourceDef, patch: Document, ctx: FillCtx) -> Document {

@@ -6,7 +6,7 @@ use super::{
     create::create,
     ignored::ignored,
     planned::{Planned, Refusal},
-    restore::{carry, restored},
+    restore::{carry, restored, shows},
     update::update_stored,
 };
 use crate::{
@@ -173,7 +173,12 @@ fn change(
     shaped.handling = handling;
     let before = (!shaped.fixed.is_empty()).then(|| found.stored.clone());
     let patch = std::mem::take(&mut shaped.patch);
-    let planned = update_stored(def, found.id, found.stored, patch, lookup, ctx)?;
+    // What was computed by other settings, such as another time zone, is not computed anew either.
+    let comes_back = ctx.origin.is_record() && shows(def, &found.stored, &patch, (lookup, ctx))?;
+    let planned = match comes_back {
+        true => Planned { changes: Vec::new(), id: found.id, document: found.stored },
+        false => update_stored(def, found.id, found.stored, patch, lookup, ctx)?,
+    };
     let ignored = ignored(def, &shaped, before.as_ref(), &planned, lookup, ctx.now)?;
     Ok((planned, ignored))
 }

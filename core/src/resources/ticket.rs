@@ -361,14 +361,17 @@ fn make_submitter(
 }
 
 /// The agent is one of the users who work on the ticket, when their e-mail is a user's. Users that
-/// are sent go before; those that come back as they are, only before the same agent.
+/// are sent go before; those that come back as they are, only before the same agent. A record of an export has the users
+/// that it had, or none, until it names another agent.
 fn name_agent(ticket: &mut Document, completion: &Completion<'_>) -> Result<(), LookupError> {
     let sends = |name: &str| completion.sent.get(name).is_some();
     let changes = |name: &str| {
         let before = completion.before.and_then(|before| before.value(name));
         sends(name) && completion.sent.value(name) != before
     };
-    let keeps = sends(USERS.name) && !changes(AGENT_EMAIL.name);
+    let is_as_before = !changes(AGENT_EMAIL.name) || completion.before.is_none();
+    let keeps = sends(USERS.name) && !changes(AGENT_EMAIL.name)
+        || completion.origin.is_record() && is_as_before;
     if !sends(AGENT_EMAIL.name) || changes(USERS.name) || keeps {
         return Ok(());
     }

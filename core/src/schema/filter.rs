@@ -49,8 +49,8 @@ pub enum Condition {
     Exists(bool),
     /// A text that contains another one, in any case.
     Contains(Box<Search>),
-    /// A text that begins with another one, which is in lower case here, in any case.
-    Prefix(String),
+    /// A text that begins with another one, in any case.
+    Prefix(Box<Search>),
 }
 
 /// On which side of a value.
@@ -116,9 +116,7 @@ impl Filter {
                 operand.order_of(self.field, value).is_some_and(|order| side.admits(order))
             }),
             Condition::Contains(search) => any(value, &|value| search.is_in(&text_of(value))),
-            Condition::Prefix(start) => {
-                any(value, &|value| text_of(value).to_lowercase().starts_with(start))
-            }
+            Condition::Prefix(start) => any(value, &|value| start.begins(&text_of(value))),
         }
     }
 
@@ -285,7 +283,7 @@ impl Reading<'_> {
                 _ => Err(unreadable(self.name, "`true` or `false`", value)),
             },
             Some("contains") => Ok(Condition::Contains(Search::of(&unescaped(value)).into())),
-            Some("prefix") => Ok(Condition::Prefix(unescaped(value).to_lowercase())),
+            Some("prefix") => Ok(Condition::Prefix(Search::of(&unescaped(value)).into())),
             Some(other) => {
                 let expected = format!("followed by one of {}", quoted_list(&OPERATORS));
                 let path = split_operator(self.name).0;

@@ -1,4 +1,4 @@
-//! A case-insensitive search through the texts of records, for `[contains]`.
+//! A case-insensitive search through the texts of records, for `[contains]` and `[prefix]`.
 
 use memchr::{memchr2_iter, memmem::Finder};
 use unicase::UniCase;
@@ -19,6 +19,18 @@ impl Search {
             // Other text is not in one of ASCII, and its bytes have no case.
             true => is_in_ascii(self.0.needle(), text.as_bytes()),
             false => self.0.find(folded(text).as_bytes()).is_some(),
+        }
+    }
+
+    /// Whether a text begins with it.
+    pub fn begins(&self, text: &str) -> bool {
+        let start = self.0.needle();
+        match text.is_ascii() {
+            true => text
+                .as_bytes()
+                .get(..start.len())
+                .is_some_and(|begin| begin.eq_ignore_ascii_case(start)),
+            false => folded(text).as_bytes().starts_with(start),
         }
     }
 }
@@ -65,6 +77,17 @@ mod tests {
             ("ada", "", false),
         ] {
             assert_eq!(Search::of(search).is_in(text), expect, "{search} in {text}");
+        }
+        for (search, text, expect) in [
+            ("", "", true),
+            ("ada", "ADA Lovelace", true),
+            ("ada", "Ad", false),
+            ("ada", "is ada", false),
+            ("STRASSE", "Straße AG", true),
+            ("straße", "strasse 1", true),
+            ("straße", "lange Straße", false),
+        ] {
+            assert_eq!(Search::of(search).begins(text), expect, "{text} begins with {search}");
         }
         assert_eq!(Search::of("Ada"), Search::of("ADA"));
         assert_ne!(Search::of("Ada"), Search::of("Ida"));

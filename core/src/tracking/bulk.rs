@@ -66,7 +66,7 @@ fn read_members(row: &Document) -> Result<Taken, Unreadable> {
         call: Call::Event,
     };
     let spellings = [EXTERNAL_ID, COMPANY, FIRST_NAME, LAST_NAME, DATE, NOT_CORRECTED];
-    let unread = reader.unread(&spellings);
+    let unread = reader.unread_of(&event, &spellings);
     let sent = row.value(name::COUNT);
     let has_other_count = sent.is_some_and(|sent| count_of(sent).is_none());
     reader.finish(event, &NAMES, unread).map(|taken| Taken { has_other_count, ..taken })

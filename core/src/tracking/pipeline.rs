@@ -10,7 +10,11 @@ use super::{
     reader::{Names, Reader, Taken, Unreadable, joined_name},
     script::given,
 };
-use crate::value::{Document, Malformed, email, issue::MAX_QUOTED_CHARS, json_rows::Row};
+use crate::value::{
+    Document, Malformed, email,
+    issue::MAX_QUOTED_CHARS,
+    json_rows::{Envelope, Row},
+};
 
 /// The route's own names come first and win (R32, R33).
 const EXTERNAL_ID: &[&str] = &["userId", "user_id", name::EXTERNAL_ID, "euExtId"];
@@ -115,6 +119,16 @@ pub enum Why {
     Nobody,
 }
 
+/// Members of an envelope that come to nothing, but for what SDKs add by themselves: `type` is that of a call.
+pub fn unread_of_envelope(envelope: &Envelope) -> Vec<String> {
+    let is_unread = |name: &&String| {
+        let name = name.as_str();
+        name == "type"
+            || !(ENVELOPE.contains(&name) || TIME.contains(&name) || name == name::MESSAGE_ID)
+    };
+    envelope.others.iter().filter(is_unread).cloned().collect()
+}
+
 /// Whether `name` can be that of a pipeline service: in lower case, as in an address.
 pub fn is_pipeline_name(name: &str) -> bool {
     let part =
@@ -209,7 +223,7 @@ fn read_event(reader: &mut Reader<'_>, call_type: CallType, shared: &Document) -
         call,
     };
     let (of_company, of_user) = users.split_at(usize::from(call_type == CallType::Group));
-    let mut unread = reader.unread(&[EXTERNAL_ID, TIME, ENVELOPE]);
+    let mut unread = reader.unread_of(&event, &[EXTERNAL_ID, TIME, ENVELOPE]);
     add_traits(&mut unread, of_company, &[]);
     add_traits(&mut unread, of_user, &[USER_TRAITS, TRAITS_EXTERNAL_ID, COMPANY]);
     reader.add_issues_of(of_context);
@@ -277,7 +291,11 @@ fn read_group(traits: &mut Reader<'_>) -> Group {
     };
     let domain = traits.text(&[DOMAIN]);
     let domain = domain.and_then(|domain| email::company_domain(&format!("@{domain}")));
-    Group { name: traits.text(&[name::NAME]), domain: domain.filter(is_domain) }
+    let domain = domain.filter(is_domain);
+    if domain.is_none() {
+        traits.leave(DOMAIN);
+    }
+    Group { name: traits.text(&[name::NAME]), domain }
 }
 
 /// Adds the names of traits that are not part of the event, but for those that are `expected`.

@@ -22,6 +22,8 @@ pub(super) const LAST_NAME: &[&str] = &["lastName", "last_name"];
 pub(super) const INFO: &[&str] = &[name::INFO, "properties"];
 /// Spellings of the action (R48).
 pub(super) const ACTION: &[&str] = &[name::ACTION, "event"];
+/// What says something of an action, and nothing where there is none.
+pub(super) const OF_ACTION: &[&str] = &[name::INFO, "properties", name::WEIGHT, name::COUNT];
 
 /// Words of one bit a member.
 const WORDS: usize = MAX_KEYS.div_ceil(u64::BITS as usize);
@@ -145,6 +147,23 @@ impl<'a> Reader<'a> {
     pub(super) fn miss(&mut self, member: &str, code: &'static str, expected: &str) {
         let pointer = format!("{}/{member}", self.within);
         self.issues.push(Issue { pointer, code, message: format!("expected {expected}") });
+    }
+
+    /// Names of the members of an event that come to nothing: those that were not read, and without an action those that
+    /// say something of one (R48).
+    pub(super) fn unread_of(&mut self, event: &Event, expected: &[&[&str]]) -> Vec<String> {
+        if event.action.is_none() {
+            OF_ACTION.iter().for_each(|member| self.leave(member));
+        }
+        self.unread(expected)
+    }
+
+    /// Takes a member for one that was not read.
+    pub(super) fn leave(&mut self, member: &str) {
+        let Some((place, _)) = self.document.placed(member) else { return };
+        if let Some(word) = self.read.get_mut(place / u64::BITS as usize) {
+            *word &= !(1 << (place % u64::BITS as usize));
+        }
     }
 
     /// Names of the members that were not read, but for those in `expected` and nulls: these are spellings that

@@ -43,7 +43,7 @@ pub fn read(body: &[u8], received_at: Timestamp) -> Result<Taken, Unreadable> {
         message_id: reader.text(&[name::MESSAGE_ID]),
         call: Call::Event,
     };
-    let unread = reader.unread(&[EXTERNAL_ID, COMPANY, FIRST_NAME, LAST_NAME, DATE]);
+    let unread = reader.unread_of(&event, &[EXTERNAL_ID, COMPANY, FIRST_NAME, LAST_NAME, DATE]);
     reader.finish(event, &NAMES, unread)
 }
 

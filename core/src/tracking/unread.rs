@@ -1,7 +1,7 @@
 //! What events carry and nobody reads (R48): the names of such members, counted over the events of one
 //! call, on their way to the report.
 
-use super::pipeline::TRAITS;
+use super::{event::name, pipeline::TRAITS, reader::OF_ACTION};
 use crate::{
     plan::{Finding, Route},
     value::{
@@ -54,6 +54,9 @@ impl Unread {
 fn finding(route: Route, name: &str, count: u64, at: Timestamp) -> Finding {
     let name: String = name.chars().take(MAX_QUOTED_CHARS).collect();
     let advice = match route {
+        _ if is_of_action(route, &name) => {
+            "it belongs to an `action`: send that with it, and one of `info` and `properties`"
+        }
         _ if name.starts_with(TRAITS) => "it is not stored of a user or company",
         Route::Pipeline => "it is no member of a call: put it into `properties`",
         _ => "it is no member of an event: correct its name, or put it into `info`",
@@ -71,6 +74,11 @@ fn finding(route: Route, name: &str, count: u64, at: Timestamp) -> Finding {
         sample,
         people: Vec::new(),
     }
+}
+
+/// Whether a member comes to something where there is an action, and no other spelling of it. Bulk rows alone have counts.
+fn is_of_action(route: Route, member: &str) -> bool {
+    OF_ACTION.contains(&member) && (member != name::COUNT || matches!(route, Route::Bulk))
 }
 
 /// Those beyond the names that are reported one by one.

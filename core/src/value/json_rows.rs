@@ -10,6 +10,8 @@ use super::{
     malformed::{Fault, Faults, Malformed},
 };
 
+/// Most names of members of an envelope that are kept: more are named nowhere.
+const MAX_OTHERS: usize = 100;
 /// How deep a row lies in the array, counting itself.
 const DEPTH_OF_ROWS: usize = 2;
 
@@ -34,6 +36,8 @@ pub struct Row {
 pub struct Envelope {
     /// The members that were asked for.
     pub members: Document,
+    /// The names of others, as many as are kept.
+    pub others: Vec<String>,
     /// Where the first row of its array begins, in bytes of the text; none where there is no array.
     first: Option<usize>,
 }
@@ -60,6 +64,9 @@ impl Envelope {
                     return read_batch(next, lexer);
                 }
                 if !wanted.contains(&&*key) {
+                    if envelope.others.len() < MAX_OTHERS {
+                        envelope.others.push(key.to_string());
+                    }
                     return skip_value(next, lexer, 1);
                 }
                 let mut value = String::new();

@@ -109,9 +109,14 @@ impl World {
                 let context = envelope.members.value("context");
                 let context = context.and_then(|context| context.to_document());
                 let context = context.unwrap_or_default();
+                let unread = pipeline::unread_of_envelope(&envelope);
+                if handling(step) == Handling::Strict && !unread.is_empty() {
+                    return Err(Refused(422, plan::unknown_properties(&unread)));
+                }
                 let rows = envelope.rows(body.as_bytes());
                 let read = |row| pipeline::read_row(row, &context);
-                let call = self.read_rows(Route::Pipeline, rows, read, step);
+                let mut call = self.read_rows(Route::Pipeline, rows, read, step);
+                call.unread.add(unread);
                 return self.take(call, text);
             }
             None => None,

@@ -69,6 +69,8 @@ pub(super) struct Batch {
     pub(super) envelope: Envelope,
     /// Its `context`, which replaces that of a call.
     pub(super) context: Document,
+    /// Its members that nobody reads.
+    pub(super) unread: Vec<String>,
 }
 
 /// Ingests the rows of a body: checked whole first, then stored in order, in parts. The next ones are read while those
@@ -194,6 +196,9 @@ impl Reading {
 
     fn part(&self, rows: &mut Peekable<impl Iterator<Item = (usize, Row)>>) -> Option<Part> {
         let mut of_part = RowsOfPart::default();
+        if let (Form::Batch(batch), Some((0, _))) = (&self.form, rows.peek()) {
+            of_part.unread.add(batch.unread.clone());
+        }
         let mut tracking = Tracking::part(self.received_at, self.route());
         while of_part.count < MAX_PART_ROWS && of_part.bytes < MAX_PART_BYTES {
             let Some((index, row)) = rows.next() else { break };

@@ -108,7 +108,9 @@ async fn take(
     let strictness = Strictness::of(request);
     let form = match (takes, envelope) {
         (Takes::Any, None) => Form::Calls,
-        (Takes::Any | Takes::Batch, Some(envelope)) if envelope.has_rows() => form_of(envelope)?,
+        (Takes::Any | Takes::Batch, Some(envelope)) if envelope.has_rows() => {
+            form_of(envelope, strictness)?
+        }
         (Takes::Any, Some(_)) => {
             let one = One { received_at, named: None, bytes };
             return one.take(app, request, sender, response).await;
@@ -142,13 +144,15 @@ async fn open(app: &App, body: Bytes) -> Result<Envelope, Error> {
 }
 
 /// The calls of an envelope, each of which may be as large as its `context`.
-fn form_of(envelope: Envelope) -> Result<Form, Error> {
+fn form_of(envelope: Envelope, strictness: Strictness) -> Result<Form, Error> {
+    let unread = pipeline::unread_of_envelope(&envelope);
+    strictness.check_properties(&unread)?;
     let context = envelope.members.value(CONTEXT);
     if context.is_some_and(|context| context.text().len() > MAX_EVENT_BYTES) {
         return Err(Error::TooLarge(MAX_EVENT_BYTES));
     }
     let context = context.and_then(|context| context.to_document()).unwrap_or_default();
-    Ok(Form::Batch(Arc::new(Batch { envelope, context })))
+    Ok(Form::Batch(Arc::new(Batch { envelope, context, unread })))
 }
 
 /// A call that came alone.

@@ -141,7 +141,7 @@ pub(crate) fn read_on(
 }
 
 fn is_computed_filter(filter: &Filter) -> bool {
-    !filter.field.is_stored()
+    filter.field.computed_at_read().is_some()
 }
 
 /// Dates by which records are found without an index.
@@ -323,7 +323,8 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     /// Whether a record is asked for. A filter on what is computed at read is the only reason to read it whole, once the
     /// others have let it pass.
     fn admits(&self, stored: Stored<'_>) -> Result<bool, StoreError> {
-        if !self.query.admits_where(self.def, &stored, FieldDef::is_stored) {
+        let is_read_as_stored = |field: &FieldDef| field.computed_at_read().is_none();
+        if !self.query.admits_where(self.def, &stored, is_read_as_stored) {
             return Ok(false);
         }
         if !self.filters_computed {
