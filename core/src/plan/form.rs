@@ -60,8 +60,15 @@ fn check_whole(def: &ResourceDef, patch: &Document, before: Option<&Document>) -
     let now = Timestamp::MIN;
     let (mut base, mut patch) = (before.cloned().unwrap_or_default(), patch.clone());
     let origin = Origin::Request;
-    let sent = &mut Sent { before, base: &mut base, patch: &mut patch, now, actor: None, origin };
-    (def.prepare)(sent);
+    (def.prepare)(&mut Sent {
+        before,
+        base: &mut base,
+        patch: &mut patch,
+        returned: &Document::default(),
+        now,
+        actor: None,
+        origin,
+    });
     let mut issues = Vec::new();
     merge(def, &patch, &mut base, &mut issues);
     if issues.is_empty() {

@@ -31,9 +31,12 @@ pub(super) fn assemble(
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Assembled, Refusal> {
+    let mut returned = Document::default();
     for (name, value) in take_stand_ins(&mut base) {
-        if value.as_ref().map(Json::as_ref) == patch.get(&name) {
-            patch.remove(&name);
+        if value.as_ref().map(Json::as_ref) == patch.get(&name)
+            && let Some(value) = patch.remove(&name)
+        {
+            returned.set(&name, value);
         }
     }
     let actor = ctx.actor.map(|actor| actor.to_string());
@@ -41,6 +44,7 @@ pub(super) fn assemble(
         before,
         base: &mut base,
         patch: &mut patch,
+        returned: &returned,
         now: ctx.now,
         actor: actor.as_deref(),
         origin: ctx.origin,

@@ -237,8 +237,10 @@ mod tests {
         let mut patch = Document::parse(sent.as_bytes()).unwrap();
         let (mut base, now) = (before.clone(), Timestamp::MIN);
         let (before, base, patch_of) = (Some(&before), &mut base, &mut patch);
-        let origin = Origin::Request;
-        split_sent_name(&mut Sent { before, base, patch: patch_of, now, actor: None, origin });
+        let (origin, returned) = (Origin::Request, &Document::default());
+        let patch_to =
+            &mut Sent { before, base, patch: patch_of, returned, now, actor: None, origin };
+        split_sent_name(patch_to);
         patch.to_text()
     }
 

@@ -202,13 +202,17 @@ fn prepare_license(sent: &mut Sent<'_>) {
 }
 
 fn follow_price_and_period(sent: &mut Sent<'_>) {
-    let price = sent.changes_any(&[MRR.name, ARR.name]);
-    let value = sent.changes(VALUE.name);
-    let to_date = sent.changes(TO_DATE.name);
-    let length = sent.changes(LENGTH.name);
-    let period = to_date || length || sent.changes(FROM_DATE.name);
+    // What stands beside a value that is cleared is what the others follow from.
+    keep_others(sent, &[MRR.name, ARR.name, VALUE.name]);
+    keep_others(sent, &[LENGTH.name, TO_DATE.name]);
+    PAIRS.iter().for_each(|(monthly, yearly)| keep_others(sent, &[*monthly, *yearly]));
+    let price = sent.sets(MRR.name) || sent.sets(ARR.name);
+    let value = sent.sets(VALUE.name);
+    let to_date = sent.sets(TO_DATE.name);
+    let length = sent.sets(LENGTH.name);
+    let period = sent.changes_any(&[TO_DATE.name, LENGTH.name, FROM_DATE.name]);
     for (monthly, yearly) in PAIRS {
-        match (sent.changes(monthly), sent.changes(yearly)) {
+        match (sent.sets(monthly), sent.sets(yearly)) {
             (true, false) => sent.forget(&[yearly]),
             (false, true) => sent.forget(&[monthly]),
             _ => {}
@@ -229,6 +233,13 @@ fn follow_price_and_period(sent: &mut Sent<'_>) {
         sent.forget(&[MRR.name, ARR.name]);
     } else if (price || period) && !value && keeps_price(sent) {
         sent.forget(&[VALUE.name]);
+    }
+}
+
+/// Keeps those of some properties that follow from each other that came back, where another one is cleared.
+fn keep_others(sent: &mut Sent<'_>, names: &[&str]) {
+    if names.iter().any(|name| sent.clears(name)) {
+        sent.keep_returned(names);
     }
 }
 
@@ -271,23 +282,32 @@ fn complete_license(
         license.remove(NOTICE_PERIOD.name);
         license.remove(NOTICE_UNIT.name);
     }
-    let enters = completion.is_new() || completion.before.is_some_and(|before| !is_lost(before));
-    if is_lost(license) && enters {
-        end_lost(license, completion.now);
+    if is_lost(license) && !has_end(license) {
+        match completion.before {
+            // Who says again that it is lost has it end as before; a record of an export ends as it did.
+            Some(before) if is_lost(before) => {
+                let is_said = is_lost(completion.sent) && !completion.origin.is_record();
+                if let Some(end) = before.value(TO_DATE.name).filter(|_| is_said) {
+                    license.set(TO_DATE.name, end.to_json());
+                }
+            }
+            None if !completion.is_new() => {}
+            _ => end_lost(license, completion.now),
+        }
     }
     Ok(())
 }
 
-/// A license that is lost and has no end ends now; one that lies ahead, as soon as it begins.
-fn end_lost(license: &mut Document, now: Timestamp) {
-    if !TO_DATE.get(license).is_none_or(is_end) {
-        license.remove(TO_DATE.name);
-    }
+/// Whether a license ends, by its date or by its length.
+fn has_end(license: &Document) -> bool {
     // Whether there is an end by its length does not depend on the time zone.
     let by_length = || end_by_length(license, Zone::UTC).filter(|_| is_fixed(license));
-    if TO_DATE.get(license).or_else(by_length).is_some_and(is_end) {
-        return;
-    }
+    TO_DATE.get(license).or_else(by_length).is_some_and(is_end)
+}
+
+/// Has a license that is lost and has no end end now; one that lies ahead, as soon as it begins.
+fn end_lost(license: &mut Document, now: Timestamp) {
+    license.remove(TO_DATE.name);
     let from = FROM_DATE.get(license);
     let earliest = from.map(|from| Timestamp::from_ms_clamped(from.as_ms() + 1));
     let end = earliest.map_or(now, |earliest| now.max(earliest));

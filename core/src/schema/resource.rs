@@ -105,6 +105,8 @@ pub struct Sent<'a> {
     pub base: &'a mut Document,
     /// What was sent; a placeholder value that came back unchanged is not part of it.
     pub patch: &'a mut Document,
+    /// Placeholder values that came back unchanged.
+    pub returned: &'a Document,
     /// The time of the command.
     pub now: Timestamp,
     /// The user that the caller acts as.
@@ -116,10 +118,28 @@ pub struct Sent<'a> {
 impl Sent<'_> {
     /// Whether what was sent changes this property.
     pub fn changes(&self, name: &str) -> bool {
+        self.sets(name) || self.clears(name)
+    }
+
+    /// Whether what was sent gives this property another value.
+    pub fn sets(&self, name: &str) -> bool {
         let stored = self.before.and_then(|before| before.value(name));
-        self.patch
-            .get(name)
-            .is_some_and(|sent| Some(sent) != stored && !(sent.is_null() && stored.is_none()))
+        self.patch.get(name).is_some_and(|sent| Some(sent) != stored && !sent.is_null())
+    }
+
+    /// Whether what was sent takes away a value of this property that is no placeholder.
+    pub fn clears(&self, name: &str) -> bool {
+        self.patch.get(name).is_some_and(JsonRef::is_null)
+            && self.base.get(name).is_some_and(|stored| !stored.is_null())
+    }
+
+    /// Takes placeholder values that came back for values that the caller sets.
+    pub fn keep_returned(&mut self, names: &[&str]) {
+        for name in names {
+            if let Some(value) = self.returned.get(name) {
+                self.patch.set(name, value.to_json());
+            }
+        }
     }
 
     /// Whether any of these properties is changed.

@@ -109,14 +109,33 @@ impl License {
     pub fn update(&self, body: &Values, world: World<'_>) -> Option<Self> {
         let (mut next, mut body) = (self.clone(), body.clone());
         // A placeholder that is sent back unchanged was never set.
-        body.retain(|name, value| {
-            next.set.contains_key(name) || value != self.shown.get(name).unwrap_or(&Value::Null)
-        });
+        let is_returned = |name: &str, value: &Value| {
+            !self.set.contains_key(name) && value == self.shown.get(name).unwrap_or(&Value::Null)
+        };
+        let mut returned = body.clone();
+        returned.retain(|name, value| is_returned(name, value) && *value != Value::Null);
+        body.retain(|name, value| !is_returned(name, value));
+        // But for one that stands beside a value that is taken away.
+        for group in [&["mrr", "arr", "value"][..], &["length", "toDate"]]
+            .into_iter()
+            .map(<[&str]>::to_vec)
+            .chain(PAIRS.map(|(monthly, yearly)| vec![monthly, yearly]))
+        {
+            if group.iter().any(|name| body.get(name) == Some(&Value::Null) && self.has(name)) {
+                let kept = returned.iter().filter(|(name, _)| group.contains(name));
+                body.extend(kept.map(|(name, value)| (*name, value.clone())));
+            }
+        }
         next.follow(&mut body, &self.shown);
         next.merge(&body);
         next.is_sound(&body, &self.shown)?;
-        let was_lost = says(&self.shown, "renewalStatus", "lost");
-        next.settle(was_lost, world);
+        let is_lost = |values: &Values| says(values, "renewalStatus", "lost");
+        let lost_at = self.shown.get("toDate").filter(|_| is_lost(&self.shown));
+        let is_endless = next.end_date(Tz::UTC).is_none_or(|end| end >= YEAR_9999);
+        if let Some(end) = lost_at.filter(|_| is_lost(&body) && is_lost(&next.set) && is_endless) {
+            next.merge(&Values::from([("toDate", end.clone())]));
+        }
+        next.settle(is_lost(&self.shown), world);
         Some(next)
     }
 
@@ -124,18 +143,24 @@ impl License {
     fn follow(&mut self, body: &mut Values, before: &Values) {
         let known = |name: &str| before.get(name).cloned().unwrap_or(Value::Null);
         let sent = body.clone();
-        let changes = |name: &str| sent.get(name).is_some_and(|value| *value != known(name));
+        let given = self.set.clone();
+        let sets = |name: &str| {
+            sent.get(name).is_some_and(|value| *value != known(name) && *value != Value::Null)
+        };
+        let changes = |name: &str| {
+            sets(name) || sent.get(name) == Some(&Value::Null) && given.contains_key(name)
+        };
         self.ambiguous &= !changes("product");
-        let price = changes("mrr") || changes("arr");
+        let price = sets("mrr") || sets("arr");
         let period = changes("fromDate") || changes("toDate") || changes("length");
         for (monthly, yearly) in PAIRS {
-            match (changes(monthly), changes(yearly)) {
+            match (sets(monthly), sets(yearly)) {
                 (true, false) => self.forget(yearly, body),
                 (false, true) => self.forget(monthly, body),
                 _ => {}
             }
         }
-        if changes("toDate") && !changes("length") {
+        if sets("toDate") && !sets("length") {
             self.forget("length", body);
         }
         let after = |license: &Self, body: &Values, name: &str| {
@@ -143,7 +168,7 @@ impl License {
             merged.filter(|value| *value != Value::Null)
         };
         let fixed = after(self, body, "fixedPeriod") == Some(Value::Is(true));
-        if fixed && changes("length") && !changes("toDate") {
+        if fixed && sets("length") && !sets("toDate") {
             self.forget("toDate", body);
         }
         let endless =
@@ -151,14 +176,14 @@ impl License {
         if !fixed || endless {
             return;
         }
-        if changes("value") && !price {
+        if sets("value") && !price {
             self.forget("mrr", body);
             self.forget("arr", body);
-        } else if (price || period) && !changes("value") {
+        } else if (price || period) && !sets("value") {
             let has_price = |license: &Self| {
                 ["mrr", "arr"].iter().any(|name| after(license, body, name).is_some())
             };
-            if !price && !has_price(self) {
+            if !changes("mrr") && !changes("arr") && !has_price(self) {
                 for name in ["mrr", "arr"] {
                     let known = before.get(name).filter(|value| **value != Value::Null);
                     self.set.extend(known.map(|value| (name, value.clone())));
