@@ -1,7 +1,11 @@
 //! What is missing in a license, or does not fit together (R24, R55). Most of it follows from the license
 //! and is stored with it; what depends on other records is added when it is read.
 
-use std::{collections::BTreeSet, ops::RangeInclusive};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
+};
 
 use rust_decimal::Decimal;
 
@@ -194,11 +198,14 @@ pub(super) fn no_rate(currency: &str) -> String {
 }
 
 /// The licenses of a company that may follow others of it: one of the same product that begins within
-/// [`SUCCESSOR_DAYS`] of the end of another and later than it began, or one whose `parent` names it.
+/// [`SUCCESSOR_DAYS`] of the end of another and later than it began, one whose `parent` names it, or a later one of the
+/// same line, since renewals of renewals name the first license.
 #[derive(Debug, Default)]
 pub(super) struct Successors {
     begins: BTreeSet<(Option<String>, Timestamp)>,
     parents: BTreeSet<String>,
+    /// When the last license of each line begins, by its first license.
+    lines: BTreeMap<String, Timestamp>,
 }
 
 impl Successors {
@@ -208,6 +215,10 @@ impl Successors {
         for license in licenses {
             if let Some(from) = FROM_DATE.get(license) {
                 successors.begins.insert((product_of(license), from));
+                if let Some(root) = root_of(license) {
+                    let last = successors.lines.entry(root.into_owned()).or_insert(from);
+                    *last = from.max(*last);
+                }
             }
             successors.parents.extend(license.text(PARENT.name).map(std::borrow::Cow::into_owned));
         }
@@ -217,13 +228,21 @@ impl Successors {
     /// Whether one of them follows a license.
     pub(super) fn has(&self, license: &Document, zone: Zone) -> bool {
         let is_parent = license.text(ID.name).is_some_and(|id| self.parents.contains(&*id));
+        let last = root_of(license).and_then(|root| self.lines.get(&*root));
+        let is_passed = last.zip(FROM_DATE.get(license)).is_some_and(|(last, from)| from < *last);
         is_parent
+            || is_passed
             || begins_of_successors(license, zone).is_some_and(|begins| {
                 let product = product_of(license);
                 let (first, last) = begins.into_inner();
                 self.begins.range((product.clone(), first)..=(product, last)).next().is_some()
             })
     }
+}
+
+/// The ultimate parent of a license: its own, else itself.
+pub(super) fn root_of(license: &Document) -> Option<Cow<'_, str>> {
+    license.text(PARENT.name).or_else(|| license.text(ID.name))
 }
 
 pub(super) fn product_of(license: &Document) -> Option<String> {

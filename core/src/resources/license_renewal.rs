@@ -1,8 +1,6 @@
 //! The terms on which a license renews or is lost, and which license follows it (R23): how that changes the license,
 //! and what prevents a second decision.
 
-use std::borrow::Cow;
-
 use rust_decimal::Decimal;
 
 use super::{
@@ -12,7 +10,7 @@ use super::{
         NOTICE_UNIT, PARENT, PRODUCT_NAME, RENEWAL_ARR, RENEWAL_MRR, RENEWAL_PERIOD,
         RENEWAL_STATUS, RENEWAL_UNIT, SENT_OF_LOSS, TO_DATE, VALUE,
     },
-    license_issues::{begins_of_successors, product_of},
+    license_issues::{begins_of_successors, product_of, root_of},
     license_terms::{LOST, ONGOING, RENEWED, end_of, is_fixed, is_lost, is_renewed, length_of},
 };
 use crate::value::{
@@ -193,11 +191,6 @@ fn missing(successor: &Document) -> Vec<Issue> {
         Issue::of_member(name, "required", message)
     };
     lacking.map(|(_, name)| issue(name)).collect()
-}
-
-/// The ultimate parent of a license: its own, else itself.
-fn root_of(license: &Document) -> Option<Cow<'_, str>> {
-    license.text(PARENT.name).or_else(|| license.text(ID.name))
 }
 
 /// Whether a license that renews by itself is due: ongoing, and its last day of notice, or its end, is past.

@@ -54,10 +54,27 @@ fn currency_of(license: &License) -> Option<String> {
     }
 }
 
+/// The first license of its line.
+fn line((id, license): &Known) -> &str {
+    match license.shown.get("parent") {
+        Some(Value::Text(parent)) => parent,
+        _ => id,
+    }
+}
+
 /// Whether it is renewed, and no other follows it.
-fn is_alone((id, license): &Known, all: &[Known], world: World<'_>) -> bool {
-    let follows = |(other_id, other): &Known| {
+fn is_alone(known: &Known, all: &[Known], world: World<'_>) -> bool {
+    let (id, license) = known;
+    let follows = |another: &Known| {
+        let (other_id, other) = another;
         if says(&other.shown, "parent", id) {
+            return true;
+        }
+        let begins = [&other.shown, &license.shown].map(|shown| time(shown, "fromDate"));
+        if let [Some(begin), Some(from)] = begins
+            && begin > from
+            && line(another) == line(known)
+        {
             return true;
         }
         let dates = (time(&license.shown, "fromDate"), license.end(world.zone));
