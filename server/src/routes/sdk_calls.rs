@@ -96,15 +96,15 @@ async fn take(
         Some(b'[') => None,
         _ => Some(open(app, bytes.clone()).await),
     };
+    // The key may be in the body, so what is wrong with that comes first.
+    let envelope = envelope.transpose()?;
     let sender = match named {
         Some(sender) => sender,
         None => {
-            let envelope = envelope.as_ref().and_then(|envelope| envelope.as_ref().ok());
-            let key = envelope.and_then(|envelope| envelope.members.text(WRITE_KEY));
+            let key = envelope.as_ref().and_then(|envelope| envelope.members.text(WRITE_KEY));
             sender_of_write_key(app, request, key.as_deref()).await?
         }
     };
-    let envelope = envelope.transpose()?;
     let strictness = Strictness::of(request);
     let form = match (takes, envelope) {
         (Takes::Any, None) => Form::Calls,
