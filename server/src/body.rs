@@ -289,28 +289,36 @@ pub(crate) struct Progress {
     since: Instant,
     /// Bytes that have come since.
     bytes: usize,
+    /// Until when those that have come are enough, each of which counts from when it was read. After a time in which the
+    /// server read nothing, what its sender had sent meanwhile is there at once, and is read piece by piece.
+    enough_until: Instant,
 }
 
 impl Progress {
     pub(crate) fn begin() -> Self {
-        Self { since: Instant::now(), bytes: 0 }
+        let now = Instant::now();
+        Self { since: now, bytes: 0, enough_until: now }
     }
 
     /// When it must meet its pace again.
     pub(crate) fn deadline(&self, pace: &Pace) -> Instant {
-        self.since + pace.within
+        self.enough_until.max(self.since + pace.within)
     }
 
     pub(crate) fn count(&mut self, bytes: usize, pace: &Pace) {
+        let now = Instant::now();
+        let enough_until = self.enough_until.max(now) + pace.time_of(bytes);
+        self.enough_until = enough_until.min(now + pace.within);
         self.bytes += bytes;
         if self.bytes >= pace.bytes {
-            (self.since, self.bytes) = (Instant::now(), 0);
+            (self.since, self.bytes) = (now, 0);
         }
     }
 
     /// Leaves out a time in which the body was not read.
     pub(crate) fn pause(&mut self, time: Duration) {
         self.since += time;
+        self.enough_until += time;
     }
 }
 
@@ -451,6 +459,34 @@ mod tests {
         let stops = [(1, large - KIB), (4_000, KIB)];
         assert_eq!(read(&budget, Some(large), stops).await, timeout);
         assert_eq!(read(&budget, None, stops).await, timeout);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_time_in_which_the_server_did_not_run_does_not_count_against_a_sender() {
+        const PIECE: usize = 8 * KIB;
+        const PIECES: usize = 2 * MIB / PIECE;
+        let (stops, stopped) = tokio::sync::oneshot::channel();
+        let mut stops = Some(stops);
+        // All is there, and a piece comes some time after it is asked for, as from a connection.
+        let pieces = stream::iter(0..PIECES).then(move |number| {
+            let stops = if number == 10 { stops.take() } else { None };
+            async move {
+                stops.map(|stops| stops.send(()));
+                tokio::task::yield_now().await;
+                Ok::<_, io::Error>(vec![b' '; PIECE])
+            }
+        });
+        let mut request = Request::builder()
+            .header(header::CONTENT_LENGTH, 2 * MIB)
+            .body(poem::Body::from_bytes_stream(pieces));
+        let standstill = async {
+            stopped.await.unwrap();
+            tokio::time::advance(4 * LARGE_BODY_PACE.within).await;
+        };
+        let budget = BodyBudget::default();
+        let read = budget.read(&mut request, None, 32 * MIB);
+        let (read, ()) = tokio::join!(read, standstill);
+        assert_eq!(read.map(|body| body.bytes.len()).ok(), Some(2 * MIB));
     }
 
     #[tokio::test(start_paused = true)]

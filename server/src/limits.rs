@@ -76,6 +76,13 @@ pub(crate) struct Pace {
     pub(crate) within: Duration,
 }
 
+impl Pace {
+    /// The time that so many bytes may take.
+    pub(crate) fn time_of(&self, bytes: usize) -> Duration {
+        self.within.mul_f64(bytes as f64 / self.bytes as f64)
+    }
+}
+
 /// A KiB a second, which every line keeps to.
 pub(crate) const SMALL_BODY_PACE: Pace = Pace { bytes: 10 * 1024, within: Duration::from_secs(10) };
 /// The same of a body that takes much of the room for large ones: a slow mobile line keeps to it.
