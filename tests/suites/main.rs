@@ -3,6 +3,7 @@
 mod access;
 mod activities;
 mod activity_retention;
+mod admission;
 mod audit;
 mod auto_renewal;
 mod backup;
@@ -20,6 +21,7 @@ mod corpora;
 mod coverage;
 mod crash;
 mod crowd;
+mod defaults;
 mod delivery;
 mod demo;
 mod deploy;
