@@ -18,8 +18,7 @@ use crate::{
     body::BodyBudget,
     compression::{Compressions, Forms},
     demo_filling::DemoFilling,
-    fair_room::FairRoom,
-    limits::{IMPORTS, MAX_DOWNLOADS, MAX_STREAMS, ROWS},
+    limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
     observe::Observe,
     rate_limit::RateLimiting,
     rejected_events::RejectedEvents,
@@ -102,10 +101,12 @@ pub struct App {
     pub(crate) bodies: BodyBudget,
     pub(crate) answers: ResponseBudget,
     pub(crate) compressions: Compressions,
-    /// Room for rows that are read from bodies of many events.
-    pub(crate) rows: FairRoom,
-    /// Places for imports and dry runs, whose bodies take as long as they are.
-    pub(crate) imports: FairRoom,
+    /// Places for bodies of many events that are being read.
+    pub(crate) body_readers: Semaphore,
+    /// Places for imports, whose bodies take as long as they are.
+    pub(crate) imports: Semaphore,
+    /// Places for imports that are tried out.
+    pub(crate) dry_runs: Semaphore,
     pub(crate) request_ids: RequestIds,
     pub(crate) running: Running,
     pub(crate) rates: RateLimiting,
@@ -155,8 +156,9 @@ impl App {
             bodies: BodyBudget::default(),
             answers: ResponseBudget::default(),
             compressions: Compressions::default(),
-            rows: FairRoom::new(ROWS),
-            imports: FairRoom::new(IMPORTS),
+            body_readers: Semaphore::new(MAX_BODY_READERS),
+            imports: Semaphore::new(MAX_IMPORTS),
+            dry_runs: Semaphore::new(MAX_DRY_RUNS),
             request_ids: RequestIds::default(),
             running: Running::default(),
             rates: RateLimiting::new(limits.rates),

@@ -13,18 +13,20 @@ use poem::{
     Request,
     http::{Method, header},
 };
-use svctrack_core::tracking::event::MAX_EVENT_BYTES;
+use svctrack_core::{tracking::event::MAX_EVENT_BYTES, value::TenantId};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
+    body_room::{BodyRoom, Need, Owner, Place},
     error::Error,
-    fair_room::{FairRoom, Need, Owner, Place},
     heavy_work,
     limits::{
-        BODY_BUDGET_WAIT, BODY_TIMEOUT, FREE_BODY_BYTES, LARGE_BODIES, LARGE_BODY_BUDGET_WAIT,
-        LARGE_BODY_PACE, MAX_PACKED_BYTES, MAX_RECORD_BYTES, PACKED_BODIES, Pace, READ_AHEAD_BYTES,
-        SMALL_BODIES, SMALL_BODY_PACE,
+        BODY_BUDGET_WAIT, BODY_TIMEOUT, FREE_BODY_BYTES, LARGE_BODY_BUDGET_BYTES,
+        LARGE_BODY_BUDGET_WAIT, LARGE_BODY_PACE, LARGE_BODY_SHARE_BYTES, MAX_PACKED_BYTES,
+        MAX_RECORD_BYTES, PACKED_BODY_BUDGET_BYTES, Pace, READ_AHEAD_BYTES,
+        SMALL_BODY_BUDGET_BYTES, SMALL_BODY_PACE, SMALL_BODY_SHARE_BYTES,
     },
+    sender_limits::Address,
 };
 
 /// Some editors and exporters write it before a text, to mark it as UTF-8.
@@ -36,17 +38,17 @@ const FORM_TYPES: [&str; 3] =
 
 /// Room for all bodies that are being read or served.
 pub(crate) struct BodyBudget {
-    small: FairRoom,
-    large: FairRoom,
-    packed: FairRoom,
+    small: BodyRoom,
+    large: BodyRoom,
+    packed: BodyRoom,
 }
 
 impl Default for BodyBudget {
     fn default() -> Self {
         Self {
-            small: FairRoom::new(SMALL_BODIES),
-            large: FairRoom::new(LARGE_BODIES),
-            packed: FairRoom::new(PACKED_BODIES),
+            small: BodyRoom::new(SMALL_BODY_BUDGET_BYTES, SMALL_BODY_SHARE_BYTES),
+            large: BodyRoom::new(LARGE_BODY_BUDGET_BYTES, LARGE_BODY_SHARE_BYTES),
+            packed: BodyRoom::new(PACKED_BODY_BUDGET_BYTES, MAX_PACKED_BYTES),
         }
     }
 }
@@ -65,7 +67,7 @@ impl<'a> Body<'a> {
 }
 
 impl BodyBudget {
-    /// Reads the body of a request of `owner`, at most `max` bytes after decoding, without a byte-order mark before it
+    /// Reads the body of a request of a tenant, at most `max` bytes after decoding, without a byte-order mark before it
     /// (R50).
     ///
     /// # Errors
@@ -74,7 +76,7 @@ impl BodyBudget {
     pub(crate) async fn read(
         &self,
         request: &mut Request,
-        owner: Owner,
+        tenant: Option<TenantId>,
         max: usize,
     ) -> Result<Body<'_>, Error> {
         let is_packed = is_gzip(request)?;
@@ -84,6 +86,7 @@ impl BodyBudget {
             Some(_) => return Err(Error::TooLarge(max_sent)),
             None => None,
         };
+        let owner = Owner { tenant, address: Address::of(request) };
         let progress = Progress::begin();
         let until = progress.since + BODY_TIMEOUT;
         let mut arriving = Arriving {
@@ -270,7 +273,7 @@ impl<'a> Arriving<'a> {
 
 impl BodyBudget {
     /// The room for a body of `bytes`.
-    fn of_size(&self, bytes: usize) -> &FairRoom {
+    fn of_size(&self, bytes: usize) -> &BodyRoom {
         if bytes > MAX_RECORD_BYTES { &self.large } else { &self.small }
     }
 }
@@ -295,11 +298,6 @@ impl Progress {
     pub(crate) fn begin() -> Self {
         let now = Instant::now();
         Self { since: now, bytes: 0, enough_until: now }
-    }
-
-    /// When it last met its pace.
-    pub(crate) fn since(&self) -> Instant {
-        self.since
     }
 
     /// When it must meet its pace again.
@@ -436,7 +434,7 @@ mod tests {
             request = request.header(header::CONTENT_LENGTH, declared);
         }
         let mut request = request.body(poem::Body::from_bytes_stream(pieces));
-        let read = budget.read(&mut request, Owner::Stranger(None, None), 32 * MIB).await;
+        let read = budget.read(&mut request, None, 32 * MIB).await;
         read.map(|body| body.bytes.len()).map_err(|error| error.into_response("").status())
     }
 
@@ -486,7 +484,7 @@ mod tests {
             tokio::time::advance(4 * LARGE_BODY_PACE.within).await;
         };
         let budget = BodyBudget::default();
-        let read = budget.read(&mut request, Owner::Stranger(None, None), 32 * MIB);
+        let read = budget.read(&mut request, None, 32 * MIB);
         let (read, ()) = tokio::join!(read, standstill);
         assert_eq!(read.map(|body| body.bytes.len()).ok(), Some(2 * MIB));
     }
@@ -494,7 +492,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_whose_length_is_not_declared_moves_to_the_room_of_large_ones() {
         let budget = BodyBudget::default();
-        let all = SMALL_BODIES.all / MIB * 2;
+        let all = SMALL_BODY_BUDGET_BYTES / MIB * 2;
         let pieces = || (0..20).map(|_| (10, 64 * KIB));
         let reads = (0..all).map(|_| read(&budget, None, pieces()));
         for read in futures_util::future::join_all(reads).await {

@@ -17,13 +17,12 @@ use std::{
 use futures_util::future::BoxFuture;
 use poem::{Endpoint, Response};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take},
+    io::{AsyncRead, AsyncWrite, ReadBuf},
     sync::watch,
     time::{sleep, timeout},
 };
 
 use crate::{
-    large_heads::HeadReads,
     limits::{ANSWER_STALL, SHORT_WRITE_BYTES, STOP_STALL},
     malformed_requests::completed,
 };
@@ -35,8 +34,7 @@ const UNKNOWN_VERSION: &[u8; 16] = b"PRI * HTTP/9.9\r\n";
 
 /// The stream `S` of a connection to a client of the endpoint `E`.
 pub(crate) struct ClientStream<S, E> {
-    stream: Take<S>,
-    heads: HeadReads,
+    stream: S,
     endpoint: Arc<E>,
     /// Whether something was read.
     has_begun: bool,
@@ -47,15 +45,10 @@ pub(crate) struct ClientStream<S, E> {
     stall: Option<BoxFuture<'static, ()>>,
 }
 
-impl<S: AsyncRead, E> ClientStream<S, E> {
+impl<S, E> ClientStream<S, E> {
     /// A connection of a server for which `stopping` becomes true when it stops.
-    pub(crate) fn new(
-        (stream, heads): (S, HeadReads),
-        endpoint: Arc<E>,
-        stopping: watch::Receiver<bool>,
-    ) -> Self {
-        let stream = stream.take(0);
-        Self { stream, heads, endpoint, has_begun: false, owed: Vec::new(), stopping, stall: None }
+    pub(crate) fn new(stream: S, endpoint: Arc<E>, stopping: watch::Receiver<bool>) -> Self {
+        Self { stream, endpoint, has_begun: false, owed: Vec::new(), stopping, stall: None }
     }
 
     /// The outcome of a write, which is an error when its client has had enough time.
@@ -84,16 +77,16 @@ async fn stalled(mut stopping: watch::Receiver<bool>) {
     let _ = timeout(ANSWER_STALL, stopped).await;
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin, E> ClientStream<S, E> {
+impl<S: AsyncWrite + Unpin, E> ClientStream<S, E> {
     fn poll_owed(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.owed.is_empty() {
-            let sent = ready!(Pin::new(self.stream.get_mut()).poll_write(context, &self.owed))?;
+            let sent = ready!(Pin::new(&mut self.stream).poll_write(context, &self.owed))?;
             if sent == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             self.owed.drain(..sent);
         }
-        Pin::new(self.stream.get_mut()).poll_flush(context)
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 }
 
@@ -114,11 +107,8 @@ impl<S: AsyncRead + Unpin, E> AsyncRead for ClientStream<S, E> {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let max = ready!(self.heads.poll_max(context));
-        self.stream.set_limit(u64::try_from(max).unwrap_or(u64::MAX));
         let before = into.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, into);
-        self.heads.note(into.filled().len() - before);
         if read.is_ready() && !mem::replace(&mut self.has_begun, true) {
             let first = into.filled_mut().get_mut(before..).unwrap_or_default();
             if let Some(version) = first.first_chunk_mut().filter(|start| **start == *HTTP_2) {
@@ -131,7 +121,7 @@ impl<S: AsyncRead + Unpin, E> AsyncRead for ClientStream<S, E> {
 
 impl<S, E> AsyncWrite for ClientStream<S, E>
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncWrite + Unpin,
     E: Endpoint<Output = Response>,
 {
     fn poll_write(
@@ -139,7 +129,7 @@ where
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(self.stream.get_mut()).poll_write(context, bytes);
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.unless_stalled(context, written)
     }
 
@@ -156,7 +146,7 @@ where
             self.owed = completed;
             return Poll::Ready(Ok(answer.len()));
         }
-        let stream = Pin::new(self.stream.get_mut());
+        let stream = Pin::new(&mut self.stream);
         let written = match whole {
             Some(whole) => stream.poll_write(context, whole),
             None => stream.poll_write_vectored(context, pieces),
@@ -175,31 +165,26 @@ where
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.as_mut().poll_flush(context))?;
-        Pin::new(self.stream.get_mut()).poll_shutdown(context)
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt as _;
     use poem::endpoint::make_sync;
     use tokio::{
-        io::{AsyncWriteExt as _, DuplexStream, duplex},
+        io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
         task::JoinHandle,
         time::Instant,
     };
 
     use super::*;
-    use crate::{connections::Connections, proxies::Proxies};
 
     /// A write of 100 bytes to a client that reads from the other end, which holds 10 of them.
     fn write(stopping: &watch::Sender<bool>) -> (JoinHandle<io::Result<()>>, DuplexStream) {
         let (near, far) = duplex(10);
         let endpoint = Arc::new(make_sync(|_| Response::default()));
-        let connections = Connections::new(1, Proxies::default());
-        let place = connections.enter([127, 0, 0, 1].into()).now_or_never().flatten().unwrap();
-        let heads = HeadReads::of(&place);
-        let mut near = ClientStream::new((near, heads), endpoint, stopping.subscribe());
+        let mut near = ClientStream::new(near, endpoint, stopping.subscribe());
         (tokio::spawn(async move { near.write_all(&[0; 100]).await }), far)
     }
 

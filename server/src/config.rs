@@ -34,9 +34,9 @@ pub const FILE_NAME: &str = "svctrack.toml";
 /// others.
 const DEFAULT_RATE_LIMIT: u32 = 150;
 
-/// What events of a tenant may take in a day, in MiB: some 650,000 small ones, 7 a second. A disk of 20 GB lasts for
-/// months with a sender at this limit, and fills in minutes without it.
-const DEFAULT_TRACKING_DAILY_MB: u32 = 256;
+/// What events of a tenant may take in a day, in MiB: some three million small ones, 35 a second. A disk of 20 GB lasts
+/// for weeks with a sender at this limit, and fills in minutes without it.
+const DEFAULT_TRACKING_DAILY_MB: u32 = 1_024;
 
 /// Backups that are retained: a week of daily ones.
 const DEFAULT_BACKUP_KEEP: u32 = 7;
@@ -107,7 +107,7 @@ pub struct ConfigOverrides {
     /// Requests a second to the tracking routes of each tenant; 0 sets no limit [default: 0]
     #[arg(long, env = "SVCTRACK_TRACKING_RATE_LIMIT", value_name = "PER_SECOND")]
     pub tracking_rate_limit: Option<u32>,
-    /// MiB that callers without a token may have stored a day and tenant; 0 sets no limit [default: 256]
+    /// MiB of events without a token that each tenant may send a day; 0 sets no limit [default: 1024]
     #[arg(long, env = "SVCTRACK_TRACKING_DAILY_MB", value_name = "MIB")]
     pub tracking_daily_mb: Option<u32>,
     /// Interval of scheduled backups, such as 6h or 1day [default: never]

@@ -7,7 +7,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::Context,
     time::{Duration, Instant},
@@ -15,13 +15,11 @@ use std::{
 
 use futures_util::task::AtomicWaker;
 use parking_lot::{Mutex, MutexGuard};
-use svctrack_store::shares::{Share, Shares};
 use tokio::{sync::Notify, time::timeout};
 
 use crate::{
     limits::{
-        BODY_BYTE_US, CROWDED_CHECK_INTERVAL, MAX_CONNECTIONS_PER_ADDRESS, MAX_LARGE_HEADS,
-        MIN_WAIT_FOR_CLIENT, SMALL_HEAD_BYTES,
+        BODY_BYTE_US, CROWDED_CHECK_INTERVAL, MAX_CONNECTIONS_PER_ADDRESS, MIN_WAIT_FOR_CLIENT,
     },
     proxies::Proxies,
 };
@@ -35,8 +33,6 @@ struct Shared {
     proxies: Proxies,
     started: Instant,
     open: Mutex<Open>,
-    /// Places for those with a large head.
-    large_heads: Arc<Shares<IpAddr>>,
     /// Notified when a connection has ended.
     left: Notify,
 }
@@ -50,9 +46,9 @@ struct Open {
 
 /// The place of an open connection; it is free again when dropped.
 pub(crate) struct Place {
-    pub(crate) connections: Connections,
+    connections: Connections,
     id: u64,
-    pub(crate) address: IpAddr,
+    address: IpAddr,
     pub(crate) waiting: Arc<Waiting>,
 }
 
@@ -65,51 +61,15 @@ pub(crate) struct Waiting {
     /// For how long it has waited before for what has come of a body since, beyond the time in which that should come: who
     /// sends a byte now and then waits on.
     overdue_us: AtomicU64,
-    /// How many bytes of a small head are left to be read; [`NO_HEAD`] while none is read.
-    head_left: AtomicUsize,
-    has_large_head: AtomicBool,
     has_to_end: AtomicBool,
     waker: AtomicWaker,
 }
 
-const NO_HEAD: usize = usize::MAX;
-
 impl Waiting {
     pub(crate) fn new(started: Instant) -> Self {
-        Self {
-            started,
-            since: AtomicU64::new(0),
-            overdue_us: AtomicU64::new(0),
-            head_left: AtomicUsize::new(SMALL_HEAD_BYTES),
-            has_large_head: AtomicBool::new(false),
-            has_to_end: AtomicBool::new(false),
-            waker: AtomicWaker::new(),
-        }
-    }
-
-    /// Notes that it waits for a head.
-    pub(crate) fn begin_head(&self) {
-        self.head_left.store(SMALL_HEAD_BYTES, Ordering::Relaxed);
-        self.begin();
-    }
-
-    /// Notes that it waits for a head no more.
-    pub(crate) fn end_head(&self) {
-        self.head_left.store(NO_HEAD, Ordering::Relaxed);
-        self.end();
-    }
-
-    /// How many bytes of a small head are left to be read, while one is.
-    pub(crate) fn small_head_left(&self) -> Option<usize> {
-        let left = self.head_left.load(Ordering::Relaxed);
-        (left != NO_HEAD).then_some(left)
-    }
-
-    /// Notes that some were read.
-    pub(crate) fn read_of_head(&self, bytes: usize) {
-        if let Some(left) = self.small_head_left() {
-            self.head_left.store(left.saturating_sub(bytes), Ordering::Relaxed);
-        }
+        let (since, overdue_us) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (has_to_end, waker) = (AtomicBool::new(false), AtomicWaker::new());
+        Self { started, since, overdue_us, has_to_end, waker }
     }
 
     /// Notes that it waits, unless it does already.
@@ -168,8 +128,7 @@ impl Connections {
 
     fn started(started: Instant, places: usize, proxies: Proxies) -> Self {
         let (open, left) = (Mutex::default(), Notify::new());
-        let large_heads = Shares::new(MAX_LARGE_HEADS);
-        Self(Arc::new(Shared { places, proxies, started, open, large_heads, left }))
+        Self(Arc::new(Shared { places, proxies, started, open, left }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -187,7 +146,7 @@ impl Connections {
         let mut open = self.lock();
         let of_address = open.of_address.get(&address).copied().unwrap_or(0);
         let is_at_cap = of_address >= MAX_CONNECTIONS_PER_ADDRESS && !self.0.proxies.have(address);
-        if is_at_cap && open.end_longest_waiting(1, |other, _| other == address) == 0 {
+        if is_at_cap && open.end_longest_waiting(1, |other| other == address) == 0 {
             return None;
         }
         let waiting = Arc::new(Waiting::new(self.0.started));
@@ -203,28 +162,6 @@ impl Connections {
         self.lock().all.values().for_each(|(_, waiting)| waiting.tell_to_end());
     }
 
-    /// A place for a large head of a connection; none when its address has no more than it leaves to others. Then one
-    /// gives way: of the address, if any of it waits.
-    pub(crate) fn enter_large_head(
-        &self,
-        address: IpAddr,
-        waiting: &Waiting,
-    ) -> Option<Share<IpAddr>> {
-        let place = self.0.large_heads.take(address, 1);
-        match &place {
-            Some(_) => waiting.has_large_head.store(true, Ordering::Relaxed),
-            None => {
-                let is_large = |other: &Waiting| other.has_large_head.load(Ordering::Relaxed);
-                let open = self.lock();
-                let is_own = |of: IpAddr, other: &Waiting| of == address && is_large(other);
-                if open.end_longest_waiting(1, is_own) == 0 {
-                    open.end_longest_waiting(1, |_, other| is_large(other));
-                }
-            }
-        }
-        place
-    }
-
     fn is_full(&self) -> bool {
         self.lock().all.len() >= self.0.places
     }
@@ -232,7 +169,7 @@ impl Connections {
     /// Ends some of the connections that wait, if there are any: several at a time, since more places are needed soon.
     pub(crate) fn make_room(&self) {
         let count = 1 + self.0.places / Self::PARTS;
-        self.lock().end_longest_waiting(count, |_, _| true);
+        self.lock().end_longest_waiting(count, |_| true);
     }
 
     /// The part of all places that is freed at a time.
@@ -240,10 +177,10 @@ impl Connections {
 }
 
 impl Open {
-    /// Ends up to `count` of some connections: those that have waited longest and were not asked to end
+    /// Ends up to `count` connections of some addresses: those that have waited longest and were not asked to end
     /// before. Returns how many.
-    fn end_longest_waiting(&self, count: usize, is_of: impl Fn(IpAddr, &Waiting) -> bool) -> usize {
-        let of_these = self.all.values().filter(|(address, waiting)| is_of(*address, waiting));
+    fn end_longest_waiting(&self, count: usize, is_of: impl Fn(IpAddr) -> bool) -> usize {
+        let of_these = self.all.values().filter(|(address, _)| is_of(*address));
         let mut waiting: Vec<_> = of_these
             .filter_map(|(address, waiting)| {
                 let of_address = self.of_address.get(address).copied().unwrap_or(0);

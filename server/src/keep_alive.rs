@@ -56,7 +56,7 @@ impl Timer for HeadTimer {
             true => deadline + self.longer_by,
             false => deadline,
         };
-        self.waiting.begin_head();
+        self.waiting.begin();
         let sleep = Box::pin(tokio::time::sleep_until(until.into()));
         Box::pin(Wait { sleep, waiting: self.waiting.clone() })
     }
@@ -82,7 +82,7 @@ impl Future for Wait {
 
 impl Drop for Wait {
     fn drop(&mut self) {
-        self.waiting.end_head();
+        self.waiting.end();
     }
 }
 

@@ -8,21 +8,18 @@ use std::{num::NonZeroU32, time::Duration};
 
 use svctrack_core::tracking::bulk::{MAX_BODY_BYTES, MAX_ROWS_PER_COMMIT};
 
-/// All that requests may have the process hold at once, in bytes: bodies, the rows that are read from them, large
-/// responses, compressors, imports, streams and large heads.
-pub(crate) const MEMORY_BUDGET_BYTES: usize = SMALL_BODIES.all
-    + LARGE_BODIES.all
-    + PACKED_BODIES.all
+/// All that requests may have the process hold at once, in bytes: bodies, large responses, compressors, imports and
+/// streams.
+pub(crate) const MEMORY_BUDGET_BYTES: usize = SMALL_BODY_BUDGET_BYTES
+    + LARGE_BODY_BUDGET_BYTES
+    + PACKED_BODY_BUDGET_BYTES
     + ANSWER_BUDGET_BYTES
     + MAX_COMPRESSIONS * ENCODER_BYTES
-    + ROWS.all
-    + IMPORTS.all * (IMPORT_HELD_BYTES + DRY_RUN_HELD_BYTES)
-    + MAX_STREAMS * STREAM_HELD_BYTES
-    + MAX_LARGE_HEADS * LARGE_HEAD_BYTES;
-/// What the budgets leave of 256 MiB to the cache of 64 MiB and the program: 20 MiB at rest, measured, and what the writer
-/// and the allocator hold for a short time. Connections are not in it, measured: 5 KiB each, 9 KiB after a first request
-/// and 20 KiB in the middle of a head, whether of 4 KiB or of 8 KiB that came before its turn (pipelined). A thousand
-/// that stall are 20 MiB, all of them 80 MiB: then not all else can be full.
+    + MAX_IMPORTS * IMPORT_HELD_BYTES
+    + MAX_DRY_RUNS * MAX_REHEARSED_BYTES
+    + MAX_STREAMS * STREAM_HELD_BYTES;
+/// What the budgets leave of 256 MiB to the cache of 64 MiB and the program: 16 MiB at rest, and what the writer, the
+/// readers of bodies and the allocator hold for a short time.
 const _: () = assert!(MEMORY_BUDGET_BYTES <= (256 - 64 - 24) * 1024 * 1024);
 
 /// Largest body of one record, in bytes: its longest strings have 64 KiB, and custom data many of them (R9).
@@ -35,13 +32,6 @@ pub(crate) const MAX_BULK_BYTES: usize = 32 * 1024 * 1024;
 pub(crate) const MAX_URI_BYTES: usize = 8 * 1024;
 /// Longest head of a request, in bytes: the headers of a browser with its cookies, and the address.
 pub(crate) const MAX_HEAD_BYTES: usize = 16 * 1024 + MAX_URI_BYTES;
-/// Heads up to this size, in bytes, are read on any connection: most of them, with the address and some cookies.
-pub(crate) const SMALL_HEAD_BYTES: usize = 4 * 1024;
-/// Connections with a larger one, and what the buffer of one may take, in bytes: it grows by doubling.
-pub(crate) const MAX_LARGE_HEADS: usize = 128;
-pub(crate) const LARGE_HEAD_BYTES: usize = 2 * MAX_HEAD_BYTES;
-/// The most that a connection reads at once, in bytes: the first size of its buffer, which stays as it is.
-pub(crate) const READ_BYTES: usize = 8 * 1024;
 
 /// Most headers of a request: the default of hyper.
 pub(crate) const MAX_HEADERS: usize = 100;
@@ -49,54 +39,23 @@ pub(crate) const MAX_HEADERS: usize = 100;
 /// Bodies up to this size, in bytes, need no room in the budget: most events; as many as there are connections come to
 /// 16 MiB, and most of it is what the connections read into anyway.
 pub(crate) const FREE_BODY_BYTES: usize = 4 * 1024;
-
-/// How much callers may have of something that they share.
-#[derive(Clone, Copy)]
-pub(crate) struct RoomLimits {
-    /// In the whole process.
-    pub(crate) all: usize,
-    /// Those without credentials together, so that there is some for callers with a token.
-    pub(crate) strangers: usize,
-    /// A tenant's callers with a token, and those without, so that there is some for others.
-    pub(crate) each: usize,
-    /// An address without credentials, so that a tenant's others have some.
-    pub(crate) address: usize,
-    /// How long a sender may make no progress before it gives way to others that need its room. So often those who wait
-    /// look whether somebody is.
-    pub(crate) gives_way_after: Duration,
-}
-
-/// Bodies that are small, of records and single events, in bytes: the memory that all their senders together can take.
-pub(crate) const SMALL_BODIES: RoomLimits = RoomLimits {
-    all: 8 * 1024 * 1024,
-    strangers: 7 * 1024 * 1024,
-    each: 6 * 1024 * 1024,
-    address: 4 * 1024 * 1024,
-    gives_way_after: GIVES_WAY_AFTER,
-};
+/// Bodies that are small, of records and single events, in the whole process, in bytes: the memory that all their
+/// senders together can take.
+pub(crate) const SMALL_BODY_BUDGET_BYTES: usize = 8 * 1024 * 1024;
+/// What one tenant, and one address, may have of it, in bytes, so that there is some for others.
+pub(crate) const SMALL_BODY_SHARE_BYTES: usize = 6 * 1024 * 1024;
 /// The same for large bodies: one of the largest, and more than that for others. They have a room of their own, so that
 /// those who wait for it hold up no single event.
-pub(crate) const LARGE_BODIES: RoomLimits = RoomLimits {
-    all: 36 * 1024 * 1024,
-    strangers: 34 * 1024 * 1024,
-    each: MAX_BULK_BYTES,
-    address: MAX_BULK_BYTES,
-    gives_way_after: GIVES_WAY_AFTER,
-};
+pub(crate) const LARGE_BODY_BUDGET_BYTES: usize = 36 * 1024 * 1024;
+pub(crate) const LARGE_BODY_SHARE_BYTES: usize = MAX_BULK_BYTES;
 /// The same for packed bodies, as they come, of which one may be as large as a share; who holds some of it may wait for
 /// room for what is unpacked, but not the other way round.
-pub(crate) const PACKED_BODIES: RoomLimits = RoomLimits {
-    all: 14 * 1024 * 1024,
-    strangers: 13 * 1024 * 1024,
-    each: MAX_PACKED_BYTES,
-    address: MAX_PACKED_BYTES,
-    gives_way_after: GIVES_WAY_AFTER,
-};
+pub(crate) const PACKED_BODY_BUDGET_BYTES: usize = 14 * 1024 * 1024;
 pub(crate) const MAX_PACKED_BYTES: usize = 12 * 1024 * 1024;
 /// What a connection reads of a body before the reader of the body asks for more, in bytes: so much room is taken ahead.
 pub(crate) const READ_AHEAD_BYTES: usize = 16 * 1024;
-/// How long the sender of a body may make no progress before it gives way: a good line sends [`LARGE_BODY_PACE`]'s bytes
-/// in that time.
+/// How long a sender may make no progress before it gives way to others that need its room: a good line sends
+/// [`LARGE_BODY_PACE`]'s bytes in that time. So often those who wait look whether somebody is.
 pub(crate) const GIVES_WAY_AFTER: Duration = Duration::from_millis(250);
 /// How long a small body waits for room in the budget before its sender is asked to retry.
 pub(crate) const BODY_BUDGET_WAIT: Duration = Duration::from_secs(5);
@@ -235,24 +194,9 @@ pub(crate) const MAX_IGNORED_NAME_BYTES: usize = 64;
 pub(crate) const MAX_IGNORED_NAMES: usize = 20;
 /// Longest `Svctrack-Ignored` in all, in bytes (R6).
 pub(crate) const MAX_IGNORED_BYTES: usize = 1024;
-/// Rows that were read from bodies of many events and are not on disk yet, in bytes of memory. Each body that is read has
-/// a thread of its own, and a worker has several hundred for all that takes long.
-pub(crate) const ROWS: RoomLimits = RoomLimits {
-    all: 16 * 1024 * 1024,
-    strangers: 16 * 1024 * 1024,
-    each: 12 * 1024 * 1024,
-    address: 8 * 1024 * 1024,
-    gives_way_after: GIVES_WAY_AFTER,
-};
-/// What a body takes of it, for each of its bytes, and at least and at most: what a single one needs to have the rows of
-/// two commits under way, where they have 200 bytes. With less, measured, 1,000 rows took two commits, and a quarter more
-/// time.
-pub(crate) const ROWS_PER_BODY_BYTE: usize = 6;
-pub(crate) const MIN_ROWS_BYTES: usize = 192 * 1024;
-pub(crate) const MAX_ROWS_BYTES: usize = 4 * 1024 * 1024;
-/// About what a row takes besides twice its text, in bytes: an event, or what is found wrong with it. Measured: small rows,
-/// valid and not, take 510 to 620, large ones 1.1 to 1.3 times their text; the rest is what is written of it.
-pub(crate) const ROW_BYTES: usize = 640;
+/// Bodies of many events that are read row by row at a time; each has a thread of its own, and a worker has several
+/// hundred for all that takes long.
+pub(crate) const MAX_BODY_READERS: usize = 64;
 /// Most rows of a body that are stored in one command, so that a commit that others wait for has few of them. The
 /// stored outcome of a body with an `Idempotency-Key` counts its parts, so this does not change lightly.
 pub(crate) const MAX_PART_ROWS: usize = 125;
@@ -281,26 +225,17 @@ pub(crate) const DEFAULT_REFUSALS: usize = 100;
 /// The most that can be asked for, and their text in bytes, 200 each, which an import holds twice at its end.
 pub(crate) const MAX_REFUSALS: usize = 10_000;
 pub(crate) const MAX_REFUSALS_BYTES: usize = 2 * 1024 * 1024;
-/// What a dry run holds besides, in bytes: a part of what it would write, all of which is in a file. Measured with both: 9 MiB
-/// for 60,000 small companies, 10 MiB for 600,000.
-pub(crate) const DRY_RUN_HELD_BYTES: usize = 8 * 1024 * 1024;
+/// Text of what a dry run would write, in bytes: it is held until the run ends.
+pub(crate) const MAX_REHEARSED_BYTES: usize = 32 * 1024 * 1024;
 /// Most fields of a form of a page: each takes more memory than its bytes, and no form has a tenth of these.
 pub(crate) const MAX_FORM_PAIRS: usize = 10_000;
 /// Longest table that is imported on a page, in bytes: some ten thousand rows, which the form holds between the dry run and
 /// the import.
 pub(crate) const MAX_PAGE_IMPORT_BYTES: usize = 2 * 1024 * 1024;
-/// Imports and dry runs at a time, each of which holds some rows, of which one may be as long as a line may be. A tenant
-/// has one, so that there is a place for others. One that comes more slowly than a large body has to gives way where its
-/// place is waited for.
-pub(crate) const IMPORTS: RoomLimits = RoomLimits {
-    all: 2,
-    strangers: 0,
-    each: 1,
-    address: 0,
-    gives_way_after: LARGE_BODY_PACE.within,
-};
-/// How long an import waits for its place: as long as one of a million rows may take.
-pub(crate) const IMPORT_WAIT: Duration = Duration::from_secs(30);
+/// Imports at a time, in all: each holds some rows, of which one may be as long as a line may be.
+pub(crate) const MAX_IMPORTS: usize = 2;
+/// Dry runs at a time, in all.
+pub(crate) const MAX_DRY_RUNS: usize = 1;
 /// What an event takes in the store besides its own text, in bytes: its row, and its places in indexes.
 pub(crate) const EVENT_BYTES: usize = 256;
 /// Most calls of a day with an `Idempotency-Key` and without a token, for a tenant: as many as the store keeps of them.

@@ -33,7 +33,6 @@ use crate::{
     client_stream::ClientStream,
     connections::{Connections, Waiting},
     keep_alive::HeadTimer,
-    large_heads::HeadReads,
     limits::{
         ACCEPT_PAUSE, HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
         MAX_HEAD_BYTES, MAX_HEADERS, RESERVED_FILES, STOP_STALL, STOP_TIMEOUT,
@@ -113,8 +112,7 @@ where
         };
         let peers = Peers { local, remote, proxies: proxies.clone() };
         let (endpoint, watcher) = (endpoint.clone(), graceful.watcher());
-        let (stream, counted) =
-            ((stream, HeadReads::of(&place), stopping.subscribe()), counts.open());
+        let (stream, counted) = ((stream, stopping.subscribe()), counts.open());
         worker.spawn(async move {
             connection(stream, peers, endpoint, place.waiting.clone(), watcher).await;
             drop((place, counted));
@@ -168,7 +166,7 @@ impl Peers {
 
 /// One connection, until it ends.
 async fn connection<E>(
-    (stream, heads, stopping): (TcpStream, HeadReads, watch::Receiver<bool>),
+    (stream, stopping): (TcpStream, watch::Receiver<bool>),
     peers: Peers,
     endpoint: Arc<E>,
     waiting: Arc<Waiting>,
@@ -178,7 +176,7 @@ async fn connection<E>(
 {
     // Responses are small and written whole, so waiting for more to send only delays them.
     let _ = stream.set_nodelay(true);
-    let stream = ClientStream::new((stream, heads), endpoint.clone(), stopping);
+    let stream = ClientStream::new(stream, endpoint.clone(), stopping);
     let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT - HEAD_TIMEOUT);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (endpoint, waiting) = (endpoint.clone(), waiting.clone());

@@ -131,14 +131,6 @@ impl Senders {
         })
     }
 
-    /// Counts bytes that turned out to be stored beyond those that were taken.
-    pub(crate) fn add_bytes(&self, sender: &Sender, bytes: usize, now: Timestamp) {
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        if bytes > 0 {
-            self.count(sender, now, |had| had.bytes.add(sender.address, bytes));
-        }
-    }
-
     /// Counts a call with an `Idempotency-Key`.
     ///
     /// # Errors
@@ -285,18 +277,6 @@ mod tests {
         assert!(takes(&senders, &sender(2, "192.0.2.1"), 6, noon()));
         let tomorrow = Timestamp::from_ms_clamped(DAY_MS);
         assert!(takes(&senders, &a, 6, tomorrow));
-    }
-
-    #[test]
-    fn what_turns_out_to_be_stored_of_an_address_is_counted_beyond_the_limit_too() {
-        let senders = Senders::new(NonZeroU64::new(12));
-        let (a, b) = (sender(1, "192.0.2.1"), sender(1, "192.0.2.2"));
-        assert!(takes(&senders, &a, 2, noon()));
-        senders.add_bytes(&a, 4, noon());
-        assert!(!takes(&senders, &a, 1, noon()) && takes(&senders, &b, 3, noon()));
-        senders.add_bytes(&b, 20, noon());
-        assert!(!takes(&senders, &sender(1, ""), 1, noon()));
-        assert!(takes(&senders, &a, 6, Timestamp::from_ms_clamped(DAY_MS)));
     }
 
     #[test]

@@ -190,25 +190,10 @@ impl Server {
     }
 
     async fn start_by(mut command: Command, folder: &Path, token: &Token, flags: &[&str]) -> Self {
-        // Flags of a test go before these.
-        command.env("SVCTRACK_TRACKING_DAILY_MB", "0").env("SVCTRACK_RATE_LIMIT", "0");
-        Self::start_limited(command, folder, token, flags).await
-    }
-
-    /// Starts a server on a folder with the limits that it has unless others are set.
-    pub async fn start_with_defaults(folder: &Path, token: &Token, flags: &[&str]) -> Self {
-        Self::start_limited(command(folder), folder, token, flags).await
-    }
-
-    async fn start_limited(
-        mut command: Command,
-        folder: &Path,
-        token: &Token,
-        flags: &[&str],
-    ) -> Self {
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder).args(flags);
-        // Servers side by side do not share an address.
-        command.env("SVCTRACK_ADMIN_LISTEN", "off");
+        command.args(["serve", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--data"]);
+        command.arg(folder).args(flags);
+        // Flags of a test go before these. Servers side by side do not share an address.
+        command.env("SVCTRACK_TRACKING_DAILY_MB", "0").env("SVCTRACK_ADMIN_LISTEN", "off");
         command.args(["--bootstrap-tenant", TENANT, "--bootstrap-token", token.reveal()]);
         let (child, base, _) = listening(command).await;
         let client = Client::new(&base, Some(token.reveal()));

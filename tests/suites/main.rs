@@ -3,7 +3,6 @@
 mod access;
 mod activities;
 mod activity_retention;
-mod admission;
 mod audit;
 mod auto_renewal;
 mod backup;
@@ -21,7 +20,6 @@ mod corpora;
 mod coverage;
 mod crash;
 mod crowd;
-mod defaults;
 mod delivery;
 mod demo;
 mod deploy;

@@ -279,7 +279,7 @@ tracking-prefix = "/analytics"  # default
 # trusted-proxies: not set  # default
 rate-limit = 150  # default
 tracking-rate-limit = 0  # default
-tracking-daily-mb = 256  # default
+tracking-daily-mb = 1024  # default
 # backup-every: not set  # default
 # backup-to: not set  # default
 backup-keep = 7  # default

@@ -14,21 +14,21 @@ use crate::{
 
 /// Index entries: of which resource, field and key, and of which record.
 #[derive(Clone, Debug, Default)]
-struct Entries(BTreeSet<(u8, String, String, ObjectId)>);
+pub(super) struct Entries(BTreeSet<(u8, String, String, ObjectId)>);
 
 impl Entries {
-    fn insert(&mut self, def: &ResourceDef, id: ObjectId, entries: &[Entry]) {
+    pub(super) fn insert(&mut self, def: &ResourceDef, id: ObjectId, entries: &[Entry]) {
         self.0.extend(entries.iter().map(|entry| place(def, entry.row, &entry.key, id)));
     }
 
-    fn remove(&mut self, def: &ResourceDef, id: ObjectId, entries: &[Entry]) {
+    pub(super) fn remove(&mut self, def: &ResourceDef, id: ObjectId, entries: &[Entry]) {
         for entry in entries {
             self.0.remove(&place(def, entry.row, &entry.key, id));
         }
     }
 
     /// The records with entries of this key, lowest id first.
-    fn holders(
+    pub(super) fn holders(
         &self,
         def: &ResourceDef,
         row: &str,

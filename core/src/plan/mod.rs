@@ -29,6 +29,8 @@ mod ignored;
 mod lose;
 #[cfg(feature = "records")]
 pub mod memory;
+#[cfg(feature = "records")]
+pub mod overlay;
 mod patch;
 #[cfg(feature = "records")]
 mod planned;

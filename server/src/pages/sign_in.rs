@@ -17,7 +17,6 @@ use crate::{
     app::App,
     auth::{Seen, session, sign_in::Often},
     error::Error,
-    fair_room::Owner,
     limits::MAX_SIGN_IN_BYTES,
     sender_limits::Address,
 };
@@ -37,8 +36,7 @@ pub(super) async fn show(app: &App, request: Request) -> Result<Response, Error>
 
 /// `POST /sign-in`: by a token, or by a link.
 pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response, Error> {
-    let owner = Owner::stranger(None, &request);
-    let (pairs, _room) = read_form(app, &mut request, owner, MAX_SIGN_IN_BYTES).await?;
+    let (pairs, _room) = read_form(app, &mut request, None, MAX_SIGN_IN_BYTES).await?;
     let of = |name: &str| sent(&pairs, name).trim();
     let agent = request.headers().get(header::USER_AGENT).and_then(|text| text.to_str().ok());
     let label = label(agent.unwrap_or_default());

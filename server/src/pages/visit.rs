@@ -9,7 +9,7 @@ use svctrack_core::{
         REGISTRY,
         settings::{self, SETTINGS, SETTINGS_ID},
     },
-    value::{Document, Issue, RecordRef, Timestamp, time::DAY_MS},
+    value::{Document, Issue, RecordRef, TenantId, Timestamp, time::DAY_MS},
 };
 use svctrack_web::pages::{Section, Shell, address, label_of};
 
@@ -20,7 +20,6 @@ use crate::{
     demo::TENANT_NAME,
     dispatch,
     error::Error,
-    fair_room::Owner,
     limits::{MAX_FORM_PAIRS, MAX_RECORD_BYTES},
 };
 
@@ -104,8 +103,8 @@ impl Visit {
         &'v self,
         request: &mut Request,
     ) -> Result<Form<impl Send + use<'v>>, Error> {
-        let owner = Owner::Caller(self.session.caller.tenant.id());
-        let (pairs, room) = read_form(&self.app, request, owner, MAX_RECORD_BYTES).await?;
+        let tenant = self.session.caller.tenant.id();
+        let (pairs, room) = read_form(&self.app, request, Some(tenant), MAX_RECORD_BYTES).await?;
         Ok((self.checked(pairs)?, room))
     }
 
@@ -119,8 +118,8 @@ impl Visit {
         request: &mut Request,
         max: usize,
     ) -> Result<Form<impl Send + use<'v>>, Error> {
-        let owner = Owner::Caller(self.session.caller.tenant.id());
-        let (bytes, room) = self.app.bodies.read(request, owner, max).await?.into_parts();
+        let tenant = self.session.caller.tenant.id();
+        let (bytes, room) = self.app.bodies.read(request, Some(tenant), max).await?.into_parts();
         let broken = |error: &dyn std::fmt::Display| Error::BodyBroken(error.to_string());
         let mut body = RequestBody::new(Body::from_bytes(bytes));
         let parts = Multipart::from_request(request, &mut body).await;
@@ -162,10 +161,10 @@ impl Visit {
 pub(super) async fn read_form<'a>(
     app: &'a App,
     request: &mut Request,
-    owner: Owner,
+    tenant: Option<TenantId>,
     max_bytes: usize,
 ) -> Result<Form<impl Send + use<'a>>, Error> {
-    let (bytes, room) = app.bodies.read(request, owner, max_bytes).await?.into_parts();
+    let (bytes, room) = app.bodies.read(request, tenant, max_bytes).await?.into_parts();
     let mut pairs = Vec::new();
     for pair in url::form_urlencoded::parse(&bytes).into_owned() {
         check_count(pairs.len())?;

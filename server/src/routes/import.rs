@@ -2,9 +2,11 @@
 //! disk before the next one, so that a body that breaks off leaves whole rows and can be sent again.
 
 use std::{
-    convert::Infallible,
     io,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -20,7 +22,7 @@ use svctrack_core::{
 use svctrack_store::{Rehearsal, Upserts};
 use tokio::{
     sync::mpsc,
-    time::{Instant, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
 
 use super::{
@@ -34,13 +36,11 @@ use crate::{
     auth::Caller,
     body::{Progress, is_gzip, unread},
     error::Error,
-    fair_room::{Owner, Place},
     heavy_work,
     interchange::{Format, Options, RepeatedKeys, Rows, Separator, Source, parse_mapping},
     limits::{
-        BODY_BUDGET_WAIT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS, IMPORT_WAIT,
-        LARGE_BODY_PACE, MAX_NAMED_RECORDS, MAX_NOTED_KEYS, MAX_REFUSALS, MAX_REFUSALS_BYTES,
-        SMALL_BODY_PACE,
+        BODY_BUDGET_WAIT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS, MAX_NAMED_RECORDS,
+        MAX_NOTED_KEYS, MAX_REFUSALS, MAX_REFUSALS_BYTES, MAX_REHEARSED_BYTES, SMALL_BODY_PACE,
     },
     observe::trace::note_received,
 };
@@ -106,67 +106,50 @@ pub(crate) async fn import(
     let (caller, access) = authorise_upsert(app, request, def).await?;
     let asked = Asked::of(request)?;
     idempotency::refuse(request, "rows are found by their keys")?;
-    let owner = Owner::Caller(caller.tenant.id());
-    // Somebody looks at the page that waits for a dry run.
-    let patience = if asked.is_dry_run { BODY_BUDGET_WAIT } else { IMPORT_WAIT };
-    let place = app.imports.hold(owner, 1, patience).await?;
+    let turns = if asked.is_dry_run { &app.dry_runs } else { &app.imports };
+    let turn = timeout(BODY_BUDGET_WAIT, turns.acquire()).await.map_err(|_| Error::Overloaded)?;
+    let turn = turn.map_err(|error| Error::Internal(error.to_string()))?;
     let (is_dry_run, most_refusals) = (asked.is_dry_run, asked.most_refusals);
     let ids = asked.names_records.then(Vec::new);
     let (pieces, source) = mpsc::channel(PIECES);
-    let (batches, next) = mpsc::channel(1);
-    let received = AtomicU64::default();
-    let pump = pump(request.take_body().into(), pieces, &place, &received);
+    let (batches, mut next) = mpsc::channel(1);
+    let received = Arc::<AtomicU64>::default();
+    let pump = tokio::spawn(pump(request.take_body().into(), pieces, received.clone()));
     let reading = Reading { caller: caller.clone(), def, access };
     let reader = heavy_work::spawn(move || reading.send(&asked, source, &batches));
     let summary = Summary { dry_run: is_dry_run, ids, ..Summary::default() };
-    let mut import = Import {
-        app,
-        caller,
-        rehearsal: Rehearsal::default(),
-        most_refusals,
-        refusals_bytes: 0,
-        last_line: 0,
-        summary,
-    };
-    // Nobody takes what may still come after that.
-    let applied = tokio::select! {
-        applied = import.apply_all(next, &place) => applied,
-        never = pump => match never {},
-    };
+    let rehearsal = Rehearsal::default();
+    let mut import = Import { app, caller, rehearsal, most_refusals, refusals_bytes: 0, summary };
+    let mut applied = Ok(());
+    while let Some(batch) = next.recv().await {
+        applied = import.apply(batch).await;
+        if applied.is_err() {
+            break;
+        }
+    }
+    // Nobody takes what may still come.
+    drop(next);
+    pump.abort();
     note_received(received.load(Ordering::Relaxed));
     let read = reader.await.map_err(|error| Error::Internal(error.to_string()))?;
     applied.and(read).map_err(|error| import.cut_short(error))?;
     let text = serde_json::to_string(&import.summary);
     let text = text.map_err(|error| Error::Internal(error.to_string()))?;
-    // Its room is taken before the place is free: else it would count for nobody.
+    // Its room is taken before the turn ends: else it would count for nobody.
     let held = app.answers.hold(import.caller.tenant.id(), text);
     let body = held.map_err(|error| import.cut_short(error))?;
-    drop(place);
+    drop(turn);
     Ok(json_body(body))
 }
 
-/// Hands the pieces of a body on, until it ends or nobody takes them; then it waits.
+/// Hands the pieces of a body on, until it ends or nobody takes them.
 async fn pump(
-    body: BoxBody<Bytes, io::Error>,
-    to: mpsc::Sender<io::Result<Bytes>>,
-    place: &Place<'_>,
-    received: &AtomicU64,
-) -> Infallible {
-    pump_all(body, to, place, received).await;
-    place.note(false, Instant::now());
-    std::future::pending().await
-}
-
-async fn pump_all(
     mut body: BoxBody<Bytes, io::Error>,
     to: mpsc::Sender<io::Result<Bytes>>,
-    place: &Place<'_>,
-    received: &AtomicU64,
+    received: Arc<AtomicU64>,
 ) {
-    // The second one is for those who wait for its place.
-    let (mut progress, mut worth) = (Progress::begin(), Progress::begin());
+    let mut progress = Progress::begin();
     loop {
-        place.note(true, worth.since());
         let piece = match timeout_at(progress.deadline(&SMALL_BODY_PACE), body.frame()).await {
             Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "too little came in time")),
             Ok(None) => return,
@@ -179,15 +162,12 @@ async fn pump_all(
         let is_over = piece.is_err();
         let bytes = piece.as_ref().map_or(0, Bytes::len);
         progress.count(bytes, &SMALL_BODY_PACE);
-        worth.count(bytes, &LARGE_BODY_PACE);
         received.fetch_add(bytes as u64, Ordering::Relaxed);
         let sent = Instant::now();
-        place.note(false, sent);
         if to.send(piece).await.is_err() || is_over {
             return;
         }
         progress.pause(sent.elapsed());
-        worth.pause(sent.elapsed());
     }
 }
 
@@ -371,33 +351,14 @@ fn unreadable(error: io::Error) -> Error {
 struct Import<'a> {
     app: &'a App,
     caller: Caller,
-    /// What a dry run would have written until now.
     rehearsal: Rehearsal,
     most_refusals: usize,
     /// Text of the rejected rows until now.
     refusals_bytes: usize,
-    /// Line of the last row that was applied or judged.
-    last_line: u64,
     summary: Summary,
 }
 
 impl Import<'_> {
-    /// Applies batches, until there are no more or it has to give way.
-    async fn apply_all(
-        &mut self,
-        mut next: mpsc::Receiver<Batch>,
-        place: &Place<'_>,
-    ) -> Result<(), Error> {
-        loop {
-            let batch = tokio::select! {
-                batch = next.recv() => batch,
-                () = place.has_to_give_way() => return Err(Error::Overloaded),
-            };
-            let Some(batch) = batch else { return Ok(()) };
-            self.apply(batch).await?;
-        }
-    }
-
     async fn apply(&mut self, batch: Batch) -> Result<(), Error> {
         let Batch { upserts, lines, read_only, repeated_keys } = batch;
         (self.summary.ignored_columns, self.summary.repeated_keys) = (read_only, repeated_keys);
@@ -418,15 +379,20 @@ impl Import<'_> {
             let imported = self.app.store.import(self.caller.clone().into(), upserts).await;
             return Ok(imported?);
         }
-        let before = std::mem::take(&mut self.rehearsal);
-        let (after, outcomes) =
-            self.app.store.rehearse(&self.caller.tenant, before, upserts).await?;
-        self.rehearsal = after;
+        let rehearsal = std::mem::take(&mut self.rehearsal);
+        let tenant = &self.caller.tenant;
+        let (rehearsal, outcomes) = self.app.store.rehearse(tenant, rehearsal, upserts).await?;
+        self.rehearsal = rehearsal;
+        if self.rehearsal.bytes() > MAX_REHEARSED_BYTES {
+            let message = format!(
+                "a dry run holds what it would write, at most {MAX_REHEARSED_BYTES} bytes: try a part of the rows"
+            );
+            return Err(Error::Invalid(vec![Issue::of_body("dry_run_too_large", message)]));
+        }
         Ok(outcomes)
     }
 
     fn count(&mut self, line: u64, has_key: bool, outcome: Outcome) {
-        self.last_line = line;
         let id = match outcome {
             Outcome::Created(id, _) => {
                 self.summary.created += 1;
@@ -478,10 +444,8 @@ impl Import<'_> {
             return error;
         }
         let (verb, advice) = match dry_run {
-            true => {
-                ("would be", format!("; the rows after line {} were not judged", self.last_line))
-            }
-            false => ("were", "; sent again, rows with a key are not created twice".to_owned()),
+            true => ("would be", ""),
+            false => ("were", "; sent again, rows with a key are not created twice"),
         };
         let done = format!(
             "of the rows before, {created} {verb} created, {updated} updated, {unchanged} unchanged and \

@@ -26,7 +26,6 @@ use crate::{
     auth::{Caller, authenticate},
     body::require_json,
     error::Error,
-    fair_room::Owner,
     heavy_work,
     limits::{BULK_ANSWER_BYTES, MAX_BULK_BYTES},
 };
@@ -139,7 +138,7 @@ pub(crate) async fn upsert(
 ) -> Result<Response, Error> {
     let (caller, access) = authorise_upsert(app, request, def).await?;
     require_json(request)?;
-    let body = app.bodies.read(request, Owner::Caller(caller.tenant.id()), MAX_BULK_BYTES).await?;
+    let body = app.bodies.read(request, Some(caller.tenant.id()), MAX_BULK_BYTES).await?;
     // A large body takes a while to read; meanwhile others are served.
     let hashed = is_asked(request);
     let (bytes, _place) = body.into_parts();

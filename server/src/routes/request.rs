@@ -12,7 +12,6 @@ use crate::{
     auth::{Caller, authenticate},
     body::{Body, require_json},
     error::Error,
-    fair_room::Owner,
     limits::{MAX_LONG_RECORD_BYTES, MAX_RECORD_BYTES},
     path_tree::path_part,
 };
@@ -122,8 +121,7 @@ pub(super) async fn read_optional_body<'a>(
     request: &mut Request,
     caller: &Caller,
 ) -> Result<(Document, Body<'a>), Error> {
-    let body =
-        app.bodies.read(request, Owner::Caller(caller.tenant.id()), MAX_RECORD_BYTES).await?;
+    let body = app.bodies.read(request, Some(caller.tenant.id()), MAX_RECORD_BYTES).await?;
     if body.bytes.is_empty() {
         return Ok((Document::default(), body));
     }
@@ -138,6 +136,6 @@ async fn read_body_up_to<'a>(
     max_bytes: usize,
 ) -> Result<(Document, Body<'a>), Error> {
     require_json(request)?;
-    let body = app.bodies.read(request, Owner::Caller(caller.tenant.id()), max_bytes).await?;
+    let body = app.bodies.read(request, Some(caller.tenant.id()), max_bytes).await?;
     Ok((Document::parse(&body.bytes)?, body))
 }

@@ -3,7 +3,7 @@
 use std::{iter::Peekable, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesOrdered};
+use futures_util::{StreamExt as _, TryFutureExt as _, stream::FuturesOrdered};
 use poem::{
     Request, Response,
     http::{HeaderName, HeaderValue},
@@ -32,12 +32,10 @@ use crate::{
     app::App,
     auth::Caller,
     error::Error,
-    fair_room::Owner,
     heavy_work,
     limits::{
-        LARGE_BODY_BUDGET_WAIT, MAX_IGNORED_NAMES, MAX_PART_BYTES, MAX_PART_ROWS,
-        MAX_PARTS_UNDER_WAY, MAX_REJECTED_INDEXES, MAX_REJECTED_ROWS, MAX_ROWS_BYTES,
-        MIN_ROWS_BYTES, ROW_BYTES, ROWS_PER_BODY_BYTE,
+        MAX_IGNORED_NAMES, MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY,
+        MAX_REJECTED_INDEXES, MAX_REJECTED_ROWS,
     },
     observe::watch::Cause,
     sender_limits::Sender,
@@ -86,8 +84,8 @@ pub(super) async fn take_rows(
     mut response: Response,
 ) -> Result<Response, Error> {
     let caller = Caller::of_events(sender.tenant);
-    let room = (body.len() * ROWS_PER_BODY_BYTE).clamp(MIN_ROWS_BYTES, MAX_ROWS_BYTES);
-    let _place = app.rows.hold(Owner::sender(&sender), room, LARGE_BODY_BUDGET_WAIT).await?;
+    let place = app.body_readers.acquire().await;
+    let _place = place.map_err(|error| Error::Internal(error.to_string()))?;
     let (bytes, keyed) = (body.clone(), is_asked(request));
     let hash = heavy_work::spawn(move || if keyed { hash_of(&bytes) } else { [0; 32] });
     let hash = hash.await.map_err(|error| Error::Internal(error.to_string()))?;
@@ -95,15 +93,12 @@ pub(super) async fn take_rows(
     let (parts, mut next) = mpsc::channel(1);
     let reader = heavy_work::spawn(move || reading.send_parts(&body, &parts));
     let (mut notes, mut parked, mut replayed) = (Notes::default(), Parked::default(), Vec::new());
-    let (mut under_way, mut bytes_under_way) = (FuturesOrdered::new(), 0);
+    let mut under_way = FuturesOrdered::new();
     let mut number = 0..;
     let (mut taken, mut is_cut) = (Ok(()), false);
     loop {
         tokio::select! {
-            Some(part) = next.recv(), if taken.is_ok()
-                && under_way.len() < MAX_PARTS_UNDER_WAY
-                && bytes_under_way < room =>
-            {
+            Some(part) = next.recv(), if taken.is_ok() && under_way.len() < MAX_PARTS_UNDER_WAY => {
                 let number = number.next().unwrap_or_default();
                 let Part { tracking, rows } = match take_part(app, &sender, number, part) {
                     Ok(part) => part,
@@ -114,24 +109,19 @@ pub(super) async fn take_rows(
                 };
                 let (actor, key) = (caller.clone().into(), once.key_of_part(number));
                 let written = app.store.track(actor, key, tracking);
-                bytes_under_way += rows.held();
-                under_way.push_back(written.map(|written| (written, rows)));
+                under_way.push_back(written.map_ok(|written| (written, rows)));
             }
-            Some((written, rows)) = under_way.next() => {
-                bytes_under_way -= rows.held();
-                match written {
-                    // What is stored after a part that is not is sent again with it.
-                    Ok(_) if is_cut => {}
-                    Ok(Done { reply: tracked, is_repeated }) => {
-                        app.senders.add_bytes(&sender, tracked.beyond_bytes, app.clock.now());
-                        notes.add(rows, &parked.add(tracked));
-                        replayed.push(Replayed(is_repeated));
-                    }
-                    Err(error) => {
-                        (taken, is_cut) = (taken.and(Err(error.into())), true);
-                    }
+            Some(written) = under_way.next() => match written {
+                // What is stored after a part that is not is sent again with it.
+                Ok(_) if is_cut => {}
+                Ok((Done { reply: tracked, is_repeated }, rows)) => {
+                    notes.add(rows, &parked.add(tracked));
+                    replayed.push(Replayed(is_repeated));
                 }
-            }
+                Err(error) => {
+                    (taken, is_cut) = (taken.and(Err(error.into())), true);
+                }
+            },
             else => break,
         }
     }
@@ -178,13 +168,6 @@ struct RowsOfPart {
     unread: Unread,
     /// How many have a `count` that cannot be one.
     other_counts: u64,
-}
-
-impl RowsOfPart {
-    /// About how many bytes they take in memory until they are on disk.
-    fn held(&self) -> usize {
-        self.count * ROW_BYTES + 2 * self.bytes
-    }
 }
 
 impl Reading {
@@ -277,7 +260,7 @@ pub(super) struct Parked(Vec<String>);
 
 impl Parked {
     /// Adds what a command came to; returns which of its events are not stored.
-    pub(super) fn add(&mut self, Tracked { parked, refused, .. }: Tracked) -> Vec<usize> {
+    pub(super) fn add(&mut self, Tracked { parked, refused }: Tracked) -> Vec<usize> {
         for code in parked {
             if !self.0.contains(&code) {
                 self.0.push(code);

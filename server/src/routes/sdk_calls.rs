@@ -28,9 +28,8 @@ use crate::{
     app::App,
     auth::{sender_of_basic, sender_of_write_key},
     error::Error,
-    fair_room::Owner,
     heavy_work,
-    limits::{LARGE_BODY_BUDGET_WAIT, MAX_UNNAMED_BODY_BYTES, MIN_ROWS_BYTES},
+    limits::MAX_UNNAMED_BODY_BYTES,
     path_tree::path_part,
     sender_limits::Sender,
 };
@@ -91,12 +90,11 @@ async fn take(
     let named = sender_of_basic(app, request).await?;
     // Before it is known who sends it, a body is read that is not large.
     let max = if named.is_some() { MAX_BODY_BYTES } else { MAX_UNNAMED_BODY_BYTES };
-    let owner = named.as_ref().map_or_else(|| Owner::stranger(None, request), Owner::sender);
-    let body = app.bodies.read(request, owner, max).await?;
+    let body = app.bodies.read(request, named.map(|sender| sender.tenant.id()), max).await?;
     let bytes = body.bytes.clone();
     let envelope = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'[') => None,
-        _ => Some(open(app, owner, bytes.clone()).await),
+        _ => Some(open(app, bytes.clone()).await),
     };
     // The key may be in the body, so what is wrong with that comes first.
     let envelope = envelope.transpose()?;
@@ -134,12 +132,13 @@ fn expected(what: &str) -> Error {
 }
 
 /// Reads what an envelope says of all its calls. A large one is read where it holds up no other request.
-async fn open(app: &App, owner: Owner, body: Bytes) -> Result<Envelope, Error> {
+async fn open(app: &App, body: Bytes) -> Result<Envelope, Error> {
     let check = |body: &[u8]| Envelope::check(body, &[WRITE_KEY, CONTEXT]);
     if body.len() <= MAX_EVENT_BYTES {
         return Ok(check(&body)?);
     }
-    let _place = app.rows.hold(owner, MIN_ROWS_BYTES, LARGE_BODY_BUDGET_WAIT).await?;
+    let place = app.body_readers.acquire().await;
+    let _place = place.map_err(|error| Error::Internal(error.to_string()))?;
     let checked = heavy_work::spawn(move || check(&body)).await;
     Ok(checked.map_err(|error| Error::Internal(error.to_string()))??)
 }

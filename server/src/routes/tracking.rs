@@ -24,7 +24,6 @@ use crate::{
     app::App,
     auth::{Caller, sender_in_path},
     error::Error,
-    fair_room::Owner,
     sender_limits::Sender,
 };
 
@@ -32,7 +31,7 @@ use crate::{
 pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Response, Error> {
     let received_at = app.clock.now();
     let sender = sender_in_path(app, request).await?;
-    let body = app.bodies.read(request, Owner::sender(&sender), MAX_EVENT_BYTES).await?;
+    let body = app.bodies.read(request, Some(sender.tenant.id()), MAX_EVENT_BYTES).await?;
     let read = realtime::read(&body.bytes, received_at)
         .map_err(|error| rejected(app, &sender, Route::Realtime, received_at, error));
     let Taken { event, unread, .. } = read?;
@@ -44,7 +43,7 @@ pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Respons
 pub(crate) async fn bulk(app: &App, request: &mut Request) -> Result<Response, Error> {
     let received_at = app.clock.now();
     let sender = sender_in_path(app, request).await?;
-    let body = app.bodies.read(request, Owner::sender(&sender), MAX_BODY_BYTES).await?;
+    let body = app.bodies.read(request, Some(sender.tenant.id()), MAX_BODY_BYTES).await?;
     let strictness = Strictness::of(request);
     let reading = Reading { received_at, form: Form::Bulk, strictness };
     take_rows(app, request, sender, body.bytes.clone(), reading, ok()).await
@@ -87,7 +86,6 @@ pub(super) async fn store(
     let caller = Caller::of_events(sender.tenant);
     let Done { reply: tracked, is_repeated } =
         app.store.track(caller.into(), once.key(), tracking).await?;
-    app.senders.add_bytes(&sender, tracked.beyond_bytes, app.clock.now());
     let mut parked = Parked::default();
     parked.add(tracked);
     parked.name_in(&mut response);

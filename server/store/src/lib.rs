@@ -87,13 +87,14 @@ pub mod shares;
 mod size;
 mod times;
 
-use std::{any::Any, fs::File, sync::Arc};
+use std::{fs::File, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use svctrack_core::{
     access::TenantChange,
     plan::{
         Finding, Person, RenewalDecision, Route,
+        overlay::Overlay,
         upsert::{Access, Item, Outcome},
     },
     revenue::Closing,
@@ -301,28 +302,16 @@ pub struct Upserts {
 }
 
 /// What bodies would have changed so far, and what the next ones are judged upon.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Rehearsal {
-    /// The rows that would be written, in what the engine has for them; none before the first body.
-    rows: Option<Box<dyn Any + Send>>,
+    pub(crate) overlay: Overlay,
     pub(crate) ids: Option<IdSequence>,
 }
 
 impl Rehearsal {
-    /// Its rows, or those with which one begins. They are to be given back.
-    pub(crate) fn take_rows<T: Send + 'static>(
-        &mut self,
-        begin: impl FnOnce() -> Result<T, StoreError>,
-    ) -> Result<Box<T>, StoreError> {
-        match self.rows.take().map(<Box<dyn Any + Send>>::downcast) {
-            Some(Ok(rows)) => Ok(rows),
-            _ => begin().map(Box::new),
-        }
-    }
-
-    /// Gives its rows back.
-    pub(crate) fn put_rows<T: Send + 'static>(&mut self, rows: Box<T>) {
-        self.rows = Some(rows);
+    /// About how many bytes of memory it holds.
+    pub fn bytes(&self) -> usize {
+        self.overlay.bytes()
     }
 }
 

@@ -81,9 +81,6 @@ pub struct Tracked {
     pub parked: Vec<String>,
     /// Which of them are not stored, since they would have to wait and as many do as may.
     pub refused: Vec<usize>,
-    /// About how many bytes they take in the store beyond themselves: records that they created, and, of those that wait,
-    /// what they are found by.
-    pub beyond_bytes: usize,
 }
 
 /// A record as a response shows it.

@@ -51,7 +51,6 @@ use self::{
         corruption,
         database_handle::DatabaseHandle,
         open,
-        scratch::Scratch,
         storage::{DiskFile, EVERYTHING, StoreFile},
     },
     maintenance::upgrade::upgrade,
@@ -331,15 +330,10 @@ impl Store for Embedded {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         let work = move |shared: &Shared| {
             let mut rehearsal = rehearsal;
-            let mut planned = rehearsal.take_rows(|| Scratch::create(&*shared.store_file))?;
-            let ids = &mut rehearsal.ids;
             let outcomes = shared.read_once(|snapshot| {
-                planned.with_rows(|rows| {
-                    rehearse::rehearse(snapshot, tenant, rows, ids, &upserts, now)
-                })
-            })?;
-            rehearsal.put_rows(planned);
-            Ok((rehearsal, outcomes))
+                rehearse::rehearse(snapshot, tenant, &mut rehearsal, &upserts, now)
+            });
+            Ok((rehearsal, outcomes?))
         };
         self.apart(&self.short, tenant, work).boxed()
     }

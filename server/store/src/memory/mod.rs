@@ -24,7 +24,7 @@ use svctrack_core::{
 use tokio::sync::watch;
 
 pub use self::faults::Faults;
-use self::{state::State, table::MemoryTable};
+use self::state::State;
 use crate::*;
 use crate::{
     corruption::contained,
@@ -204,10 +204,7 @@ impl Store for Memory {
     ) -> BoxFuture<'_, Result<(Rehearsal, Vec<Outcome>), StoreError>> {
         let (tenant, now) = (tenant.id(), self.clock.now());
         self.read(|state| {
-            let mut planned = rehearsal.take_rows(|| Ok(MemoryTable::default()))?;
-            let (rows, ids) = (&mut *planned, &mut rehearsal.ids);
-            let outcomes = rehearse::rehearse(&**state, tenant, rows, ids, &upserts, now)?;
-            rehearsal.put_rows(planned);
+            let outcomes = rehearse::rehearse(&**state, tenant, &mut rehearsal, &upserts, now)?;
             Ok((rehearsal, outcomes))
         })
     }

@@ -11,7 +11,6 @@ pub(crate) mod ledgers;
 pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod pager;
-pub(crate) mod planned_rows;
 pub(crate) mod read;
 pub(crate) mod rehearse;
 pub(crate) mod revenue;

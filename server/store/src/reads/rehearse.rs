@@ -10,44 +10,46 @@ use svctrack_core::{
     value::{IdSequence, TenantId, Timestamp},
 };
 
-use super::planned_rows::{Over, plan};
 use crate::{
-    StoreError, Upserts,
-    rows::{SUPPRESSED, Snapshot, WriteRows},
+    Rehearsal, StoreError, Upserts,
+    rows::{SUPPRESSED, Snapshot},
     rules::{open_tables::RecordTables, view::View},
 };
 
 /// The five bytes of ids that are shown to nobody.
 const NO_STORE: [u8; 5] = [0xff; 5];
 
-/// Plans bodies, each after those before it, whose rows are in `planned`.
+/// Plans bodies, each after those before it.
 pub(crate) fn rehearse(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-    planned: &mut impl WriteRows,
-    ids: &mut Option<IdSequence>,
+    rehearsal: &mut Rehearsal,
     upserts: &Upserts,
     now: Timestamp,
 ) -> Result<Vec<Outcome>, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let suppressed = snapshot.open(SUPPRESSED)?;
-    let below = View::of_snapshot(tenant, &tables).with_suppressed(&suppressed);
-    let mut ctx = Ctx::new(now, ids.take().unwrap_or_else(|| IdSequence::new(NO_STORE)), None);
+    let view = View::of_snapshot(tenant, &tables).with_suppressed(&suppressed);
+    let ids = rehearsal.ids.take().unwrap_or_else(|| IdSequence::new(NO_STORE));
+    let mut ctx = Ctx::new(now, ids, None);
     ctx.origin = Origin::Row;
     let mut outcomes = Vec::with_capacity(upserts.items.len());
     for (index, item) in upserts.items.iter().enumerate() {
-        let upserted = upsert::upsert(
-            upserts.def,
-            index,
-            item,
-            upserts.access,
-            Handling::Lenient,
-            &Over { planned: &*planned, below: &below },
-            &mut ctx,
-        )?;
-        plan(planned, &upserted.changes)?;
-        outcomes.push(upserted.outcome);
+        let planned = {
+            let lookup = rehearsal.overlay.over(&view);
+            upsert::upsert(
+                upserts.def,
+                index,
+                item,
+                upserts.access,
+                Handling::Lenient,
+                &lookup,
+                &mut ctx,
+            )?
+        };
+        rehearsal.overlay.apply(&planned.changes);
+        outcomes.push(planned.outcome);
     }
-    *ids = Some(ctx.ids);
+    rehearsal.ids = Some(ctx.ids);
     Ok(outcomes)
 }

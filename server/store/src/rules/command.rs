@@ -312,7 +312,7 @@ fn track(
     let tenant = actor.tenant.id();
     let settings = View::in_transaction(tenant, tables).tracking_settings()?;
     let Tracking { events, findings, received_at, route, sender, .. } = tracking;
-    let (mut parked, mut refused, mut beyond_bytes) = (Vec::new(), Vec::new(), 0);
+    let (mut parked, mut refused) = (Vec::new(), Vec::new());
     for (index, event) in events.iter().enumerate() {
         let incoming = Incoming { event, received_at: *received_at, route: *route, settings };
         let company = group::plan(&incoming, &View::in_transaction(tenant, tables), ctx)?;
@@ -328,33 +328,13 @@ fn track(
                 refused.push(index);
             }
         }
-        beyond_bytes += beyond_events(company.iter().chain(&changes));
         apply(tables, pending, actor, ctx.now, &changes)?;
     }
     findings.iter().for_each(|finding| pending.find(tenant, finding.clone()));
     if !tracking.is_part && !refused.is_empty() {
         return Ok(Err(StoreError::ParkedFull));
     }
-    Ok(Ok(Reply::Tracked(Tracked { parked, refused, beyond_bytes })))
-}
-
-/// What a record that an event creates takes in the store besides twice its text, in bytes: its row in the change log, and
-/// its places in indexes. Measured with 100,000 events of a kind, the pages in use are from half (of known users, without
-/// `messageId`) to 1.15 times (with one) of what is counted, for those that create records or wait 0.8 to 1.1 times.
-const RECORD_BYTES: usize = 256;
-/// The same of an event that waits, besides its text, for each thing that it waits for.
-const WAIT_BYTES: usize = 128;
-
-/// About how many bytes these changes take in the store beyond the events that they come of.
-fn beyond_events<'c>(changes: impl IntoIterator<Item = &'c Change>) -> usize {
-    let bytes = changes.into_iter().map(|change| match change {
-        Change::Put { before: None, document, .. } => RECORD_BYTES + 2 * document.to_text().len(),
-        Change::Append(Appended::Parked(event)) => {
-            event.event.len() + event.waits.len() * WAIT_BYTES
-        }
-        _ => 0,
-    });
-    bytes.sum()
+    Ok(Ok(Reply::Tracked(Tracked { parked, refused })))
 }
 
 /// The event that is to wait, where it has to.

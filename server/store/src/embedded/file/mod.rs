@@ -7,6 +7,5 @@ pub(crate) mod nonblocking_read;
 pub(crate) mod open;
 pub(crate) mod progress;
 mod redb_errors;
-pub(crate) mod scratch;
 pub mod storage;
 pub(crate) mod transaction;

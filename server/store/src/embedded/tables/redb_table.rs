@@ -116,11 +116,6 @@ impl<'t> WriteTable<'t> {
         Ok(Self(transaction.open_table(definition(table))?))
     }
 
-    /// A table that is open.
-    pub(crate) fn in_table(table: Inner<'t>) -> Self {
-        Self(table)
-    }
-
     /// A cursor after this key.
     pub(crate) fn behind(
         &mut self,

@@ -1,0 +1,573 @@
+//! Room in memory for bodies. A body takes it as its bytes arrive, for the buffer that it has by then and what is read
+//! next, whatever length it declares; a tenant and an address have a limited share of it. When it is short,
+//!
+//! - a body waits when otherwise too little would be left for those under way to be completed, so that none waits for
+//!   another one that waits for it;
+//! - a sender that is slow meanwhile gives way: of those whose tenant or address has the most, the slowest.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::{Mutex, MutexGuard};
+use svctrack_core::value::TenantId;
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
+
+use crate::{error::Error, limits::GIVES_WAY_AFTER, sender_limits::Address};
+
+/// The tenant and the address of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Owner {
+    /// None where the body names it.
+    pub(crate) tenant: Option<TenantId>,
+    /// None where it is not known.
+    pub(crate) address: Option<Address>,
+}
+
+/// The room for all bodies of a kind.
+pub(crate) struct BodyRoom {
+    bytes: usize,
+    /// Bytes that one tenant, and one address, may have.
+    share: usize,
+    bodies: Mutex<Bodies>,
+}
+
+/// Bodies that have room or wait for it, in the order in which they came.
+#[derive(Default)]
+struct Bodies {
+    next: u64,
+    all: BTreeMap<u64, Holder>,
+    waiting: BTreeSet<u64>,
+    turns: u64,
+    /// When each tenant that is here was last given room.
+    last_turns: HashMap<Option<TenantId>, u64>,
+}
+
+struct Holder {
+    owner: Owner,
+    /// Bytes that it has room for.
+    held: usize,
+    /// Bytes that it waits to have room for.
+    wanted: usize,
+    /// Bytes that it is still going to want.
+    coming: usize,
+    /// Whether its sender is not done.
+    is_arriving: bool,
+    /// When it last made progress.
+    progress: Instant,
+    gives_way: bool,
+    /// Notified when it was given room, or has to give way.
+    changed: Arc<Notify>,
+}
+
+/// Those that a limit is for.
+#[derive(Clone, Copy)]
+enum Scope {
+    All,
+    Tenant,
+    Address,
+}
+
+/// A body's place among the others: what it holds is free again when it is dropped.
+pub(crate) struct Place<'r> {
+    room: &'r BodyRoom,
+    id: u64,
+    changed: Arc<Notify>,
+}
+
+/// The room that a body needs.
+pub(crate) struct Need {
+    /// Bytes that it holds.
+    pub(crate) held: usize,
+    /// Bytes that it is still going to need.
+    pub(crate) coming: usize,
+    /// Whether its sender is not done.
+    pub(crate) is_arriving: bool,
+    /// When its sender last made progress.
+    pub(crate) progress: Instant,
+    /// How long it may wait for room.
+    pub(crate) patience: Duration,
+}
+
+impl BodyRoom {
+    pub(crate) fn new(bytes: usize, share: usize) -> Self {
+        Self { bytes, share, bodies: Mutex::default() }
+    }
+
+    /// A place for a body, which holds nothing yet.
+    pub(crate) fn enter(&self, owner: Owner) -> Place<'_> {
+        let changed = Arc::<Notify>::default();
+        let holder = Holder {
+            owner,
+            held: 0,
+            wanted: 0,
+            coming: 0,
+            is_arriving: false,
+            progress: Instant::now(),
+            gives_way: false,
+            changed: changed.clone(),
+        };
+        let mut bodies = self.lock();
+        bodies.next += 1;
+        let id = bodies.next;
+        bodies.all.insert(id, holder);
+        Place { room: self, id, changed }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Bodies> {
+        self.bodies.lock()
+    }
+
+    fn limits(&self) -> [(Scope, usize); 3] {
+        [(Scope::All, self.bytes), (Scope::Tenant, self.share), (Scope::Address, self.share)]
+    }
+
+    /// Gives a body what it wants, unless it has to wait; says whether it has it.
+    fn give(&self, bodies: &mut Bodies, id: u64) -> bool {
+        let Some(holder) = bodies.all.get(&id) else { return false };
+        if holder.wanted == 0 {
+            return true;
+        }
+        if bodies.has_to_queue(id, holder) || self.shortage(bodies, id, holder).is_some() {
+            return false;
+        }
+        if let Some(holder) = bodies.all.get_mut(&id) {
+            holder.held += std::mem::take(&mut holder.wanted);
+            bodies.turns += 1;
+            bodies.last_turns.insert(holder.owner.tenant, bodies.turns);
+        }
+        bodies.waiting.remove(&id);
+        true
+    }
+
+    /// The limit that a body has to wait for.
+    fn shortage(&self, bodies: &Bodies, id: u64, holder: &Holder) -> Option<(Scope, usize)> {
+        let mut limits = self.limits().into_iter();
+        limits.find(|(scope, limit)| !bodies.have_room(id, holder, *scope, *limit))
+    }
+
+    /// Has those give way that are slow, until a body has what it wants; says whether it has it.
+    fn make_way(&self, bodies: &mut Bodies, id: u64) -> bool {
+        while !self.give(bodies, id) {
+            let Some(holder) = bodies.all.get(&id) else { return false };
+            if bodies.has_to_queue(id, holder) {
+                return false;
+            }
+            let Some((scope, limit)) = self.shortage(bodies, id, holder) else { return false };
+            let slow = bodies.slow(id, holder, scope);
+            if slow.is_empty() {
+                return false;
+            }
+            // Who needs room is seldom alone.
+            let mut freed = 0;
+            for id in slow {
+                let Some(slow) = bodies.all.get_mut(&id) else { continue };
+                freed += std::mem::take(&mut slow.held);
+                (slow.coming, slow.is_arriving, slow.gives_way) = (0, false, true);
+                slow.changed.notify_one();
+                if freed >= limit / Self::PARTS {
+                    break;
+                }
+            }
+        }
+        true
+    }
+
+    /// The part of a limit that is freed at a time.
+    const PARTS: usize = 16;
+
+    /// Gives those that wait what they want, as far as there is room: tenants take turns, and the bodies of one come in
+    /// their order.
+    fn give_all(&self, bodies: &mut Bodies) {
+        // What was too much for a body of an owner is too much for the next one.
+        let mut too_much = HashMap::new();
+        for id in bodies.in_turn() {
+            let Some(Holder { owner, wanted, .. }) = bodies.all.get(&id) else { continue };
+            let (owner, wanted) = (*owner, *wanted);
+            if too_much.get(&owner).is_some_and(|least| *least <= wanted) {
+                continue;
+            }
+            if !self.give(bodies, id) {
+                too_much.insert(owner, wanted);
+            } else if let Some(holder) = bodies.all.get_mut(&id) {
+                holder.progress = Instant::now();
+                holder.changed.notify_one();
+            }
+        }
+    }
+}
+
+impl Bodies {
+    /// The waiting bodies in round-robin order: one of each tenant, then the next of each. A tenant that was given room
+    /// comes last in its round.
+    fn in_turn(&self) -> Vec<u64> {
+        let mut counts = HashMap::<_, u64>::new();
+        let turns = self.waiting.iter().filter_map(|id| {
+            let tenant = self.all.get(id)?.owner.tenant;
+            let round = counts.entry(tenant).or_default();
+            *round += 1;
+            Some((*round, self.last_turns.get(&tenant).copied().unwrap_or(0), *id))
+        });
+        let mut turns: Vec<_> = turns.collect();
+        turns.sort_unstable();
+        turns.into_iter().map(|(.., id)| id).collect()
+    }
+
+    /// Forgets a body, and the turn of its tenant with its last one.
+    fn remove(&mut self, id: u64) {
+        self.waiting.remove(&id);
+        let Some(gone) = self.all.remove(&id) else { return };
+        let tenant = gone.owner.tenant;
+        if !self.all.values().any(|holder| holder.owner.tenant == tenant) {
+            self.last_turns.remove(&tenant);
+        }
+    }
+
+    /// Whether a body that has nothing yet comes after one of the same tenant that needs no more than it does.
+    fn has_to_queue(&self, id: u64, holder: &Holder) -> bool {
+        let is_before = |other: &Holder| {
+            other.held == 0
+                && other.missing() <= holder.missing()
+                && Scope::Tenant.has(holder, other)
+        };
+        let mut before = self.waiting.range(..id).filter_map(|other| self.all.get(other));
+        holder.held == 0 && before.any(is_before)
+    }
+
+    /// Whether there is what a body wants, and then still enough for all those under way to be completed one after the
+    /// other, as each frees what it has when it is dealt with: the banker's algorithm.
+    fn have_room(&self, id: u64, holder: &Holder, scope: Scope, limit: usize) -> bool {
+        let others = self.all.iter().filter(|(other, _)| **other != id).map(|(_, other)| other);
+        let others = others.filter(|other| other.held > 0 && scope.has(holder, other));
+        let mut bodies: Vec<_> = others.map(|other| (other.missing(), other.held)).collect();
+        bodies.push((holder.coming, holder.held + holder.wanted));
+        let held: usize = bodies.iter().map(|(_, held)| held).sum();
+        let Some(mut free) = limit.checked_sub(held) else { return false };
+        bodies.sort_unstable();
+        bodies.into_iter().all(|(missing, held)| {
+            let can_be_completed = missing <= free;
+            free += held;
+            can_be_completed
+        })
+    }
+
+    /// Those that give way to another one: first the one that its sender has been slow with for longest, weighted by what
+    /// its tenant or address has. Nobody gives way to one who has more.
+    fn slow(&self, id: u64, holder: &Holder, scope: Scope) -> Vec<u64> {
+        let now = Instant::now();
+        let slow_for = |other: &Holder| now.saturating_duration_since(other.progress);
+        let is_slow = |other: &Holder| {
+            other.is_arriving && other.wanted == 0 && slow_for(other) >= GIVES_WAY_AFTER
+        };
+        let others = self.all.iter().filter(|(other_id, _)| **other_id != id);
+        let slow: Vec<_> =
+            others.filter(|(_, other)| is_slow(other) && scope.has(holder, other)).collect();
+        if slow.is_empty() {
+            return Vec::new();
+        }
+        let (of_tenant, of_address) = self.had();
+        let had_by = |owner: Owner| {
+            let of_tenant = of_tenant.get(&owner.tenant).copied();
+            let of_address = owner.address.and_then(|address| of_address.get(&address).copied());
+            of_tenant.max(of_address).unwrap_or(0)
+        };
+        let own = had_by(holder.owner);
+        let weighted = slow.into_iter().filter_map(|(other_id, other)| {
+            let had = had_by(other.owner);
+            (had >= own).then_some((had as u128 * slow_for(other).as_millis(), *other_id))
+        });
+        let mut weighted: Vec<_> = weighted.collect();
+        weighted.sort_unstable_by_key(|of| Reverse(*of));
+        weighted.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// What each tenant, and each address, has.
+    fn had(&self) -> (HashMap<Option<TenantId>, usize>, HashMap<Address, usize>) {
+        let (mut tenants, mut addresses) = (HashMap::new(), HashMap::new());
+        for Holder { owner, held, .. } in self.all.values().filter(|holder| holder.held > 0) {
+            *tenants.entry(owner.tenant).or_default() += held;
+            if let Some(address) = owner.address {
+                *addresses.entry(address).or_default() += held;
+            }
+        }
+        (tenants, addresses)
+    }
+}
+
+impl Holder {
+    /// Bytes without which it cannot be completed.
+    fn missing(&self) -> usize {
+        self.wanted + self.coming
+    }
+}
+
+impl Scope {
+    /// Whether a limit of one body counts another one.
+    fn has(self, one: &Holder, other: &Holder) -> bool {
+        let (one, other) = (one.owner, other.owner);
+        match self {
+            Self::All => true,
+            Self::Tenant => one.tenant == other.tenant,
+            Self::Address => one.address.is_some() && one.address == other.address,
+        }
+    }
+}
+
+impl<'r> Place<'r> {
+    /// Whether it is one of this room.
+    pub(crate) fn is_in(&self, room: &BodyRoom) -> bool {
+        std::ptr::eq(self.room, room)
+    }
+
+    /// Takes room for the bytes that it holds; waits for it, but not indefinitely.
+    ///
+    /// # Errors
+    /// [`Error::Overloaded`] when there is none in time, or it had to give way.
+    pub(crate) async fn take(&self, mut need: Need) -> Result<(), Error> {
+        let until = Instant::now() + need.patience;
+        while !self.try_take(&need)? {
+            let now = Instant::now();
+            if now >= until {
+                return Err(Error::Overloaded);
+            }
+            // Who was not slow before may be by then.
+            let check = until.min(now + GIVES_WAY_AFTER);
+            let _ = timeout_at(check, self.changed.notified()).await;
+            // For room it is not the sender who is waited for.
+            need.progress = Instant::now();
+        }
+        Ok(())
+    }
+
+    fn try_take(&self, need: &Need) -> Result<bool, Error> {
+        let mut bodies = self.room.lock();
+        let holder = bodies.all.get_mut(&self.id).filter(|holder| !holder.gives_way);
+        let holder = holder.ok_or(Error::Overloaded)?;
+        holder.wanted = need.held.saturating_sub(holder.held);
+        (holder.coming, holder.progress) = (need.coming, need.progress);
+        holder.is_arriving = need.is_arriving;
+        if holder.wanted > 0 {
+            bodies.waiting.insert(self.id);
+        }
+        Ok(self.room.make_way(&mut bodies, self.id))
+    }
+
+    fn gives_way(&self, bodies: &Bodies) -> bool {
+        bodies.all.get(&self.id).is_none_or(|holder| holder.gives_way)
+    }
+
+    /// Waits until it has to give way.
+    pub(crate) async fn has_to_give_way(&self) {
+        while !self.gives_way(&self.room.lock()) {
+            self.changed.notified().await;
+        }
+    }
+
+    /// Notes that all has arrived.
+    ///
+    /// # Errors
+    /// [`Error::Overloaded`] when it had to give way.
+    pub(crate) fn complete(&self) -> Result<(), Error> {
+        let mut bodies = self.room.lock();
+        if self.gives_way(&bodies) {
+            return Err(Error::Overloaded);
+        }
+        if let Some(holder) = bodies.all.get_mut(&self.id) {
+            (holder.coming, holder.is_arriving) = (0, false);
+        }
+        self.room.give_all(&mut bodies);
+        Ok(())
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut bodies = self.room.lock();
+        bodies.remove(self.id);
+        self.room.give_all(&mut bodies);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    const ROOM: usize = 40;
+    const SHARE: usize = 32;
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn of(tenant: u8) -> Owner {
+        Owner { tenant: Some(TenantId::from_bytes([tenant; 16])), address: None }
+    }
+
+    fn at(owner: Owner, address: &str) -> Owner {
+        Owner { address: Some(address.parse::<IpAddr>().unwrap().into()), ..owner }
+    }
+
+    /// Takes room for a body whose sender was fast until now; returns whether it got it.
+    async fn take(place: &Place<'_>, arrived: usize, coming: usize) -> bool {
+        let need = Need {
+            held: arrived,
+            coming,
+            is_arriving: coming > 0,
+            progress: Instant::now(),
+            patience: PATIENCE,
+        };
+        place.take(need).await.is_ok()
+    }
+
+    /// A body that gets its room at once.
+    fn taken(room: &BodyRoom, owner: Owner, arrived: usize, coming: usize) -> Place<'_> {
+        let place = room.enter(owner);
+        assert_eq!(take(&place, arrived, coming).now_or_never(), Some(true));
+        place
+    }
+
+    /// Whether a body has to wait.
+    fn waits(room: &BodyRoom, owner: Owner, arrived: usize, coming: usize) -> bool {
+        take(&room.enter(owner), arrived, coming).now_or_never().is_none()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_declared_takes_no_room() {
+        let room = BodyRoom::new(ROOM, SHARE);
+        let _declared = taken(&room, of(1), 1, 31);
+        assert!(!waits(&room, of(1), 2, 0));
+        assert!(!waits(&room, of(2), 32, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tenant_and_an_address_have_a_share_so_that_there_is_room_for_others() {
+        let of_address = |tenant, address| at(of(tenant), address);
+        for (one, same, other) in [
+            (of(1), of(1), of(2)),
+            (of_address(1, "192.0.2.1"), of_address(2, "192.0.2.1"), of_address(2, "192.0.2.2")),
+        ] {
+            let room = BodyRoom::new(ROOM, SHARE);
+            let _all = taken(&room, one, SHARE, 0);
+            assert!(waits(&room, same, 1, 0));
+            assert!(!waits(&room, other, 8, 0));
+            assert!(waits(&room, other, 9, 0));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_complete_gives_its_room_to_those_who_wait_in_their_order() {
+        let room = BodyRoom::new(ROOM, SHARE);
+        let first = taken(&room, of(1), SHARE, 0);
+        let (second, third) = (room.enter(of(1)), room.enter(of(1)));
+        let (mut second_taken, mut third_taken) =
+            (Box::pin(take(&second, 20, 0)), Box::pin(take(&third, 20, 0)));
+        assert!(futures_util::poll!(&mut second_taken).is_pending());
+        assert!(futures_util::poll!(&mut third_taken).is_pending());
+        // A smaller one has not to queue.
+        assert!(waits(&room, of(1), 1, 0));
+        drop(first);
+        assert_eq!(second_taken.now_or_never(), Some(true));
+        assert!(futures_util::poll!(&mut third_taken).is_pending());
+        assert!(!waits(&room, of(1), 1, 0));
+        drop(second);
+        assert_eq!(third_taken.now_or_never(), Some(true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tenants_are_given_room_in_turn() {
+        let room = BodyRoom::new(ROOM, ROOM);
+        let first = taken(&room, of(1), ROOM, 0);
+        let served = Mutex::new(Vec::new());
+        let bodies = [1, 1, 1, 2, 2].map(|tenant| {
+            let (room, served) = (&room, &served);
+            async move {
+                let place = room.enter(of(tenant));
+                assert!(take(&place, ROOM, 0).await);
+                served.lock().push(tenant);
+            }
+        });
+        tokio::join!(futures_util::future::join_all(bodies), async { drop(first) });
+        assert_eq!(*served.lock(), [2, 1, 2, 1, 1]);
+        assert!(room.lock().last_turns.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn fast_bodies_that_need_more_than_there_is_are_all_completed_one_after_the_other() {
+        let room = BodyRoom::new(ROOM, SHARE);
+        let complete = |tenant| {
+            let room = &room;
+            async move {
+                let place = room.enter(of(tenant));
+                for arrived in 1..=SHARE {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    assert!(take(&place, arrived, SHARE - arrived).await);
+                }
+                place.complete().unwrap();
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        futures_util::future::join_all((0..50).map(|number| complete(number % 3))).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_slow_gives_way_the_slowest_of_those_who_have_most_first() {
+        let room = BodyRoom::new(ROOM, SHARE);
+        let _little = taken(&room, of(3), 2, 1);
+        tokio::time::sleep(GIVES_WAY_AFTER).await;
+        let older = taken(&room, of(1), 10, 2);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let newer = taken(&room, of(1), 10, 2);
+        let _processed = taken(&room, of(2), 16, 0);
+        // Nobody is slow yet but one who has less.
+        let next = room.enter(of(2));
+        let mut next_taken = Box::pin(take(&next, 8, 0));
+        assert!(futures_util::poll!(&mut next_taken).is_pending());
+        drop(next_taken);
+        tokio::time::sleep(GIVES_WAY_AFTER).await;
+        assert_eq!(take(&room.enter(of(4)), 8, 0).now_or_never(), Some(true));
+        assert!(older.has_to_give_way().now_or_never().is_some());
+        assert!(newer.has_to_give_way().now_or_never().is_none());
+        assert!(older.complete().is_err() && newer.complete().is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_room_for_all_and_has_not_sent_it_gives_way_too() {
+        let room = BodyRoom::new(ROOM, SHARE);
+        let slow = room.enter(of(1));
+        let need = |is_arriving| Need {
+            held: SHARE,
+            coming: 0,
+            is_arriving,
+            progress: Instant::now(),
+            patience: PATIENCE,
+        };
+        slow.take(need(true)).await.unwrap();
+        tokio::time::sleep(GIVES_WAY_AFTER).await;
+        let next = room.enter(of(1));
+        assert!(next.take(need(false)).await.is_ok());
+        assert!(slow.has_to_give_way().now_or_never().is_some());
+        tokio::time::sleep(GIVES_WAY_AFTER).await;
+        assert!(waits(&room, of(1), 1, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_room_is_not_slow_and_gives_up_in_time() {
+        let room = BodyRoom::new(ROOM, SHARE);
+        let _processed = taken(&room, of(1), SHARE, 0);
+        let place = room.enter(of(1));
+        let began = Instant::now();
+        let (first, second) = tokio::join!(take(&place, 1, 1), async {
+            tokio::time::sleep(PATIENCE / 2).await;
+            waits(&room, of(1), 2, 0)
+        });
+        assert!(!first && second);
+        assert_eq!(began.elapsed(), PATIENCE);
+    }
+}
