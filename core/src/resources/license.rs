@@ -236,9 +236,10 @@ fn follow_price_and_period(sent: &mut Sent<'_>) {
     }
 }
 
-/// Keeps those of some properties that follow from each other that came back, where another one is cleared.
+/// Keeps those of some properties that follow from each other that came back, where another one is cleared. A form that is
+/// checked has no values that were derived.
 fn keep_others(sent: &mut Sent<'_>, names: &[&str]) {
-    if names.iter().any(|name| sent.clears(name)) {
+    if cfg!(feature = "records") && names.iter().any(|name| sent.clears(name)) {
         sent.keep_returned(names);
     }
 }
@@ -282,7 +283,8 @@ fn complete_license(
         license.remove(NOTICE_PERIOD.name);
         license.remove(NOTICE_UNIT.name);
     }
-    if is_lost(license) && !has_end(license) {
+    // A form that is checked stores no end.
+    if cfg!(feature = "records") && is_lost(license) && !has_end(license) {
         match completion.before {
             // Who says again that it is lost has it end as before; a record of an export ends as it did.
             Some(before) if is_lost(before) => {
