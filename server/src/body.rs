@@ -289,8 +289,8 @@ pub(crate) struct Progress {
     since: Instant,
     /// Bytes that have come since.
     bytes: usize,
-    /// Until when those that have come are enough, each of which counts from when it was read. After a time in which the
-    /// server read nothing, what its sender had sent meanwhile is there at once, and is read piece by piece.
+    /// Time up to which the bytes that were read meet the pace, counted from when each was read: bytes that arrived
+    /// while the server was stalled are read piece by piece after it.
     enough_until: Instant,
 }
 

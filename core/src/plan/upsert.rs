@@ -173,9 +173,9 @@ fn change(
     shaped.handling = handling;
     let before = (!shaped.fixed.is_empty()).then(|| found.stored.clone());
     let patch = std::mem::take(&mut shaped.patch);
-    // What was computed by other settings, such as another time zone, is not computed anew either.
-    let comes_back = ctx.origin.is_record() && shows(def, &found.stored, &patch, (lookup, ctx))?;
-    let planned = match comes_back {
+    // Otherwise values that were computed by earlier settings, such as another time zone, would be computed again.
+    let is_unchanged = ctx.origin.is_record() && shows(def, &found.stored, &patch, (lookup, ctx))?;
+    let planned = match is_unchanged {
         true => Planned { changes: Vec::new(), id: found.id, document: found.stored },
         false => update_stored(def, found.id, found.stored, patch, lookup, ctx)?,
     };

@@ -202,7 +202,7 @@ fn prepare_license(sent: &mut Sent<'_>) {
 }
 
 fn follow_price_and_period(sent: &mut Sent<'_>) {
-    // What stands beside a value that is cleared is what the others follow from.
+    // A value that is sent together with a null for another one is what that one follows from.
     keep_others(sent, &[MRR.name, ARR.name, VALUE.name]);
     keep_others(sent, &[LENGTH.name, TO_DATE.name]);
     PAIRS.iter().for_each(|(monthly, yearly)| keep_others(sent, &[*monthly, *yearly]));
@@ -236,8 +236,8 @@ fn follow_price_and_period(sent: &mut Sent<'_>) {
     }
 }
 
-/// Keeps those of some properties that follow from each other that came back, where another one is cleared. A form that is
-/// checked has no values that were derived.
+/// Where one of some properties that follow from each other is cleared, takes the others that were sent as set by the
+/// caller. A form has no derived values.
 fn keep_others(sent: &mut Sent<'_>, names: &[&str]) {
     if cfg!(feature = "records") && names.iter().any(|name| sent.clears(name)) {
         sent.keep_returned(names);
@@ -283,13 +283,13 @@ fn complete_license(
         license.remove(NOTICE_PERIOD.name);
         license.remove(NOTICE_UNIT.name);
     }
-    // A form that is checked stores no end.
+    // A form check stores no end.
     if cfg!(feature = "records") && is_lost(license) && !has_end(license) {
         match completion.before {
-            // Who says again that it is lost has it end as before; a record of an export ends as it did.
+            // `lost` that is sent again keeps the end; a record of an export has the one that it had, or none.
             Some(before) if is_lost(before) => {
-                let is_said = is_lost(completion.sent) && !completion.origin.is_record();
-                if let Some(end) = before.value(TO_DATE.name).filter(|_| is_said) {
+                let is_repeated = is_lost(completion.sent) && !completion.origin.is_record();
+                if let Some(end) = before.value(TO_DATE.name).filter(|_| is_repeated) {
                     license.set(TO_DATE.name, end.to_json());
                 }
             }
@@ -307,7 +307,7 @@ fn has_end(license: &Document) -> bool {
     TO_DATE.get(license).or_else(by_length).is_some_and(is_end)
 }
 
-/// Has a license that is lost and has no end end now; one that lies ahead, as soon as it begins.
+/// Ends a lost license without an end now, or as soon as it begins.
 fn end_lost(license: &mut Document, now: Timestamp) {
     license.remove(TO_DATE.name);
     let from = FROM_DATE.get(license);

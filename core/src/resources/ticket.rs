@@ -369,10 +369,12 @@ fn name_agent(ticket: &mut Document, completion: &Completion<'_>) -> Result<(), 
         let before = completion.before.and_then(|before| before.value(name));
         sends(name) && completion.sent.value(name) != before
     };
-    let is_as_before = !changes(AGENT_EMAIL.name) || completion.before.is_none();
-    let keeps = sends(USERS.name) && !changes(AGENT_EMAIL.name)
-        || completion.origin.is_record() && is_as_before;
-    if !sends(AGENT_EMAIL.name) || changes(USERS.name) || keeps {
+    let has_other_agent = match completion.before {
+        None => !completion.origin.is_record(),
+        Some(_) => changes(AGENT_EMAIL.name),
+    };
+    let keeps = sends(USERS.name) || completion.origin.is_record();
+    if !sends(AGENT_EMAIL.name) || changes(USERS.name) || keeps && !has_other_agent {
         return Ok(());
     }
     let address = AGENT_EMAIL.get(ticket).unwrap_or_default().into_owned();

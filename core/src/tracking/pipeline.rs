@@ -119,7 +119,7 @@ pub enum Why {
     Nobody,
 }
 
-/// Members of an envelope that come to nothing, but for what SDKs add by themselves: `type` is that of a call.
+/// Members of an envelope that are ignored, except those that SDKs add by themselves. A `type` belongs into a call.
 pub fn unread_of_envelope(envelope: &Envelope) -> Vec<String> {
     let is_unread = |name: &&String| {
         let name = name.as_str();

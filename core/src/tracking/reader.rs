@@ -22,7 +22,7 @@ pub(super) const LAST_NAME: &[&str] = &["lastName", "last_name"];
 pub(super) const INFO: &[&str] = &[name::INFO, "properties"];
 /// Spellings of the action (R48).
 pub(super) const ACTION: &[&str] = &[name::ACTION, "event"];
-/// What says something of an action, and nothing where there is none.
+/// Members that describe an action: without one they are ignored.
 pub(super) const OF_ACTION: &[&str] = &[name::INFO, "properties", name::WEIGHT, name::COUNT];
 
 /// Words of one bit a member.
@@ -149,8 +149,8 @@ impl<'a> Reader<'a> {
         self.issues.push(Issue { pointer, code, message: format!("expected {expected}") });
     }
 
-    /// Names of the members of an event that come to nothing: those that were not read, and without an action those that
-    /// say something of one (R48).
+    /// Names of the members of an event that are ignored: those that were not read, and without an action those that
+    /// describe one (R48).
     pub(super) fn unread_of(&mut self, event: &Event, expected: &[&[&str]]) -> Vec<String> {
         if event.action.is_none() {
             OF_ACTION.iter().for_each(|member| self.leave(member));

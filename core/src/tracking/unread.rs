@@ -76,7 +76,7 @@ fn finding(route: Route, name: &str, count: u64, at: Timestamp) -> Finding {
     }
 }
 
-/// Whether a member comes to something where there is an action, and no other spelling of it. Bulk rows alone have counts.
+/// Whether a member describes an action. Bulk rows alone have counts.
 fn is_of_action(route: Route, member: &str) -> bool {
     OF_ACTION.contains(&member) && (member != name::COUNT || matches!(route, Route::Bulk))
 }

@@ -7,7 +7,7 @@ use super::{
     calendar::Calendar,
     names::{Names, index},
     presence::{Presence, bits, set},
-    spots::{Class, Spot, Spots, Windows},
+    report_days::{DayClass, ReportDay, ReportDays, Windows},
     tally::Counted,
 };
 use crate::value::ObjectId;
@@ -76,7 +76,7 @@ pub struct Counts {
 pub struct Counting {
     calendar: Calendar,
     windows: Windows,
-    spots: Spots,
+    days: ReportDays,
     places: HashMap<ObjectId, usize>,
     people: Vec<(ObjectId, Person)>,
     names: Names,
@@ -89,56 +89,56 @@ struct Sums {
     /// How many classes of days there are.
     classes: usize,
     /// Of each action, and last of all others, what there is of it on the days of each class.
-    done: Vec<Done>,
+    totals: Vec<Totals>,
     /// The only action of which it is noted how much each user did.
     only: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Done {
+struct Totals {
     activities: u64,
     occurrences: u64,
 }
 
 impl Sums {
     /// Counts what somebody did on a day.
-    fn count(&mut self, person: &mut Person, spot: &Spot, entry: &Entry) {
+    fn count(&mut self, person: &mut Person, day: &ReportDay, entry: &Entry) {
         let action = index(entry.action);
-        let done = self.done.get_mut(action * self.classes + spot.class);
-        let (Some(day), Some(done)) = (spot.day, done) else { return };
+        let totals = self.totals.get_mut(action * self.classes + day.class);
+        let (Some(place), Some(totals)) = (day.place, totals) else { return };
         let (activities, occurrences) = (u64::from(entry.activities), u64::from(entry.occurrences));
-        done.activities += activities;
-        done.occurrences += occurrences;
-        person.presence.add(day);
-        if spot.is_in_period {
+        totals.activities += activities;
+        totals.occurrences += occurrences;
+        person.presence.add(place);
+        if day.is_in_period {
             set(&mut person.actions, action);
         }
-        if spot.is_in_cell && self.only.is_none_or(|only| only == entry.action) {
+        if day.is_in_cell && self.only.is_none_or(|only| only == entry.action) {
             person.activities += activities;
             person.occurrences += occurrences;
         }
     }
 
     /// What there is of each action.
-    fn actions(&self) -> impl Iterator<Item = &[Done]> {
-        self.done.chunks(self.classes.max(1))
+    fn actions(&self) -> impl Iterator<Item = &[Totals]> {
+        self.totals.chunks(self.classes.max(1))
     }
 }
 
 impl ActionCounts {
     /// What there is of an action on the days of each class.
-    fn of(done: &[Done], classes: &[Class], periods: usize) -> Self {
+    fn of(totals: &[Totals], classes: &[DayClass], periods: usize) -> Self {
         let mut counts = Self { periods: vec![0; periods], ..Self::default() };
-        for (done, class) in done.iter().zip(classes) {
+        for (totals, class) in totals.iter().zip(classes) {
             if let Some(of_period) = class.period.and_then(|it| counts.periods.get_mut(it)) {
-                *of_period += done.activities;
-                counts.activities += done.activities;
-                counts.occurrences += done.occurrences;
+                *of_period += totals.activities;
+                counts.activities += totals.activities;
+                counts.occurrences += totals.occurrences;
             }
             if class.is_recent {
-                counts.recent += done.activities;
+                counts.recent += totals.activities;
             } else if class.is_before {
-                counts.before += done.activities;
+                counts.before += totals.activities;
             }
         }
         counts
@@ -148,13 +148,13 @@ impl ActionCounts {
 impl Counting {
     /// Begins to count in the windows of a calendar.
     pub fn new(calendar: Calendar, windows: Windows) -> Self {
-        let spots = Spots::of(&calendar, &windows);
+        let days = ReportDays::of(&calendar, &windows);
         let mut names = Names::default();
         let only = windows.cell.as_ref().and_then(|(_, only)| only.as_ref());
         let only = only.map(|only| names.number_of(only));
-        let sums = Sums { classes: spots.classes().len(), done: Vec::new(), only };
+        let sums = Sums { classes: days.classes().len(), totals: Vec::new(), only };
         let (places, people) = (HashMap::new(), Vec::new());
-        Self { calendar, windows, spots, places, people, names, sums }
+        Self { calendar, windows, days, places, people, names, sums }
     }
 
     /// Counts a single activity.
@@ -163,10 +163,10 @@ impl Counting {
         let occurrences = counted.count.into();
         let entry = Entry { quarter: counted.quarter, action, activities: 1, occurrences };
         let place = self.place(counted.user);
-        let spot = self.spots.at(counted.quarter);
-        if let (Some((_, person)), Some(spot)) = (self.people.get_mut(place), spot) {
+        let day = self.days.at(counted.quarter);
+        if let (Some((_, person)), Some(day)) = (self.people.get_mut(place), day) {
             person.presence.since(counted.quarter);
-            self.sums.count(person, spot, &entry);
+            self.sums.count(person, day, &entry);
         }
     }
 
@@ -183,10 +183,12 @@ impl Counting {
 
     /// Adds what another has counted, which began as a copy of this one and has met no other action since.
     pub fn join(&mut self, other: Self) {
-        self.sums.done.resize(self.sums.done.len().max(other.sums.done.len()), Done::default());
-        for (done, added) in self.sums.done.iter_mut().zip(other.sums.done) {
-            done.activities += added.activities;
-            done.occurrences += added.occurrences;
+        self.sums
+            .totals
+            .resize(self.sums.totals.len().max(other.sums.totals.len()), Totals::default());
+        for (totals, added) in self.sums.totals.iter_mut().zip(other.sums.totals) {
+            totals.activities += added.activities;
+            totals.occurrences += added.occurrences;
         }
         for (user, added) in other.people {
             let place = self.place(user);
@@ -219,13 +221,13 @@ impl Counting {
     /// Counts what a block has of a user; `actions` are the numbers of its actions.
     fn add_part(&mut self, part: &UserPart<'_>, actions: &[u32]) -> Result<(), Malformed> {
         let place = self.place(part.user);
-        let Self { spots, people, sums, .. } = self;
+        let Self { days, people, sums, .. } = self;
         let Some((_, person)) = people.get_mut(place) else { return Ok(()) };
         person.presence.since(part.first);
         part.each_entry(|entry| {
             let action = *actions.get(index(entry.action)).ok_or(Malformed)?;
-            if let Some(spot) = spots.at(entry.quarter) {
-                sums.count(person, spot, &Entry { action, ..entry });
+            if let Some(day) = days.at(entry.quarter) {
+                sums.count(person, day, &Entry { action, ..entry });
             }
             Ok(())
         })
@@ -247,8 +249,8 @@ impl Counting {
             self.names.get(name).unwrap_or(u32::try_from(MAX_ACTIONS).unwrap_or(u32::MAX))
         };
         let length = (index(action) + 1) * self.sums.classes;
-        if self.sums.done.len() < length {
-            self.sums.done.resize(length, Done::default());
+        if self.sums.totals.len() < length {
+            self.sums.totals.resize(length, Totals::default());
         }
         action
     }
@@ -256,9 +258,9 @@ impl Counting {
     /// Ends the count, and returns what was counted.
     pub fn finish(mut self) -> Counts {
         self.people.sort_unstable_by_key(|(user, _)| *user);
-        let classes = self.spots.classes();
+        let classes = self.days.classes();
         let periods = self.windows.periods.len();
-        let counts_of = |done| ActionCounts::of(done, classes, periods);
+        let counts_of = |totals| ActionCounts::of(totals, classes, periods);
         let mut actions: Vec<ActionCounts> = self.sums.actions().map(counts_of).collect();
         for (_, person) in &self.people {
             for action in bits(&person.actions) {
@@ -268,9 +270,9 @@ impl Counting {
             }
         }
         let mut occurrences = vec![0; periods];
-        for (done, class) in self.sums.actions().flat_map(|done| done.iter().zip(classes)) {
+        for (totals, class) in self.sums.actions().flat_map(|totals| totals.iter().zip(classes)) {
             if let Some(of_period) = class.period.and_then(|it| occurrences.get_mut(it)) {
-                *of_period += done.occurrences;
+                *of_period += totals.occurrences;
             }
         }
         let others = actions.split_off(actions.len().min(MAX_ACTIONS)).pop().unwrap_or_default();

@@ -10,7 +10,7 @@ mod calendar;
 mod counting;
 mod names;
 mod presence;
-mod spots;
+mod report_days;
 mod tally;
 
 #[cfg(test)]
@@ -22,6 +22,6 @@ pub use self::{
     calendar::Calendar,
     counting::{ActionCounts, Counting, Counts, MAX_ACTIONS, Person},
     presence::{Cohort, Lifecycle, Presence, cohorts, lifecycles, trailing},
-    spots::Windows,
+    report_days::Windows,
     tally::{Counted, Tally, quarter_begin},
 };

@@ -77,6 +77,17 @@ fn names_in(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
+/// The files in a folder that are named as backups are, also by hand, in the order of their names.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn backup_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut names = names_in(folder)?;
+    names.retain(|name| name.ends_with(SUFFIX));
+    names.sort_unstable();
+    Ok(names.iter().map(|name| folder.join(name)).collect())
+}
+
 /// Whether a name in a folder is that of a regular file. A pipe or a folder with a backup's name is no backup: opening the
 /// one would block, and the other cannot be removed as a file.
 fn is_file(folder: &Path, name: &str) -> bool {

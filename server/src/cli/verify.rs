@@ -1,7 +1,6 @@
 //! `svctrack verify`: reads all of a stopped server's store, or of backups, and reports what is corrupted.
 
 use std::{
-    ffi::OsStr,
     fs::{self, File},
     io::{self, BufReader},
     path::{Path, PathBuf},
@@ -11,7 +10,10 @@ use std::{
 use clap::Args;
 use serde_json::{Value, json};
 use svctrack_core::value::counted;
-use svctrack_server::{backups::SUFFIX, open_error::explain_open_error};
+use svctrack_server::{
+    backups::{SUFFIX, backup_files},
+    open_error::explain_open_error,
+};
 use svctrack_store::{
     Manifest, check_archive,
     embedded::{Problem, Verified, verify},
@@ -108,22 +110,12 @@ fn verify_backups(path: &Path, as_json: bool) -> Result<(bool, String), String> 
     Ok((is_sound, told))
 }
 
-/// The backups of a directory in the order of their names, or the one file.
+/// The backups of a directory, or the one file.
 fn files_at(path: &Path) -> io::Result<Vec<PathBuf>> {
-    if !fs::metadata(path)?.is_dir() {
-        return Ok(vec![path.to_owned()]);
+    match fs::metadata(path)?.is_dir() {
+        true => backup_files(path),
+        false => Ok(vec![path.to_owned()]),
     }
-    let mut files = Vec::new();
-    for entry in fs::read_dir(path)? {
-        let name = entry?.file_name();
-        files.extend(is_backup(&name).then(|| path.join(name)));
-    }
-    files.sort_unstable();
-    Ok(files)
-}
-
-fn is_backup(name: &OsStr) -> bool {
-    name.as_encoded_bytes().ends_with(SUFFIX.as_bytes())
 }
 
 /// Reads a backup to its end; what is wrong with it otherwise.

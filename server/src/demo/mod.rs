@@ -13,6 +13,7 @@ mod stories;
 mod tickets;
 mod usage;
 mod work;
+mod zone;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -29,6 +30,7 @@ use self::{
     people::Person,
     stories::UNKNOWN_COMPANY,
     usage::{Event, Events, written},
+    zone::day_at,
 };
 pub use self::{
     market::MAX_CUSTOMERS,
@@ -78,7 +80,7 @@ impl Demo {
         mut send: impl AsyncFnMut(Call) -> Result<Response, String>,
     ) -> Result<(), String> {
         let now = DateTime::<Utc>::from_timestamp_millis(self.now.as_ms()).unwrap_or_default();
-        let today = now.date_naive();
+        let today = day_at(now);
         let market = market::companies(self.customers.clamp(1, MAX_CUSTOMERS), today);
         let people = people::people(&market, today);
         let sheets = work::timesheets(&market, today);
@@ -115,7 +117,7 @@ impl Demo {
         sheets: &'d [work::Timesheet],
         now: DateTime<Utc>,
     ) -> impl Iterator<Item = Call> + use<'d> {
-        let today = now.date_naive();
+        let today = day_at(now);
         let users = move || people.iter().map(|person| people::stored(person, market)).collect();
         let entries = move || sheets.iter().flat_map(work::Timesheet::entries).cloned().collect();
         let tickets = move || tickets::tickets(market, people, today, now.timestamp_millis());

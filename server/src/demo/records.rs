@@ -8,6 +8,7 @@ use super::{
     company::{Company, Outcome, Product, Size, Term, Usage},
     market::MONTHS,
     names,
+    zone::TIME_ZONE,
 };
 
 /// Companies that are no customers: `coming`, whose first license begins soon, and `prospect`.
@@ -50,7 +51,7 @@ pub(super) fn settings(today: NaiveDate) -> Value {
         Some((day.to_string(), json!(rate)))
     });
     let rates: Map<String, Value> = dated.collect();
-    json!({ "timeZone": "Europe/Berlin", "currencies": { "base": "EUR", "rates": { "USD": rates } } })
+    json!({ "timeZone": TIME_ZONE, "currencies": { "base": "EUR", "rates": { "USD": rates } } })
 }
 
 pub(super) fn users() -> Vec<Value> {

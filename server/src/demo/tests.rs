@@ -56,6 +56,8 @@ async fn during_a_day_events_are_added_and_nothing_else_changes() {
         calls.iter().find(|call| call.path == "/licenses").map(|call| call.body.clone())
     };
     assert_eq!(licenses(&morning), licenses(&evening));
+    let night = calls(demo("2026-11-23T23:30:00Z")).await;
+    assert!(licenses(&night) == licenses(&morning), "the day begins in the tenant's zone");
 
     let dates: Vec<&str> = late.iter().map(|event| event["date"].as_str().unwrap()).collect();
     assert!(dates.is_sorted() && dates.last() <= Some(&"2026-11-24T20:00:00.000Z"));

@@ -8,6 +8,7 @@ use super::{
     company::{Company, Outcome, Size, Usage},
     market::MONTHS,
     people::Person,
+    zone::day_at,
 };
 
 /// Days whose events are sent one by one.
@@ -141,14 +142,14 @@ pub(super) struct Events<'d> {
 impl<'d> Events<'d> {
     pub(super) fn new(market: &'d [Company], people: &'d [Person], now: DateTime<Utc>) -> Self {
         let back = Days::new(u64::from(MONTHS) * 365 / 12);
-        let today = now.date_naive();
+        let today = day_at(now);
         // A whole number of weeks before the recent days.
         let day = today.checked_sub_days(back).unwrap_or(today);
         Self { dice: Dice::of("usage"), market, people, day, now }
     }
 
     fn today(&self) -> NaiveDate {
-        self.now.date_naive()
+        day_at(self.now)
     }
 
     /// What is left of the time as days, or less.

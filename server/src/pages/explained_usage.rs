@@ -1,8 +1,8 @@
-//! What a cell of the usage report asks for, and the users behind it.
+//! Explanations of the usage report: the query of each cell, and the users whom it counts.
 
 use serde::Deserialize;
 use svctrack_core::{revenue::UsageLine, value::Day};
-use svctrack_web::pages::{Behind, ExplanationView, UserShare};
+use svctrack_web::pages::{Breakdown, ExplanationView, UserShare};
 
 use super::{
     by_ids::{by_ids, text},
@@ -11,8 +11,8 @@ use super::{
 };
 use crate::error::Error;
 
-/// What asks for the users behind a cell of one of the tables of the report; nothing where no users are counted.
-pub(super) fn behind<'c>(
+/// The query that explains a cell of one of the tables of the report; none where it counts no users.
+pub(super) fn query_of<'c>(
     header: &'c [String],
     row: &'c [String],
     at: usize,
@@ -88,7 +88,7 @@ pub(super) async fn fill(
     view.paging = paging((offset, size), (users.len(), Some(listed)), page_at);
     view.days = (found.from.to_string(), found.to.before().to_string());
     view.formula = found.formula;
-    view.behind = Behind::Users { total: found.total, users };
+    view.breakdown = Breakdown::Users { total: found.total, users };
     Ok(())
 }
 
@@ -97,12 +97,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_of_each_table_asks_for_the_users_that_it_counts() {
+    fn the_query_of_a_cell_names_the_users_that_it_counts() {
         let check = |table: [&str; 2], column: &str, expect: &str| {
             let [header, row] = table.map(|line| line.split(',').map(str::to_owned).collect());
             let (header, row): (Vec<String>, Vec<String>) = (header, row);
             let at = header.iter().position(|name| name == column).unwrap();
-            let asked = behind(&header, &row, at).unwrap_or_default();
+            let asked = query_of(&header, &row, at).unwrap_or_default();
             let asked: Vec<String> =
                 asked.iter().map(|(name, value)| format!("{name}={value}")).collect();
             assert_eq!(asked.join(" "), expect, "{column}");

@@ -8,7 +8,7 @@ use svctrack_core::{
     value::Day,
 };
 use svctrack_web::pages::{
-    Behind, CompanyShare, ExplanationView, address, explanation_page, label_of,
+    Breakdown, CompanyShare, ExplanationView, address, explanation_page, label_of,
 };
 
 use super::{
@@ -77,7 +77,7 @@ impl Figures<'_> {
     pub(super) fn behind(&self, row: &[String], at: usize) -> Option<String> {
         let amount: f64 = row.get(at)?.parse().ok()?;
         if self.report == USAGE {
-            let asked = explained_usage::behind(self.header, row, at)?;
+            let asked = explained_usage::query_of(self.header, row, at)?;
             let query: Vec<_> = self.query.iter().copied().chain(asked).collect();
             return (amount != 0.0).then(|| path(self.report, &query));
         }
@@ -214,7 +214,8 @@ async fn fill(
     view.paging = paging((offset, size), (companies.len(), Some(total)), page_at);
     view.days = (found.from.to_string(), found.to.before().to_string());
     view.formula = found.formula;
-    view.behind = Behind::Companies { currency: found.currency, amount: found.amount, companies };
+    view.breakdown =
+        Breakdown::Companies { currency: found.currency, amount: found.amount, companies };
     Ok(())
 }
 

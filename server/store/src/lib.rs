@@ -56,6 +56,7 @@
 
 #![warn(missing_docs)]
 
+mod at_once;
 mod audit_note;
 mod calls;
 mod clock;

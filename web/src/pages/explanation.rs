@@ -28,21 +28,21 @@ pub struct ExplanationView {
     pub days: (String, String),
     /// How the figure comes about.
     pub formula: String,
-    pub behind: Behind,
+    pub breakdown: Breakdown,
     pub paging: Paging,
     pub problems: Vec<Problem>,
 }
 
-/// What a figure is made of.
+/// The parts of a figure.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Behind {
-    /// An amount in `currency`, of which each company is a part.
+pub enum Breakdown {
+    /// An amount in `currency`, by company.
     Companies { currency: String, amount: f64, companies: Vec<CompanyShare> },
-    /// A number of users; of many, those with the most activities.
+    /// Users, at most 1,000, those with the most activities first.
     Users { total: usize, users: Vec<UserShare> },
 }
 
-impl Default for Behind {
+impl Default for Breakdown {
     fn default() -> Self {
         Self::Users { total: 0, users: Vec::new() }
     }
@@ -120,8 +120,8 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
         (title_bar(&view.title, &actions))
         (problems(&view.problems))
         @if view.problems.is_empty() {
-            @match &view.behind {
-                Behind::Companies { currency, amount: sum, companies } => {
+            @match &view.breakdown {
+                Breakdown::Companies { currency, amount: sum, companies } => {
                     (figure(view, &format!("{currency} {}", amount(*sum)), companies.len() > 1))
                     @if companies.is_empty() {
                         (empty("No company adds to this figure.", "It is zero in this period."))
@@ -129,11 +129,14 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
                         (company_table(companies))
                     }
                 }
-                Behind::Users { total, users } => {
+                Breakdown::Users { total, users } => {
                     (figure(view, &counted(grouped(&total.to_string()), "user"), true))
                     @if users.is_empty() {
                         (empty("No user is behind this figure.", "It is zero in this period."))
                     } @else {
+                        @if let Some(listed) = view.paging.total.filter(|it| *it < *total as u64) {
+                            p.muted { "The " (grouped(&listed.to_string())) " with the most activities are listed." }
+                        }
                         (user_table(users))
                     }
                 }

@@ -47,7 +47,7 @@ pub use self::{
     customers::{CustomerLine, CustomersView, customers_page},
     demo::{DemoState, DemoView, demo_page},
     explanation::{
-        Behind, CompanyShare, ExplanationView, LicenseShare, UserShare, explanation_page,
+        Breakdown, CompanyShare, ExplanationView, LicenseShare, UserShare, explanation_page,
     },
     format::{label_of, money, percent},
     health::{

@@ -1,6 +1,6 @@
 //! Reports of usage: from what is tallied, and from the activities after it.
 
-use std::{collections::HashMap, ops::Bound, panic::resume_unwind, thread};
+use std::{collections::HashMap, ops::Bound};
 
 use svctrack_core::{
     resources::{
@@ -17,6 +17,7 @@ use svctrack_core::{
 use super::ledgers::rejected;
 use crate::{
     ReportJob, StoreError, WrittenReport,
+    at_once::at_once,
     rows::{ACTIVITIES, Bytes as _, INDEX, Rows as _, Snapshot, USAGE, codec, keys},
     rules::{
         history,
@@ -29,9 +30,6 @@ use crate::{
 /// Most activities that a report reads of the log, in some 20 ms: as many runs of them as a tenant with many events has
 /// while one of its commits is under way.
 const MAX_READ: usize = 4 * LIMITS.activities;
-
-/// Threads that count blocks.
-const READERS: usize = 2;
 
 /// Computes a report of usage; returns also until when it says the same.
 pub(crate) fn usage(
@@ -115,24 +113,16 @@ fn count_blocks(
 ) -> Result<Counting, StoreError> {
     // So that both number actions alike.
     each_block(snapshot, tenant, |_, block| counting.take_names(block))?;
-    let count_part = |part: usize, mut counting: Counting| {
-        each_block(snapshot, tenant, |number, block| match number % READERS == part {
+    let count_part = |part: usize| {
+        let mut counting = counting.clone();
+        each_block(snapshot, tenant, |number, block| match number % 2 == part {
             true => counting.add_block(block, is_asked_for),
             false => Ok(()),
         })?;
         Ok::<_, StoreError>(counting)
     };
-    let other = counting.clone();
-    let (counted, other) = thread::scope(|scope| {
-        let thread = thread::Builder::new().name("usage".to_owned());
-        let other = thread.spawn_scoped(scope, || count_part(1, other));
-        let counted = count_part(0, counting);
-        let other =
-            other.map(|thread| thread.join().unwrap_or_else(|thrown| resume_unwind(thrown)));
-        (counted, other)
-    });
-    let (mut counted, other) =
-        (counted?, other.map_err(|error| StoreError::Unavailable(error.to_string()))?);
+    let (other, own) = at_once("usage", || count_part(1), || count_part(0));
+    let mut counted = own?;
     counted.join(other?);
     Ok(counted)
 }

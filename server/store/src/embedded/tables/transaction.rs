@@ -1,12 +1,13 @@
 //! All tables in a transaction of redb, and how what was gathered for them is written before the commit.
 
-use std::{marker::PhantomData, panic::resume_unwind, thread};
+use std::marker::PhantomData;
 
 use redb::{TableError, WriteTransaction};
 
 use super::{append_table::AppendTable, redb_table::WriteTable};
 use crate::{
     StoreError,
+    at_once::at_once,
     embedded::engagement::{Changes, RowsAtHand, TransactionEngagement},
     rows::*,
     rules::{
@@ -94,16 +95,9 @@ impl<'t> WriteTables<'t> {
             [records, activities, messages, changes, revenue_versions, audit, audit_records];
         let mut write_gathered =
             || gathered.iter_mut().try_for_each(|table| table.written().map(drop));
-        let (written, engagement) = thread::scope(|scope| {
-            let thread = thread::Builder::new().name("gathered".to_owned());
-            let written = thread.spawn_scoped(scope, &mut write_gathered);
-            let engagement = engagement.write_in_place();
-            let joined =
-                written.map(|thread| thread.join().unwrap_or_else(|thrown| resume_unwind(thrown)));
-            (joined, engagement)
-        });
-        // The system may have no room for a thread.
-        written.unwrap_or_else(|_| write_gathered())?;
+        let (written, engagement) =
+            at_once("gathered", &mut write_gathered, || engagement.write_in_place());
+        written?;
         Ok((known, engagement?))
     }
 }

@@ -26,11 +26,11 @@ pub struct Windows {
 
 /// A day, and what it counts for; or the time before the first day, or that after the last.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spot {
+pub(super) struct ReportDay {
     /// The quarter of an hour with which it ends.
     end: u32,
     /// The place of the day in the calendar.
-    pub(super) day: Option<usize>,
+    pub(super) place: Option<usize>,
     /// The number of its class.
     pub(super) class: usize,
     /// Whether it is in one of the periods.
@@ -41,7 +41,7 @@ pub(super) struct Spot {
 
 /// What days have in common that count for the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Class {
+pub(super) struct DayClass {
     pub(super) period: Option<usize>,
     pub(super) is_recent: bool,
     pub(super) is_before: bool,
@@ -49,28 +49,28 @@ pub(super) struct Class {
 
 /// The days of a report, which are found by quarters of an hour.
 #[derive(Clone, Debug)]
-pub(super) struct Spots {
-    spots: Vec<Spot>,
+pub(super) struct ReportDays {
+    days: Vec<ReportDay>,
     /// The first quarter of an hour of the first day.
     begin: u32,
     /// The place of the day of each 96th quarter of an hour from `begin` on: that of those between is the same one, or,
     /// after clocks have changed, soon after it.
     near: Vec<usize>,
-    classes: Vec<Class>,
+    classes: Vec<DayClass>,
 }
 
-impl Spots {
+impl ReportDays {
     pub(super) fn of(calendar: &Calendar, windows: &Windows) -> Self {
         let period_of = period_of_days(&windows.periods);
-        let mut classes: Vec<Class> = Vec::new();
-        let spot = |(at, end): (usize, u32)| {
+        let mut classes: Vec<DayClass> = Vec::new();
+        let report_day = |(at, end): (usize, u32)| {
             let day = at.checked_sub(1).filter(|day| *day < calendar.len());
             let is_in = |days: &Range<usize>| day.is_some_and(|day| days.contains(&day));
             let period = day.and_then(|day| period_of.get(day));
             let period = period.filter(|period| **period != NO_PERIOD).map(|period| index(*period));
             let is_recent = is_in(&windows.recent);
             let is_before = is_in(&windows.before) && !is_recent;
-            let class = Class { period, is_recent, is_before };
+            let class = DayClass { period, is_recent, is_before };
             // Days of a class are close together.
             let known = classes.iter().rposition(|known| *known == class);
             let class = known.unwrap_or_else(|| {
@@ -78,31 +78,31 @@ impl Spots {
                 classes.len() - 1
             });
             let is_in_cell = windows.cell.as_ref().is_some_and(|(days, _)| is_in(days));
-            Spot { end, day, class, is_in_period: period.is_some(), is_in_cell }
+            ReportDay { end, place: day, class, is_in_period: period.is_some(), is_in_cell }
         };
         let begins = calendar.begins();
-        let spots: Vec<Spot> =
-            begins.iter().copied().chain([u32::MAX]).enumerate().map(spot).collect();
+        let days: Vec<ReportDay> =
+            begins.iter().copied().chain([u32::MAX]).enumerate().map(report_day).collect();
         let begin = begins.first().copied().unwrap_or_default();
         let end = begins.last().copied().unwrap_or_default();
         let quarters = (begin..end).step_by(index(QUARTERS_OF_DAY));
-        let near = quarters.map(|quarter| place_of(&spots, quarter)).collect();
-        Self { spots, begin, near, classes }
+        let near = quarters.map(|quarter| place_of(&days, quarter)).collect();
+        Self { days, begin, near, classes }
     }
 
-    pub(super) fn classes(&self) -> &[Class] {
+    pub(super) fn classes(&self) -> &[DayClass] {
         &self.classes
     }
 
     /// The day of a quarter of an hour.
-    pub(super) fn at(&self, quarter: u32) -> Option<&Spot> {
-        let Some(since) = quarter.checked_sub(self.begin) else { return self.spots.first() };
+    pub(super) fn at(&self, quarter: u32) -> Option<&ReportDay> {
+        let Some(since) = quarter.checked_sub(self.begin) else { return self.days.first() };
         let near = self.near.get(index(since / QUARTERS_OF_DAY));
-        let Some(near) = near else { return self.spots.last() };
-        self.spots.get(*near..)?.iter().find(|spot| quarter < spot.end)
+        let Some(near) = near else { return self.days.last() };
+        self.days.get(*near..)?.iter().find(|day| quarter < day.end)
     }
 }
 
-fn place_of(spots: &[Spot], quarter: u32) -> usize {
-    spots.partition_point(|spot| spot.end <= quarter)
+fn place_of(days: &[ReportDay], quarter: u32) -> usize {
+    days.partition_point(|day| day.end <= quarter)
 }
