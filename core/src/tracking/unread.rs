@@ -5,7 +5,7 @@ use super::{event::name, pipeline::TRAITS, reader::OF_ACTION};
 use crate::{
     plan::{Finding, Route},
     value::{
-        Document, Json, Timestamp,
+        Document, Issue, Json, Timestamp,
         issue::{MAX_QUOTED_CHARS, quoted},
     },
 };
@@ -53,15 +53,7 @@ impl Unread {
 
 fn finding(route: Route, name: &str, count: u64, at: Timestamp) -> Finding {
     let name: String = name.chars().take(MAX_QUOTED_CHARS).collect();
-    let advice = match route {
-        _ if is_of_action(route, &name) => {
-            "it belongs to an `action`: send that with it, and one of `info` and `properties`"
-        }
-        _ if name.starts_with(TRAITS) => "it is not stored of a user or company",
-        Route::Pipeline => "it is no member of a call: put it into `properties`",
-        _ => "it is no member of an event: correct its name, or put it into `info`",
-    };
-    let message = format!("{} was ignored: {advice}", quoted(&name));
+    let message = format!("{} was ignored: {}", quoted(&name), advice(route, &name));
     let mut sample = Document::default();
     sample.set("member", Json::string(&name));
     Finding {
@@ -73,6 +65,27 @@ fn finding(route: Route, name: &str, count: u64, at: Timestamp) -> Finding {
         count,
         sample,
         people: Vec::new(),
+    }
+}
+
+/// Why such members have their event rejected, where the sender prefers that.
+pub fn rejected(route: Route, names: &[String]) -> Vec<Issue> {
+    let issue = |name: &String| {
+        let message = format!("{} would be ignored: {}", quoted(name), advice(route, name));
+        Issue::of_member(name, "unknown_property", message)
+    };
+    names.iter().map(issue).collect()
+}
+
+/// What to do with a member that nobody reads.
+fn advice(route: Route, name: &str) -> &'static str {
+    match route {
+        _ if is_of_action(route, name) => {
+            "it belongs to an `action`: send that with it, and one of `info` and `properties`"
+        }
+        _ if name.starts_with(TRAITS) => "it is not stored of a user or company",
+        Route::Pipeline => "it is no member of a call: put it into `properties`",
+        _ => "it is no member of an event: correct its name, or put it into `info`",
     }
 }
 

@@ -248,7 +248,8 @@ impl Reading {
             Form::Batch(batch) => pipeline::read_row(row, &batch.context),
         }?;
         if let Read::Taken(taken) = &read {
-            self.strictness.find_properties(&taken.unread).map_err(Unreadable::Invalid)?;
+            let checked = self.strictness.check_members(self.route(), &taken.unread);
+            checked.map_err(Unreadable::Invalid)?;
         }
         Ok(read)
     }

@@ -146,7 +146,7 @@ async fn open(app: &App, body: Bytes) -> Result<Envelope, Error> {
 /// The calls of an envelope, each of which may be as large as its `context`.
 fn form_of(envelope: Envelope, strictness: Strictness) -> Result<Form, Error> {
     let unread = pipeline::unread_of_envelope(&envelope);
-    strictness.check_properties(&unread)?;
+    strictness.check_members(Route::Pipeline, &unread).map_err(Error::Invalid)?;
     let context = envelope.members.value(CONTEXT);
     if context.is_some_and(|context| context.text().len() > MAX_EVENT_BYTES) {
         return Err(Error::TooLarge(MAX_EVENT_BYTES));

@@ -3,8 +3,9 @@
 
 use poem::Request;
 use svctrack_core::{
-    plan::unknown_properties,
+    plan::{Route, unknown_properties},
     schema::{Handling, Shaped, Unknown, list::Read},
+    tracking::unread,
     value::Issue,
 };
 
@@ -67,14 +68,22 @@ impl Strictness {
 
     /// Rejects properties that the resource does not know.
     pub(super) fn check_properties(self, ignored: &[String]) -> Result<(), Error> {
-        self.find_properties(ignored).map_err(Error::Invalid)
+        self.reject(ignored, unknown_properties).map_err(Error::Invalid)
     }
 
-    /// What is wrong with properties that are not known, for a row of many.
-    pub(super) fn find_properties(self, ignored: &[String]) -> Result<(), Vec<Issue>> {
-        if self != Self::Strict || ignored.is_empty() {
-            return Ok(());
+    /// The same for members of an event that nobody reads.
+    pub(super) fn check_members(self, route: Route, unread: &[String]) -> Result<(), Vec<Issue>> {
+        self.reject(unread, |names| unread::rejected(route, names))
+    }
+
+    fn reject(
+        self,
+        names: &[String],
+        issues: impl FnOnce(&[String]) -> Vec<Issue>,
+    ) -> Result<(), Vec<Issue>> {
+        match self == Self::Strict && !names.is_empty() {
+            true => Err(issues(names)),
+            false => Ok(()),
         }
-        Err(unknown_properties(ignored))
     }
 }

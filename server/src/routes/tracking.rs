@@ -73,7 +73,8 @@ pub(super) async fn store(
     mut response: Response,
 ) -> Result<Response, Error> {
     if !unread.is_empty() {
-        Strictness::of(request).check_properties(&unread)?;
+        let strictness = Strictness::of(request);
+        strictness.check_members(tracking.route, &unread).map_err(Error::Invalid)?;
         name_ignored(&mut response, &unread);
         let mut names = Unread::default();
         names.add(unread);
