@@ -47,8 +47,8 @@ fn derive(text: &[u8]) -> Result<String, String> {
 
     let mut sent = Document::parse(text).map_err(|error| error.message)?;
     sent.set("companyId", Json::string(&company.id.to_string()));
-    let shaped = shape::check_create(&LICENSE, &sent).map_err(|issues| listed(&issues))?;
-    let planned = plan::create(&LICENSE, shaped.patch, &store, &mut ctx).map_err(in_words)?;
+    let body = shape::check_create(&LICENSE, &sent);
+    let planned = plan::create(&LICENSE, body, &store, &mut ctx).map_err(in_words)?;
     let read = ReadCtx::new(now, &store);
     let answer =
         plan::answer(&LICENSE, &planned.document, &read).map_err(|error| error.to_string())?;

@@ -7,23 +7,23 @@ use super::{
     record_update::{Assembled, assemble, check_claims},
 };
 use crate::{
-    schema::{Lookup, ResourceDef, SideRecord, index},
+    schema::{Lookup, ResourceDef, Shaped, SideRecord, index},
     value::{Document, Json, ObjectId},
 };
 
-/// Plans a new record from `patch`, a body that [`crate::schema::shape::check_create`] has checked.
+/// Plans a new record from a body that [`crate::schema::shape::check_create`] has checked.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a reference to nothing and what the resource's own rules reject, [`Refusal::Conflict`] for
-/// a key that is taken.
+/// [`Refusal::Invalid`] with all that is wrong with the body: its own issues, a reference to nothing, and what the
+/// resource's own rules reject. [`Refusal::Conflict`] for a key that is taken.
 pub fn create(
     def: &'static ResourceDef,
-    patch: Document,
+    body: impl Into<Shaped>,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
     let id = ctx.ids.next(ctx.now)?;
-    create_as(def, id, patch, lookup, ctx)
+    create_as(def, id, body, lookup, ctx)
 }
 
 /// Plans a new record with an id that has been taken already.
@@ -33,7 +33,7 @@ pub fn create(
 pub fn create_as(
     def: &'static ResourceDef,
     id: ObjectId,
-    patch: Document,
+    body: impl Into<Shaped>,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
@@ -43,9 +43,10 @@ pub fn create_as(
     base.set("createdAt", now.clone());
     base.set("updatedAt", now);
     base.set("__v", Json::integer(0));
-    let Assembled { document, side_records } = assemble(def, None, base, patch, lookup, ctx)?;
+    let Assembled { document, side_records, ignored, issues } =
+        assemble(def, None, base, body.into(), lookup, ctx)?;
     let added = index::entries(def, &document);
-    check_claims(def, None, &added, lookup)?;
+    check_claims(def, None, &added, issues, lookup)?;
     let mut changes = create_side_records(side_records, lookup, ctx)?;
     changes.push(Change::Put {
         def,
@@ -55,7 +56,7 @@ pub fn create_as(
         added,
         removed: Vec::new(),
     });
-    Ok(Planned { changes, id, document })
+    Ok(Planned { changes, id, document, ignored })
 }
 
 /// Plans the records that are created with another.

@@ -114,7 +114,7 @@ pub fn clear_ticket(
     if cleared == *stored {
         return Ok(Vec::new());
     }
-    Ok(vec![put(&TICKET, id, stored.clone(), cleared, lookup, ctx)?.0])
+    Ok(vec![put(&TICKET, id, stored.clone(), (cleared, Vec::new()), lookup, ctx)?.0])
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub fn check_form(
         None => check_create(def, &body),
         Some(_) => check_update(def, &body),
     };
-    let patch = match shaped {
+    let patch = match shaped.checked() {
         Ok(shaped) => shaped.patch,
         Err(issues) => return issues,
     };

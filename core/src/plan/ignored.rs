@@ -1,38 +1,33 @@
 //! What was sent and is not stored: members that the resource does not know, and those that may not be written and are
 //! sent with another value than the record has (R6, R49). What GET returned can be PUT back without a word.
 
-use super::{
-    answer::answer_rows,
-    planned::{Planned, Refusal},
-};
+use super::answer::answer_rows;
 use crate::{
-    schema::{FieldDef, Handling, Kind, Lookup, LookupError, ReadCtx, ResourceDef, Shaped},
+    schema::{FieldDef, Handling, Kind, LookupError, ReadCtx, ResourceDef, Shaped},
     value::{Document, Issue, JsonRef, Timestamp, issue::quoted},
 };
 
-/// The names of what was sent with a body and is not stored by what is planned. `before` is the record as it is stored,
-/// none for a create.
+/// The names of what was sent with a body and is not stored; each is an issue of the body instead, where the caller wants
+/// it rejected. `before` is the record as it is stored, none for a create, `after` as it will be.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] with each of them, where the caller wants them rejected.
-pub fn ignored(
+/// When the store cannot say.
+pub(super) fn ignored(
     def: &ResourceDef,
-    shaped: &Shaped,
+    body: &mut Shaped,
     before: Option<&Document>,
-    planned: &Planned,
-    lookup: &dyn Lookup,
-    now: Timestamp,
-) -> Result<Vec<String>, Refusal> {
-    let ctx = ReadCtx::new(now, lookup);
-    let fixed = fixed(def, &shaped.fixed, before, &planned.document, &ctx)?;
-    if shaped.handling == Handling::Strict {
-        let issues: Vec<Issue> = unknown_properties(&shaped.ignored)
-            .into_iter()
-            .chain(fixed.iter().map(|name| read_only(name)))
-            .collect();
-        return if issues.is_empty() { Ok(Vec::new()) } else { Err(Refusal::Invalid(issues)) };
+    after: &Document,
+    ctx: &ReadCtx<'_>,
+) -> Result<Vec<String>, LookupError> {
+    let fixed = fixed(def, &body.fixed, before, after, ctx)?;
+    let mut ignored = std::mem::take(&mut body.ignored);
+    if body.handling == Handling::Strict {
+        body.issues.extend(unknown_properties(&ignored));
+        body.issues.extend(fixed.iter().map(|name| read_only(name)));
+        return Ok(Vec::new());
     }
-    Ok(shaped.ignored.iter().cloned().chain(fixed).collect())
+    ignored.extend(fixed);
+    Ok(ignored)
 }
 
 /// What is wrong with properties that a resource does not know.

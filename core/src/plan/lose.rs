@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     resources::{license::LICENSE, license_renewal::loss_of},
-    schema::Lookup,
-    value::{Document, ObjectId},
+    schema::{Lookup, Shaped},
+    value::ObjectId,
 };
 
 /// How the renewal of a license is decided.
@@ -29,18 +29,18 @@ impl RenewalDecision {
     pub fn plan(
         self,
         id: ObjectId,
-        sent: &Document,
+        body: Shaped,
         lookup: &dyn Lookup,
         ctx: &mut Ctx,
     ) -> Result<Planned, Refusal> {
         match self {
-            Self::Renew => renew(id, sent, lookup, ctx),
-            Self::Lose => lose(id, sent, lookup, ctx),
+            Self::Renew => renew(id, body, lookup, ctx),
+            Self::Lose => lose(id, body, lookup, ctx),
         }
     }
 }
 
-/// Plans the loss of a license: it becomes `lost`, with the `lostReason` in `sent`, a body that
+/// Plans the loss of a license: it becomes `lost`, with the `lostReason` in `body`, one that
 /// [`crate::schema::shape::check_update`] has checked. A `toDate` in it is the end of the license; without one a fixed
 /// license lasts as long as its terms say, and another one ends now.
 ///
@@ -49,11 +49,13 @@ impl RenewalDecision {
 /// [`Refusal::Invalid`] without reason, or with other properties.
 pub fn lose(
     id: ObjectId,
-    sent: &Document,
+    mut body: Shaped,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
     let license = undecided(id, lookup, ctx)?;
-    let loss = loss_of(sent).map_err(Refusal::Invalid)?;
-    update_stored(&LICENSE, id, license, loss, lookup, ctx)
+    let (loss, issues) = loss_of(&body.patch);
+    body.patch = loss;
+    body.add_issues(issues);
+    update_stored(&LICENSE, id, license, body, lookup, ctx)
 }

@@ -65,7 +65,7 @@ pub use self::{
     create::{create, create_as},
     delete::delete,
     erase::{Person, clear_ticket},
-    ignored::{ignored, unknown_properties},
+    ignored::unknown_properties,
     lose::{RenewalDecision, lose},
     planned::{Planned, Refusal},
     renew::{renew, renew_due},

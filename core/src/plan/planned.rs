@@ -15,6 +15,8 @@ pub struct Planned {
     pub id: ObjectId,
     /// The record as it will be stored.
     pub document: Document,
+    /// Names of what was sent and is not stored (R6, R49).
+    pub ignored: Vec<String>,
 }
 
 /// Why a command cannot be carried out.

@@ -1,12 +1,12 @@
 //! From what was stored and what was sent to the record that will be stored (R2, R4, R5), and what
 //! its index entries claim.
 
-use super::{context::Ctx, patch::merge, planned::Refusal};
+use super::{context::Ctx, ignored::ignored, patch::merge, planned::Refusal};
 use crate::{
     resources,
     schema::{
-        Completion, Entry, FieldDef, Fill, FillCtx, Kind, Lookup, LookupError, OnMissing, Refers,
-        ResourceDef, Sent, SideRecord, index,
+        Completion, Entry, FieldDef, Fill, FillCtx, Kind, Lookup, LookupError, OnMissing, ReadCtx,
+        Refers, ResourceDef, Sent, Shaped, SideRecord, index,
     },
     value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted},
 };
@@ -19,18 +19,20 @@ pub(super) const STAND_INS: &str = "~";
 /// add up.
 const MAX_RECORD_BYTES: usize = 4 * 1024 * 1024;
 
-/// The record that will be stored: what was sent, merged into what is stored, completed and filled.
+/// The record that will be stored: what was sent, merged into what is stored, completed and filled; and what is wrong
+/// with it.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] with every problem found, [`Refusal::Lookup`] when the store cannot say.
+/// When the store cannot say.
 pub(super) fn assemble(
     def: &'static ResourceDef,
     before: Option<&Document>,
     mut base: Document,
-    mut patch: Document,
+    mut body: Shaped,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Assembled, Refusal> {
+) -> Result<Assembled, LookupError> {
+    let mut patch = std::mem::take(&mut body.patch);
     let mut returned = Document::default();
     for (name, value) in take_stand_ins(&mut base) {
         if value.as_ref().map(Json::as_ref) == patch.get(&name)
@@ -52,29 +54,28 @@ pub(super) fn assemble(
     let (mut issues, mut side_records) = (Vec::new(), Vec::new());
     merge(def, &patch, &mut base, &mut issues);
     resolve_references(def, &mut base, lookup, &mut issues)?;
-    if issues.is_empty() {
-        let mut completion = Completion {
-            before,
-            sent: &patch,
-            origin: ctx.origin,
-            lookup,
-            now: ctx.now,
-            ids: &mut ctx.ids,
-            side_records: &mut side_records,
-            issues: &mut issues,
-        };
-        (def.complete)(&mut base, &mut completion)?;
-    }
+    body.add_issues(issues);
+    let mut issues = body.issues.clone();
+    let mut completion = Completion {
+        before,
+        sent: &patch,
+        origin: ctx.origin,
+        lookup,
+        now: ctx.now,
+        ids: &mut ctx.ids,
+        side_records: &mut side_records,
+        issues: &mut issues,
+    };
+    (def.complete)(&mut base, &mut completion)?;
+    body.add_issues(issues.split_off(body.issues.len()));
     let bytes: usize = base.iter().map(|(name, value)| name.len() + value.text().len()).sum();
     if bytes > MAX_RECORD_BYTES {
         let message = format!("a record must be at most {MAX_RECORD_BYTES} bytes");
-        issues.push(Issue::of_body("record_too_large", message));
+        body.issues.push(Issue::of_body("record_too_large", message));
     }
-    if issues.is_empty() {
-        Ok(Assembled { document: fill(def, base, ctx.fill(def, lookup)?), side_records })
-    } else {
-        Err(Refusal::Invalid(issues))
-    }
+    let document = fill(def, base, ctx.fill(def, lookup)?);
+    let ignored = ignored(def, &mut body, before, &document, &ReadCtx::new(ctx.now, lookup))?;
+    Ok(Assembled { document, side_records, ignored, issues: body.issues })
 }
 
 /// Takes the placeholder values of absent ones out of a stored record.
@@ -85,10 +86,13 @@ pub(super) fn take_stand_ins(stored: &mut Document) -> Vec<(String, Option<Json>
     names.map(|name| (name.clone(), stored.remove(&name))).collect()
 }
 
-/// A record that can be stored, and those that are created with it.
+/// A record that can be stored if there are no issues, and those that are created with it.
 pub(super) struct Assembled {
     pub(super) document: Document,
     pub(super) side_records: Vec<SideRecord>,
+    /// Names of what was sent and is not stored (R49).
+    pub(super) ignored: Vec<String>,
+    pub(super) issues: Vec<Issue>,
 }
 
 /// Replaces the references of a record by the ids of the records that they name; what names none is
@@ -109,11 +113,11 @@ fn resolve_references(
         let Some(value) = document.value(field.name) else {
             continue;
         };
-        let texts = match value.items() {
+        let texts: Vec<String> = match value.items() {
             Some(items) => {
                 items.iter().filter_map(|item| Some(item.as_ref().as_str()?.into_owned())).collect()
             }
-            None => vec![value.as_str().unwrap_or_default().into_owned()],
+            None => value.as_str().map(|text| text.into_owned()).into_iter().collect(),
         };
         let mut ids = Vec::with_capacity(texts.len());
         for text in texts {
@@ -192,14 +196,15 @@ pub(super) fn fill(def: &ResourceDef, mut document: Document, ctx: FillCtx) -> D
     filled
 }
 
-/// Checks that no other record holds what the entries claim.
+/// Checks that nothing is wrong with a record, and that no other one holds what its entries claim.
 ///
 /// # Errors
-/// [`Refusal::Conflict`] with every value that is taken (R11).
+/// [`Refusal::Conflict`] with every value that is taken, [`Refusal::Invalid`] with these too, where more is wrong (R11).
 pub(super) fn check_claims(
     def: &'static ResourceDef,
     id: Option<ObjectId>,
     added: &[Entry],
+    mut issues: Vec<Issue>,
     lookup: &dyn Lookup,
 ) -> Result<(), Refusal> {
     let mut taken = Vec::new();
@@ -211,7 +216,14 @@ pub(super) fn check_claims(
             taken.push(Issue::of_member(entry.row, "taken", message));
         }
     }
-    if taken.is_empty() { Ok(()) } else { Err(Refusal::Conflict(taken)) }
+    match (issues.is_empty(), taken.is_empty()) {
+        (true, true) => Ok(()),
+        (true, false) => Err(Refusal::Conflict(taken)),
+        (false, _) => {
+            issues.extend(taken);
+            Err(Refusal::Invalid(issues))
+        }
+    }
 }
 
 /// The first resource and field through which another record refers to this one.

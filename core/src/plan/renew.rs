@@ -12,7 +12,7 @@ use crate::{
         license::{COMPANY_ID, ID, LICENSE, RENEWAL_STATUS},
         license_renewal::{is_due, likely_successor, obstacle, successor_of},
     },
-    schema::{Lookup, LookupError, index},
+    schema::{Lookup, LookupError, Shaped, index},
     value::{Document, Issue, Json, ObjectId, issue::quoted},
 };
 
@@ -20,7 +20,7 @@ use crate::{
 const MAX_LOOKED_AT: usize = 1_000;
 
 /// Plans the renewal of a license. Its successor begins when it ends, lasts `renewalPeriod`, or as long as before where
-/// that is unset, costs `renewalMrr`, and has its ultimate `parent`; what is in `sent`, a body that
+/// that is unset, costs `renewalMrr`, and has its ultimate `parent`; what is in `body`, one that
 /// [`crate::schema::shape::check_update`] has checked, replaces these terms. [`Planned`] names the successor. The
 /// license becomes `renewed`, so that nothing renews it again.
 ///
@@ -46,20 +46,20 @@ const MAX_LOOKED_AT: usize = 1_000;
 /// let license = plan::create(&LICENSE, license, &store, &mut ctx).unwrap();
 /// store.apply(&license.changes);
 ///
-/// let renewal = plan::renew(license.id, &body(r#"{"mrr":120}"#), &store, &mut ctx).unwrap();
+/// let renewal = plan::renew(license.id, body(r#"{"mrr":120}"#).into(), &store, &mut ctx).unwrap();
 /// assert_eq!(renewal.document.text("fromDate").unwrap(), "2027-01-01T00:00:00.000Z");
 /// assert_eq!(renewal.document.text("parent").unwrap(), license.id.to_string());
 /// store.apply(&renewal.changes);
-/// assert!(plan::renew(license.id, &Document::default(), &store, &mut ctx).is_err());
+/// assert!(plan::renew(license.id, Document::default().into(), &store, &mut ctx).is_err());
 /// ```
 pub fn renew(
     id: ObjectId,
-    sent: &Document,
+    body: Shaped,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
     let license = undecided(id, lookup, ctx)?;
-    renew_stored(id, license, sent, lookup, ctx)
+    renew_stored(id, license, body, lookup, ctx)
 }
 
 /// Plans the renewal of a license that `autoRenews`, if it is due by [`Ctx::settled`]: ongoing, and its last day of notice
@@ -90,25 +90,33 @@ pub fn renew_due(
         let issue = Issue::of_member(RENEWAL_STATUS.name, "successor_unclear", message);
         return Err(Refusal::Conflict(vec![issue]));
     }
-    renew_stored(id, license, &Document::default(), lookup, ctx).map(Some)
+    renew_stored(id, license, Document::default().into(), lookup, ctx).map(Some)
 }
 
 /// Plans the renewal of a license that is not decided.
 fn renew_stored(
     id: ObjectId,
     license: Document,
-    sent: &Document,
+    mut body: Shaped,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
     let zone = ctx.fill(&LICENSE, lookup)?.zone;
     let mut set = license.clone();
     take_stand_ins(&mut set);
-    let successor = successor_of(&license, &set, sent, zone).map_err(Refusal::Invalid)?;
-    let mut planned = create(&LICENSE, successor, lookup, ctx)?;
+    match successor_of(&license, &set, &body.patch, zone) {
+        Ok(successor) => body.patch = successor,
+        Err(issues) => {
+            body.add_issues(issues);
+            return Err(Refusal::Invalid(body.issues));
+        }
+    }
+    let mut planned = create(&LICENSE, body, lookup, ctx)?;
     let mut renewed = Document::default();
     renewed.set(RENEWAL_STATUS.name, Json::string("renewed"));
-    planned.changes.extend(update_stored(&LICENSE, id, license, renewed, lookup, ctx)?.changes);
+    planned
+        .changes
+        .extend(update_stored(&LICENSE, id, license, renewed.into(), lookup, ctx)?.changes);
     Ok(planned)
 }
 
@@ -180,8 +188,8 @@ mod tests {
         }
 
         fn renew(&mut self, id: ObjectId, sent: &str) -> Result<Document, (usize, String)> {
-            let sent = shape::check_update(&LICENSE, &body(sent)).unwrap().patch;
-            match renew(id, &sent, &self.0, &mut self.1) {
+            let sent = shape::check_update(&LICENSE, &body(sent));
+            match renew(id, sent, &self.0, &mut self.1) {
                 Ok(planned) => {
                     self.0.apply(&planned.changes);
                     Ok(planned.document)

@@ -22,8 +22,8 @@ impl World {
 
     fn create(&mut self, def: &'static ResourceDef, sent: &str) -> Result<ObjectId, Refusal> {
         let sent = Document::parse(sent.as_bytes()).unwrap();
-        let shaped = shape::check_create(def, &sent).map_err(Refusal::Invalid)?;
-        let planned = create(def, shaped.patch, &self.store, &mut self.ctx)?;
+        let body = shape::check_create(def, &sent);
+        let planned = create(def, body, &self.store, &mut self.ctx)?;
         self.store.apply(&planned.changes);
         Ok(planned.id)
     }
@@ -35,8 +35,8 @@ impl World {
         sent: &str,
     ) -> Result<usize, Refusal> {
         let sent = Document::parse(sent.as_bytes()).unwrap();
-        let shaped = shape::check_update(def, &sent).map_err(Refusal::Invalid)?;
-        let planned = update(def, id, shaped.patch, &self.store, &mut self.ctx)?;
+        let body = shape::check_update(def, &sent);
+        let planned = update(def, id, body, &self.store, &mut self.ctx)?;
         self.store.apply(&planned.changes);
         Ok(planned.changes.len())
     }

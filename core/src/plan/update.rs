@@ -8,24 +8,24 @@ use super::{
     record_update::{Assembled, assemble, check_claims},
 };
 use crate::{
-    schema::{Fill, Lookup, ResourceDef, index},
-    value::{Document, Json, ObjectId},
+    schema::{Fill, Lookup, ResourceDef, Shaped, index},
+    value::{Document, Issue, Json, ObjectId},
 };
 
-/// Plans the merge of `patch`, a body that [`crate::schema::shape::check_update`] has checked, into
-/// the record `id`. When nothing changes there are no changes, and version and date stay (R4).
+/// Plans the merge of a body that [`crate::schema::shape::check_update`] has checked into the record `id`. When nothing
+/// changes there are no changes, and version and date stay (R4).
 ///
 /// # Errors
 /// [`Refusal::NotFound`] when the record is not there; otherwise as [`super::create()`].
 pub fn update(
     def: &'static ResourceDef,
     id: ObjectId,
-    patch: Document,
+    body: impl Into<Shaped>,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
     let stored = lookup.record(def, id)?.ok_or(Refusal::NotFound)?;
-    update_stored(def, id, stored, patch, lookup, ctx)
+    update_stored(def, id, stored, body.into(), lookup, ctx)
 }
 
 /// The same, for a record that has been read already.
@@ -33,7 +33,7 @@ pub(super) fn update_stored(
     def: &'static ResourceDef,
     id: ObjectId,
     stored: Document,
-    patch: Document,
+    body: Shaped,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
@@ -41,26 +41,26 @@ pub(super) fn update_stored(
         .fields
         .iter()
         .filter(|field| field.carried && matches!(field.fill, Fill::Service))
-        .filter(|field| patch.get(field.name).is_none())
+        .filter(|field| body.patch.get(field.name).is_none())
         .collect();
-    let Assembled { mut document, side_records } =
-        assemble(def, Some(&stored), stored.clone(), patch, lookup, ctx)?;
-    if document == stored {
-        return Ok(Planned { changes: Vec::new(), id, document });
+    let Assembled { mut document, side_records, ignored, issues } =
+        assemble(def, Some(&stored), stored.clone(), body, lookup, ctx)?;
+    if document == stored && issues.is_empty() {
+        return Ok(Planned { changes: Vec::new(), id, document, ignored });
     }
     // What an import brought back was that of the record before it changed.
     passed.iter().for_each(|field| drop(document.remove(field.name)));
-    let (put, document) = put(def, id, stored, document, lookup, ctx)?;
+    let (put, document) = put(def, id, stored, (document, issues), lookup, ctx)?;
     let mut changes = create_side_records(side_records, lookup, ctx)?;
     changes.push(put);
-    Ok(Planned { changes, id, document })
+    Ok(Planned { changes, id, document, ignored })
 }
 
 pub(super) fn put(
     def: &'static ResourceDef,
     id: ObjectId,
     stored: Document,
-    mut document: Document,
+    (mut document, issues): (Document, Vec<Issue>),
     lookup: &dyn Lookup,
     ctx: &Ctx,
 ) -> Result<(Change, Document), Refusal> {
@@ -69,7 +69,7 @@ pub(super) fn put(
     document.set("__v", Json::integer(version + 1));
     let (before, after) = (index::entries(def, &stored), index::entries(def, &document));
     let added = index::difference(&after, &before);
-    check_claims(def, Some(id), &added, lookup)?;
+    check_claims(def, Some(id), &added, issues, lookup)?;
     let change = Change::Put {
         def,
         id,

@@ -4,7 +4,6 @@ use super::{
     change::Change,
     context::Ctx,
     create::create,
-    ignored::ignored,
     planned::{Planned, Refusal},
     restore::{carry, restored, shows},
     update::update_stored,
@@ -28,9 +27,6 @@ pub struct Access {
     /// Whether items may change records.
     pub update: bool,
 }
-
-/// What was planned for an item, and the names of what is not stored of it.
-type Made = Result<(Planned, Vec<String>), Refusal>;
 
 /// An item as it was sent, or what is wrong with its JSON.
 pub type Item = Result<Document, Malformed>;
@@ -117,7 +113,7 @@ pub fn upsert(
         None => (List::Created, make(def, sent, handling, lookup, ctx)),
     };
     match planned {
-        (_, Ok((planned, ignored))) => Ok(Upserted { ignored, ..counted(def, planned, sent) }),
+        (_, Ok(planned)) => Ok(counted(def, planned, sent)),
         (_, Err(Refusal::Lookup(error))) => Err(error),
         (list, Err(refusal)) => Ok(failed(def, list, index, sent, &as_one_issue(refusal))),
     }
@@ -165,22 +161,24 @@ fn change(
     handling: Handling,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Made {
-    let mut shaped = shape::check_update(def, sent).map_err(Refusal::Invalid)?;
+) -> Result<Planned, Refusal> {
+    let mut shaped = shape::check_update(def, sent);
     carry(def, sent, Some(&found.stored), &mut shaped, (lookup, ctx))?;
     leave_finding_key(def, &found, &mut shaped.patch);
-    check_locked(def, &found, &shaped.patch)?;
+    shaped.add_issues(locked(def, &found, &shaped.patch));
     shaped.handling = handling;
-    let before = (!shaped.fixed.is_empty()).then(|| found.stored.clone());
-    let patch = std::mem::take(&mut shaped.patch);
     // Otherwise values that were computed by earlier settings, such as another time zone, would be computed again.
-    let is_unchanged = ctx.origin.is_record() && shows(def, &found.stored, &patch, (lookup, ctx))?;
-    let planned = match is_unchanged {
-        true => Planned { changes: Vec::new(), id: found.id, document: found.stored },
-        false => update_stored(def, found.id, found.stored, patch, lookup, ctx)?,
-    };
-    let ignored = ignored(def, &shaped, before.as_ref(), &planned, lookup, ctx.now)?;
-    Ok((planned, ignored))
+    let is_unchanged = ctx.origin.is_record()
+        && shaped.issues.is_empty()
+        && shows(def, &found.stored, &shaped.patch, (lookup, ctx))?;
+    let Found { id, stored, .. } = found;
+    match is_unchanged {
+        true => {
+            let ignored = shaped.ignored;
+            Ok(Planned { changes: Vec::new(), id, document: stored, ignored })
+        }
+        false => update_stored(def, id, stored, shaped, lookup, ctx),
+    }
 }
 
 /// A key that found its record by another of its values, one of an end user's other e-mails, only
@@ -198,18 +196,17 @@ fn leave_finding_key(def: &ResourceDef, found: &Found, patch: &mut Document) {
 
 /// A key that holds a value changes only when a key of higher priority found the record (R20). An
 /// e-mail in another case is the same key.
-fn check_locked(def: &ResourceDef, found: &Found, patch: &Document) -> Result<(), Refusal> {
-    for name in &found.keys {
+fn locked(def: &ResourceDef, found: &Found, patch: &Document) -> Vec<Issue> {
+    let changes = |name: &str| {
         let key = |value: JsonRef<'_>| Some(key_of(def.field(name)?, &value.as_str()?));
         let held = found.stored.value(name);
-        let changes =
-            patch.get(name).is_some_and(|sent| held.is_some_and(|held| key(held) != key(sent)));
-        if changes {
-            let message = format!("`{name}` holds a value, and no key of higher priority matched");
-            return Err(Refusal::Invalid(vec![Issue::of_member(name, "key_locked", message)]));
-        }
-    }
-    Ok(())
+        patch.get(name).is_some_and(|sent| held.is_some_and(|held| key(held) != key(sent)))
+    };
+    let issue = |name: &&str| {
+        let message = format!("`{name}` holds a value, and no key of higher priority matched");
+        Issue::of_member(name, "key_locked", message)
+    };
+    found.keys.iter().filter(|name| changes(name)).map(issue).collect()
 }
 
 fn make(
@@ -218,47 +215,35 @@ fn make(
     handling: Handling,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Made {
+) -> Result<Planned, Refusal> {
     let mut shaped = match ctx.origin.is_record() {
         true => check_record(def, sent),
         false => check_item(def, sent),
-    }
-    .map_err(Refusal::Invalid)?;
+    };
     shaped.handling = handling;
     carry(def, sent, None, &mut shaped, (lookup, ctx))?;
-    let mut patch = std::mem::take(&mut shaped.patch);
     if ctx.origin.is_record() {
-        patch = restored(def, patch, ctx.fill(def, lookup)?);
+        shaped.patch = restored(def, shaped.patch, ctx.fill(def, lookup)?);
     }
-    let planned = create(def, patch, lookup, ctx)?;
-    let ignored = ignored(def, &shaped, None, &planned, lookup, ctx.now)?;
-    Ok((planned, ignored))
+    create(def, shaped, lookup, ctx)
 }
 
 /// Checks an item that creates a record: its own values, and what a bulk upsert needs besides.
-fn check_item(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Issue>> {
-    let missing = (def.check_bulk_create)(sent);
-    match shape::check_create(def, sent) {
-        Ok(shaped) if missing.is_empty() => Ok(shaped),
-        checked => {
-            let mut issues = checked.err().unwrap_or_default();
-            let is_known =
-                |issue: &Issue| issues.iter().any(|known| known.pointer == issue.pointer);
-            let further: Vec<_> = missing.into_iter().filter(|issue| !is_known(issue)).collect();
-            issues.extend(further);
-            Err(issues)
-        }
-    }
+fn check_item(def: &ResourceDef, sent: &Document) -> Shaped {
+    let mut shaped = shape::check_create(def, sent);
+    shaped.add_issues((def.check_bulk_create)(sent));
+    shaped
 }
 
 /// Checks a record that comes back from an export: an erased person is missing from it.
-fn check_record(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Issue>> {
+fn check_record(def: &ResourceDef, sent: &Document) -> Shaped {
     let is_personal = |issue: &Issue| {
         def.field(issue.pointer.trim_start_matches('/')).is_some_and(|field| field.personal)
     };
-    match shape::check_create(def, sent) {
-        Err(issues) if issues.iter().all(is_personal) => shape::check_update(def, sent),
-        checked => checked,
+    let shaped = shape::check_create(def, sent);
+    match shaped.issues.iter().all(is_personal) {
+        true => shape::check_update(def, sent),
+        false => shaped,
     }
 }
 
@@ -271,7 +256,7 @@ fn counted(def: &ResourceDef, planned: Planned, sent: &Document) -> Upserted {
     } else {
         Outcome::Updated(planned.id)
     };
-    Upserted { changes: planned.changes, outcome, ignored: Vec::new() }
+    Upserted { changes: planned.changes, outcome, ignored: planned.ignored }
 }
 
 /// An item of which nothing is stored.

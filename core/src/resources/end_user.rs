@@ -112,7 +112,7 @@ pub fn is_suppressed(name: &str, value: &str, lookup: &dyn Lookup) -> Result<boo
 /// # Errors
 /// Every problem found; no key at all is one.
 pub fn read_keys(sent: &Document) -> Result<Keys, Vec<Issue>> {
-    let shaped = shape::check_update(&END_USER, sent)?;
+    let shaped = shape::check_update(&END_USER, sent).checked()?;
     let (mut keys, mut ignored) = (Vec::new(), shaped.ignored);
     for (name, value) in shaped.patch.iter() {
         let known = KEYS.into_iter().find(|key| *key == name).and_then(|key| END_USER.field(key));

@@ -72,11 +72,9 @@ pub(crate) fn successor_of(
     if issues.is_empty() { Ok(successor) } else { Err(issues) }
 }
 
-/// What a loss changes of a license: that it is lost, why, and its end, where one was sent.
-///
-/// # Errors
-/// What is missing, or may not be sent.
-pub(crate) fn loss_of(sent: &Document) -> Result<Document, Vec<Issue>> {
+/// What a loss changes of a license: that it is lost, why, and its end, where one was sent; and what is missing, or may
+/// not be sent.
+pub(crate) fn loss_of(sent: &Document) -> (Document, Vec<Issue>) {
     let others = sent.iter().filter(|(name, _)| !SENT_OF_LOSS.contains(name));
     let mut issues: Vec<Issue> = others
         .map(|(name, _)| {
@@ -88,15 +86,12 @@ pub(crate) fn loss_of(sent: &Document) -> Result<Document, Vec<Issue>> {
         let message = format!("`{}` is required", LOST_REASON.name);
         issues.push(Issue::of_member(LOST_REASON.name, "required", message));
     }
-    if !issues.is_empty() {
-        return Err(issues);
-    }
     let mut loss = Document::default();
     for name in SENT_OF_LOSS {
         copy(&mut loss, sent, name, name);
     }
     loss.set(RENEWAL_STATUS.name, Json::string(LOST));
-    Ok(loss)
+    (loss, issues)
 }
 
 /// What follows from the license whatever is sent.

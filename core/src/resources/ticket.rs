@@ -187,9 +187,8 @@ fn prepare_ticket(sent: &mut Sent<'_>) {
     }
     let is_back = sent.before.is_none() && sent.origin.is_record();
     if sent.changes(STATUS.name) && !sent.changes(HISTORY.name) && !is_back {
-        let Some(status) = sent.after(STATUS.name).map(|status| status.to_json()) else {
-            return;
-        };
+        let status = sent.after(STATUS.name).filter(|status| status.as_str().is_some());
+        let Some(status) = status.map(|status| status.to_json()) else { return };
         let mut entry = Document::default();
         entry.set("status", status);
         entry.set("time", Json::string(&sent.now.to_string()));

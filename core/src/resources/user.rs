@@ -76,7 +76,10 @@ pub(super) fn join(parts: &[Option<Cow<'_, str>>]) -> Option<String> {
 
 /// One of four fields says who a user is (R51). A blank name says nothing.
 fn check_name(user: &mut Document, completion: &mut Completion<'_>) -> Result<(), LookupError> {
-    let is_blank = |name: &str| user.text(name).is_none_or(|text| text.trim().is_empty());
+    let is_blank = |name: &str| {
+        user.value(name)
+            .is_none_or(|value| value.as_str().is_some_and(|text| text.trim().is_empty()))
+    };
     let named = [NAME.name, FIRST_NAME.name, NICK_NAME.name, EMAIL.name];
     if named.into_iter().all(is_blank) {
         let message = "one of `name`, `firstName`, `nickName`, `email` is required";

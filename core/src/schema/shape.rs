@@ -4,12 +4,13 @@
 use super::{field::FieldDef, resource::ResourceDef};
 
 pub(crate) use super::sent_value::read_value;
-use crate::value::{Document, Issue};
+use crate::value::{Document, Issue, Json};
 
-/// A body that fits the fields.
+/// A body, checked against the fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shaped {
-    /// What is to be stored; `null` clears a property.
+    /// What is to be stored; `null` clears a property. What is no value of its field is an empty object: it counts as
+    /// present, and no field reads anything from it.
     pub patch: Document,
     /// Names that the resource does not know, in the order sent (R6).
     pub ignored: Vec<String>,
@@ -17,6 +18,29 @@ pub struct Shaped {
     pub fixed: Document,
     /// How both are handled.
     pub handling: Handling,
+    /// What is wrong with its members. A body with issues is rejected when it is planned, with all that is found then (R11).
+    pub issues: Vec<Issue>,
+}
+
+impl Shaped {
+    /// The body, if each of its members is right.
+    ///
+    /// # Errors
+    /// Every problem found.
+    pub fn checked(self) -> Result<Self, Vec<Issue>> {
+        if self.issues.is_empty() { Ok(self) } else { Err(self.issues) }
+    }
+
+    /// Adds what else is wrong with it, but for members of which something is known to be wrong: the one follows from the
+    /// other.
+    pub(crate) fn add_issues(&mut self, further: Vec<Issue>) {
+        let known = self.issues.len();
+        for issue in further {
+            if self.issues.iter().take(known).all(|other| other.pointer != issue.pointer) {
+                self.issues.push(issue);
+            }
+        }
+    }
 }
 
 /// How members that are not stored are handled.
@@ -32,7 +56,13 @@ pub enum Handling {
 impl From<Document> for Shaped {
     /// A body of which all is stored.
     fn from(patch: Document) -> Self {
-        Self { patch, ignored: Vec::new(), fixed: Document::default(), handling: Handling::Lenient }
+        Self {
+            patch,
+            ignored: Vec::new(),
+            fixed: Document::default(),
+            handling: Handling::Lenient,
+            issues: Vec::new(),
+        }
     }
 }
 
@@ -40,29 +70,23 @@ impl From<Document> for Shaped {
 const BOOKKEEPING: [&str; 5] = ["_id", "updatedAt", "__v", "tenantId", "tenantName"];
 
 /// Checks the body of a create: every value, and that nothing required is missing.
-///
-/// # Errors
-/// Every problem found.
-pub fn check_create(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Issue>> {
-    let (shaped, mut issues) = check(def, sent);
+pub fn check_create(def: &ResourceDef, sent: &Document) -> Shaped {
+    let mut shaped = check(def, sent);
     let missing = def.fields.iter().filter(|field| field.required && is_blank(sent, field));
-    issues.extend(missing.map(|field| {
+    shaped.issues.extend(missing.map(|field| {
         Issue::of_member(field.name, "required", format!("`{}` is required", field.name))
     }));
-    if issues.is_empty() { Ok(shaped) } else { Err(issues) }
+    shaped
 }
 
 /// Checks the body of an update: every value, and that nothing required is cleared.
-///
-/// # Errors
-/// Every problem found.
-pub fn check_update(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Issue>> {
-    let (shaped, mut issues) = check(def, sent);
+pub fn check_update(def: &ResourceDef, sent: &Document) -> Shaped {
+    let mut shaped = check(def, sent);
     let named = def.fields.iter().filter(|field| field.required && sent.get(field.name).is_some());
-    issues.extend(named.filter(|field| is_blank(sent, field)).map(|field| {
+    shaped.issues.extend(named.filter(|field| is_blank(sent, field)).map(|field| {
         Issue::of_member(field.name, "required", format!("`{}` cannot be cleared", field.name))
     }));
-    if issues.is_empty() { Ok(shaped) } else { Err(issues) }
+    shaped
 }
 
 /// Whether a field has no value that counts: absent, null, or a blank string.
@@ -71,9 +95,8 @@ fn is_blank(sent: &Document, field: &FieldDef) -> bool {
         .is_none_or(|value| value.as_str().is_some_and(|text| text.trim().is_empty()))
 }
 
-fn check(def: &ResourceDef, sent: &Document) -> (Shaped, Vec<Issue>) {
+fn check(def: &ResourceDef, sent: &Document) -> Shaped {
     let mut shaped = Shaped::from(Document::default());
-    let mut issues = Vec::new();
     for (name, value) in sent.iter() {
         match def.field(name) {
             None => shaped.ignored.push(name.to_owned()),
@@ -82,9 +105,12 @@ fn check(def: &ResourceDef, sent: &Document) -> (Shaped, Vec<Issue>) {
             Some(field) if !field.is_sent() => shaped.fixed.set(name, value.to_json()),
             Some(field) => match read_value(field, value) {
                 Ok(value) => shaped.patch.set(name, value),
-                Err(issue) => issues.push(issue),
+                Err(issue) => {
+                    shaped.issues.push(issue);
+                    shaped.patch.set(name, Json::object(&Document::default()));
+                }
             },
         }
     }
-    (shaped, issues)
+    shaped
 }

@@ -28,7 +28,8 @@ use svctrack_core::{
         ticket::TICKET,
     },
     schema::{
-        Handling, ListQuery, Lookup as _, Origin, ReadCtx, ResourceDef, Unknown, list::Read, shape,
+        Handling, ListQuery, Lookup as _, Origin, ReadCtx, ResourceDef, Shaped, Unknown,
+        list::Read, shape,
     },
     tracking::{
         intake::{is_waited_for, wait_for_creation},
@@ -203,11 +204,9 @@ impl World {
 
     fn create(&mut self, def: &'static ResourceDef, step: &Step) -> Answer {
         let sent = Document::parse(step.body().as_bytes())?;
-        let mut shaped = shape::check_create(def, &sent).map_err(Refusal::Invalid)?;
-        shaped.handling = handling(step);
-        let planned = plan::create(def, shaped.patch.clone(), &self.store, &mut self.ctx)?;
-        let ignored = plan::ignored(def, &shaped, None, &planned, &self.store, self.ctx.now)?;
-        Ok(self.apply(def, planned, &ignored))
+        let body = Shaped { handling: handling(step), ..shape::check_create(def, &sent) };
+        let planned = plan::create(def, body, &self.store, &mut self.ctx)?;
+        Ok(self.apply(def, planned))
     }
 
     fn read(&self, def: &'static ResourceDef, reference: &RecordRef) -> Answer {
@@ -217,22 +216,18 @@ impl World {
 
     fn update(&mut self, def: &'static ResourceDef, reference: &RecordRef, step: &Step) -> Answer {
         let sent = Document::parse(step.body().as_bytes())?;
-        let mut shaped = shape::check_update(def, &sent).map_err(Refusal::Invalid)?;
-        shaped.handling = handling(step);
+        let body = Shaped { handling: handling(step), ..shape::check_update(def, &sent) };
         let id = self.locate(def, reference)?;
-        let before = self.store.record(def, id).unwrap();
-        let planned = plan::update(def, id, shaped.patch.clone(), &self.store, &mut self.ctx)?;
-        let now = self.ctx.now;
-        let ignored = plan::ignored(def, &shaped, before.as_ref(), &planned, &self.store, now)?;
-        Ok(self.apply(def, planned, &ignored))
+        let planned = plan::update(def, id, body, &self.store, &mut self.ctx)?;
+        Ok(self.apply(def, planned))
     }
 
     fn decide(&mut self, decision: RenewalDecision, reference: &RecordRef, step: &Step) -> Answer {
         let sent = Document::parse(step.body().as_bytes())?;
-        let shaped = shape::check_update(&LICENSE, &sent).map_err(Refusal::Invalid)?;
+        let body = shape::check_update(&LICENSE, &sent);
         let id = self.locate(&LICENSE, reference)?;
-        let planned = decision.plan(id, &shaped.patch, &self.store, &mut self.ctx)?;
-        Ok(self.apply(&LICENSE, planned, &[]))
+        let planned = decision.plan(id, body, &self.store, &mut self.ctx)?;
+        Ok(self.apply(&LICENSE, planned))
     }
 
     fn delete(&mut self, def: &'static ResourceDef, reference: &RecordRef) -> Answer {
@@ -334,10 +329,10 @@ impl World {
         self.store.locate(def, reference).unwrap().ok_or(Refusal::NotFound)
     }
 
-    fn apply(&mut self, def: &'static ResourceDef, planned: Planned, ignored: &[String]) -> Found {
+    fn apply(&mut self, def: &'static ResourceDef, planned: Planned) -> Found {
         self.commit(&planned.changes);
         let mut found = done(self.shown(def, &planned.document).to_text());
-        found.name_ignored(ignored);
+        found.name_ignored(&planned.ignored);
         found
     }
 

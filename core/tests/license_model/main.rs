@@ -132,9 +132,9 @@ impl Tenant {
         body: &str,
         now: i64,
     ) -> Result<Planned, Refusal> {
-        let shaped = shape::check_create(def, &document(body)).map_err(Refusal::Invalid)?;
+        let body = shape::check_create(def, &document(body));
         let mut ctx = self.ctx(now);
-        let planned = plan::create(def, shaped.patch, &self.store, &mut ctx)?;
+        let planned = plan::create(def, body, &self.store, &mut ctx)?;
         self.ids = ctx.ids;
         self.store.apply(&planned.changes);
         Ok(planned)
@@ -147,8 +147,8 @@ impl Tenant {
         body: &Document,
         now: i64,
     ) -> Result<Planned, Refusal> {
-        let shaped = shape::check_update(def, body).map_err(Refusal::Invalid)?;
-        let planned = plan::update(def, id, shaped.patch, &self.store, &mut self.ctx(now))?;
+        let body = shape::check_update(def, body);
+        let planned = plan::update(def, id, body, &self.store, &mut self.ctx(now))?;
         self.store.apply(&planned.changes);
         Ok(planned)
     }

@@ -121,7 +121,7 @@ pub(super) fn all_problems(
     read: &Document,
     mut problems: Vec<String>,
 ) -> String {
-    let issues = shape::check_update(def, read).err().unwrap_or_default();
+    let issues = shape::check_update(def, read).issues;
     problems.extend(issues.into_iter().map(|issue| issue.message));
     problems.join("; ")
 }

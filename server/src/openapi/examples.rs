@@ -200,25 +200,25 @@ impl World {
     }
 
     fn create(&mut self, def: &'static ResourceDef, sent: &Document) -> Option<Planned> {
-        let patch = shape::check_create(def, sent).ok()?.patch;
-        let planned = plan::create(def, patch, &self.memory, &mut self.ctx).ok()?;
+        let body = shape::check_create(def, sent);
+        let planned = plan::create(def, body, &self.memory, &mut self.ctx).ok()?;
         self.memory.apply(&planned.changes);
         Some(planned)
     }
 
     fn update(&mut self, def: &'static ResourceDef, id: ObjectId) -> Option<Planned> {
-        let patch = shape::check_update(def, &document(def.example_update)?).ok()?.patch;
-        plan::update(def, id, patch, &self.memory, &mut self.ctx).ok()
+        let body = shape::check_update(def, &document(def.example_update)?);
+        plan::update(def, id, body, &self.memory, &mut self.ctx).ok()
     }
 
     fn renew(&mut self, id: ObjectId) -> Option<Planned> {
-        let sent = shape::check_update(&LICENSE, &document(LICENSE.example_update)?).ok()?;
-        plan::renew(id, &sent.patch, &self.memory, &mut self.ctx).ok()
+        let body = shape::check_update(&LICENSE, &document(LICENSE.example_update)?);
+        plan::renew(id, body, &self.memory, &mut self.ctx).ok()
     }
 
     fn lose(&mut self, id: ObjectId) -> Option<Planned> {
-        let sent = shape::check_update(&LICENSE, &document(LOSS)?).ok()?;
-        plan::lose(id, &sent.patch, &self.memory, &mut self.ctx).ok()
+        let body = shape::check_update(&LICENSE, &document(LOSS)?);
+        plan::lose(id, body, &self.memory, &mut self.ctx).ok()
     }
 
     /// A record as a response shows it.

@@ -41,8 +41,7 @@ pub(crate) async fn create(
     let caller = authorise_for(app, request, def, "create").await?;
     let (sent, body) = read_record(app, request, &caller, def).await?;
     let once = IdempotentCall::begin(app, request, &caller, || hash_of(&body.bytes))?;
-    let shaped = shape::check_create(def, &sent).map_err(Error::Invalid)?;
-    let body = Strictness::of(request).handle(shaped)?;
+    let body = Strictness::of(request).handle(shape::check_create(def, &sent));
     let done = app.store.create(caller.into(), once.key(), def, body).await?;
     Ok(created(request, done))
 }
@@ -102,8 +101,7 @@ pub(super) async fn changed(
     reference: RecordRef,
 ) -> Result<(Answer, Vec<String>), Error> {
     let (sent, _room) = read_record(app, request, &caller, def).await?;
-    let shaped = shape::check_update(def, &sent).map_err(Error::Invalid)?;
-    let body = Strictness::of(request).handle(shaped)?;
+    let body = Strictness::of(request).handle(shape::check_update(def, &sent));
     let precondition = precondition(request);
     let answer = app.store.update(caller.into(), (def, reference), body, precondition).await?;
     let ignored = answer.ignored.clone();

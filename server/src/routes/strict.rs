@@ -60,10 +60,9 @@ impl Strictness {
         if self == Self::Strict { Handling::Strict } else { Handling::Lenient }
     }
 
-    /// A body that is handled so, unless it is rejected already.
-    pub(super) fn handle(self, shaped: Shaped) -> Result<Shaped, Error> {
-        self.check_properties(&shaped.ignored)?;
-        Ok(Shaped { handling: self.handling(), ..shaped })
+    /// A body that is handled so.
+    pub(super) fn handle(self, shaped: Shaped) -> Shaped {
+        Shaped { handling: self.handling(), ..shaped }
     }
 
     /// Rejects properties that the resource does not know.

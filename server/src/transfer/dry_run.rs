@@ -45,14 +45,12 @@ pub(super) struct Judged {
 /// # Errors
 /// In words, why they would be rejected.
 pub(super) fn judge_settings(sent: &Document) -> Result<(), String> {
-    let planned =
-        shape::check_update(&SETTINGS, sent).map_err(Refusal::Invalid).and_then(|shaped| {
-            let mut ctx = Ctx::new(SystemClock.now(), IdSequence::new([0; 5]), None);
-            let mut made = Memory::default();
-            made.apply(&plan::settings(&Memory::default(), &mut ctx)?);
-            plan::update(&SETTINGS, SETTINGS_ID, shaped.patch, &made, &mut ctx)
-        });
-    match planned {
+    let mut ctx = Ctx::new(SystemClock.now(), IdSequence::new([0; 5]), None);
+    let mut made = Memory::default();
+    let settings = plan::settings(&made, &mut ctx);
+    made.apply(&settings.unwrap_or_default());
+    let body = shape::check_update(&SETTINGS, sent);
+    match plan::update(&SETTINGS, SETTINGS_ID, body, &made, &mut ctx) {
         Err(Refusal::Invalid(issues) | Refusal::Conflict(issues)) => {
             let messages: Vec<_> = issues.into_iter().map(|issue| issue.message).collect();
             Err(messages.join("; "))

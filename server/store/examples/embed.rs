@@ -40,7 +40,7 @@ async fn run() -> Result<String, Box<dyn Error>> {
 
     let acme = Document::parse(br#"{"name":"Acme","externalId":"acme"}"#);
     let acme = acme.map_err(|error| error.message)?;
-    let acme = shape::check_create(&COMPANY, &acme).map_err(|issues| format!("{issues:?}"))?;
+    let acme = shape::check_create(&COMPANY, &acme);
     store.create(actor.clone(), None, &COMPANY, acme).await?;
 
     let some = |text: &str| Some(text.to_owned());

@@ -36,7 +36,7 @@
 //!
 //! // The shape of a body is checked before it is sent to a store.
 //! let sent = Document::parse(br#"{"name": "Acme", "externalId": "acme"}"#).unwrap();
-//! let body = shape::check_create(&COMPANY, &sent).unwrap();
+//! let body = shape::check_create(&COMPANY, &sent);
 //! let tenant = Tenant::assume_authorized(id);
 //! let actor = Actor::service(tenant);
 //! store.create(actor, None, &COMPANY, body).await?;

@@ -51,17 +51,12 @@ enum After {
 fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, StoreError> {
     match command {
         Command::Create { def, body } => {
-            let planned = plan::create(def, body.patch.clone(), lookup, ctx)?;
-            let ignored = plan::ignored(def, body, None, &planned, lookup, ctx.now)?;
-            Ok(record(def, planned, ignored))
+            Ok(record(def, plan::create(def, body.clone(), lookup, ctx)?))
         }
         Command::Update { def, reference, body, precondition } => {
             let id = lookup.locate(def, reference)?.ok_or(StoreError::NotFound)?;
             check_precondition(def, id, precondition, lookup)?;
-            let before = if body.fixed.is_empty() { None } else { lookup.record(def, id)? };
-            let planned = plan::update(def, id, body.patch.clone(), lookup, ctx)?;
-            let ignored = plan::ignored(def, body, before.as_ref(), &planned, lookup, ctx.now)?;
-            Ok(record(def, planned, ignored))
+            Ok(record(def, plan::update(def, id, body.clone(), lookup, ctx)?))
         }
         Command::DecideRenewal { decision, reference, body, precondition, dry_run } => {
             let id = lookup.locate(&LICENSE, reference)?.ok_or(StoreError::NotFound)?;
@@ -399,8 +394,8 @@ fn sweep(
     Ok(Reply::Swept(more))
 }
 
-fn record(def: &'static ResourceDef, planned: Planned, ignored: Vec<String>) -> Plan {
-    let Planned { changes, id, document } = planned;
+fn record(def: &'static ResourceDef, planned: Planned) -> Plan {
+    let Planned { changes, id, document, ignored } = planned;
     Plan { changes, after: After::Record(def, id, document, ignored) }
 }
 
@@ -425,19 +420,14 @@ fn decide_renewal(
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Plan, StoreError> {
-    let before = match decision {
-        RenewalDecision::Lose if !body.fixed.is_empty() => lookup.record(&LICENSE, id)?,
-        _ => None,
-    };
-    let mut planned = decision.plan(id, &body.patch, lookup, ctx)?;
-    let ignored = plan::ignored(&LICENSE, body, before.as_ref(), &planned, lookup, ctx.now)?;
+    let mut planned = decision.plan(id, body.clone(), lookup, ctx)?;
     if dry_run {
         planned.changes.clear();
         if decision == RenewalDecision::Renew {
             planned.document.remove(license::ID.name);
         }
     }
-    Ok(record(&LICENSE, planned, ignored))
+    Ok(record(&LICENSE, planned))
 }
 
 /// Deleting what is not there is no error (R15).
