@@ -1,11 +1,13 @@
 //! The calls of the command line for tenants and tokens (R44): those of the API, sent to a running server, or carried
 //! out here over the store of a stopped one.
 
+mod https;
 pub mod script;
 
 use std::{
     fs::File,
     io::{self, Read as _, Write as _},
+    path::Path,
     sync::Arc,
     time::Duration,
 };
@@ -14,6 +16,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http_body_util::{BodyDataStream, BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::Frame;
+use hyper_rustls::HttpsConnector;
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
@@ -91,7 +94,7 @@ const JSON: &str = "application/json";
 
 /// A running server, and a token for it.
 pub struct Running {
-    client: Client<HttpConnector, Sent>,
+    client: Client<HttpsConnector<HttpConnector>, Sent>,
     server: String,
     token: Option<String>,
 }
@@ -111,20 +114,30 @@ pub struct Answered {
 }
 
 impl Admin {
-    /// Calls a running server.
-    pub fn running(server: &str, token: &str) -> Self {
-        Self::running_for(server, Some(token.to_owned()))
+    /// Calls a running server, whose certificate may be in a file, with a token.
+    ///
+    /// # Errors
+    /// In words, when the file cannot be read.
+    pub fn running(server: &str, token: &str, ca_cert: Option<&Path>) -> Result<Self, String> {
+        Self::running_for(server, Some(token.to_owned()), ca_cert)
     }
 
     /// Calls what a running server has for anyone.
-    pub fn running_for_anyone(server: &str) -> Self {
-        Self::running_for(server, None)
+    ///
+    /// # Errors
+    /// As [`Self::running`].
+    pub fn running_for_anyone(server: &str, ca_cert: Option<&Path>) -> Result<Self, String> {
+        Self::running_for(server, None, ca_cert)
     }
 
-    fn running_for(server: &str, token: Option<String>) -> Self {
-        let client = Client::builder(TokioExecutor::new()).build_http();
+    fn running_for(
+        server: &str,
+        token: Option<String>,
+        ca_cert: Option<&Path>,
+    ) -> Result<Self, String> {
+        let client = Client::builder(TokioExecutor::new()).build(https::connector(ca_cert)?);
         let server = server.trim_end_matches('/').to_owned();
-        Self::Running(Box::new(Running { client, server, token }))
+        Ok(Self::Running(Box::new(Running { client, server, token })))
     }
 
     /// Opens the store of a configuration.
@@ -144,7 +157,7 @@ impl Admin {
     }
 
     fn over(config: &Config, store: Arc<Embedded>, tenant: TenantId) -> Result<Self, String> {
-        let addresses = config.addresses(&config.listen.own_url());
+        let addresses = config.addresses(&config.own_url());
         let app = App::new(store.clone(), Arc::new(SystemClock), addresses, Limits::default());
         let endpoint = Arc::new(router::endpoint(&app)?.boxed());
         Ok(Self::Stopped(Stopped { store, endpoint, tenant }))
@@ -153,7 +166,10 @@ impl Admin {
     /// The same server or store, for a tenant: by the token of it, or as whoever has the store's file.
     pub fn for_tenant(&self, tenant: TenantId, token: &str) -> Self {
         match self {
-            Self::Running(running) => Self::running(&running.server, token),
+            Self::Running(running) => {
+                let (client, server) = (running.client.clone(), running.server.clone());
+                Self::Running(Box::new(Running { client, server, token: Some(token.to_owned()) }))
+            }
             Self::Stopped(Stopped { store, endpoint, .. }) => {
                 let (store, endpoint) = (store.clone(), endpoint.clone());
                 Self::Stopped(Stopped { store, endpoint, tenant })
@@ -395,13 +411,17 @@ pub(crate) fn reason(answer: &Value) -> String {
     }
 }
 
-/// What to do where TLS is asked for, which a proxy before the server has and this client has not.
-fn no_tls(uri: &Uri) -> String {
-    let host = uri.host().unwrap_or("HOST");
-    format!(
-        "--server does not take https://: run this on the server's machine with --server {SERVER}, or through a tunnel to \
-         it, as `ssh -L 8080:127.0.0.1:8080 {host}` opens one"
-    )
+/// Why a server cannot be reached, and what to do where its certificate is not trusted.
+fn unreachable(error: &dyn std::error::Error) -> String {
+    let cause = innermost(error);
+    let advice = match cause.contains("invalid peer certificate") {
+        true => {
+            "; call the server by the name in its certificate, or name the certificate of its authority, or its own, \
+                 with --ca-cert"
+        }
+        false => "",
+    };
+    format!("{cause}{advice}")
 }
 
 impl Running {
@@ -416,10 +436,8 @@ impl Running {
         let uri: Uri = format!("{server}{path}").parse().map_err(|_| {
             format!("--server must be an address such as {SERVER}; found `{server}`")
         })?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => return Err(no_tls(&uri)),
-            _ => return Err(format!("--server must begin with http://; found `{server}`")),
+        if !matches!(uri.scheme_str(), Some("http" | "https")) {
+            return Err(format!("--server must begin with http:// or https://; found `{server}`"));
         }
         let mut request = hyper::Request::builder().method(method).uri(uri);
         if let Some(token) = token {
@@ -431,7 +449,7 @@ impl Running {
             .map_err(|_| "malformed token: check --token".to_owned())?;
         let response = client.request(request).await;
         let response = response
-            .map_err(|error| format!("{server} cannot be reached: {}", innermost(&error)))?;
+            .map_err(|error| format!("{server} cannot be reached: {}", unreachable(&error)))?;
         let (head, body) = response.into_parts();
         let pieces = BodyDataStream::new(body).map_err(io::Error::other);
         let body = Body::from_bytes_stream(pieces);

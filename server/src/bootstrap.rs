@@ -87,9 +87,9 @@ impl Bootstrap {
     }
 
     /// What is printed once, after the greeting: all that a newcomer needs for a first event. Calls with a token go to
-    /// `own_url`, where the server listens: under its public URL another one may respond, such as the site with the
-    /// proxy for events.
-    pub(crate) fn details(&self, app: &App, own_url: &str) -> String {
+    /// `called_at`: without TLS that is where the server listens, since under its public URL another one may respond, such
+    /// as the site with the proxy for events.
+    pub(crate) fn details(&self, app: &App, called_at: &str) -> String {
         let addresses = &app.addresses;
         // Without randomness for a link, there is still the token.
         let sign_in = app.sign_in.open(self.token.id()).unwrap_or_else(|_| "/sign-in".to_owned());
@@ -105,7 +105,7 @@ impl Bootstrap {
 
 Open this in a browser; it signs in once, within 15 minutes (later, with the API token):
 
-  {own_url}{sign_in}
+  {called_at}{sign_in}
 
 Paste this before </head> of your web app:
 
@@ -118,8 +118,8 @@ svctrack.identify("user-1", {{name: "Ada Lovelace", companyExternalId: "{DEMO_CO
 svctrack.track("Opened report");
 </script>
 
-Try it      {own_url}/demo?tenant={tenant}#token={token}
-Read back   curl -H 'Authorization: Bearer {token}' {own_url}/activities
+Try it      {called_at}/demo?tenant={tenant}#token={token}
+Read back   curl -H 'Authorization: Bearer {token}' {called_at}/activities
 "#
         )
     }

@@ -165,7 +165,9 @@ where
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.as_mut().poll_flush(context))?;
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        // Over TLS there is a last word to be sent.
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.unless_stalled(context, shut)
     }
 }
 

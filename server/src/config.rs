@@ -9,6 +9,7 @@ use std::{
 };
 
 use clap::Args as _;
+use poem::http::uri::Scheme;
 use serde::{
     Deserialize, Serialize,
     de::{DeserializeOwned, IgnoredAny},
@@ -25,6 +26,7 @@ use crate::{
     observe::settings::{ObserveConfig, ObserveSettings},
     proxies::Proxy,
     text_file,
+    tls::settings::{TlsFiles, TlsSettings},
 };
 
 /// Name of the file in the working folder that is read when it is there.
@@ -62,7 +64,7 @@ pub struct AddressSettings {
     /// Host and port to listen on; a port alone is one of 127.0.0.1 [default: 127.0.0.1:8080]
     #[arg(long, env = "SVCTRACK_LISTEN", value_name = "HOST:PORT")]
     pub listen: Option<Listen>,
-    /// How browsers reach the server [default: http:// and the listen address]
+    /// How browsers reach the server [default: http:// or, with --tls-cert, https://, and the listen address]
     #[arg(long, env = "SVCTRACK_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
     /// Path of the browser script, for a proxy under your own name [default: /svctrack.js]
@@ -97,6 +99,9 @@ pub struct ConfigOverrides {
     #[command(flatten)]
     #[serde(skip)]
     pub addresses: AddressSettings,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub tls: TlsSettings,
     /// Addresses or networks of proxies on other machines, separated by commas; their connections are not limited, and
     /// their `X-Forwarded-For` is trusted [default: none]
     #[arg(long, env = "SVCTRACK_TRUSTED_PROXIES", value_name = "ADDRESSES", value_delimiter = ',')]
@@ -160,6 +165,9 @@ pub struct Config {
     pub script_path: String,
     /// Prefix of the paths that the script sends events to.
     pub tracking_prefix: String,
+    /// Files of the certificate, if the server speaks TLS.
+    #[serde(flatten)]
+    pub tls: Option<TlsFiles>,
     /// Proxies on other machines, which have no cap on their connections.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trusted_proxies: Vec<Proxy>,
@@ -232,6 +240,10 @@ impl ConfigOverrides {
             public_url: addresses.public_url.or(in_file.public_url).map(check_url).transpose()?,
             script_path: read_script_path(addresses.script_path.or(in_file.script_path))?,
             tracking_prefix: read_prefix(addresses.tracking_prefix.or(in_file.tracking_prefix))?,
+            tls: self
+                .tls
+                .over(file.tls)
+                .map_err(|message| ConfigError::Value(message.to_owned()))?,
             trusted_proxies: self.trusted_proxies.or(file.trusted_proxies).unwrap_or_default(),
             rate_limit: self.rate_limit.or(file.rate_limit).unwrap_or(DEFAULT_RATE_LIMIT),
             tracking_rate_limit: self.tracking_rate_limit.or(file.tracking_rate_limit).unwrap_or(0),
@@ -304,6 +316,7 @@ fn read_file(text: &str) -> Result<ConfigOverrides, String> {
     Ok(ConfigOverrides {
         files: parse(text)?,
         addresses: parse(text)?,
+        tls: parse(text)?,
         observe: parse(text)?,
         ..parse(text)?
     })
@@ -396,6 +409,16 @@ impl Config {
             .and_then(|addresses| addresses.with_tracking_prefix(&self.tracking_prefix));
         // Both paths were checked when the configuration was read.
         checked.unwrap_or_else(|| Addresses::new(&url))
+    }
+
+    /// What requests begin with that come to the server itself.
+    pub fn scheme(&self) -> Scheme {
+        if self.tls.is_some() { Scheme::HTTPS } else { Scheme::HTTP }
+    }
+
+    /// How programs on this machine reach the server, as far as that is known before it listens.
+    pub fn own_url(&self) -> String {
+        self.listen.own_url(&self.scheme())
     }
 
     /// Whether there is a store in the data folder.

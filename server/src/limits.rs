@@ -158,6 +158,14 @@ pub(crate) const MIN_WAIT_FOR_CLIENT: Duration = Duration::from_millis(50);
 /// How long a byte of a body should take, in microseconds, before its connection is one that waits: a slow mobile line
 /// sends 64 KB a second.
 pub(crate) const BODY_BYTE_US: u64 = 15;
+/// Handshakes that an address may begin in a second, and twice as many at once, which are as many as it may have
+/// connections: with an RSA key of 2,048 bits, of which a signature takes 0.7 ms, they take a tenth of a processor. A
+/// proxy speaks for many and is not counted.
+pub(crate) const MAX_HANDSHAKES_PER_SECOND: NonZeroU32 = NonZeroU32::MIN.saturating_add(127);
+/// How long a TLS handshake may take: as long as a head.
+pub(crate) const HANDSHAKE_TIMEOUT: Duration = HEAD_TIMEOUT;
+/// How often the files of the certificate are looked at: a new one is in use within twice that.
+pub(crate) const CERTIFICATE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// How often a connection that needs a place looks whether one that was busy waits for its client now.
 pub(crate) const CROWDED_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// Pause after a failed accept: without it, a process out of files would spin.

@@ -7,6 +7,7 @@ use std::{
     str::FromStr,
 };
 
+use poem::http::uri::Scheme;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// A host and a port to listen on.
@@ -33,19 +34,20 @@ impl Listen {
     }
 
     /// How programs on this machine reach a server that listens here, as far as that is known before it does.
-    pub fn own_url(&self) -> String {
-        self.0.parse().map_or_else(|_| format!("http://{self}"), own_url)
+    pub fn own_url(&self, scheme: &Scheme) -> String {
+        let of_name = |_| format!("{scheme}://{self}");
+        self.0.parse().map_or_else(of_name, |address| own_url(scheme, address))
     }
 }
 
 /// How programs on the same machine reach a server that listens on `address`.
-pub fn own_url(address: SocketAddr) -> String {
+pub fn own_url(scheme: &Scheme, address: SocketAddr) -> String {
     let host: IpAddr = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
     };
-    format!("http://{}", SocketAddr::new(host, address.port()))
+    format!("{scheme}://{}", SocketAddr::new(host, address.port()))
 }
 
 impl FromStr for Listen {
@@ -187,7 +189,7 @@ mod tests {
             ("192.0.2.1:80", "http://192.0.2.1:80"),
             ("localhost:80", "http://localhost:80"),
         ] {
-            assert_eq!(text.parse::<Listen>().unwrap().own_url(), expect);
+            assert_eq!(text.parse::<Listen>().unwrap().own_url(&Scheme::HTTP), expect);
         }
     }
 }

@@ -2,27 +2,13 @@
 //! fails, and a stop that lets requests in flight finish.
 
 use std::{
-    convert::Infallible,
     io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
 
-use http_body_util::combinators::BoxBody;
-use hyper::{
-    body::{Body as _, Incoming},
-    server::conn::http1,
-    service::service_fn,
-};
-use hyper_util::{
-    rt::TokioIo,
-    server::graceful::{GracefulShutdown, Watcher},
-};
-use poem::{
-    Body, Endpoint, Request, RequestParts, Response,
-    http::{HeaderMap, HeaderValue, header, uri::Scheme},
-    web::{LocalAddr, RemoteAddr},
-};
+use hyper_util::server::graceful::GracefulShutdown;
+use poem::{Endpoint, Response};
 use tokio::{
     net::{TcpListener, TcpStream},
     runtime::Handle,
@@ -30,16 +16,15 @@ use tokio::{
 };
 
 use crate::{
-    client_stream::ClientStream,
-    connections::{Connections, Waiting},
-    keep_alive::HeadTimer,
+    connections::{Connections, Place},
+    http_connection::{Connection, Peers},
     limits::{
-        ACCEPT_PAUSE, HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
-        MAX_HEAD_BYTES, MAX_HEADERS, RESERVED_FILES, STOP_STALL, STOP_TIMEOUT,
+        ACCEPT_PAUSE, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MAX_HANDSHAKES_PER_SECOND,
+        RESERVED_FILES, STOP_STALL, STOP_TIMEOUT,
     },
     observe::connection_counts::ConnectionCounts,
     proxies::Proxies,
-    watched_body::WatchedBody,
+    tls::acceptor::Tls,
     workers::Workers,
 };
 
@@ -49,12 +34,32 @@ pub struct Clients {
     pub(crate) places: usize,
     pub(crate) proxies: Proxies,
     pub(crate) counts: Arc<ConnectionCounts>,
+    /// What their connections begin with, if the server speaks TLS.
+    pub(crate) tls: Option<Arc<Tls>>,
 }
 
 impl Clients {
-    /// As many as these workers can serve.
+    /// As many as these workers can serve, without TLS.
     pub fn of(workers: &Workers, proxies: Proxies, counts: Arc<ConnectionCounts>) -> Self {
-        Self { places: max_connections(RESERVED_FILES + workers.files()), proxies, counts }
+        let places = max_connections(RESERVED_FILES + workers.files());
+        Self { places, proxies, counts, tls: None }
+    }
+
+    /// The place of a connection, unless its address has reached a limit.
+    fn admit(&self, place: Option<Place>, address: IpAddr, log: &mut LogThrottle) -> Option<Place> {
+        let is_one_too_many = !self.proxies.have(address)
+            && self.tls.as_ref().is_some_and(|tls| !tls.may_begin(address));
+        let reached = match &place {
+            None => ("connections", MAX_CONNECTIONS_PER_ADDRESS),
+            Some(_) if is_one_too_many => {
+                ("TLS handshakes a second", MAX_HANDSHAKES_PER_SECOND.get() as usize)
+            }
+            Some(_) => return place,
+        };
+        self.counts.reject();
+        let (of, most) = reached;
+        log.log(|| tracing::warn!(of, most, "connection limit per address reached"));
+        None
     }
 }
 
@@ -65,7 +70,7 @@ impl Clients {
 /// When the address of the listener cannot be read.
 pub async fn serve<E>(
     listener: TcpListener,
-    Clients { places, proxies, counts }: Clients,
+    clients: Clients,
     workers: &mut Workers,
     endpoint: E,
     stop: impl Future<Output = ()>,
@@ -76,7 +81,7 @@ where
     let local = listener.local_addr()?;
     let endpoint = Arc::new(endpoint);
     let graceful = GracefulShutdown::new();
-    let connections = Connections::new(places, proxies.clone());
+    let connections = Connections::new(clients.places, clients.proxies.clone());
     let stopping = watch::Sender::new(false);
     let (mut failed, mut turned_away) = (LogThrottle::default(), LogThrottle::default());
     let mut stop = std::pin::pin!(stop);
@@ -104,25 +109,33 @@ where
             }
         };
         failed = LogThrottle::default();
-        let Some(place) = place else {
-            counts.reject();
-            let most = MAX_CONNECTIONS_PER_ADDRESS;
-            turned_away.log(|| tracing::warn!(most, "connection limit per address reached"));
+        let Some(place) = clients.admit(place, address_of(remote), &mut turned_away) else {
             continue;
         };
-        let peers = Peers { local, remote, proxies: proxies.clone() };
-        let (endpoint, watcher) = (endpoint.clone(), graceful.watcher());
-        let (stream, counted) = ((stream, stopping.subscribe()), counts.open());
+        let connection = Connection {
+            peers: Peers { local, remote, proxies: clients.proxies.clone() },
+            endpoint: endpoint.clone(),
+            waiting: place.waiting.clone(),
+            stopping: stopping.subscribe(),
+            watcher: graceful.watcher(),
+        };
+        let (tls, counted) = (clients.tls.clone(), clients.counts.open());
         worker.spawn(async move {
-            connection(stream, peers, endpoint, place.waiting.clone(), watcher).await;
+            connection.serve(stream, tls).await;
             drop((place, counted));
         });
     }
     drop(listener);
     stopping.send_replace(true);
+    finish(graceful, &connections).await;
+    Ok(())
+}
+
+/// Lets requests in flight finish, in the time that they may take.
+async fn finish(graceful: GracefulShutdown, connections: &Connections) {
     let mut finished = std::pin::pin!(graceful.shutdown());
     if tokio::time::timeout(STOP_STALL, &mut finished).await.is_ok() {
-        return Ok(());
+        return;
     }
     connections.end_waiting();
     if tokio::time::timeout(STOP_TIMEOUT, finished).await.is_err() {
@@ -131,7 +144,6 @@ where
             "requests in progress aborted at shutdown"
         );
     }
-    Ok(())
 }
 
 /// Gives a connection to a worker, which owns it from then on.
@@ -146,78 +158,6 @@ fn hand_over(stream: TcpStream, workers: &mut Workers) -> io::Result<(TcpStream,
 
 fn address_of(remote: SocketAddr) -> IpAddr {
     remote.ip().to_canonical()
-}
-
-/// The ends of a connection, and which proxies may speak for others.
-struct Peers {
-    local: SocketAddr,
-    remote: SocketAddr,
-    proxies: Proxies,
-}
-
-impl Peers {
-    /// The client of a request, in the place of a proxy that passed it on.
-    fn client_of(&self, headers: &HeaderMap) -> RemoteAddr {
-        let mut client = self.remote;
-        client.set_ip(self.proxies.client_of(client.ip(), headers));
-        RemoteAddr(client.into())
-    }
-}
-
-/// One connection, until it ends.
-async fn connection<E>(
-    (stream, stopping): (TcpStream, watch::Receiver<bool>),
-    peers: Peers,
-    endpoint: Arc<E>,
-    waiting: Arc<Waiting>,
-    watcher: Watcher,
-) where
-    E: Endpoint<Output = Response> + 'static,
-{
-    // Responses are small and written whole, so waiting for more to send only delays them.
-    let _ = stream.set_nodelay(true);
-    let stream = ClientStream::new(stream, endpoint.clone(), stopping);
-    let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT - HEAD_TIMEOUT);
-    let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let (endpoint, waiting) = (endpoint.clone(), waiting.clone());
-        let peers = (LocalAddr(peers.local.into()), peers.client_of(request.headers()));
-        async move { Ok::<_, Infallible>(answer(&*endpoint, request, peers, waiting).await.into()) }
-    });
-    let mut builder = http1::Builder::new();
-    builder
-        .timer(timer)
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(MAX_HEAD_BYTES)
-        .max_headers(MAX_HEADERS);
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(cause = %error, "connection aborted");
-    }
-}
-
-/// Responds to a request. Where its body is not read to its end, the response closes the connection, which can carry no
-/// further request.
-async fn answer(
-    endpoint: &impl Endpoint<Output = Response>,
-    request: hyper::Request<Incoming>,
-    (local, remote): (LocalAddr, RemoteAddr),
-    waiting: Arc<Waiting>,
-) -> Response {
-    let (head, body) = request.into_parts();
-    // Who asks whether to send the body does not send it in vain.
-    let is_asked_for = head.headers.contains_key(header::EXPECT);
-    let body = (!body.is_end_stream()).then(|| WatchedBody::new(body, waiting));
-    let sent = body.clone().map_or_else(Body::empty, |body| BoxBody::new(body).into());
-    let head = RequestParts::from((head, local, remote, Scheme::HTTP));
-    let answered = endpoint.call(Request::from_parts(head, sent)).await;
-    let mut response = answered.unwrap_or_else(|error| error.into_response());
-    if let Some(mut body) = body
-        && !response.headers().contains_key(header::CONNECTION)
-        && !body.can_be_passed(is_asked_for).await
-    {
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    response
 }
 
 /// How many connections there may be: as many as the process may open files for besides those that it reserves for
@@ -255,7 +195,7 @@ mod tests {
     use std::{io::Write as _, sync::Mutex};
 
     use futures_util::stream;
-    use poem::endpoint::make_sync;
+    use poem::{Body, endpoint::make_sync};
     use tokio::sync::oneshot;
 
     use super::*;
@@ -278,7 +218,7 @@ mod tests {
         let mut workers = Workers::start().unwrap();
         tokio::spawn(async move {
             let (proxies, counts) = (Proxies::default(), Arc::default());
-            let clients = Clients { places: 1, proxies, counts };
+            let clients = Clients { places: 1, proxies, counts, tls: None };
             serve(listener, clients, &mut workers, endpoint, std::future::pending()).await
         });
         let mut client = std::net::TcpStream::connect(address).unwrap();

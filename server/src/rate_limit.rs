@@ -43,21 +43,21 @@ type KeyedLimiter<C> =
     RateLimiter<Vec<u8>, HashMapStateStore<Vec<u8>>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
 /// Counts requests by key, under one limit.
-struct Limiter<C: Clock> {
+pub(crate) struct Limiter<C: Clock> {
     limit: NonZeroU32,
     keys: KeyedLimiter<C>,
     counted: AtomicU32,
 }
 
 impl<C: Clock + Clone> Limiter<C> {
-    fn new(limit: NonZeroU32, clock: &C) -> Self {
+    pub(crate) fn new(limit: NonZeroU32, clock: &C) -> Self {
         let burst = limit.saturating_mul(NonZeroU32::MIN.saturating_add(BURST_SECONDS - 1));
         let quota = Quota::per_second(limit).allow_burst(burst);
         let keys = RateLimiter::hashmap_with_clock(quota, clock.clone());
         Self { limit, keys, counted: AtomicU32::new(0) }
     }
 
-    fn count(&self, key: &[u8]) -> Result<(), TooMany> {
+    pub(crate) fn count(&self, key: &[u8]) -> Result<(), TooMany> {
         let counted = self.counted.fetch_add(1, Ordering::Relaxed);
         if counted.is_multiple_of(FORGETS_EVERY) && self.keys.len() > MAX_REMEMBERED {
             self.keys.retain_recent();

@@ -9,6 +9,10 @@ use poem::{
 
 use crate::{error::Error, limits::MAX_URI_BYTES, malformed_requests::Unreadable};
 
+/// Marks a request that came without TLS to a server that speaks it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WithoutTls;
+
 /// Checks the head of a request.
 ///
 /// # Errors
@@ -16,6 +20,12 @@ use crate::{error::Error, limits::MAX_URI_BYTES, malformed_requests::Unreadable}
 pub(crate) fn check(request: &Request) -> Result<(), Error> {
     if let Some(Unreadable(verdict)) = request.extensions().get() {
         return Err(Error::UnreadableHead(*verdict));
+    }
+    if let Some(WithoutTls) = request.extensions().get() {
+        return Err(Error::BadHead(
+            "https_required",
+            "this port speaks HTTPS: begin the address with https://",
+        ));
     }
     let uri = request.uri();
     if uri.path().len() + uri.query().map_or(0, str::len) > MAX_URI_BYTES {

@@ -35,6 +35,7 @@ use crate::{
     printer::Printer,
     router,
     running_at::RunningAt,
+    tls::{acceptor::Tls, reload::Reload},
     workers::Workers,
 };
 
@@ -104,18 +105,21 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         .map_err(|cause| RunError::Listen(config.listen.clone(), cause))?;
     let admin = admin_listener(&config.observe).await?;
     let address = listener.local_addr()?;
-    let own_url = own_url(address);
+    let own_url = own_url(&config.scheme(), address);
+    let (tls, reload) = load_tls(&config, &workers)?.unzip();
     let addresses = config.addresses(&own_url);
     router::check(&addresses).map_err(RunError::Setting)?;
     let schedule = config.backups();
     schedule.as_ref().map_or(Ok(()), backups::check).map_err(RunError::Setting)?;
     let store = open(&config)?;
-    let (clock, observe) = (Arc::new(SystemClock), Observe::new(&config.observe, logging.lines()));
-    let app = App::observed(store.clone(), clock, addresses, config.limits(), observe);
+    let observe = Observe { tls: tls.clone(), ..Observe::new(&config.observe, logging.lines()) };
+    let app =
+        App::observed(store.clone(), Arc::new(SystemClock), addresses, config.limits(), observe);
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
-    start_first(&app, &config, &own_url, &printer).await?;
+    let called_at = called_at(&config, &own_url);
+    start_first(&app, &config, called_at, &printer).await?;
     let is_kept = config.store == Engine::Embedded;
-    let running_at = is_kept.then(|| RunningAt::note(&config.data, &own_url));
+    let running_at = is_kept.then(|| RunningAt::note(&config.data, called_at));
     printer.try_to_print(serving(&config, &own_url));
     if !is_kept {
         printer.try_to_print(NOTHING_IS_KEPT.to_owned());
@@ -132,9 +136,10 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         tracing::info!("stopping");
         app.stop();
     };
-    let mut jobs = start_jobs(&app, schedule, admin);
+    let mut jobs = start_jobs(&app, schedule, admin, reload);
     let proxies = config.trusted_proxies.clone().into();
-    let clients = Clients::of(&workers, proxies, app.observe.connections.clone());
+    let counts = app.observe.connections.clone();
+    let clients = Clients { tls, ..Clients::of(&workers, proxies, counts) };
     serve(listener, clients, &mut workers, endpoint, stop).await?;
     jobs.abort_all();
     app.write_denials(true).await;
@@ -148,11 +153,18 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     Ok(())
 }
 
+/// The TLS of the server and what keeps its certificate up to date, if it has one.
+fn load_tls(config: &Config, workers: &Workers) -> Result<Option<(Arc<Tls>, Reload)>, RunError> {
+    let loaded = config.tls.as_ref().map(|files| Reload::load(files, workers.count()));
+    loaded.transpose().map_err(RunError::Setting)
+}
+
 /// What runs next to requests until the server stops.
 fn start_jobs(
     app: &Arc<App>,
     schedule: Option<Schedule>,
     admin: Option<TcpListener>,
+    reload: Option<Reload>,
 ) -> JoinSet<()> {
     let (mut jobs, store) = (JoinSet::new(), &app.store);
     jobs.spawn(background_jobs::run(store.clone()));
@@ -165,6 +177,9 @@ fn start_jobs(
     }
     if let Some(admin) = admin {
         jobs.spawn(admin_server::serve(admin, app.clone()));
+    }
+    if let Some(reload) = reload {
+        jobs.spawn(reload.run());
     }
     jobs
 }
@@ -224,6 +239,13 @@ fn warn_of_reach(
     config: &Config,
     own_url: &str,
 ) {
+    let has_plain_url = config.public_url.as_ref().is_some_and(|url| url.starts_with("http://"));
+    if config.tls.is_some() && has_plain_url {
+        tracing::warn!(
+            "--tls-cert with a --public-url of http://: browsers are not sent to https://, and send the cookie of a \
+             session in plain text"
+        );
+    }
     if address.ip().is_unspecified() && config.public_url.is_none() {
         tracing::warn!(
             "listening on all addresses without --public-url: the snippet names {own_url}, which only browsers on \
@@ -232,9 +254,9 @@ fn warn_of_reach(
     }
     if is_unprotected(address.ip(), config) {
         tracing::warn!(
-            "listening on {address} without TLS: tokens and events cross the network in plain text; listen on \
-             127.0.0.1 behind a proxy with TLS, or name that one with --trusted-proxies, or its address with an \
-             https:// --public-url"
+            "listening on {address} without TLS: tokens and events cross the network in plain text; give a certificate \
+             with --tls-cert, or listen on 127.0.0.1 behind a proxy with TLS, or name that one with --trusted-proxies, \
+             or its address with an https:// --public-url"
         );
     }
     if let Some(address) = admin_address.filter(|address| !is_of_this_machine(address.ip())) {
@@ -249,18 +271,24 @@ fn is_of_this_machine(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-/// Whether others than those on this machine reach the server, and nothing says that a proxy with TLS is before it.
+/// Whether others than those on this machine reach the server, and neither it nor a proxy before it has TLS.
 fn is_unprotected(address: IpAddr, config: &Config) -> bool {
     let public_url = config.public_url.as_deref().unwrap_or_default();
     let is_proxied = public_url.starts_with("https://") || !config.trusted_proxies.is_empty();
-    !is_of_this_machine(address) && !is_proxied
+    !is_of_this_machine(address) && config.tls.is_none() && !is_proxied
+}
+
+/// Where programs on this machine call the server: with TLS at its public URL, whose name is in the certificate.
+fn called_at<'a>(config: &'a Config, own_url: &'a str) -> &'a str {
+    let public_url = config.public_url.as_deref().filter(|url| url.starts_with("https://"));
+    config.tls.as_ref().and(public_url).unwrap_or(own_url)
 }
 
 /// The line that says that the server is there.
 fn serving(config: &Config, own_url: &str) -> String {
     let public_url = config.public_url.as_ref().map(|url| format!("public URL: {url}; "));
-    let public_url = public_url.unwrap_or_default();
-    format!("svctrack serves on {own_url}  ({public_url}sign in: {own_url}/sign-in)")
+    let (public_url, called_at) = (public_url.unwrap_or_default(), called_at(config, own_url));
+    format!("svctrack serves on {own_url}  ({public_url}sign in: {called_at}/sign-in)")
 }
 
 /// Closes the store, and waits for those who still read from it: until they have ended, its file is as a crash leaves
@@ -280,7 +308,7 @@ fn close(store: Arc<dyn Store>, workers: Workers) -> bool {
 async fn start_first(
     app: &Arc<App>,
     config: &Config,
-    own_url: &str,
+    called_at: &str,
     printer: &Printer,
 ) -> Result<(), RunError> {
     if !app.store.tenants(1).await?.is_empty() {
@@ -299,7 +327,7 @@ async fn start_first(
     // Before anything is founded, it is known that somebody can see it.
     printer.print(GREETING.to_owned()).await.map_err(RunError::Output)?;
     first.found(app).await?;
-    if let Err(cause) = printer.print(first.details(app, own_url)).await {
+    if let Err(cause) = printer.print(first.details(app, called_at)).await {
         tracing::error!(%cause, "first tokens not printed: create one with `svctrack token create`");
     }
     first.make_demo_company(app).await?;
@@ -323,7 +351,10 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::config::{AddressSettings, ConfigOverrides};
+    use crate::{
+        config::{AddressSettings, ConfigOverrides},
+        tls::settings::TlsSettings,
+    };
     use svctrack_store::Health;
 
     #[test]
@@ -347,6 +378,11 @@ mod tests {
             let is_unprotected = is_unprotected(address.parse().unwrap(), &config);
             assert_eq!(is_unprotected, expect, "{address} {url:?} {proxies:?}");
         }
+        let [tls_cert, tls_key] = ["cert.pem", "key.pem"].map(|file| Some(file.into()));
+        let tls = TlsSettings { tls_cert, tls_key };
+        let given = ConfigOverrides { tls, ..ConfigOverrides::default() };
+        let config = given.over(ConfigOverrides::default()).unwrap();
+        assert!(!is_unprotected("0.0.0.0".parse().unwrap(), &config));
     }
 
     #[test]

@@ -75,9 +75,14 @@ impl Workers {
         Ok(workers)
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.runtimes.len()
+    }
+
     /// How many files they keep open.
     pub(crate) fn files(&self) -> usize {
-        self.runtimes.len() * Self::FILES_OF_EACH
+        self.count() * Self::FILES_OF_EACH
     }
 
     /// One that has the fewest tasks; those that have as many take turns.

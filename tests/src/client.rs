@@ -4,22 +4,30 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{HeaderMap, Method, Request, StatusCode};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{Client as HttpClient, connect::HttpConnector},
     rt::TokioExecutor,
 };
+use rustls::pki_types::CertificateDer;
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
 
-use crate::process::PATIENCE;
+use crate::{process::PATIENCE, tls};
+
+/// The credentials of a token.
+fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
 
 /// A client of one server.
 #[derive(Clone)]
 pub struct Client {
-    http: HttpClient<HttpConnector, Full<Bytes>>,
+    http: HttpClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    connector: HttpsConnector<HttpConnector>,
     base: String,
     authorization: Option<String>,
 }
@@ -74,19 +82,39 @@ impl Events {
 impl Client {
     /// A client that sends `token` as its bearer token, if there is one.
     pub fn new(base: &str, token: Option<&str>) -> Self {
-        let http = HttpClient::builder(TokioExecutor::new()).build_http();
-        let authorization = token.map(|token| format!("Bearer {token}"));
-        Self { http, base: base.to_owned(), authorization }
+        Self::trusting(base, token, Vec::new())
+    }
+
+    /// The same, which trusts authorities with these certificates and no others.
+    pub fn trusting(
+        base: &str,
+        token: Option<&str>,
+        authorities: Vec<CertificateDer<'static>>,
+    ) -> Self {
+        let config = tls::client_config(authorities);
+        let connector = HttpsConnectorBuilder::new().with_tls_config(config);
+        let connector = connector.https_or_http().enable_http1().build();
+        Self::with(connector, base, token.map(bearer))
+    }
+
+    /// One with connections of its own.
+    fn with(
+        connector: HttpsConnector<HttpConnector>,
+        base: &str,
+        authorization: Option<String>,
+    ) -> Self {
+        let http = HttpClient::builder(TokioExecutor::new()).build(connector.clone());
+        Self { http, connector, base: base.to_owned(), authorization }
     }
 
     /// The same, with another token.
     pub fn with_token(&self, token: &str) -> Self {
-        Self::new(&self.base, Some(token))
+        Self::with(self.connector.clone(), &self.base, Some(bearer(token)))
     }
 
     /// The same, without a token.
     pub fn without_token(&self) -> Self {
-        Self::new(&self.base, None)
+        Self::with(self.connector.clone(), &self.base, None)
     }
 
     /// Sends a request; an `Err` means that no whole response came.
@@ -140,7 +168,7 @@ impl Client {
 
     /// The server's address and port.
     pub fn address(&self) -> &str {
-        self.base.trim_start_matches("http://")
+        self.base.split_once("://").map_or(&self.base, |(_, address)| address)
     }
 
     /// Opens a stream of server-sent events.

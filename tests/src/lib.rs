@@ -21,6 +21,7 @@ pub mod process;
 pub mod public_api;
 pub mod reader;
 pub mod site;
+pub mod tls;
 pub mod workload;
 
 pub use case::{TENANT, project};

@@ -220,20 +220,3 @@ async fn a_flag_of_the_server_without_effect_is_rejected_and_a_lone_directory_of
     let said = String::from_utf8(serve.output().await.unwrap().stderr).unwrap();
     assert!(said.contains("`backup-to` is set without `backup-every`: no backup"), "{said}");
 }
-
-#[tokio::test]
-async fn a_server_that_is_reached_by_tls_alone_is_reached_through_a_tunnel() {
-    let folder = tempfile::tempdir().unwrap();
-    for arguments in [
-        &["tenant", "list", "--token", "t"][..],
-        &["script"],
-        &["export", "--to", "e", "--token", "t"],
-    ] {
-        let mut command = command(folder.path());
-        command.args(arguments).args(["--server", "https://svctrack.example.com"]);
-        let output = command.output().await.unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        let expect = "`ssh -L 8080:127.0.0.1:8080 svctrack.example.com`";
-        assert!(!output.status.success() && said.contains(expect), "{arguments:?}: {said}");
-    }
-}

@@ -18,7 +18,7 @@ use crate::command_line::run;
 async fn a_demo_is_stored_whole_and_its_stories_show() {
     let server = InProcess::start().await;
     let token = server.client.authorization().unwrap().trim_start_matches("Bearer ");
-    let admin = Admin::running(&server.base, token);
+    let admin = Admin::running(&server.base, token, None).unwrap();
     let tenant = TenantId::parse(TENANT).unwrap();
     let demo = Demo { tenant, now: SystemClock.now(), customers: 20 };
     let filled = demo.fill(async |call| {

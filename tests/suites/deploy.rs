@@ -151,7 +151,13 @@ fn caddy_warns_of_nothing_in_its_recipe() {
 
 /// The unit of the docs, with the program of this build.
 fn unit_in(folder: &Path) -> PathBuf {
-    let unit = docs::block_with(PAGE, "ini", "[Service]");
+    unit_with(folder, "")
+}
+
+/// The same, with more settings of the service.
+fn unit_with(folder: &Path, settings: &str) -> PathBuf {
+    let unit = docs::block_with(PAGE, "ini", "[Unit]");
+    let unit = unit.replace("\n[Install]", &format!("{settings}\n[Install]"));
     let path = folder.join("svctrack.service");
     let program = binary().display().to_string();
     fs::write(&path, unit.replace("/usr/local/bin/svctrack", &program)).unwrap();
@@ -164,14 +170,17 @@ const MAX_EXPOSURE: &str = "20";
 #[test]
 fn the_unit_leaves_the_server_little_of_the_machine() {
     let folder = tempfile::tempdir().unwrap();
-    let path = unit_in(folder.path());
-    let mut tool = Command::new("systemd-analyze");
-    tool.args(["security", "--no-pager", "--offline=yes", "--threshold", MAX_EXPOSURE]).arg(&path);
-    let Ok(judged) = tool.output() else {
-        return not_tried(demand::TOOLS, "`systemd-analyze` is not installed");
-    };
-    let said = [judged.stdout, judged.stderr].concat();
-    assert!(judged.status.success(), "{}", String::from_utf8_lossy(&said));
+    let drop_in = docs::block_with(PAGE, "ini", "CAP_NET_BIND_SERVICE");
+    for settings in ["", drop_in.trim_start_matches("[Service]\n")] {
+        let path = unit_with(folder.path(), settings);
+        let mut tool = Command::new("systemd-analyze");
+        tool.args(["security", "--no-pager", "--offline=yes", "--threshold", MAX_EXPOSURE]);
+        let Ok(judged) = tool.arg(&path).output() else {
+            return not_tried(demand::TOOLS, "`systemd-analyze` is not installed");
+        };
+        let said = [judged.stdout, judged.stderr].concat();
+        assert!(judged.status.success(), "{}", String::from_utf8_lossy(&said));
+    }
 }
 
 #[test]

@@ -62,6 +62,7 @@ mod stalled;
 mod startup;
 mod stream;
 mod tenants;
+mod tls;
 mod tracking;
 mod transfer;
 mod verify;

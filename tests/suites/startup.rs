@@ -276,6 +276,8 @@ listen = "127.0.0.1:2"  # flag --listen
 # public-url: not set  # default
 script-path = "/svctrack.js"  # default
 tracking-prefix = "/analytics"  # default
+# tls-cert: not set  # default
+# tls-key: not set  # default
 # trusted-proxies: not set  # default
 rate-limit = 150  # default
 tracking-rate-limit = 0  # default
@@ -305,7 +307,11 @@ async fn a_command_offers_the_settings_that_it_uses_and_no_others() {
         ("verify", STORE, &["--backup", "--backup-to", "--json"][..]),
         ("compact", STORE, &["--backup-to", "--json"]),
         ("restore", STORE, &["--from", "--json"]),
-        ("script", ADDRESSES, &["--server", "--tenant", "--pinned", "--npm", "--json"]),
+        (
+            "script",
+            ADDRESSES,
+            &["--server", "--ca-cert", "--tenant", "--pinned", "--npm", "--json"],
+        ),
     ] {
         let output = command(folder.path()).args([command_line, "--help"]).output().await.unwrap();
         let help = String::from_utf8(output.stdout).unwrap();

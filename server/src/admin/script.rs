@@ -1,6 +1,6 @@
 //! What a running server says of its browser script.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use poem::http::Method;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::{config::Config, running_at::RunningAt};
 /// How long a server that was not named may take to respond: another program may listen there.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The response of a running server, with its address: the one that is named, else the one that uses the data folder.
+/// The response of a running server, whose certificate may be in a file, with its address: the one that is named, else the one that uses the data folder.
 /// Where that has no store, the one on the address to listen on is asked, which may have its data elsewhere.
 ///
 /// # Errors
@@ -21,27 +21,35 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub async fn of_running(
     config: &Config,
     server: Option<&str>,
+    ca_cert: Option<&Path>,
     tenant: Option<TenantId>,
     loads: Loads,
 ) -> Result<Option<(String, Value)>, String> {
     if let Some(server) = server {
-        return ask(server, tenant, loads).await.map(|said| Some((server.to_owned(), said)));
+        let said = ask(server, ca_cert, tenant, loads).await;
+        return said.map(|said| Some((server.to_owned(), said)));
     }
     let of_folder = RunningAt::read(&config.data);
-    let elsewhere = || (!config.has_store()).then(|| config.listen.own_url());
+    let elsewhere = || (!config.has_store()).then(|| config.own_url());
     let Some(server) = of_folder.or_else(elsewhere) else { return Ok(None) };
     // Nothing need be there, or another program.
-    let runs = tokio::time::timeout(PATIENCE, ask(&server, None, loads)).await;
+    let runs = tokio::time::timeout(PATIENCE, ask(&server, ca_cert, None, loads)).await;
     if !matches!(runs, Ok(Ok(_))) {
         return Ok(None);
     }
-    ask(&server, tenant, loads).await.map(|said| Some((server, said)))
+    ask(&server, ca_cert, tenant, loads).await.map(|said| Some((server, said)))
 }
 
-async fn ask(server: &str, tenant: Option<TenantId>, loads: Loads) -> Result<Value, String> {
+async fn ask(
+    server: &str,
+    ca_cert: Option<&Path>,
+    tenant: Option<TenantId>,
+    loads: Loads,
+) -> Result<Value, String> {
     let tenant = tenant.map(|tenant| format!("tenant={tenant}&")).unwrap_or_default();
     let path = format!("/script.json?{tenant}pinned={}", loads == Loads::ThisVersion);
-    let said = Admin::running_for_anyone(server).call(Method::GET, &path, None).await;
+    let admin = Admin::running_for_anyone(server, ca_cert)?;
+    let said = admin.call(Method::GET, &path, None).await;
     let said = said.map_err(|error| match error.starts_with(server) {
         true => error,
         false => format!("the server at {server}: {error}"),

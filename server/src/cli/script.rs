@@ -34,6 +34,10 @@ pub(crate) struct Script {
     /// Address of a running server, such as http://127.0.0.1:8080 [default: the server of the data directory]
     #[arg(long, env = "SVCTRACK_SERVER", value_name = "URL")]
     server: Option<String>,
+    /// Certificate to trust for an https:// server, in PEM: of its authority, or its own [default: none; authorities that
+    /// browsers trust]
+    #[arg(long, env = "SVCTRACK_CA_CERT", value_name = "FILE")]
+    ca_cert: Option<PathBuf>,
     /// UUID of the tenant whose snippet and policy are printed [default: none; the files alone]
     #[arg(long, value_name = "UUID", value_parser = read_tenant)]
     tenant: Option<TenantId>,
@@ -76,9 +80,10 @@ impl Script {
         let config = configure(given.clone())?;
         let loads = if self.pinned { Loads::ThisVersion } else { Loads::Newest };
         let (server, tenant) = (self.server.as_deref(), self.tenant);
-        let Some((server, said)) = of_running(&config, server, tenant, loads).await? else {
+        let said = of_running(&config, server, self.ca_cert.as_deref(), tenant, loads).await?;
+        let Some((server, said)) = said else {
             self.check_in_store(&config).await?;
-            return Ok(to_json(&config.addresses(&config.listen.own_url()), tenant, loads));
+            return Ok(to_json(&config.addresses(&config.own_url()), tenant, loads));
         };
         let AddressSettings { public_url, script_path, tracking_prefix, .. } = &self.addresses;
         if (public_url, script_path, tracking_prefix) == (&None, &None, &None) {

@@ -24,6 +24,10 @@ pub(crate) struct TargetArgs {
     /// Token for the running server: an operator token for tenants and backups, else a token of the tenant
     #[arg(long, env = "SVCTRACK_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<String>,
+    /// Certificate to trust for an https:// server, in PEM: of its authority, or its own [default: none; authorities that
+    /// browsers trust]
+    #[arg(long, env = "SVCTRACK_CA_CERT", value_name = "FILE")]
+    ca_cert: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -48,7 +52,7 @@ impl TargetArgs {
     /// The server, or the store, that carries out the calls.
     pub(crate) async fn admin(&self, whose: Whose<'_>) -> Result<Admin, String> {
         match (&self.server, &self.token) {
-            (Some(server), Some(token)) => Ok(Admin::running(server, token)),
+            (Some(server), Some(token)) => Admin::running(server, token, self.ca_cert.as_deref()),
             _ => Admin::stopped(&self.config()?, whose).await,
         }
     }
@@ -57,7 +61,7 @@ impl TargetArgs {
     pub(crate) fn address(&self) -> Result<String, String> {
         match &self.server {
             Some(server) => Ok(server.trim_end_matches('/').to_owned()),
-            None => Ok(self.config()?.listen.own_url()),
+            None => Ok(self.config()?.own_url()),
         }
     }
 

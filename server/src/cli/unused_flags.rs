@@ -24,7 +24,7 @@ const NO_EFFECT_WITH: [(&str, &str, &str); 13] = [
 ];
 
 /// A flag, and another one without which it has no effect.
-const NO_EFFECT_WITHOUT: [(&str, &str); 1] = [("token", "server")];
+const NO_EFFECT_WITHOUT: [(&str, &str); 2] = [("token", "server"), ("ca_cert", "server")];
 
 /// Rejects a flag that has no effect.
 pub(crate) fn check_flags(matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -27,7 +27,7 @@ use crate::{
 pub(crate) async fn serve(listener: TcpListener, app: Arc<App>) {
     let registry = Arc::new(exposition::registry(&app));
     let (proxies, counts) = (Proxies::default(), Arc::default());
-    let clients = Clients { places: MAX_ADMIN_CONNECTIONS, proxies, counts };
+    let clients = Clients { places: MAX_ADMIN_CONNECTIONS, proxies, counts, tls: None };
     let (endpoint, mut workers) = (Operator { app, registry }, Workers::none());
     let served = listener::serve(listener, clients, &mut workers, endpoint, future::pending());
     if let Err(cause) = served.await {

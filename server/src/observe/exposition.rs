@@ -11,7 +11,7 @@ use prometheus_client::{
 use svctrack_store::{Health, metrics::Counts};
 
 use super::request_metrics::STATUS_CLASSES;
-use crate::app::App;
+use crate::{app::App, tls::acceptor::Tls};
 
 /// The media type of the text.
 pub(crate) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -53,6 +53,7 @@ impl Collector for Figures {
         self.encode_server(&mut to)?;
         self.encode_requests(&mut to)?;
         self.encode_connections(&mut to)?;
+        self.encode_tls(&mut to)?;
         self.encode_store(&mut to)?;
         self.encode_upkeep(&mut to)
     }
@@ -131,10 +132,23 @@ impl Figures {
         to.one_gauge("svctrack_connections_open", "Open connections", open as f64)?;
         let help = "Connections since the start";
         to.one_counter("svctrack_connections_accepted", help, accepted)?;
-        let help = "Connections beyond the limit of their address";
+        let help = "Connections and TLS handshakes beyond the limit of their address";
         to.one_counter("svctrack_connections_rejected", help, rejected)?;
         let streams = self.0.streams.taken() as f64;
         to.one_gauge("svctrack_streams_open", "Open streams of activities", streams)
+    }
+
+    /// Without TLS its figures have no values.
+    fn encode_tls(&self, to: &mut To<'_>) -> fmt::Result {
+        let tls = self.0.observe.tls.as_deref();
+        let not_after = tls.and_then(Tls::validity).map(|validity| validity.not_after as f64);
+        let help = "Until when the certificate is valid";
+        to.one_gauge("svctrack_tls_certificate_not_after_timestamp_seconds", help, not_after)?;
+        let has_failed = tls.map(|tls| f64::from(u8::from(tls.has_reload_failed())));
+        let help = "1 while the files of the certificate have changed and cannot be used, else 0";
+        to.one_gauge("svctrack_tls_reload_failed", help, has_failed)?;
+        let failed = tls.map_or(0, Tls::failed_handshakes);
+        to.one_counter("svctrack_tls_handshakes_failed", "TLS handshakes that failed", failed)
     }
 
     fn encode_store(&self, to: &mut To<'_>) -> fmt::Result {

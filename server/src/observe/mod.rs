@@ -23,7 +23,7 @@ use self::{
     connection_counts::ConnectionCounts, recent::Recent, request_log::RequestLog,
     request_metrics::RequestMetrics, settings::ObserveConfig,
 };
-use crate::log::Lines;
+use crate::{log::Lines, tls::acceptor::Tls};
 
 /// The observation of a server.
 pub struct Observe {
@@ -31,6 +31,8 @@ pub struct Observe {
     pub(crate) requests: RequestMetrics,
     pub(crate) recent: Recent,
     pub(crate) connections: Arc<ConnectionCounts>,
+    /// The server's TLS, if it has one.
+    pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) started: Timestamp,
 }
 
@@ -42,6 +44,7 @@ impl Default for Observe {
             requests: RequestMetrics::default(),
             recent: Recent::default(),
             connections: Arc::default(),
+            tls: None,
             started: SystemClock.now(),
         }
     }

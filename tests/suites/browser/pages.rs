@@ -164,7 +164,7 @@ const MAX_HEIGHT: u64 = 3_000;
 /// Takes a picture of every page of a tenant with demo data; returns what is wrong with pages.
 async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) -> Vec<String> {
     let visit = Visit::begin(Kind::Chromium, setup).await;
-    let admin = Admin::running(&visit.server.base, &visit.token);
+    let admin = Admin::running(&visit.server.base, &visit.token, None).unwrap();
     let tenant = TenantId::parse(TENANT).unwrap();
     let demo = Demo { tenant, now: SystemClock.now(), customers: 40 };
     let filled = demo.fill(async |call| {

@@ -1,0 +1,149 @@
+//! One connection: from its first bytes, over TLS where the server speaks it, to requests and their responses.
+
+use std::{convert::Infallible, net::SocketAddr, sync::Arc};
+
+use http_body_util::combinators::BoxBody;
+use hyper::{
+    body::{Body as _, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::{rt::TokioIo, server::graceful::Watcher};
+use poem::{
+    Body, Endpoint, Request, RequestParts, Response,
+    http::{HeaderMap, HeaderValue, header, uri::Scheme},
+    web::{LocalAddr, RemoteAddr},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    sync::watch,
+};
+
+use crate::{
+    client_stream::ClientStream,
+    connections::Waiting,
+    keep_alive::HeadTimer,
+    limits::{HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_HEAD_BYTES, MAX_HEADERS},
+    proxies::Proxies,
+    request_head::WithoutTls,
+    tls::acceptor::{Opened, Tls},
+    watched_body::WatchedBody,
+};
+
+/// The ends of a connection, and which proxies may speak for others.
+pub(crate) struct Peers {
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+    pub(crate) proxies: Proxies,
+}
+
+impl Peers {
+    /// The client of a request, in the place of a proxy that passed it on.
+    fn client_of(&self, headers: &HeaderMap) -> RemoteAddr {
+        let mut client = self.remote;
+        client.set_ip(self.proxies.client_of(client.ip(), headers));
+        RemoteAddr(client.into())
+    }
+}
+
+/// How requests come over a connection.
+#[derive(Clone, Copy)]
+enum Over {
+    Tcp,
+    Tls,
+    /// Plain HTTP, where the server speaks TLS.
+    TcpInsteadOfTls,
+}
+
+impl Over {
+    fn scheme(self) -> Scheme {
+        match self {
+            Self::Tls => Scheme::HTTPS,
+            Self::Tcp | Self::TcpInsteadOfTls => Scheme::HTTP,
+        }
+    }
+}
+
+/// A connection that was accepted.
+pub(crate) struct Connection<E> {
+    pub(crate) peers: Peers,
+    pub(crate) endpoint: Arc<E>,
+    pub(crate) waiting: Arc<Waiting>,
+    /// Becomes true when the server stops.
+    pub(crate) stopping: watch::Receiver<bool>,
+    pub(crate) watcher: Watcher,
+}
+
+impl<E> Connection<E>
+where
+    E: Endpoint<Output = Response> + 'static,
+{
+    /// Serves it until it ends.
+    pub(crate) async fn serve(self, stream: TcpStream, tls: Option<Arc<Tls>>) {
+        // Responses are small and written whole, so waiting for more to send only delays them.
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = tls else { return self.serve_http(stream, Over::Tcp).await };
+        match tls.open(stream, &self.waiting).await {
+            Ok(Opened::Tls(stream)) => self.serve_http(stream, Over::Tls).await,
+            Ok(Opened::PlainHttp(stream)) => self.serve_http(stream, Over::TcpInsteadOfTls).await,
+            Err(error) => tracing::debug!(cause = %error, "TLS handshake failed"),
+        }
+    }
+
+    async fn serve_http<S>(self, stream: S, over: Over)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let Self { peers, endpoint, waiting, stopping, watcher } = self;
+        let stream = ClientStream::new(stream, endpoint.clone(), stopping);
+        let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT - HEAD_TIMEOUT);
+        let service = service_fn(move |request: hyper::Request<Incoming>| {
+            let (endpoint, waiting) = (endpoint.clone(), waiting.clone());
+            let peers = (LocalAddr(peers.local.into()), peers.client_of(request.headers()));
+            async move {
+                let answered = answer(&*endpoint, request, peers, over, waiting).await;
+                Ok::<_, Infallible>(answered.into())
+            }
+        });
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(timer)
+            .header_read_timeout(HEAD_TIMEOUT)
+            .max_buf_size(MAX_HEAD_BYTES)
+            .max_headers(MAX_HEADERS);
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        if let Err(error) = watcher.watch(connection).await {
+            tracing::debug!(cause = %error, "connection aborted");
+        }
+    }
+}
+
+/// Responds to a request. Where its body is not read to its end, the response closes the connection, which can carry no
+/// further request.
+async fn answer(
+    endpoint: &impl Endpoint<Output = Response>,
+    request: hyper::Request<Incoming>,
+    (local, remote): (LocalAddr, RemoteAddr),
+    over: Over,
+    waiting: Arc<Waiting>,
+) -> Response {
+    let (mut head, body) = request.into_parts();
+    if matches!(over, Over::TcpInsteadOfTls) {
+        head.extensions.insert(WithoutTls);
+    }
+    // Who asks whether to send the body does not send it in vain.
+    let is_asked_for = head.headers.contains_key(header::EXPECT);
+    let body = (!body.is_end_stream()).then(|| WatchedBody::new(body, waiting));
+    let sent = body.clone().map_or_else(Body::empty, |body| BoxBody::new(body).into());
+    let head = RequestParts::from((head, local, remote, over.scheme()));
+    let answered = endpoint.call(Request::from_parts(head, sent)).await;
+    let mut response = answered.unwrap_or_else(|error| error.into_response());
+    if let Some(mut body) = body
+        && !response.headers().contains_key(header::CONNECTION)
+        && !body.can_be_passed(is_asked_for).await
+    {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}

@@ -1,0 +1,176 @@
+//! Connections over TLS: from what a client sends first to a stream of plain text.
+
+use std::{
+    fmt, io,
+    net::IpAddr,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    task::Poll,
+};
+
+use parking_lot::RwLock;
+use rustls::{
+    Error as TlsError, ServerConfig,
+    crypto::{CryptoProvider, ring},
+    server::{Acceptor, ClientHello, ResolvesServerCert},
+    sign::CertifiedKey,
+};
+use tokio::{net::TcpStream, time::timeout};
+use tokio_rustls::{LazyConfigAcceptor, server::TlsStream};
+
+use super::{
+    certificate::{Certificate, ContentHash, Pem},
+    expiry::Validity,
+    handshakes::Handshakes,
+    settings::TlsFiles,
+};
+use crate::{connections::Waiting, limits::HANDSHAKE_TIMEOUT};
+
+/// The protocols that are offered, in the order of preference.
+const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
+
+/// The TLS of a server.
+pub(crate) struct Tls {
+    config: Arc<ServerConfig>,
+    provider: Arc<CryptoProvider>,
+    current: Arc<Current>,
+    handshakes: Handshakes,
+    failed_handshakes: AtomicU64,
+    /// Whether the files have changed into something that cannot be used.
+    has_reload_failed: AtomicBool,
+}
+
+/// The certificate that is shown to clients.
+struct Current(RwLock<Certificate>);
+
+impl fmt::Debug for Current {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Current")
+    }
+}
+
+impl ResolvesServerCert for Current {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.read().certified.clone())
+    }
+}
+
+/// What a connection turned out to be.
+pub(crate) enum Opened {
+    Tls(Box<TlsStream<TcpStream>>),
+    /// One whose client speaks HTTP without it.
+    PlainHttp(TcpStream),
+}
+
+impl Tls {
+    /// TLS with the certificate and the key of these files, for a number of workers. Returns what the files are known by.
+    ///
+    /// # Errors
+    /// A message that names the file and says what to do.
+    pub(crate) fn load(files: &TlsFiles, workers: usize) -> Result<(Self, ContentHash), String> {
+        let provider = Arc::new(ring::default_provider());
+        let pem = Pem::read(files)?;
+        let current = Arc::new(Current(RwLock::new(pem.parse(files, &provider)?)));
+        let config = config(provider.clone(), current.clone());
+        let config = Arc::new(config.map_err(|error| format!("TLS cannot be set up: {error}"))?);
+        let (failed_handshakes, has_reload_failed) = (AtomicU64::new(0), AtomicBool::new(false));
+        let handshakes = Handshakes::of(workers);
+        let tls =
+            Self { config, provider, current, handshakes, failed_handshakes, has_reload_failed };
+        Ok((tls, pem.hash()))
+    }
+
+    /// Shows the certificate of these files from now on.
+    ///
+    /// # Errors
+    /// As [`Self::load`]; the certificate before stays.
+    pub(super) fn replace(&self, pem: &Pem, files: &TlsFiles) -> Result<(), String> {
+        *self.current.0.write() = pem.parse(files, &self.provider)?;
+        Ok(())
+    }
+
+    pub(super) fn note_reload(&self, has_failed: bool) {
+        self.has_reload_failed.store(has_failed, Ordering::Relaxed);
+    }
+
+    /// Whether the files have changed into something that cannot be used.
+    pub(crate) fn has_reload_failed(&self) -> bool {
+        self.has_reload_failed.load(Ordering::Relaxed)
+    }
+
+    /// How long the certificate is valid, if that can be read.
+    pub(crate) fn validity(&self) -> Option<Validity> {
+        self.current.0.read().validity
+    }
+
+    /// How many handshakes came to nothing.
+    pub(crate) fn failed_handshakes(&self) -> u64 {
+        self.failed_handshakes.load(Ordering::Relaxed)
+    }
+
+    /// Whether an address may begin one more handshake now.
+    pub(crate) fn may_begin(&self, address: IpAddr) -> bool {
+        self.handshakes.may_begin(address)
+    }
+
+    /// Opens a connection, in the time that this may take and unless its place is needed.
+    ///
+    /// # Errors
+    /// When the client speaks no TLS that is accepted, or is too slow.
+    pub(crate) async fn open(&self, stream: TcpStream, waiting: &Waiting) -> io::Result<Opened> {
+        let handshake = timeout(HANDSHAKE_TIMEOUT, self.handshake(stream, waiting));
+        let opened = unless_it_has_to_end(waiting, handshake).await;
+        waiting.end();
+        let opened = opened.unwrap_or_else(|| Ok(Err(io::ErrorKind::ConnectionAborted.into())));
+        let opened = opened.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        if opened.is_err() {
+            self.failed_handshakes.fetch_add(1, Ordering::Relaxed);
+        }
+        opened
+    }
+
+    async fn handshake(&self, stream: TcpStream, waiting: &Waiting) -> io::Result<Opened> {
+        waiting.begin();
+        if speaks_plain_http(&stream).await? {
+            return Ok(Opened::PlainHttp(stream));
+        }
+        let hello = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        waiting.end();
+        let finished = self.handshakes.compute(|| hello.into_stream(self.config.clone())).await;
+        waiting.begin();
+        Ok(Opened::Tls(Box::new(finished.await?)))
+    }
+}
+
+fn config(provider: Arc<CryptoProvider>, current: Arc<Current>) -> Result<ServerConfig, TlsError> {
+    let config =
+        ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let mut config = config.with_no_client_auth().with_cert_resolver(current);
+    config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).into();
+    // Who comes back needs no signature, and nothing is stored for it here.
+    config.ticketer = ring::Ticketer::new()?;
+    Ok(config)
+}
+
+/// Whether a client begins with a method of HTTP. TLS begins with a number below those of letters.
+async fn speaks_plain_http(stream: &TcpStream) -> io::Result<bool> {
+    let mut first = [0];
+    match stream.peek(&mut first).await? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(first.iter().all(u8::is_ascii_uppercase)),
+    }
+}
+
+/// The outcome of `work`; none where the connection has to end before.
+async fn unless_it_has_to_end<T>(waiting: &Waiting, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    std::future::poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending if waiting.has_to_end(context) => Poll::Ready(None),
+        Poll::Pending => Poll::Pending,
+    })
+    .await
+}
