@@ -25,6 +25,7 @@ mod scans;
 mod script;
 mod slow;
 mod store_sizes;
+mod usage;
 
 use std::{fs, path::PathBuf};
 
@@ -36,11 +37,12 @@ use tempfile::TempDir;
 const DEFAULT_FOLDER: &str = "/var/tmp";
 
 /// The parts, in the order of their tables.
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 14] = [
     "bulk",
     "reads",
     "scans",
     "reports",
+    "usage",
     "pages",
     "events",
     "rows",
@@ -71,6 +73,7 @@ async fn measure(part: &str, report: &mut Report) {
         "reads" => reads::measure(report).await,
         "scans" => scans::measure(report).await,
         "reports" => reports::measure(report).await,
+        "usage" => usage::measure(report).await,
         "pages" => pages::measure(report).await,
         "events" => events::measure(report).await,
         "rows" => rows::measure(report).await,

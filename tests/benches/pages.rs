@@ -135,7 +135,7 @@ async fn first_page_bytes(report: &mut Report, client: &Client, reader: &Reader<
     let loaded = loaded.chain(attribute(html.text(), " src"));
     let mut bytes = 0;
     for path in [HOME].into_iter().chain(loaded) {
-        bytes += packed(client, reader, path).await.body.len();
+        bytes += packed(client, reader, &path.replace("&amp;", "&")).await.body.len();
     }
     let kilobytes = vec![bytes as f64 / 1e3];
     report.note(

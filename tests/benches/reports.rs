@@ -16,6 +16,7 @@ use svctrack_tests::{
 use crate::{
     folder,
     postgres::Postgres,
+    process,
     report::{Case, Report, Target},
 };
 
@@ -31,6 +32,8 @@ const RATES: [(&str, &str); 3] = [("EUR", "1"), ("USD", "0.92"), ("GBP", "1.17")
 /// Milliseconds that a report may take after a change, and if nothing has changed.
 const CHANGED_MS: f64 = 150.0;
 const UNCHANGED_MS: f64 = 20.0;
+/// MiB that all reports may take above what the server has at rest.
+const MEMORY_MIB: f64 = 100.0;
 
 const REPORTS: [&str; 6] = [
     "mrr",
@@ -161,14 +164,22 @@ pub(crate) async fn measure(report: &mut Report) {
     first_reports(report, folder.path(), &token).await;
 }
 
-/// The first report after a start, which reads all licenses.
+/// The first report after a start, which reads all licenses, and the memory of all reports.
 async fn first_reports(report: &mut Report, folder: &Path, token: &Token) {
-    let mut times = Vec::new();
+    let (mut times, mut peaks) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let server = Server::start(folder, token).await;
+        let rest = process::memory_mib(server.id(), "VmRSS:");
+        process::forget_peak(server.id());
         times.push(ask(&server.client, "mrr").await);
+        for path in REPORTS {
+            ask(&server.client, path).await;
+        }
+        peaks.push(process::memory_mib(server.id(), "VmHWM:") - rest);
         server.stop().await;
     }
+    let what = "memory above rest, each report once";
+    report.note(&case(what, ""), "MiB", Target::Below(MEMORY_MIB), peaks);
     let what = "`/reports/mrr`, the first after a start";
     report.note(&case(what, "reads all licenses"), "ms", Target::None, times);
 }

@@ -42,8 +42,6 @@ const MIN_LEFT: f64 = 0.6;
 const MAX_EVENT_BYTES: f64 = 500.0;
 /// Milliseconds that the activities of a user may take.
 const ACTIVITIES_MS: f64 = 5.0;
-/// Milliseconds that a report of usage may take, of a year of these.
-const USAGE_MS: f64 = 50.0;
 
 pub(crate) async fn measure(report: &mut Report) {
     let folder = folder();
@@ -218,15 +216,6 @@ async fn growth(report: &mut Report) {
     }
     let what = format!("/activities of a user among {MANY}, 100 of them");
     report.note(&case(&what, "", 1, &sync), "ms", Target::Below(ACTIVITIES_MS), times);
-    let mut times = Vec::new();
-    for _ in 0..10 {
-        let started = Instant::now();
-        let answer = server.client.get("/reports/usage").await;
-        times.push(started.elapsed().as_secs_f64() * 1e3);
-        assert_eq!(answer.status, 200);
-    }
-    let what = format!("/reports/usage of a year, {MANY} events");
-    report.note(&case(&what, "", 1, &sync), "ms", Target::Below(USAGE_MS), times);
     server.kill().await;
 }
 

@@ -110,13 +110,12 @@ impl<'b> UserPart<'b> {
         let (mut quarter, mut rest) = (self.first, self.entries);
         while !rest.is_empty() {
             let head = read(&mut rest)?;
-            let mut number = || u32::try_from(read(&mut rest)?).map_err(|_| Malformed);
             let since = u32::try_from(head >> 1).map_err(|_| Malformed)?;
             quarter = quarter.checked_add(since).ok_or(Malformed)?;
-            let action = number()?;
+            let action = read_u32(&mut rest)?;
             let (activities, occurrences) = match head & 1 {
                 0 => (1, 1),
-                _ => (number()?, number()?),
+                _ => (read_u32(&mut rest)?, read_u32(&mut rest)?),
             };
             take(Entry { quarter, action, activities, occurrences })?;
         }
@@ -202,8 +201,16 @@ fn write(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
+#[inline(always)]
 fn read(rest: &mut &[u8]) -> Result<u64, Malformed> {
-    let (mut number, mut shift) = (0, 0);
+    let (byte, behind) = rest.split_first().ok_or(Malformed)?;
+    *rest = behind;
+    if byte & MORE == 0 { Ok(u64::from(*byte)) } else { read_more(rest, *byte) }
+}
+
+/// Reads what follows the first byte of a number.
+fn read_more(rest: &mut &[u8], first: u8) -> Result<u64, Malformed> {
+    let (mut number, mut shift) = (u64::from(first & !MORE), BITS);
     loop {
         let (byte, behind) = rest.split_first().ok_or(Malformed)?;
         *rest = behind;
@@ -213,6 +220,10 @@ fn read(rest: &mut &[u8]) -> Result<u64, Malformed> {
         }
         shift += BITS;
     }
+}
+
+fn read_u32(rest: &mut &[u8]) -> Result<u32, Malformed> {
+    u32::try_from(read(rest)?).map_err(|_| Malformed)
 }
 
 fn take<'b>(rest: &mut &'b [u8], length: u64) -> Result<&'b [u8], Malformed> {

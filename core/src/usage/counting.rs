@@ -101,27 +101,44 @@ struct Totals {
 }
 
 impl Sums {
-    /// Counts what somebody did on a day.
-    fn count(&mut self, person: &mut Person, day: &ReportDay, entry: &Entry) {
-        let action = index(entry.action);
-        let totals = self.totals.get_mut(action * self.classes + day.class);
-        let (Some(place), Some(totals)) = (day.place, totals) else { return };
-        let (activities, occurrences) = (u64::from(entry.activities), u64::from(entry.occurrences));
-        totals.activities += activities;
-        totals.occurrences += occurrences;
-        person.presence.add(place);
-        if day.is_in_period {
-            set(&mut person.actions, action);
-        }
-        if day.is_in_cell && self.only.is_none_or(|only| only == entry.action) {
-            person.activities += activities;
-            person.occurrences += occurrences;
-        }
-    }
-
     /// What there is of each action.
     fn actions(&self) -> impl Iterator<Item = &[Totals]> {
         self.totals.chunks(self.classes.max(1))
+    }
+}
+
+/// Counts what somebody did, in the order of time.
+struct PersonCounter<'c> {
+    days: &'c ReportDays,
+    /// The day of what was counted last.
+    day: Option<&'c ReportDay>,
+    person: &'c mut Person,
+    sums: &'c mut Sums,
+}
+
+impl PersonCounter<'_> {
+    #[inline(always)]
+    fn count(&mut self, entry: &Entry) {
+        if self.day.is_none_or(|day| day.end <= entry.quarter) {
+            self.day = self.days.at(entry.quarter);
+            if let Some(place) = self.day.and_then(|day| day.place) {
+                self.person.presence.add(place);
+            }
+        }
+        let Some(day) = self.day.filter(|day| day.place.is_some()) else { return };
+        let Self { person, sums, .. } = self;
+        let action = index(entry.action);
+        let Some(totals) = sums.totals.get_mut(action * sums.classes + day.class) else { return };
+        let (activities, occurrences) = (u64::from(entry.activities), u64::from(entry.occurrences));
+        totals.activities += activities;
+        totals.occurrences += occurrences;
+        if day.is_in_period {
+            set(&mut person.actions, action);
+        }
+        if day.is_in_cell && sums.only.is_none_or(|only| only == entry.action) {
+            person.activities += activities;
+            person.occurrences += occurrences;
+        }
     }
 }
 
@@ -162,11 +179,8 @@ impl Counting {
         let action = self.action(counted.action);
         let occurrences = counted.count.into();
         let entry = Entry { quarter: counted.quarter, action, activities: 1, occurrences };
-        let place = self.place(counted.user);
-        let day = self.days.at(counted.quarter);
-        if let (Some((_, person)), Some(day)) = (self.people.get_mut(place), day) {
-            person.presence.since(counted.quarter);
-            self.sums.count(person, day, &entry);
+        if let Some(mut counter) = self.counter(counted.user, counted.quarter) {
+            counter.count(&entry);
         }
     }
 
@@ -220,17 +234,21 @@ impl Counting {
 
     /// Counts what a block has of a user; `actions` are the numbers of its actions.
     fn add_part(&mut self, part: &UserPart<'_>, actions: &[u32]) -> Result<(), Malformed> {
-        let place = self.place(part.user);
-        let Self { days, people, sums, .. } = self;
-        let Some((_, person)) = people.get_mut(place) else { return Ok(()) };
-        person.presence.since(part.first);
+        let Some(mut counter) = self.counter(part.user, part.first) else { return Ok(()) };
         part.each_entry(|entry| {
             let action = *actions.get(index(entry.action)).ok_or(Malformed)?;
-            if let Some(day) = days.at(entry.quarter) {
-                sums.count(person, day, &Entry { action, ..entry });
-            }
+            counter.count(&Entry { action, ..entry });
             Ok(())
         })
+    }
+
+    /// Counts what a user did from a quarter of an hour on.
+    fn counter(&mut self, user: ObjectId, first: u32) -> Option<PersonCounter<'_>> {
+        let place = self.place(user);
+        let Self { days, people, sums, .. } = self;
+        let (_, person) = people.get_mut(place)?;
+        person.presence.since(first);
+        Some(PersonCounter { days, day: None, person, sums })
     }
 
     fn place(&mut self, user: ObjectId) -> usize {

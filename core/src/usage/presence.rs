@@ -75,6 +75,23 @@ pub(super) struct Bits<'w> {
     base: usize,
 }
 
+impl Bits<'_> {
+    /// Leaves out what is below a number.
+    fn skip_to(&mut self, number: usize) {
+        while self.base <= number {
+            let Some((word, rest)) = self.words.split_first() else {
+                self.left = 0;
+                return;
+            };
+            (self.left, self.words) = (*word, rest);
+            self.base += WORD;
+        }
+        if let Some(below) = (number + WORD).checked_sub(self.base) {
+            self.left &= u64::MAX << below;
+        }
+    }
+}
+
 impl Iterator for Bits<'_> {
     type Item = usize;
 
@@ -97,59 +114,54 @@ pub fn trailing<'p, const N: usize>(
     widths: [usize; N],
     days: usize,
 ) -> [Vec<u64>; N] {
-    let mut found = widths.map(|width| Trailing::new(width, days));
+    // What each day adds to the count of the day before.
+    let mut changes = widths.map(|_| vec![0_i64; days]);
+    let mut counted = Vec::new();
     for presence in all {
-        for day in presence.days() {
-            found.iter_mut().for_each(|trailing| trailing.add(day));
-        }
-        found.iter_mut().for_each(Trailing::end);
-    }
-    found.map(Trailing::counts)
-}
-
-/// What each day adds to the count of the day before, and what it takes away.
-struct Trailing {
-    width: usize,
-    changes: Vec<i64>,
-    /// The days in which the one whose days are added counts, as far as they are known.
-    counted: Range<usize>,
-}
-
-impl Trailing {
-    fn new(width: usize, days: usize) -> Self {
-        Self { width, changes: vec![0; days], counted: 0..0 }
-    }
-
-    fn add(&mut self, day: usize) {
-        if self.counted.is_empty() || day > self.counted.end {
-            self.end();
-            self.counted.start = day;
-        }
-        self.counted.end = day + self.width;
-    }
-
-    /// Counts somebody whose days have been added.
-    fn end(&mut self) {
-        let Range { start, end } = std::mem::take(&mut self.counted);
-        if start == end {
-            return;
-        }
-        if let Some(change) = self.changes.get_mut(start) {
-            *change += 1;
-        }
-        if let Some(change) = self.changes.get_mut(end) {
-            *change -= 1;
+        for (width, changes) in widths.into_iter().zip(&mut changes) {
+            counted.clone_from(&presence.words);
+            counted.resize(days.div_ceil(WORD), 0);
+            spread(&mut counted, width);
+            for (day, begins) in ends(&mut counted) {
+                if let Some(change) = changes.get_mut(day) {
+                    *change += if begins { 1 } else { -1 };
+                }
+            }
         }
     }
-
-    fn counts(self) -> Vec<u64> {
-        let mut count = 0;
-        let counts = self.changes.iter().map(|change| {
-            count += change;
-            u64::try_from(count).unwrap_or_default()
+    changes.map(|changes| {
+        let counts = changes.into_iter().scan(0, |count, change| {
+            *count += change;
+            Some(u64::try_from(*count).unwrap_or_default())
         });
         counts.collect()
+    })
+}
+
+/// Adds to each number of a set those after it, so that it is as many as `width` with them.
+fn spread(words: &mut [u64], width: usize) {
+    let mut reached = 1;
+    while reached < width {
+        let by = reached.min(width - reached).min(WORD - 1);
+        let mut carry = 0;
+        for word in &mut *words {
+            let before = *word;
+            *word |= before << by | carry;
+            carry = before >> (WORD - by);
+        }
+        reached += by;
     }
+}
+
+/// The numbers with which the stretches of a set begin, and those after them, in turn.
+fn ends(words: &mut [u64]) -> impl Iterator<Item = (usize, bool)> {
+    let mut carry = 0;
+    for word in &mut *words {
+        let before = *word;
+        *word ^= before << 1 | carry;
+        carry = before >> (WORD - 1);
+    }
+    bits(words).zip([true, false].into_iter().cycle())
 }
 
 /// How many were active in a period, and how that differs from the period before.
@@ -182,9 +194,36 @@ pub(super) fn period_of_days(periods: &[Range<usize>]) -> Vec<u32> {
     period_of
 }
 
-/// The period of a day, if it is in one.
-fn period_in(period_of: &[u32], day: usize) -> Option<usize> {
-    period_of.get(day).filter(|period| **period != NO_PERIOD).map(|period| index(*period))
+/// Periods, which are found by days.
+struct Periods<'p> {
+    periods: &'p [Range<usize>],
+    period_of: Vec<u32>,
+}
+
+impl<'p> Periods<'p> {
+    fn of(periods: &'p [Range<usize>]) -> Self {
+        Self { periods, period_of: period_of_days(periods) }
+    }
+
+    /// The period of a day, if it is in one.
+    fn at(&self, day: usize) -> Option<usize> {
+        let period = self.period_of.get(day).filter(|period| **period != NO_PERIOD)?;
+        Some(index(*period))
+    }
+
+    /// The periods in which somebody was active, in their order.
+    fn of_presence(&self, presence: &Presence) -> impl Iterator<Item = usize> {
+        let mut days = bits(&presence.words);
+        std::iter::from_fn(move || {
+            loop {
+                let day = days.next()?;
+                if let Some(period) = self.at(day) {
+                    days.skip_to(self.periods.get(period)?.end);
+                    return Some(period);
+                }
+            }
+        })
+    }
 }
 
 /// The lifecycles of periods. `periods` are the places of their days, each period after the one before; the first of
@@ -195,43 +234,30 @@ pub fn lifecycles<'p>(
     first_day: impl Fn(u32) -> Option<usize>,
 ) -> Vec<Lifecycle> {
     let mut found = vec![Lifecycle::default(); periods.len()];
-    let period_of = period_of_days(periods);
+    let periods = Periods::of(periods);
+    let mut active = Vec::new();
     for presence in all {
-        let first = presence.first.and_then(&first_day);
-        let first = first.and_then(|first| period_in(&period_of, first));
-        let mut last: Option<usize> = None;
-        for day in presence.days() {
-            let Some(behind) = period_in(&period_of, day) else { continue };
-            if last == Some(behind) {
-                continue;
+        let first = presence.first.and_then(&first_day).and_then(|day| periods.at(day));
+        active.clear();
+        active.resize(found.len().div_ceil(WORD), 0);
+        periods.of_presence(presence).for_each(|period| set(&mut active, period));
+        for (period, begins) in ends(&mut active) {
+            let Some(found) = found.get_mut(period) else { continue };
+            match begins {
+                true if first == Some(period) => found.new += 1,
+                true => found.resurrecting += 1,
+                false => found.dormant += 1,
             }
-            if let Some(last) = last.filter(|last| last + 1 < behind) {
-                count(&mut found, last + 1, |found| found.dormant += 1);
-            }
-            let is_new = first == Some(behind);
-            let is_returning = behind > 0 && last == Some(behind - 1);
-            count(&mut found, behind, |found| {
-                found.active += 1;
-                match (is_new, is_returning) {
-                    (true, _) => found.new += 1,
-                    (false, true) => found.returning += 1,
-                    (false, false) => found.resurrecting += 1,
-                }
-            });
-            last = Some(behind);
         }
-        if let Some(last) = last {
-            count(&mut found, last + 1, |found| found.dormant += 1);
-        }
+    }
+    let mut before = 0;
+    for found in &mut found {
+        found.returning = before - found.dormant;
+        found.active = found.returning + found.new + found.resurrecting;
+        before = found.active;
     }
     found.drain(..found.len().min(1));
     found
-}
-
-fn count(found: &mut [Lifecycle], at: usize, add: impl FnOnce(&mut Lifecycle)) {
-    if let Some(lifecycle) = found.get_mut(at) {
-        add(lifecycle);
-    }
 }
 
 /// Those who were first active in one week.
@@ -249,22 +275,17 @@ pub fn cohorts<'p>(
 ) -> Vec<Cohort> {
     let cohort = |at| Cohort { kept: vec![0; weeks.len() - at] };
     let mut found: Vec<Cohort> = (0..weeks.len()).map(cohort).collect();
-    let period_of = period_of_days(weeks);
-    let week_of = |day: usize| period_in(&period_of, day);
+    let weeks = Periods::of(weeks);
     for presence in all {
-        let first = presence.first.and_then(&first_day).and_then(week_of);
+        let first = presence.first.and_then(&first_day).and_then(|day| weeks.at(day));
         let Some((first, cohort)) = first.and_then(|first| Some((first, found.get_mut(first)?)))
         else {
             continue;
         };
-        let mut last = None;
-        for week in presence.days().filter_map(week_of) {
-            if last != Some(week)
-                && let Some(kept) =
-                    week.checked_sub(first).and_then(|later| cohort.kept.get_mut(later))
+        for week in weeks.of_presence(presence) {
+            if let Some(kept) = week.checked_sub(first).and_then(|later| cohort.kept.get_mut(later))
             {
                 *kept += 1;
-                last = Some(week);
             }
         }
     }

@@ -28,7 +28,7 @@ pub struct Windows {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReportDay {
     /// The quarter of an hour with which it ends.
-    end: u32,
+    pub(super) end: u32,
     /// The place of the day in the calendar.
     pub(super) place: Option<usize>,
     /// The number of its class.
