@@ -4,7 +4,7 @@
 use super::{
     event::{Call, Group},
     incoming::{EventLookup, Incoming, TrackingSettings, is_repeated},
-    integration_issues::Note,
+    integration_issues::{DOMAIN_OF_ANOTHER, Note},
     matching::{is_suppressed, sent_company, unplannable},
     script::is_placeholder,
 };
@@ -12,7 +12,7 @@ use crate::{
     plan::{self, Appended, Change, Ctx},
     resources::company::{self, COMPANY},
     schema::{Lookup, LookupError},
-    value::{Document, Json, ObjectId},
+    value::{Document, Json, ObjectId, email},
 };
 
 /// How many companies a tenant's events create in an hour where `maxNewEndUsersPerHour` is not set: more than a
@@ -50,12 +50,22 @@ pub fn replay(
     if is_suppressed(identity, lookup)? {
         return Ok(Vec::new());
     }
-    match sent_company(key, lookup)? {
-        Some(id) => fill(id, group, lookup, ctx),
-        None if is_placeholder(key) => Ok(Vec::new()),
-        None if why_not_made(sent.settings, lookup, ctx)?.is_some() => Ok(Vec::new()),
-        None => create(key, group, lookup, ctx),
-    }
+    let mut notes = Vec::new();
+    let mut changes = match sent_company(key, lookup)? {
+        Some(id) => fill(id, group, lookup, &mut notes, ctx)?,
+        None if is_placeholder(key) => Vec::new(),
+        None if why_not_made(sent.settings, lookup, ctx)?.is_some() => Vec::new(),
+        None => create(key, group, lookup, &mut notes, ctx)?,
+    };
+    let findings = notes.iter().map(|note| Box::new(note.finding(sent)));
+    changes.extend(findings.map(|finding| Change::Append(Appended::Finding(finding))));
+    Ok(changes)
+}
+
+/// The name of what a `group` call sends that is not stored, by what is planned for its company.
+pub fn ignored(changes: &[Change]) -> Option<&'static str> {
+    let is_of_domain = |change: &Change| matches!(change, Change::Append(Appended::Finding(finding)) if finding.code == DOMAIN_OF_ANOTHER);
+    changes.iter().any(is_of_domain).then_some("traits.domain")
 }
 
 /// Why no company is created now.
@@ -77,12 +87,13 @@ fn create(
     key: &str,
     group: &Group,
     lookup: &dyn EventLookup,
+    notes: &mut Vec<Note>,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
     let mut company = Document::default();
     company.set(company::NAME.name, Json::string(group.name.as_deref().unwrap_or(key)));
     company.set(company::EXTERNAL_ID.name, Json::string(key));
-    if let Some(domains) = free_domain(group, lookup)? {
+    if let Some(domains) = free_domain(group, lookup, notes)? {
         company.set(company::DOMAINS.name, domains);
     }
     let planned = plan::create(&COMPANY, company, lookup, ctx).map_err(unplannable)?;
@@ -96,13 +107,16 @@ fn fill(
     id: ObjectId,
     group: &Group,
     lookup: &dyn EventLookup,
+    notes: &mut Vec<Note>,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
-    let Some(domains) = free_domain(group, lookup)? else { return Ok(Vec::new()) };
     let stored = lookup.record(&COMPANY, id)?.unwrap_or_default();
-    if company::DOMAINS.get(&stored).is_some_and(|domains| !domains.is_empty()) {
+    let known = company::DOMAINS.get(&stored).unwrap_or_default();
+    if known.iter().any(|known| Some(email::folded(known)) == group.domain) {
         return Ok(Vec::new());
     }
+    let domains = free_domain(group, lookup, notes)?.filter(|_| known.is_empty());
+    let Some(domains) = domains else { return Ok(Vec::new()) };
     let mut patch = Document::default();
     patch.set(company::DOMAINS.name, domains);
     Ok(plan::update(&COMPANY, id, patch, lookup, ctx).map_err(unplannable)?.changes)
@@ -110,8 +124,17 @@ fn fill(
 
 /// The domain as a company's `domains`. One that a company has already stays theirs alone: shared by two it
 /// would find neither (R35).
-fn free_domain(group: &Group, lookup: &dyn Lookup) -> Result<Option<Json>, LookupError> {
+fn free_domain(
+    group: &Group,
+    lookup: &dyn Lookup,
+    notes: &mut Vec<Note>,
+) -> Result<Option<Json>, LookupError> {
     let Some(domain) = &group.domain else { return Ok(None) };
-    let owners = lookup.holders(&COMPANY, company::DOMAINS.name, domain, 1)?;
-    Ok(owners.is_empty().then(|| Json::strings([domain.as_str()])))
+    match lookup.holders(&COMPANY, company::DOMAINS.name, domain, 1)?.first() {
+        Some(owner) => {
+            notes.push(Note::DomainOfAnother(domain.clone(), *owner));
+            Ok(None)
+        }
+        None => Ok(Some(Json::strings([domain.as_str()]))),
+    }
 }

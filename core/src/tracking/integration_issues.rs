@@ -31,6 +31,9 @@ use crate::{
 #[doc(inline)]
 pub use super::listed::LIST;
 
+/// The code of a group's domain that is another company's.
+pub(super) const DOMAIN_OF_ANOTHER: &str = "domain_of_another";
+
 /// Something that is found about an event during ingestion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Note {
@@ -55,6 +58,8 @@ pub(super) enum Note {
     CompanyDiffers(ObjectId, ObjectId),
     /// A company was sent that is not known, for a user who has one.
     CompanyNotOfUser(String),
+    /// The domain of a `group` call is that of another company.
+    DomainOfAnother(String, ObjectId),
     /// A program's word for nothing was sent as the id of a user.
     PlaceholderUser(String),
     /// The same for a company.
@@ -114,6 +119,11 @@ impl Note {
                 "company_differs",
                 sent.clone(),
                 format!("no company has the `externalId` {}; events of known users are stored with the company of their user: correct what is sent", quoted(sent)),
+            ),
+            Self::DomainOfAnother(domain, owner) => (
+                DOMAIN_OF_ANOTHER,
+                domain.clone(),
+                format!("the domain {} of a `group` call is that of company {owner} and was not stored, since shared by two it would find neither: correct what is sent, or take it from that company", quoted(domain)),
             ),
             Self::PlaceholderUser(sent) => placeholder("the id of the user", sent),
             Self::PlaceholderCompany(sent) => placeholder("the id of the company", sent),

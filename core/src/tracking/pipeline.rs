@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use super::{
     bulk::check_size,
     event::{Call, Event, Group, Identity, name},
-    reader::{Names, Reader, Taken, Unreadable, joined_name},
+    reader::{ABOUT, Names, Reader, Taken, Unreadable, joined_name},
     script::given,
 };
 use crate::value::{
@@ -28,16 +28,8 @@ const NAMES_OF_GROUP: Names =
     Names { external_id: "userId", email: "context/traits/email", company: "groupId" };
 /// Traits of a user that an event has. One that was not read lost to the same one of an object that goes before,
 /// since some SDKs send them twice.
-const USER_TRAITS: &[&str] = &[
-    name::EMAIL,
-    name::NAME,
-    "firstName",
-    "first_name",
-    "lastName",
-    "last_name",
-    name::ASSET,
-    name::PROJECT,
-];
+const USER_TRAITS: &[&str] =
+    &[name::EMAIL, name::NAME, "firstName", "first_name", "lastName", "last_name"];
 /// Begins the name of a trait that is not stored.
 pub(super) const TRAITS: &str = "traits.";
 /// The domain of a company's e-mail addresses, among the traits of a `group` call.
@@ -222,10 +214,14 @@ fn read_event(reader: &mut Reader<'_>, call_type: CallType, shared: &Document) -
         message_id: reader.text(&[name::MESSAGE_ID]),
         call,
     };
+    let of_action = if event.action.is_some() { ABOUT } else { &[] };
+    if event.action.is_none() {
+        users.iter_mut().for_each(|traits| ABOUT.iter().for_each(|member| traits.leave(member)));
+    }
     let (of_company, of_user) = users.split_at(usize::from(call_type == CallType::Group));
     let mut unread = reader.unread_of(&event, &[EXTERNAL_ID, TIME, ENVELOPE]);
     add_traits(&mut unread, of_company, &[]);
-    add_traits(&mut unread, of_user, &[USER_TRAITS, TRAITS_EXTERNAL_ID, COMPANY]);
+    add_traits(&mut unread, of_user, &[USER_TRAITS, TRAITS_EXTERNAL_ID, COMPANY, of_action]);
     reader.add_issues_of(of_context);
     reader.add_issues_of(of_shared);
     users.into_iter().for_each(|traits| reader.add_issues_of(traits));

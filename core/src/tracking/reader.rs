@@ -23,7 +23,10 @@ pub(super) const INFO: &[&str] = &[name::INFO, "properties"];
 /// Spellings of the action (R48).
 pub(super) const ACTION: &[&str] = &[name::ACTION, "event"];
 /// Members that describe an action: without one they are ignored.
-pub(super) const OF_ACTION: &[&str] = &[name::INFO, "properties", name::WEIGHT, name::COUNT];
+pub(super) const OF_ACTION: &[&str] =
+    &[name::INFO, "properties", name::WEIGHT, name::COUNT, name::ASSET, name::PROJECT];
+/// Of these, what it was about.
+pub(super) const ABOUT: &[&str] = &[name::ASSET, name::PROJECT];
 
 /// Words of one bit a member.
 const WORDS: usize = MAX_KEYS.div_ceil(u64::BITS as usize);

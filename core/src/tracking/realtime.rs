@@ -3,7 +3,8 @@
 use super::{
     event::{Call, Event, Identity, name},
     reader::{
-        ACTION, DATE, FIRST_NAME, INFO, LAST_NAME, Names, Reader, Taken, Unreadable, joined_name,
+        ABOUT, ACTION, DATE, FIRST_NAME, INFO, LAST_NAME, Names, Reader, Taken, Unreadable,
+        joined_name,
     },
 };
 use crate::value::{Document, Timestamp};
@@ -43,7 +44,10 @@ pub fn read(body: &[u8], received_at: Timestamp) -> Result<Taken, Unreadable> {
         message_id: reader.text(&[name::MESSAGE_ID]),
         call: Call::Event,
     };
-    let unread = reader.unread_of(&event, &[EXTERNAL_ID, COMPANY, FIRST_NAME, LAST_NAME, DATE]);
+    // The script sends with an `identify` what it sends with every later event.
+    let of_script = if document.value(name::SENT_AT).is_some() { ABOUT } else { &[] };
+    let spellings = [EXTERNAL_ID, COMPANY, FIRST_NAME, LAST_NAME, DATE, of_script];
+    let unread = reader.unread_of(&event, &spellings);
     reader.finish(event, &NAMES, unread)
 }
 

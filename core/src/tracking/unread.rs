@@ -1,7 +1,11 @@
 //! What events carry and nobody reads (R48): the names of such members, counted over the events of one
 //! call, on their way to the report.
 
-use super::{event::name, pipeline::TRAITS, reader::OF_ACTION};
+use super::{
+    event::name,
+    pipeline::TRAITS,
+    reader::{ABOUT, OF_ACTION},
+};
 use crate::{
     plan::{Finding, Route},
     value::{
@@ -80,6 +84,7 @@ pub fn rejected(route: Route, names: &[String]) -> Vec<Issue> {
 /// What to do with a member that nobody reads.
 fn advice(route: Route, name: &str) -> &'static str {
     match route {
+        _ if ABOUT.contains(&name) => "it belongs to an `action`: send that with it",
         _ if is_of_action(route, name) => {
             "it belongs to an `action`: send that with it, and one of `info` and `properties`"
         }

@@ -210,7 +210,7 @@ impl World {
     /// Stores what a request brings, each event after the one before.
     fn take(&mut self, call: Call, text: String) -> Answer {
         let settings = TrackingSettings::of_tenant(&self.store).unwrap();
-        let mut parked: Vec<String> = Vec::new();
+        let (mut parked, mut ignored) = (Vec::new(), Vec::new());
         let Call { route, events, mut findings, unread, other_counts, refused } = call;
         if other_counts > 0 {
             findings.push(integration_issues::count_replaced(route, other_counts, self.ctx.now));
@@ -219,6 +219,7 @@ impl World {
             let sent = Incoming { event, received_at: self.ctx.now, route, settings };
             let changes = group::plan(&sent, &self.store, &mut self.ctx).unwrap();
             self.commit(&changes);
+            ignored.extend(group::ignored(&changes));
             let changes = intake::plan(&sent, &self.store, &mut self.ctx).unwrap();
             for change in &changes {
                 if let Change::Append(Appended::Parked(event)) = change
@@ -232,7 +233,8 @@ impl World {
         findings.extend(unread.findings(route, self.ctx.now));
         self.store.findings.extend(findings);
         let mut found = done(text);
-        found.name_ignored(&unread.names().map(str::to_owned).collect::<Vec<_>>());
+        let names = unread.names().chain(ignored.first().copied());
+        found.name_ignored(&names.map(str::to_owned).collect::<Vec<_>>());
         found.name("svctrack-parked", (!parked.is_empty()).then(|| parked.join(", ")));
         if !refused.is_empty() {
             let mut indexes: Vec<String> =

@@ -92,7 +92,7 @@ pub(super) async fn take_rows(
     let once = IdempotentCall::of_sender(app, request, &sender, || hash)?;
     let (parts, mut next) = mpsc::channel(1);
     let reader = heavy_work::spawn(move || reading.send_parts(&body, &parts));
-    let (mut notes, mut parked, mut replayed) = (Notes::default(), Parked::default(), Vec::new());
+    let (mut notes, mut outcome, mut replayed) = (Notes::default(), Outcome::default(), Vec::new());
     let mut under_way = FuturesOrdered::new();
     let mut number = 0..;
     let (mut taken, mut is_cut) = (Ok(()), false);
@@ -115,7 +115,7 @@ pub(super) async fn take_rows(
                 // What is stored after a part that is not is sent again with it.
                 Ok(_) if is_cut => {}
                 Ok((Done { reply: tracked, is_repeated }, rows)) => {
-                    notes.add(rows, &parked.add(tracked));
+                    notes.add(rows, &outcome.add(tracked));
                     replayed.push(Replayed(is_repeated));
                 }
                 Err(error) => {
@@ -133,7 +133,7 @@ pub(super) async fn take_rows(
         return Err(StoreError::ParkedFull.into());
     }
     notes.name_in(&mut response);
-    parked.name_in(&mut response);
+    outcome.name_in(&mut response);
     Replayed::all(&replayed).mark(&mut response);
     Ok(response)
 }
@@ -255,31 +255,33 @@ impl Reading {
     }
 }
 
-/// Why events wait: codes of the report, each once.
+/// What became of stored events: why some wait, by codes of the report, and what is not stored of them; each once.
 #[derive(Default)]
-pub(super) struct Parked(Vec<String>);
+pub(super) struct Outcome {
+    parked: Vec<String>,
+    ignored: Vec<String>,
+}
 
-impl Parked {
+impl Outcome {
     /// Adds what a command came to; returns which of its events are not stored.
-    pub(super) fn add(&mut self, Tracked { parked, refused }: Tracked) -> Vec<usize> {
-        for code in parked {
-            if !self.0.contains(&code) {
-                self.0.push(code);
+    pub(super) fn add(&mut self, Tracked { parked, refused, ignored }: Tracked) -> Vec<usize> {
+        for (names, known) in [(parked, &mut self.parked), (ignored, &mut self.ignored)] {
+            for name in names {
+                if !known.contains(&name) {
+                    known.push(name);
+                }
             }
         }
         refused
     }
 
-    /// Says so in the response, where some do.
+    /// Says so in the response.
     pub(super) fn name_in(&self, response: &mut Response) {
-        if self.0.is_empty() {
-            return;
-        }
-        if let Ok(codes) = HeaderValue::try_from(self.0.join(", ")) {
+        name_ignored(response, &self.ignored);
+        let Some(code) = self.parked.first() else { return };
+        response.extensions_mut().insert(Cause(code.clone().into()));
+        if let Ok(codes) = HeaderValue::try_from(self.parked.join(", ")) {
             response.headers_mut().insert(PARKED, codes);
-        }
-        if let Some(code) = self.0.first() {
-            response.extensions_mut().insert(Cause(code.clone().into()));
         }
     }
 }

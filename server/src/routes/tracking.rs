@@ -17,7 +17,7 @@ use svctrack_store::{Done, Tracking};
 use super::{
     idempotency::{IdempotentCall, Replayed, hash_of},
     respond::name_ignored,
-    rows::{Form, Parked, Reading, take_rows},
+    rows::{Form, Outcome, Reading, take_rows},
     strict::Strictness,
 };
 use crate::{
@@ -87,9 +87,9 @@ pub(super) async fn store(
     let caller = Caller::of_events(sender.tenant);
     let Done { reply: tracked, is_repeated } =
         app.store.track(caller.into(), once.key(), tracking).await?;
-    let mut parked = Parked::default();
-    parked.add(tracked);
-    parked.name_in(&mut response);
+    let mut outcome = Outcome::default();
+    outcome.add(tracked);
+    outcome.name_in(&mut response);
     Replayed(is_repeated).mark(&mut response);
     Ok(response)
 }

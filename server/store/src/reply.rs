@@ -81,6 +81,8 @@ pub struct Tracked {
     pub parked: Vec<String>,
     /// Which of them are not stored, since they would have to wait and as many do as may.
     pub refused: Vec<usize>,
+    /// Names of what they carried that is not stored, each once (R47).
+    pub ignored: Vec<String>,
 }
 
 /// A record as a response shows it.

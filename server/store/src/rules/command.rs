@@ -307,29 +307,30 @@ fn track(
     let tenant = actor.tenant.id();
     let settings = View::in_transaction(tenant, tables).tracking_settings()?;
     let Tracking { events, findings, received_at, route, sender, .. } = tracking;
-    let (mut parked, mut refused) = (Vec::new(), Vec::new());
+    let mut tracked = Tracked::default();
     for (index, event) in events.iter().enumerate() {
         let incoming = Incoming { event, received_at: *received_at, route: *route, settings };
         let company = group::plan(&incoming, &View::in_transaction(tenant, tables), ctx)?;
         apply(tables, pending, actor, ctx.now, &company)?;
+        group::ignored(&company).iter().for_each(|name| note(name, &mut tracked.ignored));
         let lookup = View::in_transaction(tenant, tables);
         let mut changes = intake::plan(&incoming, &lookup, ctx)?;
         if let Some(event) = parked_in(&changes) {
             if parked::take_room(tables, pending, tenant, sender.as_ref(), event)? {
-                note_parked(&event.code, &mut parked);
+                note(&event.code, &mut tracked.parked);
             } else {
                 changes.retain(|change| matches!(change, Change::Append(Appended::Finding(_))));
                 pending.find(tenant, parked_refused(*route, *received_at));
-                refused.push(index);
+                tracked.refused.push(index);
             }
         }
         apply(tables, pending, actor, ctx.now, &changes)?;
     }
     findings.iter().for_each(|finding| pending.find(tenant, finding.clone()));
-    if !tracking.is_part && !refused.is_empty() {
+    if !tracking.is_part && !tracked.refused.is_empty() {
         return Ok(Err(StoreError::ParkedFull));
     }
-    Ok(Ok(Reply::Tracked(Tracked { parked, refused })))
+    Ok(Ok(Reply::Tracked(tracked)))
 }
 
 /// The event that is to wait, where it has to.
@@ -340,10 +341,10 @@ fn parked_in(changes: &[Change]) -> Option<&ParkedEvent> {
     })
 }
 
-/// Notes why an event waits.
-fn note_parked(code: &str, parked: &mut Vec<String>) {
-    if !parked.iter().any(|known| known == code) {
-        parked.push(code.to_owned());
+/// Adds a name, once.
+fn note(name: &str, names: &mut Vec<String>) {
+    if !names.iter().any(|known| known == name) {
+        names.push(name.to_owned());
     }
 }
 
