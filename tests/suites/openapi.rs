@@ -37,20 +37,6 @@ impl Operation {
         format!("{} {}", self.method, self.path)
     }
 
-    /// What is created first can be named by what comes after, and deleted last: the resources in their order, then the
-    /// others.
-    fn order(&self) -> (bool, usize, bool, u8) {
-        let resource =
-            REGISTRY.iter().position(|def| self.path[1..].split('/').next() == Some(def.path));
-        let method = match self.method {
-            Method::POST => 0,
-            Method::PUT => 1,
-            _ => 2,
-        };
-        let is_whole = self.path.matches('/').count() == 1;
-        (self.method == Method::DELETE, resource.unwrap_or(usize::MAX), !is_whole, method)
-    }
-
     /// The bodies that it takes, by media type.
     fn bodies(&self) -> Vec<(&str, &Value)> {
         let content = self.says["requestBody"]["content"].as_object().into_iter().flatten();
@@ -140,25 +126,19 @@ async fn every_operation_has_a_description_and_examples_that_have_its_schemas() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_example_works_as_it_stands_and_is_answered_as_described() {
+async fn every_example_works_as_it_stands_in_the_order_of_the_document_and_is_answered_as_described()
+ {
     let server = first_start().await;
     let document = description(&server).await;
     let mut operations = Operation::all(&document);
     operations.retain(Operation::is_tried);
-    operations.sort_by_key(Operation::order);
+    // `delete` comes before `get` in the alphabet, and would leave nothing to read.
+    operations.sort_by_key(|operation| operation.method == Method::DELETE);
     let mut wrong = Vec::new();
     for operation in operations {
         let mut bodies = operation.bodies();
         if bodies.is_empty() {
             bodies.push(("", &Value::Null));
-        }
-        if operation.path == "/licenses/{id}/renew" {
-            // It was lost just before.
-            let (path, ongoing) =
-                ("/licenses/extid-example-license", r#"{"renewalStatus":"ongoing"}"#);
-            let json = [("content-type", "application/json")];
-            let undone = server.client.send(Method::PUT, path, &json, ongoing).await.unwrap();
-            assert_eq!(undone.status, 200, "{}", undone.text());
         }
         for (media_type, content) in bodies {
             let answer = send(&server, &operation, media_type, &content["example"]).await;

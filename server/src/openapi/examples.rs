@@ -30,6 +30,10 @@ const NOW_MS: i64 = 1_768_478_400_000;
 const ID: &str = "6968d6400000000000000001";
 /// The body of a loss.
 const LOSS: &str = r#"{ "lostReason": "price" }"#;
+/// Ends the keys of examples in bulk and of rows, which create records of their own: so the examples of the document work
+/// in its order.
+const IN_BULK: &str = "-in-bulk";
+const IMPORTED: &str = "-imported";
 /// A tenant that there is not.
 const TENANT: &str = "00000000-0000-4000-8000-000000000000";
 /// A token's id that no token has.
@@ -41,23 +45,23 @@ pub(super) fn of_request(kind: Kind, def: Option<&'static ResourceDef>) -> Optio
         Kind::NewRecord => read(def?.example)?,
         Kind::Record | Kind::Renewal => read(def?.example_update)?,
         Kind::Loss => read(LOSS)?,
-        Kind::Items => json!([bulk_item(def?)?]),
+        Kind::Items => json!([item(def?, IN_BULK)?]),
         Kind::Settings => read(SETTINGS.example_update)?,
         Kind::Event => json!({
-            "externalId": "example-user", "name": "Grace Hopper", "companyExternalId": "demo",
+            "externalId": "example-visitor", "name": "Grace Hopper", "companyExternalId": "demo",
             "action": "Opened report", "info": { "pages": 3 },
         }),
         Kind::Events => json!([{
-            "euExtId": "example-user", "cId": "demo", "action": "Opened report", "count": 3,
+            "euExtId": "example-visitor", "cId": "demo", "action": "Opened report", "count": 3,
             "date": "2026-01-05T09:30:00.000Z", "messageId": "example-row",
         }]),
         Kind::Calls => json!({
-            "type": "track", "userId": "example-user", "event": "Opened report",
+            "type": "track", "userId": "example-visitor", "event": "Opened report",
             "properties": { "pages": 3 }, "traits": { "name": "Grace Hopper", "companyId": "demo" },
         }),
         Kind::Batch => json!({ "batch": [of_request(Kind::Calls, None)?] }),
         Kind::Call => json!({
-            "userId": "example-user", "event": "Opened report", "properties": { "pages": 3 },
+            "userId": "example-visitor", "event": "Opened report", "properties": { "pages": 3 },
             "context": { "traits": { "companyId": "demo" } },
         }),
         Kind::NewToken => json!({ "label": "Example", "scopes": ["products:read"] }),
@@ -71,7 +75,7 @@ pub(super) fn of_request(kind: Kind, def: Option<&'static ResourceDef>) -> Optio
 
 /// A table of one row, as CSV and as NDJSON. What is no single value has no cell.
 pub(super) fn of_table(def: &ResourceDef) -> Option<(String, String)> {
-    let item = bulk_item(def)?;
+    let item = item(def, IMPORTED)?;
     let cells =
         item.as_object()?.iter().filter(|(_, value)| !value.is_array() && !value.is_object());
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -150,6 +154,10 @@ pub(super) fn of_path(path: &str, name: &str, def: Option<&ResourceDef>, tenant:
         ("call", _) => "track".to_owned(),
         ("page", _) => "operations".to_owned(),
         ("month", _) => "2025-12".to_owned(),
+        // A license that was lost cannot be renewed.
+        (_, Some(def)) if path.ends_with("/lose") => {
+            reference_to_example(def).map_or_else(|| ID.to_owned(), |id| id + IN_BULK)
+        }
         (_, Some(def)) => reference_to_example(def).unwrap_or_else(|| ID.to_owned()),
         _ if path.starts_with("/tenants") => TENANT.to_owned(),
         _ if path.starts_with("/tokens") => TOKEN_ID.to_owned(),
@@ -173,12 +181,16 @@ fn reference_to_example(def: &ResourceDef) -> Option<String> {
         .find_map(|(form, name)| Some(format!("{form}-{}", example.get(name)?.as_str()?)))
 }
 
-/// The example of a create, without keys that would be taken when it is sent after that.
-fn bulk_item(def: &ResourceDef) -> Option<Value> {
+/// The example of a create with other keys, of those by which it is found when it is sent again.
+fn item(def: &ResourceDef, suffix: &str) -> Option<Value> {
     let mut item = read(def.example)?;
-    let kept =
-        |name: &str| def.keys.contains(&name) || def.field(name).is_none_or(|field| !field.unique);
-    item.as_object_mut()?.retain(|name, _| kept(name));
+    let members = item.as_object_mut()?;
+    let is_key = |name: &str| name.ends_with("Id") && def.keys.contains(&name);
+    let is_unique = |name: &str| def.field(name).is_some_and(|field| field.unique);
+    members.retain(|name, _| is_key(name) || !is_unique(name));
+    for (_, value) in members.iter_mut().filter(|(name, _)| is_key(name)) {
+        *value = json!(format!("{}{suffix}", value.as_str()?));
+    }
     Some(item)
 }
 
@@ -253,7 +265,7 @@ fn settings() -> Option<Value> {
 
 fn bulk_answer(def: &'static ResourceDef) -> Option<Value> {
     let mut world = World::new()?;
-    let item = Ok(document(&bulk_item(def)?.to_string())?);
+    let item = Ok(document(&item(def, IN_BULK)?.to_string())?);
     let access = Access { create: true, update: true };
     let upserted =
         upsert(def, 0, &item, access, Handling::Lenient, &world.memory, &mut world.ctx).ok()?;
