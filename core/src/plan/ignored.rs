@@ -4,7 +4,7 @@
 use super::answer::answer_rows;
 use crate::{
     schema::{FieldDef, Handling, Kind, LookupError, ReadCtx, ResourceDef, Shaped},
-    value::{Document, Issue, JsonRef, Timestamp, issue::quoted},
+    value::{Document, Issue, JsonRef, Timestamp, issue::quoted, near_name},
 };
 
 /// The names of what was sent with a body and is not stored; each is an issue of the body instead, where the caller wants
@@ -22,7 +22,8 @@ pub(super) fn ignored(
     let fixed = fixed(def, &body.fixed, before, after, ctx)?;
     let mut ignored = std::mem::take(&mut body.ignored);
     if body.handling == Handling::Strict {
-        body.issues.extend(unknown_properties(&ignored));
+        let known = def.fields.iter().filter(|field| field.is_sent()).map(|field| field.name);
+        body.issues.extend(unknown_properties(&ignored, &known.collect::<Vec<_>>()));
         body.issues.extend(fixed.iter().map(|name| read_only(name)));
         return Ok(Vec::new());
     }
@@ -30,10 +31,11 @@ pub(super) fn ignored(
     Ok(ignored)
 }
 
-/// What is wrong with properties that a resource does not know.
-pub fn unknown_properties(names: &[String]) -> Vec<Issue> {
+/// What is wrong with properties that are none of those that are known, with the one that each may have been meant for.
+pub fn unknown_properties(names: &[String], known: &[&str]) -> Vec<Issue> {
     let issue = |name: &String| {
-        let message = format!("{} is no known property", quoted(name));
+        let near = near_name(name, known.iter().copied());
+        let message = format!("{} is no known property{near}", quoted(name));
         Issue::of_member(name, "unknown_property", message)
     };
     names.iter().map(issue).collect()

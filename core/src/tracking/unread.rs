@@ -2,7 +2,7 @@
 //! call, on their way to the report.
 
 use super::{
-    event::name,
+    event::{MEMBERS, name},
     pipeline::TRAITS,
     reader::{ABOUT, OF_ACTION},
 };
@@ -11,6 +11,7 @@ use crate::{
     value::{
         Document, Issue, Json, Timestamp,
         issue::{MAX_QUOTED_CHARS, quoted},
+        near_name,
     },
 };
 
@@ -57,7 +58,8 @@ impl Unread {
 
 fn finding(route: Route, name: &str, count: u64, at: Timestamp) -> Finding {
     let name: String = name.chars().take(MAX_QUOTED_CHARS).collect();
-    let message = format!("{} was ignored: {}", quoted(&name), advice(route, &name));
+    let near = near(route, &name);
+    let message = format!("{} was ignored: {}{near}", quoted(&name), advice(route, &name));
     let mut sample = Document::default();
     sample.set("member", Json::string(&name));
     Finding {
@@ -75,7 +77,8 @@ fn finding(route: Route, name: &str, count: u64, at: Timestamp) -> Finding {
 /// Why such members have their event rejected, where the sender prefers that.
 pub fn rejected(route: Route, names: &[String]) -> Vec<Issue> {
     let issue = |name: &String| {
-        let message = format!("{} would be ignored: {}", quoted(name), advice(route, name));
+        let near = near(route, name);
+        let message = format!("{} would be ignored: {}{near}", quoted(name), advice(route, name));
         Issue::of_member(name, "unknown_property", message)
     };
     names.iter().map(issue).collect()
@@ -92,6 +95,16 @@ fn advice(route: Route, name: &str) -> &'static str {
         Route::Pipeline => "it is no member of a call: put it into `properties`",
         _ => "it is no member of an event: correct its name, or put it into `info`",
     }
+}
+
+/// The member of an event that may be meant, as the end of a message. A pipeline's calls have others.
+fn near(route: Route, name: &str) -> String {
+    if matches!(route, Route::Pipeline) {
+        return String::new();
+    }
+    let is_count = |known: &&str| *known == name::COUNT && !matches!(route, Route::Bulk);
+    let known = MEMBERS.iter().map(|member| member.name);
+    near_name(name, known.filter(|known| *known != name && !is_count(known)))
 }
 
 /// Whether a member describes an action. Bulk rows alone have counts.

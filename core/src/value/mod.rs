@@ -45,7 +45,11 @@ pub mod zone;
 pub use self::time::Timestamp;
 #[cfg(feature = "records")]
 #[doc(inline)]
-pub use self::{counted::counted, id::TenantId, nearest::nearest};
+pub use self::{
+    counted::counted,
+    id::TenantId,
+    nearest::{near_name, nearest},
+};
 #[cfg(feature = "forms")]
 #[doc(inline)]
 pub use self::{

@@ -20,6 +20,17 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     near.filter(|(edits, _)| *edits <= most).min_by_key(|(edits, _)| *edits).map(|(_, known)| known)
 }
 
+/// The same as the end of a message about the name; empty where none is near.
+///
+/// ```
+/// use svctrack_core::value::near_name;
+/// assert_eq!(near_name("emial", ["name", "email"]), "; did you mean `email`?");
+/// assert_eq!(near_name("colour", ["name", "email"]), "");
+/// ```
+pub fn near_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(name, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+}
+
 /// A name without what people spell differently.
 fn plain(name: &str) -> String {
     name.chars().filter(|char| !"-_ ".contains(*char)).flat_map(char::to_lowercase).collect()

@@ -24,8 +24,6 @@ use super::{
 
 /// The exit code for rejected records.
 const REFUSED: u8 = 2;
-/// Property that is in exports alone.
-const VERSION: &str = "__v";
 
 /// Import records from an export or from another program's tables
 ///
@@ -148,8 +146,7 @@ fn counts(resource: &str, done: Imported) -> Value {
             counted(repeated, "row")
         ));
     }
-    // An export has all that the service sets: nobody expects it to be read.
-    if !ignored.is_empty() && !ignored.iter().any(|name| name == VERSION) {
+    if !ignored.is_empty() {
         print_err(&format!("{resource}: read-only properties ignored: {}", ignored.join(", ")));
     }
     json!({

@@ -3,7 +3,7 @@
 
 use svctrack_core::{
     schema::{FieldDef, Kind, ResourceDef, VERSION, cell, shape},
-    value::{Document, Json, nearest},
+    value::{Document, Json, near_name},
 };
 
 /// Heads of columns, each with its property; an empty one leaves the column out.
@@ -25,7 +25,7 @@ pub(super) struct Columns {
     def: &'static ResourceDef,
     heads: Vec<String>,
     columns: Vec<Column>,
-    /// Heads whose cells are not read, since the service sets the property.
+    /// Heads whose cells are not read, since the service sets the property; none of an export, which has all of them.
     pub(super) read_only: Vec<String>,
 }
 
@@ -58,6 +58,13 @@ impl Columns {
                 }
                 _ => read.columns.push(column),
             }
+        }
+        if read
+            .columns
+            .iter()
+            .any(|column| matches!(column, Column::Whole(field) if field.name == VERSION))
+        {
+            read.read_only.clear();
         }
         Ok(read)
     }
@@ -168,7 +175,7 @@ fn column_of(
 /// The property that may be meant by a name, as the end of a message.
 pub(super) fn near_property(def: &ResourceDef, name: &str) -> String {
     let sent = def.fields.iter().filter(|field| field.is_sent()).map(|field| field.name);
-    nearest(name, sent).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+    near_name(name, sent)
 }
 
 /// The property that a name is, or the key of a free-form one.

@@ -143,7 +143,7 @@ impl Rows {
         self.def
     }
 
-    /// Names that were sent and that the service sets itself, so far.
+    /// Names that were sent and that the service sets itself, so far; none of an export, which has all of them.
     pub fn read_only(&self) -> &[String] {
         &self.read_only
     }
@@ -170,6 +170,7 @@ impl Rows {
     /// What a caller sets of a record. The rest is as if it had not been sent, as in any other body (R3).
     fn settable(&mut self, read: &Document) -> Read {
         let (mut sent, mut problems) = (Document::default(), Vec::new());
+        let is_of_export = read.get(VERSION).is_some();
         for (name, value) in read.iter() {
             let Some(field) = self.def.field(name) else {
                 problems.push(unknown(self.def, name));
@@ -178,7 +179,8 @@ impl Rows {
             if field.is_imported() || name == VERSION {
                 sent.set(name, value.to_json());
             }
-            if !field.is_imported() && !self.read_only.iter().any(|known| known == name) {
+            let is_named = is_of_export || self.read_only.iter().any(|known| known == name);
+            if !field.is_imported() && !is_named {
                 self.read_only.push(name.to_owned());
             }
         }

@@ -26,7 +26,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     let caller = authorise(app, request, "admin").await?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, ClosingRequest::MEMBERS);
-    Strictness::of(request).check_properties(&ignored)?;
+    Strictness::of(request).check_properties(&ignored, ClosingRequest::MEMBERS)?;
     let asked = ClosingRequest::read(&sent).map_err(Error::Invalid)?;
     let (tenant, actor) = (caller.tenant, Actor::from(caller));
     for _ in 0..ATTEMPTS {

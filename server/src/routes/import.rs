@@ -17,7 +17,7 @@ use serde::Serialize;
 use svctrack_core::{
     plan::upsert::{Access, Item, Outcome},
     schema::{Origin, ResourceDef, sent_twice},
-    value::{Document, Issue, Malformed, issue::quoted, nearest},
+    value::{Document, Issue, Malformed, issue::quoted, near_name},
 };
 use svctrack_store::{Rehearsal, Upserts};
 use tokio::{
@@ -245,12 +245,8 @@ impl Asked {
                     .map
                     .push(parse_mapping(text).map_err(|error| invalid(format!("`map`: {error}")))?),
                 _ => {
-                    let near =
-                        nearest(name, PARAMETERS).map(|near| format!("; did you mean `{near}`?"));
-                    return Err(invalid(format!(
-                        "`{name}` is not known{}",
-                        near.unwrap_or_default()
-                    )));
+                    let near = near_name(name, PARAMETERS);
+                    return Err(invalid(format!("`{name}` is not known{near}")));
                 }
             }
         }

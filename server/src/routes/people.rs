@@ -177,7 +177,7 @@ pub(crate) async fn unsuppress(app: &App, request: &mut Request) -> Result<Respo
     let caller = authorise(app, request, "admin").await?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let (keys, ignored) = end_user::read_keys(&sent).map_err(Error::Invalid)?;
-    Strictness::of(request).check_properties(&ignored)?;
+    Strictness::of(request).check_properties(&ignored, &end_user::KEYS)?;
     let count = app.store.unsuppress(caller.into(), keys).await?;
     let mut response = json(format!(r#"{{"unsuppressed":{count}}}"#));
     name_ignored(&mut response, &ignored);

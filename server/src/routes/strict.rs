@@ -65,9 +65,9 @@ impl Strictness {
         Shaped { handling: self.handling(), ..shaped }
     }
 
-    /// Rejects properties that the resource does not know.
-    pub(super) fn check_properties(self, ignored: &[String]) -> Result<(), Error> {
-        self.reject(ignored, unknown_properties).map_err(Error::Invalid)
+    /// Rejects properties that are none of those that are known.
+    pub(super) fn check_properties(self, ignored: &[String], known: &[&str]) -> Result<(), Error> {
+        self.reject(ignored, |names| unknown_properties(names, known)).map_err(Error::Invalid)
     }
 
     /// The same for members of an event that nobody reads.

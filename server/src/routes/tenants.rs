@@ -23,7 +23,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     idempotency::refuse(request, idempotency::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, NewTenant::MEMBERS);
-    Strictness::of(request).check_properties(&ignored)?;
+    Strictness::of(request).check_properties(&ignored, NewTenant::MEMBERS)?;
     let NewTenant { name } = NewTenant::read(&sent).map_err(Error::Invalid)?;
     let (tenant, token) = drawn(app, name).map_err(|error| Error::Internal(error.to_string()))?;
     let mut record =
@@ -82,7 +82,7 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
     let id = id_in_path(request)?;
     let known = [TenantChange::MEMBERS, TenantChange::ANSWERED].concat();
     let ignored = unknown_members(&sent, &known);
-    Strictness::of(request).check_properties(&ignored)?;
+    Strictness::of(request).check_properties(&ignored, TenantChange::MEMBERS)?;
     let change = TenantChange::read(&sent).map_err(Error::Invalid)?;
     let tenant = app.store.change_tenant(caller.into(), id, change).await?;
     let mut response = json(shown(&tenant).to_text());

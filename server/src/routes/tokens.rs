@@ -33,7 +33,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     idempotency::refuse(request, idempotency::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, NewToken::MEMBERS);
-    Strictness::of(request).check_properties(&ignored)?;
+    Strictness::of(request).check_properties(&ignored, NewToken::MEMBERS)?;
     let now = app.clock.now();
     let mut new = NewToken::read(&sent, caller.issuer(), now).map_err(Error::Invalid)?;
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
@@ -54,7 +54,7 @@ pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response,
     let (sent, _room) = read_optional_body(app, request, &caller).await?;
     let id = path_part(request, "id").unwrap_or_default().into_owned();
     let ignored = unknown_members(&sent, Rotation::MEMBERS);
-    Strictness::of(request).check_properties(&ignored)?;
+    Strictness::of(request).check_properties(&ignored, Rotation::MEMBERS)?;
     let now = app.clock.now();
     let rotation = Rotation::read(&sent, caller.issuer(), now).map_err(Error::Invalid)?;
     let known = app.store.token(&id).await?;

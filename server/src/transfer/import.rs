@@ -12,7 +12,7 @@ use poem::http::Method;
 use serde_json::Value;
 use svctrack_core::{
     resources::settings::SETTINGS,
-    schema::{Origin, ResourceDef},
+    schema::{Origin, ResourceDef, VERSION},
     value::{Document, Json, JsonRef, counted},
 };
 
@@ -493,20 +493,25 @@ impl<'a> Import<'a> {
         file: &mut FromFile<'_>,
         items: &[&Item],
     ) -> Result<Vec<Result<String, String>>, String> {
+        let path = format!("/{}", SETTINGS.path);
+        let version = |settings: &Value| settings.get(VERSION).cloned();
+        let read = self.admin.send_again(Method::GET, &path, Bytes::new()).await?;
+        let mut before = version(&read.json().await?);
         let mut outcomes = Vec::new();
         for item in items {
-            let (path, body) = (format!("/{}", SETTINGS.path), Bytes::from(item.sent.to_text()));
+            let body = Bytes::from(item.sent.to_text());
             let answered = self.admin.send_again(Method::PUT, &path, body).await?;
             let is_refused = answered.status.is_client_error();
             let outcome = answered.json().await;
+            if let (Ok(settings), Some(fates)) = (&outcome, &mut file.done.fates) {
+                let updated = usize::from(version(settings) != before);
+                fates.add(Fates { created: 0, updated, unchanged: 1 - updated });
+                before = version(settings);
+            }
             outcomes.push(match outcome {
                 Err(reason) if !is_refused => return Err(reason),
                 outcome => outcome.map(|_| String::new()),
             });
-            let updated = usize::from(outcomes.last().is_some_and(Result::is_ok));
-            if let Some(fates) = &mut file.done.fates {
-                fates.add(Fates { updated, ..Fates::default() });
-            }
         }
         Ok(outcomes)
     }
