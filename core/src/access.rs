@@ -305,7 +305,7 @@ fn read_end(
     }
     if let Some(last) = issuer.expires_at.filter(|last| end > *last) {
         let message = format!(
-            "a token expires no later than the one that issues it, at {last}; found {}",
+            "a token must expire no later than its issuer, at {last}; found {}",
             quoted(&end.to_string())
         );
         issues.push(Issue::of_member("expiresAt", "expires_after_issuer", message));
@@ -339,7 +339,7 @@ fn read_scopes(sent: &Document, held: &[String], issues: &mut Vec<Issue>) -> Vec
             );
             issues.push(Issue::of_member("scopes", "unknown_scope", message));
         } else if !allows(held, scope) {
-            let message = format!("a token grants only what it holds; found {}", quoted(scope));
+            let message = format!("a token can grant only its own scopes; found {}", quoted(scope));
             issues.push(Issue::of_member("scopes", "scope_not_held", message));
         }
     }

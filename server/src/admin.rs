@@ -1,5 +1,5 @@
-//! The calls of the command line for tenants and tokens (R44): those of the API, sent to a running server, or carried
-//! out here over the store of a stopped one.
+//! The API calls of the command line (R44): sent to a running server, or carried out in this process on the store of a
+//! stopped one.
 
 mod https;
 pub mod script;
@@ -191,7 +191,7 @@ impl Admin {
     /// In words, when it is a running server, which shows a caller one tenant alone.
     pub async fn of_each_tenant(&self) -> Result<Vec<(TenantRecord, Self)>, String> {
         let Self::Stopped(Stopped { store, endpoint, .. }) = self else {
-            return Err("all tenants are reached on the store of a stopped server alone".to_owned());
+            return Err("--all-tenants works only on the store of a stopped server".to_owned());
         };
         let tenants = store.tenants(usize::MAX).await.map_err(|error| error.to_string())?;
         let of = |record: TenantRecord| {
@@ -372,7 +372,7 @@ fn broken_off(error: &dyn std::error::Error) -> String {
 fn open(config: &Config) -> Result<Arc<Embedded>, String> {
     let store = Embedded::open(&config.data, config.cache_bytes(), Arc::new(SystemClock));
     let server = RunningAt::read(&config.data).unwrap_or_else(|| "URL".to_owned());
-    let running = format!("; a running server is reached with --server {server} and --token TOKEN");
+    let running = format!("; to use the running server, pass --server {server} and --token TOKEN");
     store.map(Arc::new).map_err(|cause| explain_open_error(config, "opened", &cause, &running))
 }
 

@@ -1,4 +1,4 @@
-//! What a request is served with: the store, the clock and the configuration.
+//! The state that requests share: store, clock, configuration, limits.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,7 +8,7 @@ use std::{
 
 use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
-use svctrack_store::{Actor, Clock, RateLimits, Store, shares::Shares};
+use svctrack_store::{Actor, Clock, RateLimits, Store, support::shares::Shares};
 use svctrack_web::{Addresses, Served};
 use tokio::sync::{Semaphore, watch};
 

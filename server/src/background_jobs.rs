@@ -8,7 +8,8 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use futures_util::FutureExt as _;
 use svctrack_core::value::TenantId;
 use svctrack_store::{
-    Actor, AutoRenewal, Scrub, Store, StoreError, Tenant, TenantState, panics::panic_message,
+    Actor, AutoRenewal, Scrub, Store, StoreError, Tenant, TenantState,
+    support::panics::panic_message,
 };
 
 use crate::{

@@ -21,7 +21,7 @@ const TENANT_NAME: &str = "first tenant";
 
 /// The first line that is printed.
 pub(crate) const GREETING: &str =
-    "\nThis is the first start. Keep what follows: it is shown only this once.";
+    "\nThis is the first start. Save the following: it is shown only once.";
 
 /// The company that the printed example, the demo page and the examples of the API's description use.
 pub(crate) fn demo_company() -> Document {
@@ -101,9 +101,9 @@ impl Bootstrap {
             r#"
   Tenant          {tenant}
   API token       {token}
-  Operator token  {operator}   (for further tenants, and backups)
+  Operator token  {operator}   (for tenants and backups)
 
-Open this in a browser; it signs in once, within 15 minutes (later, with the API token):
+Open this link in a browser to sign in; it works once, within 15 minutes (later, use the API token):
 
   {called_at}{sign_in}
 
@@ -111,7 +111,7 @@ Paste this before </head> of your web app:
 
 {snippet}
 
-then identify the user and track an event (the company `{DEMO_COMPANY}` is there already):
+then identify the user and track an event (the company `{DEMO_COMPANY}` already exists):
 
 <script>
 svctrack.identify("user-1", {{name: "Ada Lovelace", companyExternalId: "{DEMO_COMPANY}"}});

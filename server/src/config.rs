@@ -49,7 +49,7 @@ const BACKUPS: &str = "backups";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct StoreSettings {
-    /// Data directory; `serve` and `restore` create it [default: ./svctrack-data]
+    /// Data directory [default: ./svctrack-data]
     #[arg(long, env = "SVCTRACK_DATA", value_name = "DIRECTORY")]
     pub data: Option<PathBuf>,
     /// Memory for the store's cache, in MiB [default: 256]
@@ -61,16 +61,16 @@ pub struct StoreSettings {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct AddressSettings {
-    /// Host and port to listen on; a port alone is one of 127.0.0.1 [default: 127.0.0.1:8080]
+    /// Address to listen on; a port alone means 127.0.0.1 [default: 127.0.0.1:8080]
     #[arg(long, env = "SVCTRACK_LISTEN", value_name = "HOST:PORT")]
     pub listen: Option<Listen>,
-    /// How browsers reach the server [default: http:// or, with --tls-cert, https://, and the listen address]
+    /// URL at which browsers reach the server [default: http:// or, with --tls-cert, https://, and the listen address]
     #[arg(long, env = "SVCTRACK_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
-    /// Path of the browser script, for a proxy under your own name [default: /svctrack.js]
+    /// Path of the browser script, to serve it under your own domain [default: /svctrack.js]
     #[arg(long, env = "SVCTRACK_SCRIPT_PATH", value_name = "PATH")]
     pub script_path: Option<String>,
-    /// Prefix of the paths that the script sends events to [default: /analytics]
+    /// Path prefix to which the script sends events [default: /analytics]
     #[arg(long, env = "SVCTRACK_TRACKING_PREFIX", value_name = "PATH")]
     pub tracking_prefix: Option<String>,
 }
@@ -106,19 +106,19 @@ pub struct ConfigOverrides {
     /// their `X-Forwarded-For` is trusted [default: none]
     #[arg(long, env = "SVCTRACK_TRUSTED_PROXIES", value_name = "ADDRESSES", value_delimiter = ',')]
     pub trusted_proxies: Option<Vec<Proxy>>,
-    /// Requests a second of each token, with bursts of twice as many; 0 sets no limit [default: 150]
+    /// Requests per second and token, with bursts of twice as many; 0 means no limit [default: 150]
     #[arg(long, env = "SVCTRACK_RATE_LIMIT", value_name = "PER_SECOND")]
     pub rate_limit: Option<u32>,
-    /// Requests a second to the tracking routes of each tenant; 0 sets no limit [default: 0]
+    /// Requests per second to the tracking routes of a tenant; 0 means no limit [default: 0]
     #[arg(long, env = "SVCTRACK_TRACKING_RATE_LIMIT", value_name = "PER_SECOND")]
     pub tracking_rate_limit: Option<u32>,
-    /// MiB of events without a token that each tenant may send a day; 0 sets no limit [default: 1024]
+    /// MiB of events without a token per day and tenant; 0 means no limit [default: 1024]
     #[arg(long, env = "SVCTRACK_TRACKING_DAILY_MB", value_name = "MIB")]
     pub tracking_daily_mb: Option<u32>,
     /// Interval of scheduled backups, such as 6h or 1day [default: never]
     #[arg(long, env = "SVCTRACK_BACKUP_EVERY", value_name = "INTERVAL")]
     pub backup_every: Option<Interval>,
-    /// Directory of scheduled backups, and of nothing else [default: backups, in the data directory]
+    /// Directory of scheduled backups; use it for nothing else [default: backups, in the data directory]
     #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "DIRECTORY")]
     pub backup_to: Option<PathBuf>,
     /// Number of scheduled backups to retain [default: 7]
@@ -130,13 +130,13 @@ pub struct ConfigOverrides {
     #[command(flatten)]
     #[serde(skip)]
     pub observe: ObserveSettings,
-    /// UUID of the tenant that the first start creates, instead of a random one
+    /// UUID of the tenant that the first start creates [default: random]
     #[arg(long, env = "SVCTRACK_BOOTSTRAP_TENANT", value_name = "UUID")]
     pub bootstrap_tenant: Option<String>,
-    /// API token that the first start creates, instead of a random one; see `svctrack token generate`
+    /// API token that the first start creates; see `svctrack token generate` [default: random]
     #[arg(long, env = "SVCTRACK_BOOTSTRAP_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub bootstrap_token: Option<String>,
-    /// Operator token that the first start creates in addition [default: none]
+    /// Operator token that the first start creates [default: random; none with --bootstrap-token]
     #[arg(
         long,
         env = "SVCTRACK_BOOTSTRAP_OPERATOR_TOKEN",
@@ -382,7 +382,7 @@ fn read_bootstrap(
     };
     let tenant = TenantId::parse(&tenant)
         .filter(|tenant| *tenant != Tenant::OPERATOR.id())
-        .ok_or_else(|| invalid("bootstrap-tenant must be a UUID, and not the nil one"))?;
+        .ok_or_else(|| invalid("bootstrap-tenant must be a UUID other than the nil UUID"))?;
     let token = read_token("bootstrap-token", &token)?;
     let operator =
         operator.map(|text| read_token("bootstrap-operator-token", &text)).transpose()?;
@@ -395,7 +395,7 @@ fn read_bootstrap(
 /// A token is never repeated in an error: it is a secret.
 fn read_token(name: &str, text: &str) -> Result<Token, ConfigError> {
     Token::parse(text).ok_or_else(|| {
-        let message = format!("{name} must be a token that `svctrack token generate` drew");
+        let message = format!("{name} must be a token from `svctrack token generate`");
         ConfigError::Value(message)
     })
 }
@@ -600,7 +600,7 @@ mod tests {
             "set both bootstrap-tenant and bootstrap-token, or neither"
         );
         let both = ConfigOverrides { bootstrap_token: Some("secret".into()), ..alone };
-        assert_eq!(check(both), "bootstrap-tenant must be a UUID, and not the nil one");
+        assert_eq!(check(both), "bootstrap-tenant must be a UUID other than the nil UUID");
         let token = Some(Token::generate().unwrap().reveal().to_owned());
         let same = ConfigOverrides {
             bootstrap_tenant: Some("11111111-1111-4111-8111-111111111111".into()),

@@ -1,4 +1,4 @@
-//! How far the demo is that was asked for on a page, and where those came from who look at it.
+//! Progress of a demo that was requested on a page, and the sessions from which users opened it.
 
 use std::collections::BTreeMap;
 

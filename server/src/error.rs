@@ -182,18 +182,18 @@ impl Error {
             Self::TenantUnauthorized => verdict(S::UNAUTHORIZED, "tenant_unauthorized", "send the tenant's UUID as the user name of HTTP Basic, or as `writeKey` in the body"),
             Self::Forbidden(scope) => verdict(S::FORBIDDEN, "scope_missing", format!("the token needs the scope `{scope}`")),
             Self::CrossSite => verdict(S::FORBIDDEN, "cross_site", "this form was not sent by a page of this session: open the page again"),
-            Self::RouteNotFound => verdict(S::NOT_FOUND, "route_not_found", "there is no such route"),
+            Self::RouteNotFound => verdict(S::NOT_FOUND, "route_not_found", "the route does not exist"),
             Self::NotFound(detail) => verdict(S::NOT_FOUND, "not_found", detail),
             Self::TenantNotFound => verdict(S::NOT_FOUND, "tenant_not_found", "there is no tenant with this UUID"),
-            Self::TenantSuspended => verdict(S::FORBIDDEN, "tenant_suspended", "the tenant is suspended: nothing was stored; send it again when the operator has resumed it"),
-            Self::TrackingSuspended => verdict(S::SERVICE_UNAVAILABLE, "tenant_suspended", "the tenant is suspended: nothing was stored; send it again later"),
+            Self::TenantSuspended => verdict(S::FORBIDDEN, "tenant_suspended", "the tenant is suspended: nothing was stored; retry after the operator has resumed it"),
+            Self::TrackingSuspended => verdict(S::SERVICE_UNAVAILABLE, "tenant_suspended", "the tenant is suspended: nothing was stored; retry later"),
             Self::MethodNotAllowed(allow) => verdict(S::METHOD_NOT_ALLOWED, "method_not_allowed", format!("expected {allow}")),
             Self::BodyTimeout => verdict(S::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time"),
             Self::BodyBroken(detail) => verdict(S::BAD_REQUEST, "body_broken", detail),
-            Self::BodyAborted => verdict(S::SERVICE_UNAVAILABLE, "body_aborted", "the server stops, or needed the connection for others, before the body was complete: retry later"),
+            Self::BodyAborted => verdict(S::SERVICE_UNAVAILABLE, "body_aborted", "the server is stopping or overloaded, and closed the connection before the body was complete: retry later"),
             Self::TooLarge(max) => verdict(S::PAYLOAD_TOO_LARGE, "body_too_large", format!("a body must be at most {max} bytes here")),
             Self::TooManyItems(max) => verdict(S::PAYLOAD_TOO_LARGE, "too_many_items", format!("a request must have at most {max} items")),
-            Self::TooManyRejected(max) => verdict(S::UNPROCESSABLE_ENTITY, "too_many_rejected", format!("the first {max} rejected rows end the request")),
+            Self::TooManyRejected(max) => verdict(S::UNPROCESSABLE_ENTITY, "too_many_rejected", format!("the request ended after {max} rejected rows")),
             Self::UriTooLong => verdict(S::URI_TOO_LONG, "uri_too_long", "the address is too long"),
             Self::UnreadableHead(S::URI_TOO_LONG) => Self::UriTooLong.into_verdict(request_id),
             Self::UnreadableHead(S::REQUEST_HEADER_FIELDS_TOO_LARGE) => verdict(S::REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", format!("the request line and headers must be at most {MAX_HEAD_BYTES} bytes and {MAX_HEADERS} headers")),
@@ -202,11 +202,11 @@ impl Error {
             Self::Unsupported(expected) => verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", expected),
             Self::UnsupportedEncoding => verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "the encoding must be gzip"),
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
-            Self::StillRunning => verdict(S::CONFLICT, "idempotency_key_running", "a call with this `Idempotency-Key` is still under way"),
+            Self::StillRunning => verdict(S::CONFLICT, "idempotency_key_running", "a call with this `Idempotency-Key` is still running"),
             Self::TooMany(TooMany { limit, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_requests", format!("the limit is {} a second", counted(limit, "request"))),
             Self::Spent(Spent { of: Allowance::Bytes, .. }) => verdict(S::TOO_MANY_REQUESTS, "daily_limit_reached", "the daily limit of events from this network is reached for this tenant"),
             Self::Spent(Spent { of: Allowance::Keys, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_keys", "the limit of stored `messageId`s and `Idempotency-Key`s is reached; nothing was stored"),
-            Self::Spent(Spent { of: Allowance::Parked, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_parked", "the event's user or company is not known, and the limit of parked events is reached: it is not stored"),
+            Self::Spent(Spent { of: Allowance::Parked, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_parked", "the event's user or company is unknown, and the limit of parked events is reached: the event is not stored"),
             Self::Overloaded => verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too many bytes are being received or sent: retry later"),
             Self::Store(error) => store_verdict(error, request_id),
             Self::PartDone(error, done) => {
@@ -228,7 +228,7 @@ impl Error {
             | Self::BadRequest(issues)
             | Self::Store(StoreError::Invalid(issues) | StoreError::Conflict(issues)) => Ok(issues),
             Self::Store(StoreError::Changed) => {
-                let message = "Somebody has changed it meanwhile, and nothing was done: this page shows how it is now.";
+                let message = "Somebody else has changed the record in the meantime. Nothing was saved; this page shows the current record.";
                 Ok(vec![Issue::of_body("version_mismatch", message)])
             }
             Self::PartDone(error, done) => match error.into_issues() {
@@ -362,7 +362,7 @@ fn unauthorized_detail(code: &str) -> &'static str {
         "token_missing" => "send `Authorization: Bearer <token>`",
         "token_malformed" => "malformed token: expected `svt_...`",
         "token_expired" => "the token has expired",
-        _ => "the token is not known: it was revoked, or is of another server",
+        _ => "the token is unknown: it was revoked, or belongs to another server",
     }
 }
 
@@ -435,5 +435,9 @@ fn corrupted(id: Option<ObjectId>, cause: &str, request_id: &str) -> Verdict {
 
 fn internal(code: &'static str, cause: &str, request_id: &str) -> Verdict {
     tracing::error!(request_id, code, cause, "request failed");
-    verdict(StatusCode::INTERNAL_SERVER_ERROR, code, "the service failed; the cause is in its log")
+    verdict(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        code,
+        "internal error; the cause is in the server's log",
+    )
 }

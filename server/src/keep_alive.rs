@@ -1,8 +1,8 @@
-//! How long a connection waits for the head of a request.
+//! Timeouts for the head of a request on an open connection.
 //!
 //! hyper has one timeout for a head and for an idle connection, and asks for a sleep before each head. A proxy keeps
 //! its connections open for longer than a head may take, so after the first request the timeout is longer, unless the
-//! place is needed. A later head may come as slowly: it holds no more than an idle connection does.
+//! connection's place is needed. A later head may then be as slow: it holds no more than an idle connection does.
 
 use std::{
     fmt,

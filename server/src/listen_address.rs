@@ -1,5 +1,5 @@
-//! Where the server listens, as people write it (D12): `host:port`, or a port alone, which is one of this machine's
-//! loopback address. Names are resolved when the server starts.
+//! The address to listen on, as people write it (D12): `host:port`, or a port alone for the loopback address. Names are
+//! resolved at the start.
 
 use std::{
     fmt,

@@ -1,5 +1,5 @@
-//! Routes by their paths: a tree with a node for each part of a path. A name goes before `:name`, which stands for any
-//! part that is not empty.
+//! Routes by path: a tree with a node per segment. A literal segment takes precedence over `:name`, which matches any
+//! non-empty segment.
 
 use std::{borrow::Cow, collections::BTreeMap, str::Split, sync::Arc};
 

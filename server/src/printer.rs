@@ -1,5 +1,5 @@
-//! What is printed for the person who started the server: by a thread of its own, so that a standard output that takes
-//! nothing, such as a pipe that nobody reads, holds up neither a start nor a stop.
+//! Prints messages to the person who started the server, in a separate thread, so that a standard output that nobody
+//! reads blocks neither the start nor the stop.
 
 use std::{
     io::{self, Write as _},

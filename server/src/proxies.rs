@@ -1,5 +1,5 @@
-//! Proxies that the operator trusts: what they pass on comes from many, so that they have no cap on their connections, and
-//! they say for whom they speak.
+//! Trusted proxies: they represent many clients, so they have no limit of connections, and their `X-Forwarded-For`
+//! names the client.
 
 use std::{
     fmt,

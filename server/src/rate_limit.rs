@@ -1,5 +1,5 @@
-//! How many requests are served in a second: of a token, and of a tenant's tracking routes. The operator's limit holds
-//! for everybody, a tenant's own in addition (R41).
+//! Rate limits: requests per second of a token, and of a tenant's tracking routes. The operator's limit applies to all
+//! tenants, and a tenant's own in addition (R41).
 
 use std::{
     collections::BTreeMap,

@@ -1,5 +1,5 @@
-//! The last event that came alone and was rejected, of each tenant. Its sender was told why, and nothing of it is
-//! stored; the page of set-up tells whoever waits there for the first event. A restart forgets it.
+//! The last rejected single event of each tenant. It is not stored; the page of set-up shows it to whoever waits there
+//! for the first event. A restart forgets it.
 
 use std::collections::HashMap;
 

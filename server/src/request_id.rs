@@ -1,4 +1,4 @@
-//! Ids by which requests are found again in the log.
+//! Ids of requests, by which they are found in the log.
 
 use std::{
     fmt::Write as _,

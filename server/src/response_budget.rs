@@ -1,5 +1,5 @@
-//! Large responses: each is counted while it is on its way, within a budget that the tenants share, and dropped when
-//! its reader is too slow. So clients that request much and read nothing cannot fill the memory.
+//! A memory budget for large responses, shared by tenants. A response is aborted when its reader is too slow, so that
+//! clients that request much and read nothing cannot fill the memory.
 
 use std::{
     io, mem,
@@ -15,7 +15,9 @@ use futures_util::{Stream, StreamExt as _};
 use parking_lot::Mutex;
 use poem::Body;
 use svctrack_core::value::TenantId;
-use svctrack_store::{Later, Page, Room, RoomOf, StoreError, UNCOUNTED_BYTES, shares::Shares};
+use svctrack_store::{
+    Later, Page, Room, RoomOf, StoreError, UNCOUNTED_BYTES, support::shares::Shares,
+};
 use tokio::{
     task::AbortHandle,
     time::{Instant, interval},

@@ -1,4 +1,4 @@
-//! What a route is: the words that the table of routes is written in, and that the description of the API is made of.
+//! The definition of a route, from which the table of routes and the API description are made.
 
 use poem::http::Method;
 use svctrack_core::{revenue::ReportKind, schema::ResourceDef};

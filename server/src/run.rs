@@ -1,4 +1,4 @@
-//! `svctrack serve`: from a configuration to a server that runs until it is stopped.
+//! `svctrack serve`: runs a server with a configuration until it is stopped.
 
 use std::{
     io,
@@ -9,7 +9,7 @@ use std::{
 
 use svctrack_store::{
     Clock as _, Store, StoreError, SystemClock, WRONG_CLOCK, embedded::Embedded, is_too_late,
-    memory::Memory, panics,
+    memory::Memory, support::panics,
 };
 use tokio::{
     net::TcpListener,
@@ -77,7 +77,7 @@ pub enum RunError {
 fn advice(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::AddrInUse => {
-            "; end what listens there, or choose another port with --listen"
+            "; stop the program that listens there, or choose another port with --listen"
         }
         io::ErrorKind::PermissionDenied => "; choose a port above 1023 with --listen",
         io::ErrorKind::AddrNotAvailable => "; --listen needs an address of this machine",

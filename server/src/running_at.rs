@@ -1,5 +1,5 @@
-//! A note in the data folder of where the server that uses it is reached, for commands on the same machine. It is a
-//! hint: after a crash it stays until the next start, so that whoever reads it asks there.
+//! A file in the data directory with the address of the running server, for commands on the same machine. It is a hint:
+//! after a crash it stays until the next start, so readers check the address.
 
 use std::{
     fs, mem,

@@ -1,5 +1,5 @@
-//! What a web app needs to load the browser script: snippet, policy, files and their hashes. A running server returns
-//! it (`GET /script.json`), and `svctrack script` prints it.
+//! The snippet, policy, files and hashes of the browser script. A running server returns them (`GET /script.json`), and
+//! `svctrack script` prints them.
 
 use serde_json::{Value, json};
 use svctrack_core::value::TenantId;

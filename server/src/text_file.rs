@@ -1,8 +1,8 @@
-//! Texts in files that are read and written when the server starts: regular files alone.
+//! Text files that are read and written at the start: only regular files.
 
 use std::{fs, io, path::Path};
 
-use svctrack_store::regular_file::check;
+use svctrack_store::support::regular_file::check;
 
 /// Reads a text.
 ///

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use svctrack_store::panics::catch_panic;
+use svctrack_store::support::panics::catch_panic;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::limits::{MAX_WORKERS, STOP_STALL};

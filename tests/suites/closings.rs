@@ -149,7 +149,7 @@ async fn months_are_closed_in_order_once_and_after_their_end() {
     let said = close(client, &json!({"month": "2024-02"})).await.json()["detail"].take();
     assert_eq!(
         said,
-        "the month is closed with another `gapDays`: open it again first, with `DELETE /reports/closings/2024-02`"
+        "the month is closed with another `gapDays`: reopen it first, with `DELETE /reports/closings/2024-02`"
     );
     assert_eq!(code(json!({"month": "2024-01"})).await, expected(409, "not_the_next_month"));
     assert_eq!(code(json!({"month": "2024-04"})).await, expected(409, "not_the_next_month"));

@@ -172,7 +172,7 @@ async fn a_flag_without_effect_is_rejected_and_a_variable_is_not() {
     check(&of_operator, &[], "`--user` has no effect with `--operator`").await;
     let of_token =
         ["token", "create", "--label", "x", "--operator", "--server", nobody, "--token", "t"];
-    let decided = "`--operator` has no effect with `--server`: there the token decides";
+    let decided = "`--operator` has no effect with `--server`: the token decides";
     check(&of_token, &[], decided).await;
     let server = [("SVCTRACK_SERVER", nobody)];
     let by_variable = format!("{both}, which the environment sets");

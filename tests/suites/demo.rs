@@ -65,7 +65,7 @@ async fn there_is_one_demo_until_it_is_deleted() {
     assert_eq!(made["stories"].as_array().unwrap().len(), 6);
     let again = command(folder.path()).arg("demo").output().await.unwrap();
     let said = String::from_utf8_lossy(&again.stderr);
-    assert!(!again.status.success() && said.contains("there is a demo already"), "{said}");
+    assert!(!again.status.success() && said.contains("already exists"), "{said}");
     assert_eq!(run(folder.path(), &["demo", "--delete"]).await, "deleted\n");
     assert_eq!(run(folder.path(), &["demo", "--delete"]).await, "there is no demo\n");
     let tenants = run(folder.path(), &["tenant", "list", "--json"]).await;

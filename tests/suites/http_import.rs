@@ -95,7 +95,7 @@ async fn an_import_that_meets_a_full_disk_says_how_much_is_stored() {
     let (code, _, said) = import_from(files.path(), &reach, files.path(), &[]).await;
     make_room().await;
     assert_eq!(code, Some(1), "{said}");
-    let (_, stays) = said.split_once("what was imported before stays: ").unwrap();
+    let (_, stays) = said.split_once("already imported: ").unwrap();
     let imported: usize = stays.split(' ').next().unwrap().parse().unwrap();
     assert_eq!(total().await, 1_500 + created + imported);
 }

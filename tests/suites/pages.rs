@@ -192,7 +192,7 @@ async fn a_record_is_created_changed_and_deleted_by_forms() {
         .submit(&edit, &pairs.map(|(name, text)| (name, if name == "name" { "X" } else { text })))
         .await;
     assert_eq!(stale.status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert!(stale.text().contains("changed it meanwhile"), "{}", stale.text());
+    assert!(stale.text().contains("changed the record in the meantime"), "{}", stale.text());
 
     assert_eq!(reader.submit(&format!("{path}/delete"), &[]).await.status, StatusCode::SEE_OTHER);
     assert_eq!(reader.get(&path).await.status, StatusCode::NOT_FOUND);

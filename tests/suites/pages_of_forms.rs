@@ -10,7 +10,7 @@ use svctrack_tests::{
 use crate::pages::{Reader, attribute, sign_in, token};
 
 /// What a page says when the record that its form shows was changed.
-const CHANGED: &str = "Somebody has changed it meanwhile, and nothing was done";
+const CHANGED: &str = "Somebody else has changed the record in the meantime";
 
 async fn change(client: &Client, path: &str, body: &Value) {
     let headers = [("content-type", "application/json")];
@@ -66,7 +66,7 @@ async fn a_license_that_was_changed_after_it_was_shown_is_neither_renewed_nor_lo
     assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text());
     assert_eq!(client.get("/licenses/extid-l1").await.json()["renewalStatus"], "renewed");
     let again = reader.submit(path, &[("version", &version), ("step", "do")]).await;
-    assert_rejected(&again, &["Nothing can be decided on this license."]);
+    assert_rejected(&again, &["This license cannot be renewed or lost."]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -136,7 +136,7 @@ async fn timesheets_are_in_pages_and_each_that_is_not_approved_says_why() {
     let sheets: Vec<&'static str> =
         sheets.into_iter().map(|sheet| &*String::leak(sheet.to_owned())).collect();
     let partly = reader.submit("/app/timesheets", &chosen(&sheets[..4])).await;
-    let gone = format!("{}: Somebody has deleted it meanwhile", &sheets[1][..24]);
+    let gone = format!("{}: Somebody has deleted it in the meantime", &sheets[1][..24]);
     assert_rejected(&partly, &["2 timesheets were changed", "Grace, 2024-11-23: Somebody", &gone]);
     let status = async |day: i32| {
         client.get(&format!("/timesheets/extid-t{day}")).await.json()["status"].clone()
@@ -149,7 +149,7 @@ async fn timesheets_are_in_pages_and_each_that_is_not_approved_says_why() {
     let all = reader.submit("/app/timesheets", &chosen(&sheets[4..])).await;
     let page = reader.get(all.headers["location"].to_str().unwrap()).await;
     assert!(page.text().contains("6 timesheets were changed"), "{}", page.text());
-    assert_rejected(&reader.submit("/app/timesheets", &rest).await, &["Choose at least one"]);
+    assert_rejected(&reader.submit("/app/timesheets", &rest).await, &["Select at least one"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,8 +1,14 @@
 //! The pages that follow what people do: live activities, a person, and the search.
 
+use std::sync::Arc;
+
 use hyper::{Method, StatusCode};
 use serde_json::json;
-use svctrack_tests::{client::Client, in_process::InProcess};
+use svctrack_core::value::Timestamp;
+use svctrack_tests::{
+    client::Client,
+    in_process::{InProcess, SetClock},
+};
 
 use crate::pages::{Reader, sign_in, token};
 
@@ -140,7 +146,7 @@ async fn set_up_says_what_arrived_also_before_the_first_activity() {
         assert_eq!(rejected.status, StatusCode::UNPROCESSABLE_ENTITY);
     }
     let shown = panel().await;
-    assert!(shown.contains("no event could be stored yet"), "{shown}");
+    assert!(shown.contains("none could be stored yet"), "{shown}");
     assert!(shown.contains("<code>weight</code>") && shown.contains('2'), "{shown}");
 
     client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
@@ -153,4 +159,23 @@ async fn set_up_says_what_arrived_also_before_the_first_activity() {
     let shown = panel().await;
     assert!(shown.contains("Events arrive") && shown.contains("Opened report"), "{shown}");
     assert!(!shown.contains("rejected"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn set_up_shows_no_issues_of_earlier_tries() {
+    let clock = Arc::new(SetClock::at(Timestamp::parse("2026-11-20T12:00:00Z").unwrap()));
+    let server = InProcess::with_clock(clock.clone()).await;
+    let client = &server.client;
+    let reader = sign_in(client, &token(&server)).await;
+    client.track(&json!({"externalId": "ada", "weight": "heavy"})).await.unwrap();
+    let html = page(&reader, "/app/setup").await;
+    assert!(html.contains("none could be stored yet"), "{html}");
+    assert!(html.contains("since=2026-11-20T11%3A50%3A00.000Z"), "{html}");
+    clock.pass(11 * 60 * 1_000);
+    for path in ["/app/setup", "/app/setup?since=2026-11-20T12:10:00.000Z"] {
+        let html = page(&reader, path).await;
+        assert!(html.contains("Waiting for the first event"), "{path}: {html}");
+    }
+    let earlier = page(&reader, "/app/setup?since=2026-11-20T11:50:00.000Z").await;
+    assert!(earlier.contains("none could be stored yet"), "{earlier}");
 }

@@ -69,7 +69,7 @@ async fn a_renewal_creates_the_successor_and_marks_the_license() {
 
     let again = server.client.post("/licenses/extid-first/renew", &json!({})).await;
     assert_eq!(again.status, 409);
-    let message = format!("the license `{first}` is already renewed: `{second}` follows it");
+    let message = format!("the license `{first}` is already renewed: its successor is `{second}`");
     assert!(again.text().contains(&message), "{}", again.text());
     assert_eq!(licenses(&server.client).await.len(), 2);
     let absent = server.client.post("/licenses/extid-none/renew", &json!({})).await;

@@ -156,7 +156,7 @@ async fn an_answer_that_nobody_reads_holds_up_no_stop() {
     drop(unread);
 }
 
-/// What is still under way when a stop has waited for long enough is logged.
+/// What is still running when a stop has waited for long enough is logged.
 #[track_caller]
 fn assert_nothing_was_aborted(log: &NamedTempFile) {
     let logged = fs::read_to_string(log.path()).unwrap();

@@ -548,8 +548,8 @@ async fn a_variable_that_is_no_setting_is_named_with_the_one_that_may_be_meant()
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(
         said,
-        "svctrack: `SVCTRACK_COLOUR` in the environment is no setting and is ignored\n\
-         svctrack: `SVCTRACK_LISTN` in the environment is no setting and is ignored; did you mean `SVCTRACK_LISTEN`?\n"
+        "svctrack: `SVCTRACK_COLOUR` in the environment is not a setting and is ignored\n\
+         svctrack: `SVCTRACK_LISTN` in the environment is not a setting and is ignored; did you mean `SVCTRACK_LISTEN`?\n"
     );
     fs::write(folder.path().join("svctrack.toml"), "listen = 8080\n").unwrap();
     let mut command = crate::startup::command(folder.path());
@@ -584,7 +584,7 @@ async fn the_script_command_takes_the_settings_of_the_running_server() {
     let given = ["--data", data, "--tenant", TENANT, "--public-url", "https://b.example"];
     let (_, printed, said) = script(&given).await;
     assert!(printed.contains(&format!("\"https://b.example/in/{TENANT}\"")), "{printed}");
-    assert!(said.contains("but for those given here"), "{said}");
+    assert!(said.contains("except those given here"), "{said}");
     let (code, _, said) = script(&["--tenant", TENANT, "--server", "http://127.0.0.1:1"]).await;
     let expect = "svctrack: http://127.0.0.1:1 cannot be reached: Connection refused";
     assert!(code == Some(1) && said.starts_with(expect), "{said}");

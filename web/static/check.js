@@ -75,7 +75,7 @@ function show() {
 /** The list of all problems, above the form, as the server writes it. */
 function list(found) {
   const heading = document.createElement("strong");
-  heading.textContent = "There is something to correct.";
+  heading.textContent = "Please correct the following.";
   const first = document.createElement("p");
   first.append(heading);
   const items = document.createElement("ul");

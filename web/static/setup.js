@@ -1,4 +1,4 @@
-// Copies what is to be copied, and shows by itself when the first event has arrived.
+// Adds a button to each block that can be copied, and updates the panel when the first event arrives.
 const EVERY_MS = 2000;
 const MOST = 1800;
 
@@ -25,12 +25,12 @@ for (const block of document.querySelectorAll("[data-copy]")) {
 const panel = document.getElementById("arrival");
 let asked = 0;
 
-// The same page says how it is now.
+// The link that checks again has the time since which the panel shows issues.
 function ask() {
   if (document.visibilityState !== "visible") return;
   if (++asked > MOST) return stop();
   const request = new XMLHttpRequest();
-  request.open("GET", location.href);
+  request.open("GET", again.querySelector("a").href);
   request.responseType = "document";
   request.onload = () => {
     const now = request.response?.getElementById("arrival");

@@ -7,42 +7,42 @@ use crate::schema::{FieldDef, Kind, ListLimits, ResourceDef};
 pub static ENTRY: ResourceDef = ResourceDef {
     name: "auditentry",
     path: "audit",
-    doc: "A write, a sign-in, an export, or access that was denied.",
+    doc: "A write, a sign-in, an export, or denied access.",
     fields: &[
-        field("_id", Kind::Id, "Id of the entry; the ids of a tenant ascend in the order of storing.")
+        field("_id", Kind::Id, "Id of the entry; ids of a tenant ascend in the order of storing.")
             .required(),
-        field("sequence", Kind::Integer, "Number of its first change in the tenant's change log.")
+        field("sequence", Kind::Integer, "Number of the first change in the tenant's change log.")
             .required(),
-        field("at", Kind::Date, "When it happened.").required(),
-        field("action", Kind::Text, "What was done: a noun and a verb, such as `company.update`.")
+        field("at", Kind::Date, "Time of the request.").required(),
+        field("action", Kind::Text, "Action as noun and verb, such as `company.update`.")
             .required(),
-        field("outcome", Kind::Text, "Whether it was done, or access was denied.")
+        field("outcome", Kind::Text, "Whether the action was done, or access was denied.")
             .one_of(&Outcome::NAMES)
             .required(),
-        field("cause", Kind::Text, "Why access was denied: a code, or the scope that is missing."),
-        field("count", Kind::Integer, "How often access was denied for this cause in the minute; else 1.")
+        field("cause", Kind::Text, "Why access was denied: a code, or the missing scope."),
+        field("count", Kind::Integer, "Number of denied requests with this cause in the minute; otherwise 1.")
             .required(),
         field(
             "actor",
             Kind::Text,
-            "Who acted: a token, a session of the pages, the command line with the files of the store, the service by itself, or somebody unknown.",
+            "Who acted: a token, a session of the web application, the command line on the files of the store (`local`), the service, or somebody unknown.",
         )
         .one_of(&Who::NAMES)
         .required(),
-        field("tokenId", Kind::Key, "Id of the token; of a session, the token that it acts as."),
-        field("tokenName", Kind::Text, "Label of the token at that time."),
+        field("tokenId", Kind::Key, "Id of the token, or of the session's token."),
+        field("tokenName", Kind::Text, "Label of the token at the time."),
         field("sessionId", Kind::Key, "Id of the session."),
         field("resource", Kind::Text, "Resource of the target, as in paths."),
-        field("id", Kind::Key, "Id of the target; null where it is several."),
-        field("created", Kind::Integer, "How many records it created.").required(),
-        field("updated", Kind::Integer, "How many records it updated.").required(),
-        field("deleted", Kind::Integer, "How many records it deleted.").required(),
+        field("id", Kind::Key, "Id of the target; null for several targets."),
+        field("created", Kind::Integer, "Number of created records.").required(),
+        field("updated", Kind::Integer, "Number of updated records.").required(),
+        field("deleted", Kind::Integer, "Number of deleted records.").required(),
         field("address", Kind::Text, "Address of the client."),
         field("requestId", Kind::Key, "`X-Request-Id` of the response."),
         field(
             "changes",
             Kind::Values,
-            "What was changed of each record, where these are few; else of the record that is asked for.",
+            "Changes of each record if these are few; otherwise of the record in the query.",
         )
         .each_with(CHANGE)
         .required(),
@@ -55,13 +55,13 @@ pub static ENTRY: ResourceDef = ResourceDef {
 const CHANGE: &[FieldDef] = &[
     field("resource", Kind::Text, "Resource of the record, as in paths.").required(),
     field("id", Kind::Key, "Id of the record.").required(),
-    field("change", Kind::Text, "What happened to the record.")
+    field("change", Kind::Text, "Kind of change.")
         .one_of(&["created", "updated", "deleted"])
         .required(),
     field(
         "properties",
         Kind::Object,
-        "The properties that were changed, each with `beforeHash` and `afterHash`, or with `before` and `after` where `auditValues` is set.",
+        "Changed properties, each with `beforeHash` and `afterHash`, or with `before` and `after` if `auditValues` is on.",
     )
     .required(),
 ];

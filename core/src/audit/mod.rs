@@ -1,8 +1,7 @@
-//! The audit log: who wrote what, when and from where, and whose access was denied.
+//! The audit log: who wrote what, when and from where, and denied access.
 //!
-//! An entry is about one command of a caller, and names what it was about; what the command changed of each record is
-//! stored with the record. A value is stored as a hash with a salt of the tenant, so that two values can be compared
-//! and none can be read.
+//! An entry describes one command of a caller and its target; the changes of each record are stored with the record.
+//! Values are stored as hashes with a salt of the tenant, so that two values can be compared and none can be read.
 
 mod listed;
 mod query;

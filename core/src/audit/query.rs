@@ -1,4 +1,4 @@
-//! What a list of the audit log asks for.
+//! The query of a list of the audit log.
 
 use super::{Entry, listed::ENTRY};
 use crate::{

@@ -1,4 +1,4 @@
-//! The form in which a stored record is returned: with the fields that are computed at read.
+//! The public form of a stored record: with the fields that are computed at read.
 
 use super::record_update::STAND_INS;
 use crate::{

@@ -1,5 +1,4 @@
-//! What commands append to logs: activities, events that wait for their user, what senders should fix, and the ids of
-//! accepted events.
+//! What commands append to logs: activities, parked events, integration issues, and the ids of accepted events.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! One change to what is stored, as any store can apply it.
+//! One change to stored data, as any store can apply it.
 
 use super::append::Appended;
 use crate::{

@@ -1,4 +1,4 @@
-//! What a command is planned with besides the records.
+//! The input of planning besides the records: the time, and new ids.
 
 use crate::{
     resources::settings::{self, SETTINGS},

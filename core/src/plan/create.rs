@@ -1,4 +1,4 @@
-//! Create: a new record from a body, and the records that come with it, such as a ticket's submitter.
+//! Create: a new record from a body, and the records that it needs, such as a ticket's submitter.
 
 use super::{
     change::Change,

@@ -1,6 +1,7 @@
-//! Erasing a person (D2): by what they are known, where they are named, and what of their tickets stays.
+//! Erasing a person (D2): the keys by which they are known, the records that name them, and the parts of their tickets
+//! that stay.
 //!
-//! A store removes what it keeps of them piece by piece; what names them is decided here.
+//! A store removes its data piece by piece; this module decides what names the person.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! What is wrong with the form of a record, as far as that can be said without a store: the browser says it while somebody
-//! fills it in, in the words of the API, which decides when it is sent.
+//! Checks of a record's form that need no store. The browser applies them while a user fills in the form, with the
+//! messages of the API, which decides when the form is sent.
 
 use super::patch::merge;
 use crate::{

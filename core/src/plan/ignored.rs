@@ -1,5 +1,5 @@
-//! What was sent and is not stored: members that the resource does not know, and those that may not be written and are
-//! sent with another value than the record has (R6, R49). What GET returned can be PUT back without a word.
+//! Members of a body that are not stored: unknown ones, and read-only ones whose value differs from the record (R6,
+//! R49). A response of GET can be PUT back without being named here.
 
 use super::answer::answer_rows;
 use crate::{
@@ -35,7 +35,7 @@ pub(super) fn ignored(
 pub fn unknown_properties(names: &[String], known: &[&str]) -> Vec<Issue> {
     let issue = |name: &String| {
         let near = near_name(name, known.iter().copied());
-        let message = format!("{} is no known property{near}", quoted(name));
+        let message = format!("{} is not a known property{near}", quoted(name));
         Issue::of_member(name, "unknown_property", message)
     };
     names.iter().map(issue).collect()

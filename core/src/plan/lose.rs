@@ -1,4 +1,4 @@
-//! Lose: a license that its customer does not renew, why, and by when it ends (R23).
+//! Lose: marks a license as lost, with a reason and an end (R23).
 
 use super::{
     context::Ctx,

@@ -1,5 +1,4 @@
-//! A store in memory: what a program plans against that keeps its records itself, and what the
-//! rules are tested on.
+//! A store in memory, for programs that keep their own records, and for tests of the rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 

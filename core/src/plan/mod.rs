@@ -1,12 +1,12 @@
-//! Plans commands: from what was sent and what is stored to the changes and the response.
+//! Plans commands: from the body of a call and the stored records to the changes and the response.
 //!
-//! A server or another program that stores records calls one function a command: [`create()`], [`update()`], [`delete()`],
-//! [`upsert::upsert`], [`renew()`], [`renew_due`], [`lose()`]; [`Person`] and [`clear_ticket`] say what erasing a person
-//! changes, and [`check_form`] what can be said of a form without a store. Planning is pure: a [`Lookup`](crate::schema::Lookup) shows the records as they are, and
-//! [`Ctx`] has the time and the ids to use.
+//! A program that stores records calls one function per command: [`create()`], [`update()`], [`delete()`],
+//! [`upsert::upsert`], [`renew()`], [`renew_due`], [`lose()`]. [`Person`] and [`clear_ticket`] define the changes of an
+//! erasure, and [`check_form`] checks a form without a store. Planning is pure: a [`Lookup`](crate::schema::Lookup) reads
+//! stored records, and [`Ctx`] has the time and new ids.
 //!
-//! Invariants: every rejection is decided here, so that applying the changes cannot fail for a reason of the rules; and
-//! each [`Change`] names the version that it was planned upon, so that a store detects a lost update.
+//! Invariants: every rejection is decided here, so applying the changes cannot break a rule; and each [`Change`] has the
+//! version of the record that it was planned on, so that a store detects lost updates.
 
 #[cfg(feature = "records")]
 mod answer;

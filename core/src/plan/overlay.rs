@@ -1,4 +1,4 @@
-//! A store as it would be after changes that were planned and not applied: a dry run plans its next item over it (D11).
+//! A store with planned changes on top that are not applied: a dry run plans its next item over it (D11).
 
 use std::collections::BTreeSet;
 

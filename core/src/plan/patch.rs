@@ -1,4 +1,4 @@
-//! What was sent, merged into a record.
+//! Merges a body into a record.
 
 use crate::{
     schema::{Kind, ResourceDef},

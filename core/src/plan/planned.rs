@@ -1,4 +1,4 @@
-//! What planning comes to: a command that can be carried out, or why it cannot.
+//! The result of planning: a command that can be applied, or the reasons of its rejection.
 
 use super::change::Change;
 use crate::{

@@ -1,5 +1,4 @@
-//! From what was stored and what was sent to the record that will be stored (R2, R4, R5), and what
-//! its index entries claim.
+//! From the stored record and the body to the new record (R2, R4, R5), and the index entries that it claims.
 
 use super::{context::Ctx, ignored::ignored, patch::merge, planned::Refusal};
 use crate::{
@@ -229,7 +228,7 @@ pub(super) fn check_claims(
 /// The first resource and field through which another record refers to this one.
 ///
 /// # Errors
-/// When the store cannot say.
+/// If the store cannot be read.
 pub(super) fn referrer(
     def: &ResourceDef,
     id: ObjectId,

@@ -1,4 +1,4 @@
-//! Renew: the license that follows another, and the other marked as renewed, at once (R23).
+//! Renew: creates the successor of a license and marks the license as renewed, in one command (R23).
 
 use super::{
     context::Ctx,
@@ -356,7 +356,7 @@ mod tests {
         store.license(r#""_currency":"EUR","product":"Suite","fromDate":"2027-01-01","mrr":1"#);
         assert!(store.renew(first, "{}").is_ok());
         let alone = store.year(r#","product":"Other","renewalStatus":"renewed""#);
-        assert!(store.renew(alone, "{}").unwrap_err().1.contains("no license follows it"));
+        assert!(store.renew(alone, "{}").unwrap_err().1.contains("has no successor"));
     }
 
     #[test]

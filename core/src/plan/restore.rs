@@ -1,5 +1,4 @@
-//! Records that come back from an export (R51): each is stored as it was, and what the service had computed of it stays
-//! computed.
+//! Records of an export (R51): each is restored as it was, and its computed values stay computed.
 
 use super::{
     answer::answer_rows,
@@ -18,7 +17,7 @@ use crate::{
 /// Takes into a body what an import brings back although the service sets it, where a record does not show it already.
 ///
 /// # Errors
-/// When the store cannot say.
+/// If the store cannot be read.
 pub(super) fn carry(
     def: &ResourceDef,
     sent: &Document,
@@ -54,7 +53,7 @@ pub(super) fn carry(
 /// Whether a record shows all of a body as it is.
 ///
 /// # Errors
-/// When the store cannot say.
+/// If the store cannot be read.
 pub(super) fn shows(
     def: &ResourceDef,
     stored: &Document,

@@ -1,4 +1,4 @@
-//! What is created with a tenant and with a token: the tenant's settings, and a user to act as.
+//! The records that are created with a tenant or a token: the tenant's settings, and the token's user.
 
 use super::{
     change::Change,

@@ -1,4 +1,4 @@
-//! Update: a body merged into a stored record (R4, R5); absent members are left alone, `null` clears one.
+//! Update: merges a body into a stored record (R4, R5). Absent members are unchanged, and `null` clears one.
 
 use super::{
     change::{Change, version_of},

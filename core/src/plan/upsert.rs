@@ -1,4 +1,4 @@
-//! Bulk upsert (R17 to R21): each item creates or changes one record, in order, and a bad one never stops a good one.
+//! Bulk upsert (R17 to R21): each item creates or updates one record, in order. Invalid items do not affect valid ones.
 
 use super::{
     change::Change,
@@ -203,7 +203,8 @@ fn locked(def: &ResourceDef, found: &Found, patch: &Document) -> Vec<Issue> {
         patch.get(name).is_some_and(|sent| held.is_some_and(|held| key(held) != key(sent)))
     };
     let issue = |name: &&str| {
-        let message = format!("`{name}` holds a value, and no key of higher priority matched");
+        let message =
+            format!("`{name}` already has a value, and no key of higher priority matched");
         Issue::of_member(name, "key_locked", message)
     };
     found.keys.iter().filter(|name| changes(name)).map(issue).collect()

@@ -1,4 +1,4 @@
-//! What the licenses of a company say of its renewals (R51), and what does not fit together in them (R55).
+//! Renewals of a company, derived from its licenses (R51), and contradictions among them (R55).
 
 use std::collections::BTreeSet;
 
@@ -98,7 +98,7 @@ pub(super) fn read_issues(
     let successors = Successors::of(&licenses);
     for license in renewed_alone(&licenses, &successors, zone) {
         let id = license.text(license::ID.name).unwrap_or_default();
-        let message = format!("no license follows `{id}`, though it is `renewed`");
+        let message = format!("the license `{id}` is `renewed`, but has no successor");
         issues.push(shown((SUCCESSOR_MISSING, STATUS.name, &message)));
     }
     Ok(Some(listed(&issues)))

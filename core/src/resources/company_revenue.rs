@@ -1,5 +1,5 @@
-//! What the licenses of a company come to (R28, R55): its revenue in the base currency, and since when it is a customer.
-//! The MRR of one license is computed in `license_price`.
+//! Revenue of a company in the base currency, and since when it is a customer (R28, R55). The MRR of one license is
+//! computed in `license_price`.
 
 use std::{collections::BTreeMap, rc::Rc};
 

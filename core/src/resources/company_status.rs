@@ -1,4 +1,4 @@
-//! The status of a company as a customer, by its licenses (R29, R55): one rule for its record and for reports.
+//! Status of a company, derived from its licenses (R29, R55): one rule for records and reports.
 
 /// How many days before or after the end of a license its successor begins: a month, since renewals
 /// are often signed late, or begin with the next month.

@@ -1,5 +1,4 @@
-//! The fields by which users and companies say how active they are (R37): computed when read, from what is stored apart
-//! from the record.
+//! Engagement fields of users and companies (R37): computed at read, from data stored apart from the record.
 
 use crate::{
     schema::{LookupError, ReadCtx, ResourceDef},

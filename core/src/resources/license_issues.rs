@@ -1,5 +1,5 @@
-//! What is missing in a license, or does not fit together (R24, R55). Most of it follows from the license
-//! and is stored with it; what depends on other records is added when it is read.
+//! Missing and contradictory properties of a license (R24, R55). Issues that depend only on the license are stored with
+//! it; those that depend on other records are added at read.
 
 use std::{
     borrow::Cow,
@@ -93,7 +93,7 @@ fn missing(license: &Document, zone: Zone) -> [(bool, Found<'static>); 6] {
     let ambiguous = ISSUES.get(license).is_some_and(|issues| {
         issues.iter().any(|issue| issue.as_ref().text().contains(PRODUCT_AMBIGUOUS))
     });
-    let message = "several products have this name; the oldest one was used";
+    let message = "several products have this name; the oldest one is used";
     let ambiguous = (ambiguous, (PRODUCT_AMBIGUOUS, PRODUCT_NAME.name, message));
     let message = "`fromDate` is needed for the license to count";
     let from = (!has(FROM_DATE.name), ("from_date_missing", FROM_DATE.name, message));
@@ -102,10 +102,10 @@ fn missing(license: &Document, zone: Zone) -> [(bool, Found<'static>); 6] {
     let priceless = price_of(license, zone).is_none();
     let message = "`mrr` or `value` is needed";
     let price = (priceless && !has(VALUE.name), ("price_missing", VALUE.name, message));
-    let message = "a license without fixed period needs `mrr`";
+    let message = "an open-ended license needs `mrr`";
     let open = (priceless && !is_fixed(license), ("mrr_missing", MRR.name, message));
     let no_months = length_of(license, zone).is_some_and(|length| length.is_zero());
-    let message = "the period is too short to be counted in months, so `mrr` and `value` do not follow from each other";
+    let message = "the period is too short to be counted in months, so `mrr` and `value` are not derived from each other";
     let short = is_fixed(license) && no_months && !is_lost(license);
     let short = (short, ("period_too_short", TO_DATE.name, message));
     [ambiguous, from, currency, price, open, short]
@@ -171,7 +171,7 @@ pub(super) fn at_read(
         let zone = settings::time_zone_at_read(ctx)?;
         let others = ctx.referring(licenses, COMPANY_ID.name, company, MAX_LOOKED_AT)?;
         if others.is_some_and(|others| !Successors::of(&others).has(license, zone)) {
-            let message = "no license follows this one, though it is `renewed`";
+            let message = "the license is `renewed`, but has no successor";
             issues.push(shown((SUCCESSOR_MISSING, RENEWAL_STATUS.name, message)));
         }
     }

@@ -1,4 +1,4 @@
-//! The price of a license (R7, R23): its MRR, ARR and value, and those of its renewal, each computed from the others.
+//! Price of a license (R7, R23): MRR, ARR and value, and those of its renewal, each derived from the others.
 
 use rust_decimal::Decimal;
 

@@ -1,5 +1,5 @@
-//! The terms on which a license renews or is lost, and which license follows it (R23): how that changes the license,
-//! and what prevents a second decision.
+//! Renewal and loss of a license (R23): the terms of its successor, the changes of the license, and what prevents a
+//! second decision.
 
 use rust_decimal::Decimal;
 
@@ -49,12 +49,12 @@ pub(crate) fn successor_of(
         .iter()
         .filter(|name| sent.get(name).is_some())
         .map(|name| {
-            let message = format!("`{name}` follows from the license that is renewed");
+            let message = format!("`{name}` is taken from the renewed license and cannot be sent");
             Issue::of_member(name, "not_allowed", message)
         })
         .collect();
     let Some(end) = end_of(license, zone).filter(|_| is_fixed(license)) else {
-        let message = "the license has no fixed period, so it has no renewal";
+        let message = "the license has no fixed period, so it cannot be renewed";
         issues.push(Issue::of_body("no_renewal", message));
         return Err(issues);
     };
@@ -78,7 +78,8 @@ pub(crate) fn loss_of(sent: &Document) -> (Document, Vec<Issue>) {
     let others = sent.iter().filter(|(name, _)| !SENT_OF_LOSS.contains(name));
     let mut issues: Vec<Issue> = others
         .map(|(name, _)| {
-            let message = format!("`{name}` is no property of a loss: update the license instead");
+            let message =
+                format!("`{name}` cannot be sent with a loss: update the license instead");
             Issue::of_member(name, "not_allowed", message)
         })
         .collect();
@@ -182,7 +183,7 @@ fn missing(successor: &Document) -> Vec<Issue> {
     ];
     let lacking = needs.into_iter().filter(|(there, _)| !there);
     let issue = |name| {
-        let message = format!("`{name}` is needed: the license does not say it");
+        let message = format!("`{name}` is required: the license has none");
         Issue::of_member(name, "required", message)
     };
     lacking.map(|(_, name)| issue(name)).collect()
@@ -234,12 +235,13 @@ pub(crate) fn obstacle(license: &Document, licenses: &[Document], zone: Zone) ->
             issue("license_lost", format!("the license {name} is already `{LOST}`"))
         }
         Some(successor) => {
-            let message = format!("the license {name} is already renewed: {successor} follows it");
+            let message =
+                format!("the license {name} is already renewed: its successor is {successor}");
             issue("already_renewed", message)
         }
         None if is_renewed(license) => {
             let message =
-                format!("the license {name} is already `{RENEWED}`, though no license follows it");
+                format!("the license {name} is already `{RENEWED}`, but has no successor");
             issue("already_renewed", message)
         }
         None => None,

@@ -1,5 +1,5 @@
-//! The terms of a license (R23, R53): its period, renewal date, notice and invoice cycle when the caller gave only some
-//! of them. Its price is in `license_price`. Every function computes one field from the others.
+//! Terms of a license (R23, R53): period, renewal date, notice and invoice cycle, derived from those that the caller
+//! sets. The price is in `license_price`. Each function derives one field from the others.
 
 use rust_decimal::Decimal;
 

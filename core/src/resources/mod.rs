@@ -1,9 +1,8 @@
-//! The resources of the contract: one file each, with the table of its fields in the order of the specification, and one
+//! The resources of the contract: one file each with the table of its fields in the order of the specification, and one
 //! line in [`REGISTRY`].
 //!
-//! A field is a handle as well, so that code reads it by name and type: `company::NAME.get(&document)`. Whoever lists,
-//! imports or describes resources goes through the registry and names none of them. What a value of each type may be,
-//! its length or form, is checked in `schema::shape` and `schema::sent_value`.
+//! A field is also a typed handle: `company::NAME.get(&document)`. Code that lists, imports or describes resources uses
+//! the registry and names no resource. Values are checked in `schema::shape` and `schema::sent_value`.
 
 pub mod asset;
 pub mod company;
@@ -61,7 +60,7 @@ pub fn by_code(code: u8) -> Option<&'static ResourceDef> {
 /// (R2).
 ///
 /// # Errors
-/// When the store cannot say.
+/// If the store cannot be read.
 #[cfg(feature = "records")]
 pub fn resolve(
     filters: &mut [Filter],

@@ -17,7 +17,7 @@ fields! {
     EXTERNAL_ID: Key = "externalId", unique;
     /// Product id from an integration.
     SOURCE_ID: Key = "sourceId", unique;
-    /// What it is sold as.
+    /// Whether the product is a subscription or a one-off fee.
     TYPE: Text = "type", one_of(&["subscription", "fee"]), if_absent(default_type);
     /// Default monthly recurring revenue.
     MRR: Number = "mrr";
@@ -43,9 +43,9 @@ fields! {
     NOTICE_PERIOD: Integer = "noticePeriod", range((0, MAX_NOTICE_UNITS));
     /// Default notice unit.
     NOTICE_UNIT: Text = "noticeUnit", one_of(&["day", "week", "month"]);
-    /// Names of packages that the product belongs to.
+    /// Packages that contain the product.
     PACKAGES: Texts = "packages", if_absent(no_packages);
-    /// Display colour.
+    /// Display color.
     COLOR: Text = "color";
     /// Free-form custom data.
     CUSTOM: Object = "custom";

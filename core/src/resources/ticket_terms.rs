@@ -1,4 +1,4 @@
-//! What of a ticket is derived from what its source sends (R26).
+//! Derived fields of a ticket (R26).
 
 use chrono::{DateTime, Datelike as _, NaiveDate};
 

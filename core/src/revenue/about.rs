@@ -1,4 +1,4 @@
-//! What every report has: its parameters, and what it could not count.
+//! The common part of every report: its parameters, and the licenses that do not count.
 
 use super::{
     account::overdue_of,

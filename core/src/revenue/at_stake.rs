@@ -1,6 +1,6 @@
-//! What is at stake with a customer, in money a month: `MRR x nearness of the renewal x points / 100`.
+//! MRR at stake of a customer: `MRR x nearness of the renewal x points / 100`.
 //!
-//! It orders a list of work, and says why: it is no probability, and predicts nothing.
+//! It ranks customers for follow-up and states the reasons. It is not a probability and predicts nothing.
 
 use rust_decimal::Decimal;
 
@@ -245,8 +245,8 @@ impl Case<'_> {
         let mut terms: Vec<String> = terms.collect();
         terms.push(match self.days {
             Some(days) if days < 0 => format!("overdue by {}", counted(-days, "day")),
-            Some(days) => format!("to be decided in {}", counted(days, "day")),
-            None => "no renewal ahead".to_owned(),
+            Some(days) => format!("renewal in {}", counted(days, "day")),
+            None => "no renewal due".to_owned(),
         });
         let [amount, mrr] = [amount, self.mrr].map(|amount| printed(amount, self.currency));
         format!("{amount} of {mrr} {}: {}", self.currency, terms.join(", "))
@@ -306,7 +306,7 @@ mod tests {
         );
         assert_eq!(
             text,
-            "920.01 of 2500.00 EUR: users active fell from 12 to 5 (17.5 points), 4 open tickets (15 points), to be decided in 120 days"
+            "920.01 of 2500.00 EUR: users active fell from 12 to 5 (17.5 points), 4 open tickets (15 points), renewal in 120 days"
         );
         let text = check(
             (900, Some(-12), Some(45)),

@@ -1,4 +1,4 @@
-//! Days and intervals of a report: borders at midnight of the report's time zone.
+//! Days and periods of a report, which begin at midnight of the report's time zone.
 
 use chrono::{Datelike as _, Days, Months, NaiveDate};
 

@@ -1,4 +1,4 @@
-//! Closed months: the figures of a month as they were when it was closed, and what has changed in them since.
+//! Closed months: stored figures of a month, and their difference from the current ones.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Companies by the month, quarter or year in which they first paid, and what is left of them at the end of each
-//! interval. A company that comes back stays in its first cohort, so a share can rise.
+//! Cohorts: companies by the month, quarter or year of their first payment, and their MRR at the end of each period. A
+//! company that comes back stays in its first cohort, so a share can rise.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! One line a company: what it pays, when it renews, how it uses the product, and what is at stake.
+//! The report of customers: one row per company with MRR, renewal, usage and MRR at stake.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! Which of the customers are returned, and in what order.
+//! Filters and order of the report of customers.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! What can be wrong with the parameters of a report, or with the licenses that it reads.
+//! Invalid parameters of a report, and licenses that cannot be reported.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The explanation of a figure: the companies, their licenses, and the formula in numbers.
+//! Explanation of a figure: its companies and licenses, and the formula in numbers.
 
 use super::{
     account::{Account, Sums, overdue_of},

@@ -1,4 +1,4 @@
-//! What the explanations of forecasts and of renewals share: a line, companies, and what each license adds to it.
+//! The common part of explanations of forecasts and renewals: a figure, companies, and the amount of each license.
 
 use super::{
     calendar::Day,

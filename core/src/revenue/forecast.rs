@@ -1,4 +1,4 @@
-//! What MRR will be: what is signed, and what is expected of licenses that end, in three scenarios.
+//! Forecast of MRR: confirmed by licenses, and expected from licenses that end, in three scenarios.
 
 use std::ops::{AddAssign, SubAssign};
 

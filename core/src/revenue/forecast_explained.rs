@@ -1,5 +1,5 @@
-//! The explanation of a figure of the forecast: the licenses that are signed, those that are expected to be renewed,
-//! and from which of their values each amount comes.
+//! Explanation of a figure of the forecast: confirmed licenses, expected renewals, and the property that each amount
+//! comes from.
 
 use super::{
     calendar::Day,

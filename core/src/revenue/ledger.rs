@@ -1,7 +1,7 @@
-//! The licenses of a tenant as reports read them: by company, currency and product, in the order of time.
+//! The licenses of a tenant, ordered for reports: by company, currency and product, then by time.
 //!
-//! Invariant: the licenses of a company are next to each other, those of a currency and a product in it too,
-//! and these begin in order.
+//! Invariant: licenses of a company are adjacent, within it those of a currency and product, and these are ordered by
+//! their start.
 
 use std::{
     collections::{BTreeMap, HashMap},

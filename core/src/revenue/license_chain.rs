@@ -1,9 +1,9 @@
-//! Which license follows which: a gap or an overlap of at most `gapDays` between two licenses of the same
-//! company, product and currency is bridged, so that the first lasts until the second begins. The nearest
-//! are joined first, then those with the lower ids; no end and no start is joined twice.
+//! Bridging of gaps and overlaps of at most `gapDays` between licenses of one company, product and currency: the first
+//! license lasts until the second begins. The nearest pairs are joined first, then those with lower ids; no end and no
+//! start is joined twice.
 //!
-//! An end with its nearest start that is still free waits in a heap; free starts are found through links
-//! that skip those that are taken, so that no history of licenses takes longer than n log n.
+//! An end waits in a heap with its nearest free start; free starts are found through links that skip joined ones, so
+//! that any history takes at most n log n.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 

@@ -1,4 +1,4 @@
-//! What reports read of a license (R23), created from its record or by hand.
+//! The input of reports: the facts of a license (R23), from its record or created by hand.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Lists of a report that are cut: a tenant with every license overdue gets a response that is no longer than another.
+//! Lists of a report that are cut, so that a response is never longer because a tenant has many overdue licenses.
 
 use serde::{Serialize, Serializer};
 

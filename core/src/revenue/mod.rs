@@ -1,9 +1,9 @@
-//! Revenue reports: MRR and its movements, retention, renewals, forecast, and what is at stake.
+//! Revenue reports: MRR and its movements, retention, renewals, forecast, and customers by MRR at stake.
 //!
-//! Every report is a function of a [`Ledger`] and [`Options`]: it reads no clock and no store. A ledger is created from
-//! [`LicenseFacts`], of records or by hand. A license counts from its start until just before its end (R23); a company
-//! is put under a line by what it pays in all, never by one of its licenses. Amounts are exact; only a [`Table`] rounds
-//! them to what is printed.
+//! Every report is a pure function of a [`Ledger`] and [`Options`]. A ledger is created from [`LicenseFacts`], which
+//! come from records or are created by hand. A license counts from its start until its end, which is exclusive (R23).
+//! Movements compare what a company pays in total, never a single license. Amounts are exact; only a [`Table`] rounds
+//! them for display.
 
 mod about;
 mod account;

@@ -1,4 +1,4 @@
-//! What a company pays before and after, put under the line of a report that it belongs to.
+//! Classifies the change of what a company pays as a movement: new, expansion, churn and so on.
 
 use std::ops::{AddAssign, SubAssign};
 

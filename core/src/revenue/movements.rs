@@ -1,8 +1,7 @@
-//! MRR and how it moved: start, new, reactivation, expansion, contraction, churn, end. `movement_class` decides what counts as
-//! which movement.
+//! MRR movements: start, new, reactivation, expansion, contraction, churn, end. `movement_class` defines each.
 //!
-//! Invariant: `start + fx + new + reactivation + expansion - contraction - churn + negative + entering - leaving`
-//! is `end`: for each currency, in the base currency, for each segment, and in both views.
+//! Invariant: `start + fx + new + reactivation + expansion - contraction - churn + negative + entering - leaving` is
+//! `end`, for each currency, in the base currency, for each segment, and in both views.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a report is asked: its days, its zone, its view, and what it leaves out.
+//! Options of a report: its days, time zone, view and filters.
 
 use super::{
     calendar::{Day, Interval},

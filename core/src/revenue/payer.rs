@@ -1,6 +1,6 @@
-//! What a company pays through time: a stream of steps for each currency, and one of all where it has several.
+//! What a company pays over time: a stream of steps per currency, and one of all currencies if there are several.
 //!
-//! Every report is a pass over these steps: none reads a license for each interval.
+//! Every report is a pass over these steps; none reads a license once per period.
 
 use super::{
     ledger::{License, NEVER},

@@ -1,4 +1,4 @@
-//! What a picture of a report shows: labels, series, and what it says in words. Whoever draws it adds nothing.
+//! The content of a chart: labels, series and a description. Renderers add nothing.
 
 use super::{
     about::About,

@@ -1,4 +1,4 @@
-//! What a caller asks for: the parameters of a report, read and checked.
+//! Reads and checks the parameters of a report.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What one unit of a currency is worth in the base currency, by day.
+//! Exchange rates to the base currency, by day.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! The outcomes of the fixed licenses that end in a period: renewed, lost, overdue, or open.
+//! Outcomes of the fixed licenses that are due in a period: renewed, lost, overdue, or open.
 //!
-//! `base = renewed + downgrade + churned + overdue + open`; an upgrade comes on top. Every rate is given twice: of
-//! the base, and of what is decided, the base without overdue and open.
+//! `base = renewed + downgrade + churned + overdue + open`; upgrades come on top. Every rate is given twice: as a share
+//! of the base, and of the decided part, which is the base without overdue and open.
 
 use super::{
     about::About,

@@ -1,4 +1,4 @@
-//! The explanation of a figure of the renewals: the licenses that it is made of, and what followed each.
+//! Explanation of a figure of the renewals: its licenses and their successors.
 
 use super::{
     error::ReportError,

@@ -1,4 +1,4 @@
-//! Computes any of the reports, by the parameters that were read from a request ([`ReportQuery`]).
+//! Computes any report from the parameters of a request ([`ReportQuery`]).
 
 use serde::Serialize;
 

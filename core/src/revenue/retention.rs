@@ -1,5 +1,5 @@
-//! How much of what was paid is retained: NRR, GRR, churn of MRR and of customers, quick ratio; by interval, over
-//! the year that ends with each, and over the whole report.
+//! Retention: NRR, GRR, churn of MRR and customers, quick ratio; by period, for the 12 months that end with it, and for
+//! the whole report.
 
 use super::{
     about::About,

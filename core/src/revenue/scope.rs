@@ -1,5 +1,4 @@
-//! What a report is asked, worked out for the licenses at hand: its borders, the currencies that occur, and
-//! the rates at which they are converted.
+//! Options of a report, resolved for its licenses: periods, currencies, and exchange rates.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What companies are put into segments by: one of their properties.
+//! Segments: companies by one of their properties.
 
 use super::error::ReportError;
 use crate::{

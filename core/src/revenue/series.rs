@@ -1,4 +1,4 @@
-//! The rows of a report in one currency: the shape that all reports over time share.
+//! Rows of a report in one currency, the common shape of all reports over time.
 
 /// The rows of a report in one currency.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

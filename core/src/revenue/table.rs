@@ -1,4 +1,4 @@
-//! The rows of a report as text: one shape for all, so that one function writes the CSV of any.
+//! Rows of a report as text, one shape for all, from which CSV is written.
 
 use super::{calendar::Period, money_units};
 use crate::value::Number;

@@ -121,15 +121,15 @@ impl UsagePlan {
     /// What makes a user count, in words.
     fn words(&self, cell: &UsageCell) -> String {
         let UsageCell { from, to, before, .. } = cell;
-        let active = format!("users active from {from} until before {to}");
+        let active = format!("users active from {from} to before {to}");
         let since = cell.cohort.map(|(from, _)| format!(", first active in the week from {from}"));
         let rest = match cell.line {
             UsageLine::New => " for the first time".to_owned(),
             UsageLine::Returning => format!(" and from {before}"),
-            UsageLine::Resurrecting => format!(", earlier, and not from {before}"),
+            UsageLine::Resurrecting => format!(" and earlier, but not from {before}"),
             UsageLine::Dormant => {
                 let active = format!(
-                    "users active from {before} until before {from}, not until before {to}"
+                    "users active from {before} to before {from}, but not from {from} to before {to}"
                 );
                 return active + &since.unwrap_or_default();
             }

@@ -1,4 +1,4 @@
-//! The figures of usage whose users can be asked for.
+//! The figures of usage that can be explained.
 
 use super::{
     error::ReportError,

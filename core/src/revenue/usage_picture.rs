@@ -1,4 +1,4 @@
-//! What pictures of usage show.
+//! Charts of the usage report: figures, cohorts and actions.
 
 use super::{
     picture::{Drawn, Mark, Picture, drawn, in_percent, negated},

@@ -1,4 +1,4 @@
-//! Which days a report of usage looks at: its periods, the days before them that trailing figures and comparisons need,
+//! The days that a report of usage reads: its periods, the days before them that trailing figures and comparisons need,
 //! and the weeks of its cohorts.
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Usage of the product by period: who was active, what they did, and who of those that began in a week stayed.
+//! The report of usage: active users and companies by period, user retention, and actions.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 

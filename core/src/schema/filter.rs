@@ -1,8 +1,8 @@
-//! Filters of a list (R50): a condition on a property, read from one parameter of a query, such as
-//! `mrr[gte]=500` or `status=customer,lost`.
+//! Filters of a list (R50): a condition on a property from one query parameter, such as `mrr[gte]=500` or
+//! `status=customer,lost`.
 //!
-//! A value is compared by the kind of its field; below `custom` by the order of values (R13). Absent and null are
-//! found by `null` and `[exists]=false`, and by no comparison.
+//! Values are compared by the kind of their field, and below `custom` in the order of values (R13). Absent and null
+//! match `null` and `[exists]=false`, but no comparison.
 
 use std::{borrow::Cow, cmp::Ordering};
 

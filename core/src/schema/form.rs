@@ -1,5 +1,5 @@
-//! The form of a record on a page: the text with which each field is filled, and the body of a call from the texts that
-//! come back. The server reads forms by it, and the browser checks them by it.
+//! The form of a record on a page: the text of each field, and the body of a call from the texts that are submitted.
+//! The server and the browser share it.
 
 use super::{
     cell::value_of,

@@ -1,4 +1,4 @@
-//! Which entries a record has in the indexes of a store, and in what form a value is a key.
+//! The index entries of a record, and values as keys of an index.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a list asks for (R13, R14, R27, R49, R50), read from the query of a request.
+//! The query of a list (R13, R14, R27, R49, R50).
 
 use std::borrow::Cow;
 
@@ -386,7 +386,7 @@ fn parse_sort(def: &ResourceDef, value: &str) -> Result<Option<Sort>, Issue> {
     if is_property(def.fields, path) {
         return Ok(Some(Sort { path: path.to_owned(), descending }));
     }
-    Err(unreadable("sort", "a property, with `-` in front to reverse the order", value))
+    Err(unreadable("sort", "a property, with a leading `-` to reverse the order", value))
 }
 
 fn is_property(fields: &[FieldDef], path: &str) -> bool {
@@ -451,7 +451,7 @@ mod tests {
         check_refused("after=x", "`after` must be an `_id`; found `x`");
         check_refused(
             "sort=-colour",
-            "`sort` must be a property, with `-` in front to reverse the order; found `-colour`",
+            "`sort` must be a property, with a leading `-` to reverse the order; found `-colour`",
         );
         check_refused(
             "sort=name&after=6553f1000102030405ffffff",

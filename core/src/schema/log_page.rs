@@ -1,4 +1,4 @@
-//! What lists of logs have in common: of activities, of integration issues, of the audit log.
+//! The common part of lists of logs: activities, integration issues, the audit log.
 
 use super::{
     filter::Filter,

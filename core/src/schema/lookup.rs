@@ -1,4 +1,4 @@
-//! How a rule finds other records; the caller provides the store.
+//! How rules find other records. The caller implements it over its store.
 
 use std::rc::Rc;
 
@@ -12,14 +12,14 @@ pub trait Lookup {
     /// The stored record with this id.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn record(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, LookupError>;
 
     /// The one record that holds `key` in the unique field `row`; `key` is in the form of
     /// [`super::index::key_of`]. For stores that keep entries of unique fields apart.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn find(
         &self,
         def: &ResourceDef,
@@ -32,7 +32,7 @@ pub trait Lookup {
     /// The records that hold `key` in the indexed field `row`, lowest id first, at most `limit`.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn holders(
         &self,
         def: &ResourceDef,
@@ -44,7 +44,7 @@ pub trait Lookup {
     /// How active an end user, or the users of a company, are; none where nobody ever was (R37).
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn engagement(
         &self,
         _def: &ResourceDef,
@@ -57,7 +57,7 @@ pub trait Lookup {
     /// [`super::index::key_of`].
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn is_suppressed(&self, _row: &str, _key: &str) -> Result<bool, LookupError> {
         Ok(false)
     }
@@ -65,7 +65,7 @@ pub trait Lookup {
     /// The id of the record that a reference names, if it is there (R2).
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn locate(
         &self,
         def: &ResourceDef,
@@ -124,7 +124,7 @@ impl<'a> ReadCtx<'a> {
     /// one is cached.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     pub fn shared(&self, def: &ResourceDef, id: ObjectId) -> Result<Rc<Document>, LookupError> {
         let known =
             self.shared.borrow().as_ref().filter(|known| known.0 == (def.code, id)).cloned();
@@ -140,7 +140,7 @@ impl<'a> ReadCtx<'a> {
     /// several fields of a record read the same.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     pub fn referring(
         &self,
         def: &ResourceDef,

@@ -1,11 +1,12 @@
-//! What a resource is, as data: the table of its fields, and the rules that a table cannot express.
+//! Resources as data: the table of fields, and the rules that a table cannot express.
 //!
-//! A program that reads or writes records of any resource goes by its [`ResourceDef`]: [`field`] is one field of the table,
-//! [`form`] and [`cell`] read values as people write them, [`shape`] checks a body against all of them, [`index`] derives the index entries of a record, [`list`], [`filter`] and
-//! [`order`] read what a list asks for. [`Lookup`] is how rules find other records; a store implements it.
+//! Programs read and write records of any resource through its [`ResourceDef`]. [`field`] is one field of the
+//! table; [`form`] and [`cell`] read values as people write them; [`shape`] checks a body; [`index`] derives index
+//! entries; [`list`], [`filter`] and [`order`] read the query of a list. Rules find other records through [`Lookup`],
+//! which a store implements.
 //!
 //! Invariant: nothing here names a resource. A new field or resource is a line or a file in
-//! [`resources`](crate::resources) and changes nothing in this module.
+//! [`resources`](crate::resources), and changes nothing in this module.
 
 pub mod cell;
 pub mod field;

@@ -118,7 +118,7 @@ impl<'s> First<'s> {
             return Ok(());
         }
         let message = format!(
-            "the values in front of a page must be at most {MAX_KEY_BYTES} bytes; ask for a smaller `offset`"
+            "the sort keys before a page must be at most {MAX_KEY_BYTES} bytes; ask for a smaller `offset`"
         );
         Err(Issue::of_member("offset", "page_too_far", message))
     }

@@ -1,4 +1,4 @@
-//! The definition of a resource: its fields and the few functions that a table cannot say.
+//! The definition of a resource: its fields, and the functions for rules that a table cannot express.
 
 use super::{
     field::FieldDef,

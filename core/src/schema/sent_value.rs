@@ -1,4 +1,4 @@
-//! One value that was sent, checked against its field and brought to the form in which it is stored.
+//! Checks one sent value against its field, and converts it to its stored form.
 
 use super::field::{FieldDef, Kind, OnMissing};
 use crate::value::{

@@ -1,5 +1,5 @@
-//! Checks what was sent against the fields of a resource, and brings each value to the form in which
-//! it is stored. After it, no function checks shape again.
+//! Checks a body against the fields of a resource, and converts each value to its stored form. No later code checks
+//! shape again.
 
 use super::{field::FieldDef, resource::ResourceDef};
 

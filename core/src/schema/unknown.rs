@@ -1,5 +1,5 @@
-//! Parameters that a call does not take: one that is not known, with the one that it may have been meant for (R49), one
-//! that is sent twice, and those of a call that has none (R6).
+//! Parameters that a call does not have: unknown ones with the nearest known name (R49), repeated ones, and those of a
+//! call without parameters (R6).
 
 use super::shape::Handling;
 use crate::value::{Issue, issue::quoted, nearest};
@@ -27,7 +27,7 @@ impl Unknown {
 
     /// What is wrong with it.
     pub fn issue(&self) -> Issue {
-        let mut message = format!("{} is no known parameter or property", quoted(&self.name));
+        let mut message = format!("{} is not a known parameter or property", quoted(&self.name));
         if let Some(nearest) = &self.nearest {
             message.push_str(&format!("; did you mean `{nearest}`?"));
         }

@@ -1,4 +1,4 @@
-//! Reading activities back (R38): what a list of them asks for, and how one is returned.
+//! Activities (R38): the query of a list, and the form in which they are returned.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! An event: who did what. A plain struct, the same in the browser and on the server, with the checks
-//! that both make, and the table of its members on the wire.
+//! An event: who did what. A plain struct, the same in the browser and on the server, with the checks of both, and the
+//! table of its members on the wire.
 
 use crate::value::{Timestamp, email, key};
 
@@ -84,19 +84,19 @@ members! {
     ASSET: Id = "assetExtId", Identity;
     /// `externalId` of a project.
     PROJECT: Id = "projectExtId", Identity;
-    /// What was done; without it the event only identifies the user.
+    /// Action of the user; without it the event only identifies the user.
     ACTION: Text = "action", Message;
     /// Extra data.
     INFO: Object = "info", Event;
-    /// Whether it does not count as activity.
+    /// Whether the event does not count as activity.
     PASSIVE: Bool = "passive", Event;
-    /// Relative importance; 1 when absent.
+    /// Relative importance; default 1.
     WEIGHT: Number = "weight", Event;
-    /// When it happened; the time of receipt when absent.
+    /// When the event happened; default is the time of receipt.
     DATE: Time = "date", Message;
-    /// How often it happened; what is out of range counts as 1.
+    /// Number of occurrences; a value out of range counts as 1.
     COUNT: Integer = "count", BulkRow;
-    /// When it was sent, by the sender's clock.
+    /// When the request was sent, by the sender's clock.
     SENT_AT: Time = "sentAt", Message;
     /// The sender's id of the event.
     MESSAGE_ID: Text = "messageId", Message;

@@ -1,5 +1,5 @@
-//! The company of a `group` call (R47): created where it is not known, and filled where it lacks something.
-//! It is planned and stored before the event itself, which then finds it as any other event does.
+//! The company of a `group` call (R47): created if it is unknown, and filled in if properties are missing. It is stored
+//! before the event itself, which then finds it as any other event does.
 
 use super::{
     event::{Call, Group},

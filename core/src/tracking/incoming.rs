@@ -1,5 +1,4 @@
-//! An incoming event, and what the rules look up for it: the settings of its tenant, its user, and whether it came in
-//! before.
+//! An incoming event and the lookups for it: the settings of its tenant, its user, and whether it is a duplicate.
 
 use super::event::Event;
 use crate::{
@@ -49,7 +48,7 @@ impl TrackingSettings {
     /// Those of a tenant.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     pub fn of_tenant(lookup: &dyn Lookup) -> Result<Self, LookupError> {
         let set = settings::of_tenant(lookup)?;
         let default = Self::default().auto_create_end_users;
@@ -67,19 +66,19 @@ pub trait EventLookup: Lookup {
     /// `ctx`, by that time; an earlier time may be returned too.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn last_received(&self, message_id: &str, ctx: &Ctx) -> Result<Option<Timestamp>, LookupError>;
 
     /// How many users and companies events have created in the hour of `now`, where that is counted.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn new_end_users(&self, now: Timestamp) -> Result<u64, LookupError>;
 
     /// What an event has to know of the user with this id.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn user(&self, id: ObjectId) -> Result<Option<KnownUser>, LookupError> {
         Ok(self.record(&END_USER, id)?.map(|record| KnownUser::of(id, &record)))
     }

@@ -1,5 +1,5 @@
-//! What is stored of an event: the user where they are new or lack something, the activity where
-//! something was done, the event itself while it has to wait, and what its sender should fix.
+//! Processing of an event: creates or fills in the user, stores the activity, parks the event if its user or company is
+//! unknown, and reports issues.
 
 use super::{
     event::{Call, Event, Identity},

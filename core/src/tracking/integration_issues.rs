@@ -1,5 +1,5 @@
-//! The report of possible integration issues (rule 5, R42): what is found wrong with what was sent, what
-//! would fix it, and how the report is read.
+//! The report of possible integration issues (rule 5, R42): problems of events and tickets, their fixes, and the query
+//! of the report.
 
 use std::borrow::Cow;
 
@@ -83,37 +83,37 @@ impl Note {
             Self::UserNotMade => (
                 "user_not_created",
                 String::new(),
-                "the user is not known, and `autoCreateEndUsers` is off: create the user, or switch it on".to_owned(),
+                "the user is unknown, and `autoCreateEndUsers` is off: create the user, or turn it on".to_owned(),
             ),
             Self::TooManyUsers(max) => (
                 "too_many_new_users",
                 String::new(),
-                format!("the user is not known, and events made {max} new users within the hour, as many as `maxNewEndUsersPerHour` lets them: stop a sender that makes ids up; else raise it, create the user, or replay this entry in a later hour"),
+                format!("the user is unknown, and events have created {max} users in this hour, the limit of `maxNewEndUsersPerHour`: stop a sender of invalid ids; otherwise raise the limit, create the user, or replay this entry in a later hour"),
             ),
             Self::CompanyNotMade => (
                 "company_not_created",
                 String::new(),
-                "the company of a `group` call is not known, and `autoCreateEndUsers` is off: create the company, or switch it on".to_owned(),
+                "the company of a `group` call is unknown, and `autoCreateEndUsers` is off: create the company, or turn it on".to_owned(),
             ),
             Self::TooManyCompanies(max) => (
                 "too_many_new_companies",
                 String::new(),
-                format!("the company of a `group` call is not known, and events created {max} users and companies within the hour, the limit: stop a sender that makes ids up; else raise `maxNewEndUsersPerHour`, create the company, or replay this entry in a later hour"),
+                format!("the company of a `group` call is unknown, and events have created {max} users and companies in this hour, the limit: stop a sender of invalid ids; otherwise raise `maxNewEndUsersPerHour`, create the company, or replay this entry in a later hour"),
             ),
             Self::IdentitiesDiffer(user, other) => (
                 "identities_differ",
                 format!("{user} {other}"),
-                format!("the id and the e-mail name two end users, {user} and {other}; the id was followed: correct what is sent, or the users"),
+                format!("the id and the e-mail belong to two end users, {user} and {other}; the id was used: correct what is sent, or the users"),
             ),
             Self::EmailTaken(holder) => (
                 "email_of_another",
                 holder.to_string(),
-                format!("the e-mail is that of end user {holder}, who has another `externalId`; it was left out: correct what is sent, or that user"),
+                format!("the e-mail belongs to end user {holder}, who has another `externalId`; it was not stored: correct what is sent, or that user"),
             ),
             Self::CompanyDiffers(user, company) => (
                 "company_differs",
                 format!("{user} {company}"),
-                format!("end user {user} belongs to another company than the one sent, {company}, and stays there: move the user, or correct what is sent"),
+                format!("the event names the company {company}, but end user {user} belongs to another one and stays there: move the user, or correct what is sent"),
             ),
             Self::CompanyNotOfUser(sent) => (
                 "company_differs",
@@ -164,17 +164,20 @@ fn user_unknown(event: &Event) -> (&'static str, String, String) {
     let domain = event.identity.email.as_deref().and_then(email::company_domain);
     let message = match &domain {
         Some(domain) => format!(
-            "the user is not known and no company was sent: send the company's id, or add {} to the `domains` of one company",
+            "the user is unknown and no company was sent: send the company's id, or add {} to the `domains` of one company",
             quoted(domain)
         ),
-        None => "the user is not known and no company was sent: send the company's id, or create the user".to_owned(),
+        None => {
+            "the user is unknown and no company was sent: send the company's id, or create the user"
+                .to_owned()
+        }
     };
     ("user_unknown", domain.unwrap_or_default(), message)
 }
 
 fn placeholder(what: &str, sent: &str) -> (&'static str, String, String) {
     let message = format!(
-        "{what} is {}, which programs write for a missing value: correct the sender",
+        "{what} is {}, a placeholder for a missing value: correct the sender",
         quoted(sent)
     );
     ("placeholder_id", format!("{what} {sent}"), message)
@@ -240,7 +243,7 @@ pub fn count_replaced(route: Route, rows: u64, at: Timestamp) -> Finding {
         code: "count_out_of_range",
         cause: String::new(),
         message: format!(
-            "rows counted once, since their `count` is no whole number from 0 to {MAX_COUNT}: send several rows for more"
+            "rows counted as 1, because their `count` is not a whole number from 0 to {MAX_COUNT}: send several rows for more"
         ),
         at,
         count: rows,
@@ -257,17 +260,17 @@ pub fn ignored(route: Route, ignored: &Ignored, at: Timestamp) -> Finding {
         (Why::Nobody, _) => (
             "identity_missing",
             format!(
-                "{call} calls that carry neither user id nor e-mail are ignored: call `identify` first, so that each carries `userId`; `anonymousId` identifies nobody"
+                "{call} calls with neither user id nor e-mail are ignored: call `identify` first, so that calls have a `userId`; an `anonymousId` does not identify a user"
             ),
         ),
         (Why::Type, "page" | "screen") => (
             "ignored_type",
-            format!("{call} calls are ignored: set `trackPages` to store them as activities"),
+            format!("{call} calls are ignored: turn on `trackPages` to store them as activities"),
         ),
         (Why::Type, "alias") => (
             "ignored_type",
             format!(
-                "{call} calls are ignored, since users are never merged: send user id and e-mail in one `identify` call"
+                "{call} calls are ignored, because users are never merged: send user id and e-mail in one `identify` call"
             ),
         ),
         (Why::Type, _) => (
@@ -337,7 +340,7 @@ pub fn ticket_without_company(
         route: Route::Tickets,
         code: "ticket_without_company",
         cause: external_id.or(domain).unwrap_or_default(),
-        message: "tickets are stored without a company: correct the company's id that is sent, or add the e-mail's domain to one company".to_owned(),
+        message: "tickets are stored without a company: correct the sent company id, or add the domain of the e-mail to one company".to_owned(),
         at,
         count: 1,
         sample,
@@ -351,7 +354,7 @@ pub fn parked_dropped(route: Route, at: Timestamp) -> Finding {
     of_parked(
         route,
         "parked_dropped",
-        "events that waited for their user or company for 30 days were dropped: fix what the other entries name",
+        "events that were parked for 30 days were dropped: fix the issues in the other entries",
         at,
     )
 }
@@ -362,7 +365,7 @@ pub fn parked_refused(route: Route, at: Timestamp) -> Finding {
     of_parked(
         route,
         "parked_refused",
-        "events whose user or company is not known were rejected, since the limit of parked events is reached: fix what the other entries name, and send them again",
+        "events of unknown users or companies were rejected, because the limit of parked events is reached: fix the issues in the other entries, and send the events again",
         at,
     )
 }
@@ -409,7 +412,7 @@ pub fn suppressed(route: Route, at: Timestamp) -> Finding {
         route,
         code: SUPPRESSED,
         cause: String::new(),
-        message: "events of people who were erased are not stored: stop sending them, or let the people back with `POST /endusers/unsuppress`".to_owned(),
+        message: "events of erased people are not stored: stop sending them, or lift the suppression with `POST /endusers/unsuppress`".to_owned(),
         at,
         count: 1,
         sample: Document::default(),
@@ -424,7 +427,7 @@ pub fn messages_full(route: Route, at: Timestamp) -> Finding {
         route,
         code: "message_ids_full",
         cause: String::new(),
-        message: "more `messageId`s came within a week than are remembered: events that are sent twice may be stored twice".to_owned(),
+        message: "more `messageId`s arrived within a week than can be remembered: duplicates may be stored twice".to_owned(),
         at,
         count: 1,
         sample: Document::default(),

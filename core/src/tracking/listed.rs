@@ -1,5 +1,5 @@
-//! The properties of an activity and of an entry of the report, as lists return them (R38, R42): by these they are
-//! filtered, these are the columns of a list as CSV (R50), and as these the API describes them.
+//! The properties of an activity and of an integration issue (R38, R42): their filters, the columns of their CSV (R50),
+//! and their API description.
 
 use crate::{
     plan::Route,
@@ -13,44 +13,35 @@ pub const LIST: ListLimits = ListLimits { default: 100, max: 2_000 };
 pub static ACTIVITY: ResourceDef = ResourceDef {
     name: "activity",
     path: "activities",
-    doc: "Something that an end user did.",
+    doc: "An action of an end user.",
     fields: &[
         field(
             "_id",
             Kind::Id,
-            "Id of the activity; the ids of a tenant ascend in the order of storing.",
+            "Id of the activity; ids of a tenant ascend in the order of storing.",
         )
         .required(),
-        field("companyId", Kind::Reference, "Company of the user when it was stored.")
+        field("companyId", Kind::Reference, "Company of the user when the activity was stored.")
             .refers("company"),
-        field("companyName", Kind::Text, "Name of that company now."),
+        field("companyName", Kind::Text, "Current name of the company."),
         field("endUserId", Kind::Reference, "The end user.").refers("enduser").required(),
-        field("endUserName", Kind::Text, "Name of the user now."),
-        field("email", Kind::Email, "E-mail of the user now."),
-        field("externalId", Kind::Key, "`externalId` of the user now."),
-        field(
-            "assetId",
-            Kind::Reference,
-            "The asset, where one has the `externalId` that was sent.",
-        )
-        .refers("asset"),
-        field("assetExtId", Kind::Key, "`externalId` of the asset, as it was sent."),
-        field(
-            "projectId",
-            Kind::Reference,
-            "The project, where one has the `externalId` that was sent.",
-        )
-        .refers("project"),
-        field("projectExtId", Kind::Key, "`externalId` of the project, as it was sent."),
-        field("action", Kind::Text, "What the user did.").required(),
-        field("info", Kind::Object, "Extra data of the event, as it was sent."),
+        field("endUserName", Kind::Text, "Current name of the user."),
+        field("email", Kind::Email, "Current e-mail of the user."),
+        field("externalId", Kind::Key, "Current `externalId` of the user."),
+        field("assetId", Kind::Reference, "The asset, if one has the sent `externalId`.")
+            .refers("asset"),
+        field("assetExtId", Kind::Key, "`externalId` of the asset, as sent."),
+        field("projectId", Kind::Reference, "The project, if one has the sent `externalId`.")
+            .refers("project"),
+        field("projectExtId", Kind::Key, "`externalId` of the project, as sent."),
+        field("action", Kind::Text, "Action of the user.").required(),
+        field("info", Kind::Object, "Extra data of the event, as sent."),
         field("count", Kind::Integer, "Number of occurrences, 1 to 300.").required(),
-        field("weight", Kind::Number, "Relative importance: how much each counts in `experience`.")
-            .required(),
-        field("passive", Kind::Bool, "Whether it does not count as activity.").required(),
-        field("date", Kind::Date, "When it happened.").required(),
-        field("receivedAt", Kind::Date, "When it was received.").required(),
-        field("route", Kind::Text, "Source: the route by which it was received.")
+        field("weight", Kind::Number, "Relative importance in `experience`.").required(),
+        field("passive", Kind::Bool, "Whether the event does not count as engagement.").required(),
+        field("date", Kind::Date, "When the event happened.").required(),
+        field("receivedAt", Kind::Date, "When the event was received.").required(),
+        field("route", Kind::Text, "Route by which the event was received.")
             .one_of(&Route::NAMES)
             .required(),
         field("messageId", Kind::Key, "The sender's id of the event."),
@@ -62,17 +53,17 @@ pub static ACTIVITY: ResourceDef = ResourceDef {
 pub static ENTRY: ResourceDef = ResourceDef {
     name: "integrationissue",
     path: "integrationissues",
-    doc: "Something that senders should fix.",
+    doc: "A problem that senders should fix.",
     fields: &[
         field("_id", Kind::Id, "Id of the entry.").required(),
-        field("route", Kind::Text, "Source: the route by which it was received.")
+        field("route", Kind::Text, "Route by which the event was received.")
             .one_of(&Route::NAMES)
             .required(),
-        field("code", Kind::Text, "What it is, stable.").required(),
-        field("message", Kind::Text, "What is wrong, and what would fix it.").required(),
-        field("at", Kind::Date, "When it was last seen.").required(),
-        field("count", Kind::Integer, "How often it was seen.").required(),
-        field("sample", Kind::Object, "What was sent, in short.").required(),
+        field("code", Kind::Text, "Stable code of the problem.").required(),
+        field("message", Kind::Text, "Message with the problem and the fix.").required(),
+        field("at", Kind::Date, "When the problem last occurred.").required(),
+        field("count", Kind::Integer, "Number of occurrences.").required(),
+        field("sample", Kind::Object, "Excerpt of what was sent.").required(),
     ],
     ..ResourceDef::PLAIN
 };
@@ -101,8 +92,8 @@ mod tests {
     fn they_are_called_as_their_lists_are() {
         let said = [&ACTIVITY, &ENTRY].map(|def| (def.name, def.path, def.doc, def.list.max));
         let expect = [
-            ("activity", "activities", "Something that an end user did.", 2_000),
-            ("integrationissue", "integrationissues", "Something that senders should fix.", 2_000),
+            ("activity", "activities", "An action of an end user.", 2_000),
+            ("integrationissue", "integrationissues", "A problem that senders should fix.", 2_000),
         ];
         assert_eq!(said, expect);
     }

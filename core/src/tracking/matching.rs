@@ -1,5 +1,4 @@
-//! The owner of an event (rules 1, 2 and 5, R34, R35): which user and which company an event names, and what of the
-//! user is new.
+//! Matching of an event (rules 1, 2 and 5, R34, R35): its user and company, and what the event adds to the user.
 
 use super::{
     event::Identity,

@@ -1,13 +1,13 @@
-//! Events: from the bytes of a call to the activity, the user and the report entries that come of it.
+//! Events: from the bytes of a call to the activity, the user and the integration issues.
 //!
 #![cfg_attr(
     feature = "records",
     doc = "\
-- Reading a call: [`realtime`], [`pipeline`] and [`bulk`] turn a body into [`Event`]s, and [`unread`] names members
-  that are not stored. [`event`] has the event itself and its checks, [`script`] what the browser script adds.
-- Processing it: [`intake`] finds the user and the company, and plans what is stored; an event whose user or company
-  is not known is parked. [`group`] does the same for a company.
-- Reading it back: [`activity`] and [`listed`] for lists of activities, [`integration_issues`] for what senders should fix."
+- Reading a call: [`realtime`], [`pipeline`] and [`bulk`] turn a body into [`Event`]s, and [`unread`] collects unknown
+  members. [`event`] has the event and its checks, [`script`] the rules of the browser script.
+- Processing: [`intake`] finds the user and the company and plans what is stored; an event whose user or company is
+  unknown is parked. [`group`] does the same for a company.
+- Reading back: [`activity`] and [`listed`] for lists of activities, [`integration_issues`] for the report."
 )]
 //!
 //! Invariant: an event is stored, parked or named in the report; none is dropped silently. [`event`] and [`script`] are

@@ -1,6 +1,5 @@
-//! Route 3 and the routes of SDKs, the calls of a third-party customer-data pipeline: from its JSON to an
-//! [`Event`] (rules 4 and 5, R32, R33, R47). Such a service corrects wrong clocks itself, so that dates stay
-//! as they come (R45).
+//! Route 3 and the routes of SDKs, calls of a customer-data pipeline: from JSON to an [`Event`] (rules 4 and 5, R32,
+//! R33, R47). Pipelines correct wrong clocks themselves, so dates are not changed (R45).
 
 use std::borrow::Cow;
 

@@ -1,6 +1,5 @@
-//! What the routes have in common when they read an event: the spellings of its members (R32), their
-//! types, the words in which a problem is reported under the route's own names, and which members were
-//! not read.
+//! The common part of reading an event on any route: the spellings and types of its members (R32), messages with the
+//! names of the route, and members that are not read.
 
 use std::borrow::Cow;
 

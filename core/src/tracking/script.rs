@@ -1,5 +1,5 @@
-//! Route 2: what the script adds in the browser. `identify` sets an identity, which is stored, and every later event
-//! carries it.
+//! Route 2: the rules of the script in the browser. `identify` sets an identity, which is stored and sent with every
+//! later event.
 
 use super::event::{Identity, name};
 use crate::value::{email, key};

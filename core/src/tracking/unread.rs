@@ -1,5 +1,4 @@
-//! What events carry and nobody reads (R48): the names of such members, counted over the events of one
-//! call, on their way to the report.
+//! Unknown members of events (R48): their names, counted over the events of a call, for the report.
 
 use super::{
     event::{MEMBERS, name},
@@ -89,11 +88,11 @@ fn advice(route: Route, name: &str) -> &'static str {
     match route {
         _ if ABOUT.contains(&name) => "it belongs to an `action`: send that with it",
         _ if is_of_action(route, name) => {
-            "it belongs to an `action`: send that with it, and one of `info` and `properties`"
+            "it needs an `action`: send one, and only one of `info` and `properties`"
         }
-        _ if name.starts_with(TRAITS) => "it is not stored of a user or company",
-        Route::Pipeline => "it is no member of a call: put it into `properties`",
-        _ => "it is no member of an event: correct its name, or put it into `info`",
+        _ if name.starts_with(TRAITS) => "it is not a property of users or companies",
+        Route::Pipeline => "it is not a member of a call: put it into `properties`",
+        _ => "it is not a member of an event: correct its name, or put it into `info`",
     }
 }
 
@@ -160,6 +159,6 @@ mod tests {
         let message = |route, name| finding(route, name, 1, Timestamp::MIN).message;
         assert!(message(Route::Realtime, "x").contains("`info`"));
         assert!(message(Route::Pipeline, "x").contains("`properties`"));
-        assert!(message(Route::Pipeline, "traits.x").contains("not stored of a user"));
+        assert!(message(Route::Pipeline, "traits.x").contains("not a property of users"));
     }
 }

@@ -1,4 +1,4 @@
-//! Blocks and single activities, counted by the days of a zone.
+//! Counts blocks and single activities by the days of a time zone.
 
 use std::collections::HashMap;
 

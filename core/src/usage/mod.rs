@@ -1,9 +1,9 @@
-//! Usage: who was active on which days, and what they did, counted from activities.
+//! Usage: active users by day and their actions, counted from activities.
 //!
-//! Activities are gathered in a [`Tally`], by end user, quarter of an hour and action, and written as blocks of bytes
-//! ([`Block`]), which a store holds and joins. A report reads blocks and what was not tallied yet into a [`Counting`],
-//! which alone knows of days: those of any time zone, since no clock has differed from UTC by anything but whole
-//! quarters of an hour since 1980. Passive activities count nowhere, as in the engagement of users (R37).
+//! Activities are counted in a [`Tally`] by end user, quarter of an hour and action, and written as [`Block`]s, which a
+//! store keeps. A report reads blocks, and the activities after the last block, into a [`Counting`]. Only a `Counting`
+//! knows days, of any time zone: since 1980 every zone's offset from UTC is a multiple of a quarter of an hour. Passive
+//! activities do not count, as in the engagement of users (R37).
 
 mod block;
 mod calendar;

@@ -1,4 +1,4 @@
-//! Names of actions, each with a number: in the order in which they came.
+//! Names of actions, numbered in order of appearance.
 
 use std::collections::HashMap;
 

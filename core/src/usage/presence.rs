@@ -1,5 +1,4 @@
-//! On which days somebody was active, and the figures that follow from that alone: they are the same for users and for
-//! companies.
+//! The days on which somebody was active, and the figures that depend on them alone, for users and companies.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What each day of a calendar counts for in a report.
+//! The figures of a report that each day counts for.
 
 use std::ops::Range;
 

@@ -1,5 +1,4 @@
-//! E-mail addresses: what is usable, how two of them compare, and which domains say nothing about
-//! a company (R34, R35).
+//! E-mail addresses: which are valid, how two are compared, and domains of public mail providers (R34, R35).
 
 /// The longest usable address in bytes, the limit of a mail path (RFC 5321, 4.5.3.1.3).
 pub const MAX_EMAIL_BYTES: usize = 254;

@@ -1,5 +1,5 @@
-//! How active somebody is (R37): stored apart from the record of an end user or a company, so that an event never moves
-//! the record itself. What depends on now is computed when it is read.
+//! Engagement of a user or company (R37), stored apart from the record, so that an event never rewrites the record.
+//! Fields that depend on the current time are computed at read.
 
 use rust_decimal::{Decimal, RoundingStrategy};
 

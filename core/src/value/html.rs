@@ -1,6 +1,6 @@
-//! Plain text out of HTML, as far as a preview shows it (R56).
+//! Plain text of HTML, for previews (R56).
 //!
-//! The tokenizer follows the HTML standard. No tree is built and no attribute is stored, so time is linear in the text,
+//! The tokenizer follows the HTML standard. It builds no tree and stores no attributes, so time is linear in the text,
 //! and nesting costs nothing.
 
 use std::borrow::Cow;

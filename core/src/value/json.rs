@@ -1,7 +1,7 @@
-//! JSON text: numbers stay as they were sent and keys stay in their order (R7).
+//! JSON text: numbers and the order of keys stay as sent (R7).
 //!
-//! Invariant: a [`Json`] holds well-formed JSON in compact form, so it can be spliced into a response
-//! as it is. Two texts of one string are equal; numbers are compared as they were written.
+//! Invariant: a [`Json`] is well-formed JSON in compact form, so it can be spliced into a response. Two spellings of
+//! one string are equal; numbers are compared as written.
 
 use std::borrow::Cow;
 

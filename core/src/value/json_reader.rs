@@ -1,5 +1,5 @@
-//! Reads JSON strictly, and keeps it as text: duplicate keys, deep nesting, lone surrogates and NUL are
-//! rejected (R9). What the store itself wrote is read leniently: it was checked when it came in.
+//! Reads JSON strictly and keeps it as text: duplicate keys, deep nesting, lone surrogates and NUL are rejected (R9).
+//! JSON from the store is read leniently, since it was checked before.
 
 use std::{borrow::Cow, collections::BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Ids that a caller makes up: `externalId`, `sourceId` (R2).
+//! Ids of the caller: `externalId`, `sourceId` (R2).
 
 /// How long such an id may be in bytes: what a person or a system makes up fits, and a key of the
 /// store stays small (R2).

@@ -1,4 +1,4 @@
-//! What is rejected of a text as JSON (R9): the limits, the faults that a reader finds, and how these are put into words.
+//! Errors of malformed JSON (R9): the limits, the problems that a reader finds, and their messages.
 
 use hifijson::Expect;
 

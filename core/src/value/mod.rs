@@ -1,7 +1,7 @@
-//! The values that bodies and records are made of, each a type that can only be created by parsing: ids, points in
-//! time, days, decimals, e-mails, JSON documents.
+//! The values of bodies and records, each a type that is created only by parsing: ids, points in time, days, decimals,
+//! e-mails, JSON documents.
 //!
-//! Invariants: a value that was parsed is valid, and no later code checks it again; JSON keeps the order of its members and
+//! Invariants: a parsed value is valid, and no later code checks it again; JSON keeps the order of its members and
 //! every digit of its numbers (R7).
 
 pub mod email;

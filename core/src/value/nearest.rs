@@ -1,6 +1,6 @@
-//! The known name that somebody may have meant.
+//! The known name nearest to an unknown one.
 
-/// Characters for each edit that a misspelt name may have, which is at least one.
+/// Characters for each edit that a misspelled name may have, which is at least one.
 const CHARACTERS_PER_EDIT: usize = 3;
 
 /// The name among `known` that is nearest to `name`, if one is near: case, `-` and `_` do not count, and one

@@ -1,5 +1,4 @@
-//! Numbers as decimals: read from JSON text without a detour over binary floats, and written
-//! without a needless fraction (R7).
+//! Decimal numbers: read from JSON text without binary floats, and written without a needless fraction (R7).
 
 use rust_decimal::{Decimal, RoundingStrategy};
 

@@ -1,7 +1,7 @@
-//! How long a period is in months, and where it ends (R23, R53).
+//! The length of a period in months, and its end (R23, R53).
 //!
-//! Months are those of a calendar, so it depends on the time zone how many a period has. All arithmetic is
-//! done with what clocks show in that zone: a day is a day, whether or not clocks are set in it.
+//! Months are calendar months, so the length depends on the time zone. All calculations use the local time of that
+//! zone: a day is a day, also when clocks change.
 
 use chrono::{Datelike as _, Months, NaiveDateTime, TimeDelta};
 use rust_decimal::{Decimal, RoundingStrategy};

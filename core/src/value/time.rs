@@ -1,4 +1,4 @@
-//! A point in time, in whole milliseconds, and how it is read and written (R8).
+//! A point in time in whole milliseconds, and its text form (R8).
 
 #[cfg(feature = "forms")]
 use chrono::{DateTime, NaiveDate, NaiveDateTime, SecondsFormat};

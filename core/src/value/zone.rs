@@ -1,4 +1,4 @@
-//! A time zone: what its clocks and its calendar show at a point in time, and back (R41, R53).
+//! Time zones: local time and calendar of a point in time, and back (R41, R53).
 
 use chrono::{
     DateTime, LocalResult, NaiveDateTime, NaiveTime, Offset as _, TimeDelta, TimeZone as _,

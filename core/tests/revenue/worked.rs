@@ -461,8 +461,8 @@ fn a_customer_says_when_it_renews() {
         rows,
         [
             "Pico 250 3000 500 2024-07-01 -31: 300.00 of 750.00 EUR: never active (35 points), overdue by 31 days",
-            "Oslo 360 4320 0 2025-02-26 209: 82.45 of 360.00 EUR: never active (35 points), to be decided in 209 days",
-            "Nord 1200 14400 0 2025-04-03 245: 72.99 of 1200.00 EUR: users active fell from 4 to 3 (7.5 points), to be decided in 245 days",
+            "Oslo 360 4320 0 2025-02-26 209: 82.45 of 360.00 EUR: never active (35 points), renewal in 209 days",
+            "Nord 1200 14400 0 2025-04-03 245: 72.99 of 1200.00 EUR: users active fell from 4 to 3 (7.5 points), renewal in 245 days",
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! What a running server says of its browser script.
+//! The browser script's settings, as a running server reports them.
 
 use std::{path::Path, time::Duration};
 

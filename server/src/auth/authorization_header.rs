@@ -1,4 +1,4 @@
-//! What an `Authorization` header carries.
+//! The credentials in an `Authorization` header.
 
 use std::borrow::Cow;
 

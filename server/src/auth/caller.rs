@@ -1,4 +1,4 @@
-//! Who calls, and what they may do.
+//! The caller of a request and their scopes.
 
 use std::{net::IpAddr, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Who may: credentials become a tenant and what it may do here alone (R43).
+//! Authentication and authorization: only here do credentials become a tenant and its permissions (R43).
 
 mod authenticate;
 mod authorization_header;

@@ -1,4 +1,4 @@
-//! What signing in needs besides tokens: the link that the first start prints, and a count of those who fail.
+//! Sign-in besides tokens: the link that the first start prints, and a count of failed attempts.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -10,7 +10,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::value::Timestamp;
-use svctrack_store::{BackupFile, Clock, Manifest, Store, StoreError, StoreId, private_folder};
+use svctrack_store::{
+    BackupFile, Clock, Manifest, Store, StoreError, StoreId, support::private_folder,
+};
 use tokio::task::spawn_blocking;
 
 use super::{

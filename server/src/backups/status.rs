@@ -1,4 +1,4 @@
-//! How scheduled backups do, as `/health` reports it.
+//! The state of scheduled backups, as `/health` reports it.
 
 use parking_lot::Mutex;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Files that get their name when they are whole.
+//! Files that get their final name when they are complete.
 
 use std::{fs::File, io, path::Path};
 

@@ -25,7 +25,7 @@ use super::target::TargetArgs;
 pub(crate) struct Backup {
     #[command(flatten)]
     target: TargetArgs,
-    /// File to write, or a directory, where the file is named after its time
+    /// File to write, or a directory for a file with the time in its name
     #[arg(long, value_name = "PATH", default_value = ".")]
     to: PathBuf,
 }

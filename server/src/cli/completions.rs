@@ -1,4 +1,4 @@
-//! `svctrack completions`: what a shell needs to complete the command line.
+//! `svctrack completions`: completion scripts for shells.
 
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};

@@ -18,9 +18,10 @@ use super::{
     tenant,
 };
 
-/// Create a tenant with two years of an invented company, to look at every report, or delete it
+/// Create or delete a demo tenant with two years of data of an invented company
 ///
-/// All companies and people are invented; on the same day the data are the same.
+/// Every report and page has data to show. All companies and people are invented, and two runs on one day create the
+/// same data.
 #[derive(Args)]
 #[command(after_help = "Examples:
   svctrack demo --customers 20
@@ -29,7 +30,7 @@ use super::{
 pub(crate) struct DemoCommand {
     #[command(flatten)]
     target: TargetArgs,
-    /// Number of customers at the end of the two years
+    /// Number of customers at the end of the two years, 10 to 400
     #[arg(long, value_name = "NUMBER", default_value_t = CUSTOMERS,
         value_parser = RangedU64ValueParser::<usize>::new().range(10..=MAX_CUSTOMERS as u64))]
     customers: usize,
@@ -46,7 +47,7 @@ impl DemoCommand {
             return self.delete(&operator, &there).await;
         }
         if let Some(id) = there.first() {
-            return Err(format!("there is a demo already, tenant {id}: delete it with --delete"));
+            return Err(format!("the demo tenant {id} already exists: delete it with --delete"));
         }
         let name = json!({ "name": TENANT_NAME });
         let made = operator.call(Method::POST, "/tenants", Some(name)).await?;

@@ -1,4 +1,4 @@
-//! `svctrack export`: records into files, one a resource.
+//! `svctrack export`: records to files, one per resource.
 
 use std::{
     fs,
@@ -18,9 +18,9 @@ use svctrack_server::{
 
 use super::transfer::{RecordOwnerArgs, TENANTS, lines_of};
 
-/// Export records to NDJSON or CSV files, one a resource
+/// Export records to NDJSON or CSV files, one per resource
 ///
-/// Activities, tokens, reports and erased people are only in a backup.
+/// Activities, tokens, integration issues and suppressions are only in a backup.
 #[derive(Args)]
 #[command(after_help = "Examples:
   svctrack export --to ./export --all-tenants

@@ -25,10 +25,10 @@ use super::{
 /// The exit code for rejected records.
 const REFUSED: u8 = 2;
 
-/// Import records from an export or from another program's tables
+/// Import records from an export, or from CSV or NDJSON files of other programs
 ///
-/// The exit code is 2 when records were rejected; each is reported with its line. People who were erased before the
-/// export can come back with later events: only a backup has the suppression list.
+/// Rejected records are reported with their lines, and the exit code is 2. An export has no suppressions: later events
+/// can create people again who were erased before it. Only a backup has the suppressions.
 #[derive(Args)]
 #[command(after_help = "Examples:
   svctrack import --from companies.csv --map \"Company name=name\" --dry-run
@@ -39,16 +39,16 @@ pub(crate) struct Import {
     /// Directory with the files of an export, or one file
     #[arg(long, value_name = "PATH")]
     from: PathBuf,
-    /// Resource in a single file [default: from the file name, such as companies.csv]
+    /// Resource of a single file [default: from the file name, such as companies.csv]
     #[arg(long, value_name = "RESOURCE", conflicts_with = "all_tenants")]
     resource: Option<String>,
     /// CSV separator: one character, or `tab` [default: detected from the first line]
     #[arg(long, value_name = "CHARACTER")]
     separator: Option<Separator>,
-    /// Map a column to a property, such as "Company name=name"; nothing after `=` skips the column
+    /// Map a column to a property, such as "Company name=name"; "Company name=" skips the column
     #[arg(long, value_name = "HEAD=PROPERTY", value_parser = parse_mapping)]
     map: Vec<(String, String)>,
-    /// Report every record that would be rejected, and write nothing
+    /// Report the records that would be rejected, and write nothing
     #[arg(long, conflicts_with = "all_tenants")]
     dry_run: bool,
 }
@@ -68,10 +68,7 @@ impl Import {
         let (admin, tokens) =
             Admin::with_tenants(&self.owner.target.config()?, self.tenants()?).await?;
         for (tenant, token) in tokens {
-            print_err(&format!(
-                "the first token of {tenant}, shown only this once: {}",
-                token.reveal()
-            ));
+            print_err(&format!("the first token of {tenant}, shown only once: {}", token.reveal()));
         }
         let mut told = Map::new();
         for (tenant, admin) in admin.of_each_tenant().await? {

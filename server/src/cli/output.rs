@@ -1,4 +1,4 @@
-//! What is printed: texts, values and tables for people.
+//! Printed output: texts, values and tables for people.
 
 use std::io::{self, Write as _};
 

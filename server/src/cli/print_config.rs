@@ -1,4 +1,4 @@
-//! `svctrack serve --print-config`: the configuration in force, and where each value is from.
+//! `svctrack serve --print-config`: the effective configuration, with the source of each value.
 
 use std::path::Path;
 

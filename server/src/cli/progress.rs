@@ -1,4 +1,4 @@
-//! How far a large file is read, for a person at a terminal.
+//! Progress of reading a large file, for a person at a terminal.
 
 use std::{
     fs::File,

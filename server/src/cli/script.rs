@@ -1,4 +1,4 @@
-//! `svctrack script`: all that a web app needs to load the browser script, as the running server has it.
+//! `svctrack script`: the snippet and files that a web app needs to load the browser script.
 
 use std::{
     fs, io,
@@ -31,20 +31,20 @@ pub(crate) struct Script {
     data: Option<PathBuf>,
     #[command(flatten)]
     addresses: AddressSettings,
-    /// Address of a running server, such as http://127.0.0.1:8080 [default: the server of the data directory]
+    /// URL of a running server, such as http://127.0.0.1:8080 [default: the server of the data directory]
     #[arg(long, env = "SVCTRACK_SERVER", value_name = "URL")]
     server: Option<String>,
     /// Certificate to trust for an https:// server, in PEM: of its authority, or its own [default: none; authorities that
     /// browsers trust]
     #[arg(long, env = "SVCTRACK_CA_CERT", value_name = "FILE")]
     ca_cert: Option<PathBuf>,
-    /// UUID of the tenant whose snippet and policy are printed [default: none; the files alone]
+    /// UUID of the tenant whose snippet and policy are printed [default: none; prints only the files]
     #[arg(long, value_name = "UUID", value_parser = read_tenant)]
     tenant: Option<TenantId>,
     /// Pin the snippet to this version, with an integrity hash
     #[arg(long, requires = "tenant")]
     pinned: bool,
-    /// Write the npm package of this version into a directory, which is created if missing
+    /// Write the npm package of this version to a directory, which is created if missing
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "tenant")]
     npm: Option<PathBuf>,
     /// Print JSON, as GET /script.json returns it; with --npm, the `path` of the package
@@ -87,7 +87,7 @@ impl Script {
         };
         let AddressSettings { public_url, script_path, tracking_prefix, .. } = &self.addresses;
         if (public_url, script_path, tracking_prefix) == (&None, &None, &None) {
-            print_err(&format!("svctrack: these are the settings of the server at {server}"));
+            print_err(&format!("svctrack: using the settings of the server at {server}"));
             return Ok(said);
         }
         let as_text = |name: &str| said.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -100,20 +100,18 @@ impl Script {
         let of_server = ConfigOverrides { addresses, ..ConfigOverrides::default() };
         let merged = given.over(of_server).map_err(|error| error.to_string())?;
         print_err(&format!(
-            "svctrack: these are the settings of the server at {server}, but for those given here"
+            "svctrack: using the settings of the server at {server}, except those given here"
         ));
         Ok(to_json(&merged.addresses(&server), tenant, loads))
     }
 
     /// Says that no server was asked, and looks for the tenant in the store of a stopped one.
     async fn check_in_store(&self, config: &Config) -> Result<(), String> {
-        let guess = "no running server was found, so these are the settings of flags, environment and svctrack.toml; \
+        let guess = "no running server was found, so these settings are from flags, environment and svctrack.toml; \
                      --server URL asks the one at that address";
         let folder = config.data.display();
         let checked = match self.tenant.filter(|_| config.has_store()) {
-            None if self.tenant.is_some() => {
-                "; whether there is such a tenant was not checked".to_owned()
-            }
+            None if self.tenant.is_some() => "; the tenant was not checked".to_owned(),
             None => String::new(),
             Some(tenant) => match Admin::has_tenant(config, tenant).await {
                 Ok(true) => String::new(),
@@ -123,7 +121,7 @@ impl Script {
                     ));
                 }
                 Err(reason) => {
-                    format!("; whether there is such a tenant was not checked: {reason}")
+                    format!("; the tenant was not checked: {reason}")
                 }
             },
         };
@@ -167,20 +165,20 @@ fn in_words(all: &Value) -> String {
     let files = all.get("files").and_then(Value::as_array).into_iter().flatten();
     let files: String = files.map(file).collect();
     let files = format!(
-        "The script, which follows the server's version:\n\n  {}\n\n\
-         Its files as they are now, which never change, with their hashes:\n{files}",
+        "The script in the server's version:\n\n  {}\n\n\
+         Its files, which never change, with their hashes:\n{files}",
         text_at(all, "/script")
     );
     let Some(snippet) = all.get("snippet").and_then(Value::as_str) else {
         return format!(
-            "{files}\n\nWith --tenant UUID, the snippet and its policy are printed too."
+            "{files}\n\nWith --tenant UUID, the snippet and its Content-Security-Policy are printed too."
         );
     };
     format!(
         "Paste this before </head> of your web app:\n\n{snippet}\n\n\
-         Where its pages have a Content-Security-Policy, it needs:\n\n  \
+         If your pages have a Content-Security-Policy, add:\n\n  \
          script-src   {}\n  connect-src  {}\n\n\
-         Without {WASM_SOURCE} all is sent too; the server makes the checks alone.\n\n{files}",
+         Without {WASM_SOURCE} events are sent unchecked, and only the server checks them.\n\n{files}",
         texts_at(all, "/policy/script-src"),
         texts_at(all, "/policy/connect-src")
     )

@@ -1,4 +1,4 @@
-//! Where the calls of a command go: to a running server, or to the store of one that is stopped.
+//! The target of a command's calls: a running server, or the store of a stopped one.
 
 use std::path::{Path, PathBuf};
 
@@ -18,10 +18,10 @@ pub(crate) struct TargetArgs {
     /// Data directory of a stopped server, without --server [default: ./svctrack-data]
     #[arg(long, env = "SVCTRACK_DATA", value_name = "DIRECTORY")]
     data: Option<PathBuf>,
-    /// Address of a running server, such as http://127.0.0.1:8080 [default: none; the store of a stopped server is opened]
+    /// URL of a running server, such as http://127.0.0.1:8080 [default: none; the store of a stopped server is used]
     #[arg(long, env = "SVCTRACK_SERVER", value_name = "URL", requires = "token")]
     server: Option<String>,
-    /// Token for the running server: an operator token for tenants and backups, else a token of the tenant
+    /// Token for --server: an operator token for tenants, backups and the demo, otherwise a token of the tenant
     #[arg(long, env = "SVCTRACK_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// Certificate to trust for an https:// server, in PEM: of its authority, or its own [default: none; authorities that

@@ -16,7 +16,7 @@ use super::{
 /// Create, list, rename, suspend, resume and delete tenants
 #[derive(Subcommand)]
 pub(crate) enum TenantCommand {
-    /// Create a tenant and print its first token, which is shown only once
+    /// Create a tenant, and print its first token once
     #[command(after_help = "Examples:
   svctrack tenant create --name \"Acme\"
   svctrack tenant create --name \"Acme\" --server http://127.0.0.1:8080 --token $OPERATOR")]
@@ -44,7 +44,7 @@ pub(crate) enum TenantCommand {
         #[arg(long)]
         name: String,
     },
-    /// Suspend a tenant: reject its calls and events until it is resumed
+    /// Suspend a tenant: its calls and events are rejected until it is resumed
     #[command(after_help = "Example:
   svctrack tenant suspend 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11")]
     Suspend {
@@ -58,7 +58,7 @@ pub(crate) enum TenantCommand {
         #[command(flatten)]
         tenant: OneTenant,
     },
-    /// Delete a tenant with all its data, and wait until it is deleted; older backups still have it
+    /// Delete a tenant with all its data, and wait until this is complete; older backups still contain it
     #[command(after_help = "Example:
   svctrack tenant delete 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11 --yes")]
     Delete {

@@ -24,7 +24,7 @@ pub(crate) enum TokenCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Create a token and print it; it is shown only once
+    /// Create a token, and print it once
     #[command(after_help = "Examples:
   svctrack token create --label \"nightly import\"
   svctrack token create --label \"reports\" --scopes companies:read,licenses:read --expires 2030-12-31 --server http://127.0.0.1:8080 --token $TOKEN")]
@@ -34,25 +34,25 @@ pub(crate) enum TokenCommand {
         /// Purpose of the token
         #[arg(long)]
         label: String,
-        /// Scopes, separated by commas: products:read, tickets:create, admin, *. A token grants only what it holds
+        /// Scopes, separated by commas, such as products:read, tickets:create, admin or *; --token must have them
         /// [default: those of --token; on a stopped store *, or operator,admin]
         #[arg(long, value_delimiter = ',')]
         scopes: Vec<String>,
         /// Expiry date [default: none]
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
-        /// User that the token acts as: `_id`, extid-... or srcid-... [default: a user of its own]
+        /// User that the token acts as: `_id`, extid-... or srcid-... [default: a new user]
         #[arg(long, value_name = "ID")]
         user: Option<String>,
     },
-    /// List the tokens; secrets are not stored
+    /// List the tokens, without their secrets, which are not stored
     #[command(after_help = "Example:
   svctrack token list --operator")]
     List {
         #[command(flatten)]
         owner: TokenOwnerArgs,
     },
-    /// Rotate a token: print its successor once; the old one stays valid for a while
+    /// Rotate a token: create its successor, print it once, and keep the old one valid for a while
     #[command(after_help = "Example:
   svctrack token rotate P0ah3R3E --keep-old-for 1h")]
     Rotate {
@@ -67,7 +67,7 @@ pub(crate) enum TokenCommand {
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
     },
-    /// Revoke a token, from the next request on
+    /// Revoke a token from the next request on
     #[command(after_help = "Example:
   svctrack token revoke P0ah3R3E --cascade")]
     Revoke {
@@ -85,11 +85,10 @@ pub(crate) enum TokenCommand {
 pub(crate) struct TokenOwnerArgs {
     #[command(flatten)]
     target: TargetArgs,
-    /// UUID of the tenant, on a stopped store; a running server issues tokens of the tenant of --token [default: the only one]
+    /// UUID of the tenant on a stopped store [default: the only one]; a running server uses the tenant of --token
     #[arg(long, value_name = "UUID", conflicts_with = "server")]
     tenant: Option<String>,
-    /// The operator's tokens, which may create tenants, on a stopped store; a running server issues them to an operator's
-    /// --token
+    /// Use operator tokens, on a stopped store; a running server uses them if --token is an operator token
     #[arg(long, conflicts_with = "tenant")]
     operator: bool,
 }

@@ -1,5 +1,4 @@
-//! Environment variables that look like settings and are none: a misspelt one would change nothing, and nobody would
-//! know.
+//! Environment variables that look like settings but are not: a misspelled one would silently change nothing.
 
 use std::{collections::BTreeSet, env};
 
@@ -41,7 +40,7 @@ pub(crate) fn warn_of_unknown(command: &Command) {
             let near = near.map(|near| format!("; did you mean `{PREFIX}{near}`?"));
             let near = near.unwrap_or_default();
             print_err(&format!(
-                "svctrack: `{name}` in the environment is no setting and is ignored{near}"
+                "svctrack: `{name}` in the environment is not a setting and is ignored{near}"
             ));
         }
     }

@@ -1,5 +1,6 @@
-//! Flags that would have no effect next to another one are rejected, as clap does for those that contradict each other.
-//! Clap counts a variable of the environment as a flag; here it is none, since it may be set for other commands.
+//! Rejects flags that would have no effect next to another flag, as clap rejects conflicting ones.
+//!
+//! Clap counts an environment variable as a flag; here it does not count, since it may be set for other commands.
 
 use clap::{ArgMatches, error::ErrorKind, parser::ValueSource};
 use svctrack_server::config::{Config, Engine};
@@ -9,7 +10,7 @@ use super::output::print_err;
 /// A flag, another one with which it has no effect, and why.
 const NO_EFFECT_WITH: [(&str, &str, &str); 13] = [
     ("user", "operator", ""),
-    ("operator", "server", ": there the token decides whose tokens they are"),
+    ("operator", "server", ": the token decides whose tokens are used"),
     ("data", "server", ""),
     ("data", "backup", ""),
     ("cache_mb", "backup", ""),

@@ -17,7 +17,7 @@ use svctrack_server::{
 use svctrack_store::{
     Manifest, check_archive,
     embedded::{Problem, Verified, verify},
-    regular_file,
+    support::regular_file,
 };
 
 use super::{
@@ -28,8 +28,7 @@ use super::{
 
 /// Verify the store (the server must be stopped), or backups, for corruption
 ///
-/// The exit code is 0 when the store or every backup is sound, 2 when data is corrupted, and 1 when there is nothing
-/// that can be read.
+/// The exit code is 0 if the store or every backup is sound, 2 if data is corrupted, and 1 if nothing could be read.
 #[derive(Args)]
 #[command(after_help = "Examples:
   svctrack verify --data ./svctrack-data
@@ -37,7 +36,7 @@ use super::{
 pub(crate) struct Verify {
     #[command(flatten)]
     stopped: StoppedStore,
-    /// Backup file, or a directory of them: these are verified, not the store
+    /// Backup file, or directory with backups, to verify instead of the store
     #[arg(long, value_name = "PATH")]
     backup: Option<PathBuf>,
     /// Print JSON: `rows`, `problemCount` and `problems`, or for each backup `path` with `at`, `rows` and `tables`, or

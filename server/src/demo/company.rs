@@ -1,4 +1,4 @@
-//! A company of the demo and the terms of its licenses, as the market has made them.
+//! A company of the demo and the terms of its licenses.
 
 use chrono::{Months, NaiveDate};
 

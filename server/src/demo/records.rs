@@ -1,4 +1,4 @@
-//! What is stored of the market: settings, staff, products, companies and licenses.
+//! The records of the demo: settings, staff, products, companies and licenses.
 
 use chrono::{Datelike as _, Months, NaiveDate};
 use serde_json::{Map, Value, json};

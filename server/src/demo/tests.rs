@@ -1,4 +1,4 @@
-//! The demo by itself: it is the same on the same day, and as large as it should be on any.
+//! The demo: the same on the same day, and of the expected size on any.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,6 @@
-//! Records as lines of CSV, for lists and exports. A text is in its cell as it is, any other value as JSON; an empty
-//! cell is no value, so the empty text gets a `'` in front, as what a spreadsheet would take for a formula does.
+//! Records as lines of CSV, for lists and exports. A text is in its cell unchanged, any other value as JSON. An empty
+//! cell is no value, so the empty text gets a leading `'`, and so does a text that a spreadsheet would read as a
+//! formula.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,4 @@
-//! What the columns of a table of CSV are: the head of each names a property, in its own spelling or a near one, or is
-//! mapped to one (D10).
+//! Columns of an imported table: each column name matches a property, exactly or nearly, or is mapped to one (D10).
 
 use svctrack_core::{
     schema::{FieldDef, Kind, ResourceDef, VERSION, cell, shape},
@@ -46,7 +45,7 @@ impl Columns {
             let column = column_of(def, head.trim(), map, map_option)?;
             if let Some(other) = read.columns.iter().find(|other| collide(other, &column)) {
                 return Err(format!(
-                    "two columns are {}: rename one, or leave it out with {map_option}\"{head}=\"",
+                    "two columns are {}: rename one, or skip it with {map_option}\"{head}=\"",
                     name_of(other)
                 ));
             }
@@ -163,11 +162,11 @@ fn column_of(
     let near = near_property(def, name);
     Err(match mapped {
         Some(_) => format!(
-            "`{name}`, to which the column `{head}` is mapped, is no property of {}{near}",
+            "the column `{head}` is mapped to `{name}`, which is not a property of {}{near}",
             def.path
         ),
         None => format!(
-            "the column `{head}` is not known: {map_option}\"{head}=PROPERTY\" says what it is, {map_option}\"{head}=\" leaves it out{near}"
+            "unknown column `{head}`: map it with {map_option}\"{head}=PROPERTY\", or skip it with {map_option}\"{head}=\"{near}"
         ),
     })
 }
@@ -256,12 +255,12 @@ mod tests {
             let said = record(heads, map, &[]).unwrap_err();
             assert!(said.contains(expect), "{said}");
         };
-        check(&["nmae"], &[], "leaves it out; did you mean `name`?");
-        check(&["Firma"], &[], "is not known: --map \"Firma=PROPERTY\" says what it is");
+        check(&["nmae"], &[], "nmae=\"; did you mean `name`?");
+        check(&["Firma"], &[], "unknown column `Firma`: map it with --map \"Firma=PROPERTY\"");
         check(
             &["Firma"],
             &[("Firma", "nmae")],
-            "is no property of companies; did you mean `name`?",
+            "is not a property of companies; did you mean `name`?",
         );
         check(&["name", "Name"], &[], "two columns are `name`");
         check(&["custom", "custom.a"], &[], "two columns are `custom`");

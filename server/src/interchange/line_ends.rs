@@ -1,4 +1,4 @@
-//! The lines of a table of CSV, and its quotes: what a reader of CSV does not say of them.
+//! Lines and quotes of a CSV table, which a CSV reader does not report.
 
 use std::{collections::VecDeque, io, mem};
 
@@ -81,7 +81,7 @@ impl<R: io::Read> io::Read for LineEnds<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         if self.at - self.begin > MAX_LINE_BYTES {
             let message = format!(
-                "line {}: a row has over {MAX_LINE_BYTES} bytes; is there a `\"` without another one?",
+                "line {}: a row has over {MAX_LINE_BYTES} bytes; is a `\"` not closed?",
                 self.line
             );
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));

@@ -1,4 +1,5 @@
-//! Keys that come twice in one file or body: the later row updates the record of the earlier one, which is seldom meant.
+//! Keys that occur twice in a file or body: the later row updates the record of the earlier one, which is rarely
+//! intended.
 
 use std::{
     collections::{HashMap, hash_map::RandomState},

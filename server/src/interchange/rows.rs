@@ -1,4 +1,4 @@
-//! The records in a file or a body, one at a time, each with its line. Nothing but the record that is read is held.
+//! Reads records from a file or a body, one at a time, each with its line. Only the current record is in memory.
 
 use std::io::{self, BufRead, BufReader, Read as _};
 

@@ -1,5 +1,5 @@
-//! The address for those who watch a server: `/metrics` for Prometheus, and `/ready` for what starts and stops servers.
-//! It has few connections, next to those of clients, and is served until the process ends.
+//! The admin address: `/metrics` for Prometheus, and `/ready` for orchestrators. It has a few connections of its own,
+//! and is served until the process ends.
 
 use std::{future, sync::Arc};
 

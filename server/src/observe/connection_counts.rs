@@ -1,4 +1,4 @@
-//! What is counted of connections.
+//! Counters of open, accepted and rejected connections.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! The figures of a server in the text format of OpenMetrics, as Prometheus reads it.
+//! The metrics of a server in the OpenMetrics text format, which Prometheus reads.
 
 use std::{fmt, sync::Arc};
 
@@ -66,7 +66,7 @@ impl Figures {
         let started = self.0.observe.started.as_ms() as f64 / SECOND_MS;
         to.one_gauge("svctrack_start_timestamp_seconds", "When the server started", started)?;
         let lost = self.0.observe.log.lines_lost();
-        to.one_counter("svctrack_log_lines_lost", "Log lines that could not be written", lost)
+        to.one_counter("svctrack_log_lines_lost", "Log lines that were dropped", lost)
     }
 
     fn encode_requests(&self, to: &mut To<'_>) -> fmt::Result {
@@ -78,7 +78,7 @@ impl Figures {
         });
         let mut served = to.metric(
             "svctrack_http_requests",
-            "Requests by method, template of the route and class of status",
+            "Requests by method, route template and status class",
             MetricType::Counter,
         )?;
         for (route, method) in methods.clone() {
@@ -93,7 +93,7 @@ impl Figures {
         }
         let mut took = to.metric(
             "http_server_request_duration_seconds",
-            "Time to the beginning of a response",
+            "Time until the response begins",
             MetricType::Histogram,
         )?;
         // A route that nobody has called yet has no line: there are some hundred.
@@ -105,12 +105,12 @@ impl Figures {
             }
         }
         let (active, aborted) = (requests.active() as f64, requests.aborted());
-        to.one_gauge("http_server_active_requests", "Requests that are being served", active)?;
-        let help = "Requests whose client has gone before the response";
+        to.one_gauge("http_server_active_requests", "Requests in progress", active)?;
+        let help = "Requests whose client disconnected before the response";
         to.one_counter("svctrack_http_requests_aborted", help, aborted)?;
         let mut rejected = to.metric(
             "svctrack_http_requests_rejected",
-            "Rejected requests by the code of the problem",
+            "Rejected requests by error code",
             MetricType::Counter,
         )?;
         for (cause, count) in requests.by_cause() {
@@ -132,7 +132,7 @@ impl Figures {
         to.one_gauge("svctrack_connections_open", "Open connections", open as f64)?;
         let help = "Connections since the start";
         to.one_counter("svctrack_connections_accepted", help, accepted)?;
-        let help = "Connections and TLS handshakes beyond the limit of their address";
+        let help = "Connections and TLS handshakes rejected by the limit per address";
         to.one_counter("svctrack_connections_rejected", help, rejected)?;
         let streams = self.0.streams.taken() as f64;
         to.one_gauge("svctrack_streams_open", "Open streams of activities", streams)
@@ -153,36 +153,31 @@ impl Figures {
 
     fn encode_store(&self, to: &mut To<'_>) -> fmt::Result {
         let metrics = self.0.store.metrics();
-        let help = "Commands that wait for the writer: single records and events, and bulk";
+        let help = "Queued commands: single records and events, and bulk";
         let queued = [
             (&[("size", "single")][..], metrics.queued_single as f64),
             (&[("size", "bulk")][..], metrics.queued_bulk as f64),
         ];
         to.gauge("svctrack_store_queue_commands", help, &queued)?;
-        let help = "Memory of the commands that wait for the writer";
+        let help = "Memory of queued commands";
         to.one_gauge("svctrack_store_queue_bytes", help, metrics.queued_bytes as f64)?;
         for (name, help, counts, unit) in [
-            (
-                "svctrack_store_batch_commands",
-                "Commands that shared a commit",
-                &metrics.batch_commands,
-                1.0,
-            ),
+            ("svctrack_store_batch_commands", "Commands per commit", &metrics.batch_commands, 1.0),
             (
                 "svctrack_store_batch_rows",
-                "Records and events that shared a commit",
+                "Records and events per commit",
                 &metrics.batch_rows,
                 1.0,
             ),
             (
                 "svctrack_store_commit_duration_seconds",
-                "Time of a commit with its syncs",
+                "Duration of commits, sync included",
                 &metrics.commits,
                 SECOND_US,
             ),
             (
                 "svctrack_store_sync_duration_seconds",
-                "Time of a sync of the file",
+                "Duration of file syncs",
                 &metrics.syncs,
                 SECOND_US,
             ),
@@ -209,24 +204,28 @@ impl Figures {
             ([("status", health.name())], f64::from(u8::from(health == status.health)))
         });
         let states: Vec<_> = states.iter().map(|(labels, value)| (&labels[..], *value)).collect();
-        to.gauge("svctrack_store_status", "1 for the status of the store, else 0", &states)?;
-        let help = "Responses that met corrupted data";
+        to.gauge(
+            "svctrack_store_status",
+            "1 for the current status of the store, else 0",
+            &states,
+        )?;
+        let help = "Responses with corrupted data";
         to.one_counter("svctrack_store_corruption", help, status.damaged)?;
         let behind = status.clock.map_or(0, |clock| clock.behind_seconds);
-        let help = "How much earlier the clock is than the newest data";
+        let help = "How far the clock is behind the newest stored time";
         to.one_gauge("svctrack_clock_behind_seconds", help, behind as f64)?;
         let at = status.checked.map(|scrub| scrub.at.as_ms() as f64 / SECOND_MS);
         to.one_gauge("svctrack_scrub_last_timestamp_seconds", "When the last scrub ended", at)?;
         let rows = status.checked.map(|scrub| scrub.rows as f64);
         to.one_gauge("svctrack_scrub_rows", "Rows that the last scrub read", rows)?;
         let corrupted = status.checked.map_or(0, |scrub| scrub.damaged) as f64;
-        let help = "Corrupted rows that the last scrub met";
+        let help = "Corrupted rows that the last scrub found";
         to.one_gauge("svctrack_scrub_corrupted_rows", help, corrupted)?;
         let backups = self.0.backups.done();
         let is_scheduled = f64::from(u8::from(backups.is_some()));
-        to.one_gauge("svctrack_backup_scheduled", "1 where backups are scheduled", is_scheduled)?;
+        to.one_gauge("svctrack_backup_scheduled", "1 if backups are scheduled", is_scheduled)?;
         let failed = backups.map_or(0, |backups| backups.failed);
-        let help = "Backups that failed since the last one that did not";
+        let help = "Failed backups since the last successful one";
         to.one_gauge("svctrack_backup_failures", help, f64::from(failed))?;
         let help = "When the newest scheduled backup was made";
         let at = backups.and_then(|backups| backups.at).map(|at| at.as_ms() as f64 / SECOND_MS);

@@ -1,8 +1,7 @@
-//! What an operator sees of a running server: a line for each request that failed, was slow or is sampled, and figures
-//! for Prometheus at an address of their own.
+//! Observability: a log line for each failed, slow or sampled request, and Prometheus metrics on a separate address.
 //!
-//! The path of a request pays no lock and no allocation for it, unless it is rejected or its line is written. Neither
-//! e-mails nor tokens, bodies, query values or paths with ids are ever part of it.
+//! Serving a request takes no lock and no allocation for it, unless it is rejected or logged. Log lines and metrics
+//! never have e-mails, tokens, bodies, query values or paths with ids.
 
 pub(crate) mod admin_server;
 pub mod connection_counts;

@@ -1,4 +1,4 @@
-//! How requests do now, for the page of health: in the last minute, or since the start.
+//! Rates and response times of the last minute, or since the start, for the page of health.
 
 use std::{collections::VecDeque, time::Duration};
 

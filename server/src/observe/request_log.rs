@@ -1,5 +1,5 @@
-//! The lines of requests: all that failed and all that were slow, and one in a number of the others. A line is written
-//! by the log's own thread, as text or JSON like all others.
+//! Log lines of requests: all failed and slow ones, and one in N of the others. The log's own thread writes them, as
+//! text or JSON like all others.
 
 use std::{
     fmt::{self, Write as _},

@@ -1,5 +1,5 @@
-//! What is counted of requests: by route and status, how long they take, and why they are rejected. The counters of a
-//! route are made when the server starts; to count takes some atomic additions, and a lock for rejected requests alone.
+//! Metrics of requests: by route and status, their duration, and causes of rejection. The counters of a route are
+//! created at the start; counting takes a few atomic additions, and a lock only for rejected requests.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -242,7 +242,7 @@ impl RequestMetrics {
         self.rejected().limited.clone()
     }
 
-    /// Requests that are being served.
+    /// Requests that are served at the moment.
     pub(crate) fn active(&self) -> u64 {
         self.active.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The settings of what an operator sees of a running server.
+//! The settings of logging and metrics.
 
 use std::{fmt, str::FromStr};
 

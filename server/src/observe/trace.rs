@@ -1,5 +1,5 @@
-//! What handlers learn of a request and its line says: the tenant, and how much of the body came. It belongs to the task
-//! that serves the request, so that nobody has to pass it on.
+//! Details of a request that handlers learn and its log line has: the tenant, and the received bytes. They belong to
+//! the task that serves the request, so that nobody has to pass them on.
 
 use std::cell::Cell;
 

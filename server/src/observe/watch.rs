@@ -1,4 +1,4 @@
-//! A request under watch, from its head to the end of its response.
+//! Measures a request from its head to the end of its response.
 
 use std::{
     borrow::Cow,

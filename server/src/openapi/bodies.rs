@@ -1,4 +1,4 @@
-//! What bodies are: the schema and the media type of each kind.
+//! Schemas and media types of bodies, by kind.
 
 use serde_json::{Value, json};
 use svctrack_core::{resources::settings::SETTINGS, schema::ResourceDef};

@@ -1,4 +1,4 @@
-//! The schemas of events, by each way that they come.
+//! Schemas of events, by route.
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
@@ -21,7 +21,7 @@ pub(super) fn event() -> Value {
         members.map(|member| (member.name.to_owned(), event_member(member))).collect();
     for (known, other) in [(name::ACTION, "event"), (name::INFO, "properties")] {
         let mut property = properties.get(known).cloned().unwrap_or_default();
-        let doc = format!("The same as `{known}`, where that is absent.");
+        let doc = format!("Used as `{known}` if that is absent.");
         set(&mut property, "description", json!(doc));
         properties.insert(other.to_owned(), property);
     }
@@ -80,25 +80,25 @@ pub(super) fn sdk_call() -> Value {
         "properties": {
             "type": text("`identify`, `track`, `group`, `page` or `screen`, in any case; any other call is ignored, and reported."),
             "userId": id("The user's id in the caller's system."),
-            "event": text("What was done."),
-            "name": text("The page or screen that was viewed, of a `page` or `screen` call."),
+            "event": text("Action of the user."),
+            "name": text("Viewed page or screen, of a `page` or `screen` call."),
             "groupId": id("Customer id in the caller's system, of a `group` call."),
             "properties": {
                 "type": ["object", "null"], "description": "Extra data.",
                 "propertyNames": { "pattern": TEXT }, "additionalProperties": true,
             },
             "traits": {
-                "type": ["object", "null"], "description": "Who the user is; of a `group` call, who the company is.",
+                "type": ["object", "null"], "description": "Traits of the user; of a `group` call, of the company.",
                 "properties": {
-                    "id": id("The user's id, where there is no `userId`."),
+                    "id": id("The user's id, if there is no `userId`."),
                     "email": text("E-mail of the user."),
                     "name": text("Full name of the user, or name of the company."),
                     "companyId": id("Customer id in the caller's system."),
                     "domain": text("Domain of the company's e-mail addresses."),
                 },
             },
-            "context": { "type": ["object", "null"], "additionalProperties": true, "description": "Its `traits` stand in for what `traits` lacks." },
-            "timestamp": text("When it happened; the time of receipt when absent."),
+            "context": { "type": ["object", "null"], "additionalProperties": true, "description": "Its `traits` are the defaults for `traits`." },
+            "timestamp": text("When the event happened; default is the time of receipt."),
             "messageId": { "type": ["string", "null"], "maxLength": MAX_MESSAGE_ID_BYTES, "description": "The sender's id of the call." },
         },
     })
@@ -118,13 +118,13 @@ pub(super) fn pipeline_call() -> Value {
 /// Calls in the envelope of an SDK.
 pub(super) fn pipeline_batch() -> Value {
     json!({
-        "type": "object", "description": "Calls in the envelope of an SDK.",
+        "type": "object", "description": "Calls in an SDK's envelope.",
         "required": [Envelope::ROWS],
         "properties": {
             (Envelope::ROWS): { "type": "array", "items": reference("PipelineCall"), "description": "The calls." },
-            "writeKey": { "type": "string", "pattern": TEXT, "description": "The tenant's UUID, where HTTP Basic does not name it." },
-            "context": { "type": ["object", "null"], "additionalProperties": true, "description": "Stands in for what the `context` of a call lacks." },
-            "sentAt": { "type": ["string", "null"], "pattern": TEXT, "description": "When it was sent; dates are not corrected by it." },
+            "writeKey": { "type": "string", "pattern": TEXT, "description": "The tenant's UUID, if it is not sent by HTTP Basic." },
+            "context": { "type": ["object", "null"], "additionalProperties": true, "description": "Default for the `context` of the calls." },
+            "sentAt": { "type": ["string", "null"], "pattern": TEXT, "description": "When the request was sent; not used to correct dates." },
         },
     })
 }

@@ -1,5 +1,4 @@
-//! The description of the API (OpenAPI 3.1), generated from the routes and the rows of the resources: it describes
-//! these, and nothing else.
+//! The API description (OpenAPI 3.1), generated from the routes and the fields of the resources.
 
 mod bodies;
 mod events;
@@ -48,15 +47,15 @@ const GROUPS: [(&str, &str, &[&str]); 6] = [
         "Events of end users: in real time, in bulk, and from customer-data pipelines.",
         &["analytics", "dock", "v1"],
     ),
-    ("activities", "What end users did, as it is stored.", &["activities"]),
+    ("activities", "Activities: the stored actions of end users.", &["activities"]),
     (
         "integrationissues",
-        "The report of possible integration issues: what senders should fix.",
+        "The report of possible integration issues: problems that senders should fix.",
         &["integrationissues"],
     ),
-    ("reports", "Revenue: MRR, retention, renewals, forecast, and the customers.", &["reports"]),
+    ("reports", "Reports: MRR, retention, renewals, forecast, customers and usage.", &["reports"]),
     ("access", "Tenants, their tokens and settings.", &["tokens", "tenants", "settings"]),
-    ("service", "The service itself: health, backups, this description.", &[]),
+    ("service", "The service: health, backups, docs, this description.", &[]),
 ];
 
 /// The description of these routes. Examples name `tenant`, if there is just one.
@@ -79,7 +78,7 @@ pub(crate) fn document(routes: &[Described], public_url: &str, tenant: Option<Te
         "info": {
             "title": "svctrack",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Revenue and customer data, and end-user activity.",
+            "description": "Customer and revenue data, and activity of end users.",
             "contact": { "name": "The svctrack developers" },
             "license": { "name": "MIT OR Apache-2.0", "identifier": env!("CARGO_PKG_LICENSE") },
         },
@@ -91,11 +90,11 @@ pub(crate) fn document(routes: &[Described], public_url: &str, tenant: Option<Te
             "securitySchemes": {
                 "token": {
                     "type": "http", "scheme": "bearer",
-                    "description": "An API token of the tenant, `svt_...`; `x-scope` names the scopes that an operation needs, all of them, separated by blanks.",
+                    "description": "An API token of the tenant, `svt_...`. `x-scope` lists all scopes that an operation needs, separated by spaces.",
                 },
                 "tenant": {
                     "type": "http", "scheme": "basic",
-                    "description": "The tenant's UUID as user name; the password is ignored. A body with the UUID as `writeKey` needs none.",
+                    "description": "The tenant's UUID as user name; the password is ignored. Not needed if the body has the UUID as `writeKey`.",
                 },
             },
             "headers": headers(),
@@ -109,7 +108,7 @@ pub(crate) fn document(routes: &[Described], public_url: &str, tenant: Option<Te
 fn servers(public_url: &str) -> Value {
     json!([
         { "url": "/", "description": "The server that this description was read from." },
-        { "url": public_url, "description": "The public URL, to which browsers send events." },
+        { "url": public_url, "description": "The public URL to which browsers send events." },
     ])
 }
 
@@ -224,29 +223,29 @@ fn query_parameters(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> Ve
         (Kind::Imported, _) => import_parameters(),
         (Kind::Page, _) if path == "/docs/search" => {
             let text = json!({ "type": "string" });
-            vec![parameter("q", "Words, or the beginnings of words.", text)]
+            vec![parameter("q", "Words, or beginnings of words.", text)]
         }
         _ => Vec::new(),
     };
     if doc.gives == Kind::Revoked {
         let flag = json!({ "type": "boolean", "default": false });
-        let description = "Whether all tokens that come from it are revoked too: those that it issued or was rotated into, and so on, also when it was revoked before.";
+        let description = "If true, all tokens derived from it by issue or rotation are revoked too, even if it was revoked before.";
         parameters.push(parameter("cascade", description, flag));
     }
     if doc.gives == Kind::Deleted && def.is_some_and(|def| *def == END_USER) {
         parameters.push(json!({
             "name": "erase", "in": "query", "schema": { "type": "boolean" },
-            "description": "Whether everything that is stored about the person is erased, and new data about them suppressed.",
+            "description": "If true, all data about the person is erased, and new data about them is suppressed.",
         }));
     }
     let shown = match doc.takes {
-        Kind::Renewal => Some("the successor is only shown, without `_id`,"),
-        Kind::Loss => Some("the license is only shown as it would be,"),
+        Kind::Renewal => Some("the successor is returned without `_id`,"),
+        Kind::Loss => Some("the license is returned as it would be,"),
         _ => None,
     };
     if let Some(shown) = shown {
         let flag = json!({ "type": "boolean", "default": false });
-        let description = format!("Whether {shown} and nothing is stored.");
+        let description = format!("If true, {shown} and nothing is stored.");
         parameters.push(parameter("dryRun", &description, flag));
     }
     parameters
@@ -256,7 +255,7 @@ fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &st
     let (description, schema) = match (name, def) {
         ("tenant", _) => ("UUID of the tenant.", json!({ "type": "string", "format": "uuid" })),
         ("pipeline", _) => (
-            "Name of the pipeline service: lower-case letters, digits, `.`, `_`, `-`.",
+            "Name of the pipeline service: lowercase letters, digits, `.`, `_`, `-`.",
             json!({ "type": "string" }),
         ),
         ("call", _) => (
@@ -292,10 +291,14 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
         headers.push(idempotency_key());
     }
     if doc.takes_if_match(def) {
-        headers.push(header("If-Match", "Only if the record has this `ETag`.", text.clone()));
+        headers.push(header(
+            "If-Match",
+            "The request is rejected unless the record has this `ETag`.",
+            text.clone(),
+        ));
     }
     if doc.is_conditional() {
-        let description = "Only if what is returned has another `ETag`.";
+        let description = "The response is a 304 if it would have this `ETag`.";
         headers.push(header("If-None-Match", description, text.clone()));
     }
     if matches!(

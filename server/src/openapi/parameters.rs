@@ -1,5 +1,4 @@
-//! The parameters of lists: of records, and of what is read of events; and the key under which many events can be sent
-//! again.
+//! Parameters of lists of records, activities and logs, and the `Idempotency-Key`.
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
@@ -25,7 +24,7 @@ use crate::limits::{DEFAULT_REFUSALS, MAX_IDEMPOTENCY_KEY_BYTES, MAX_REFUSALS};
 
 fn limit(limits: ListLimits) -> Value {
     let schema = json!({ "type": "integer", "minimum": 1, "maximum": limits.max, "default": limits.default });
-    parameter("limit", "How many at the most.", schema)
+    parameter("limit", "Maximum number of records.", schema)
 }
 
 /// The parameters of a list of records.
@@ -37,23 +36,23 @@ pub(super) fn list_parameters(def: &ResourceDef, limits: ListLimits) -> Vec<Valu
         limit(limits),
         parameter(
             "offset",
-            "How many records to skip.",
+            "Number of records to skip.",
             json!({ "type": "integer", "minimum": 0 }),
         ),
-        after("Only records after this `_id`; without `sort`, or sorted by `_id`."),
+        after("Only records after this `_id`; works without `sort`, or with `sort` by `_id`."),
         parameter(
             "sort",
-            "A property; `-` in front reverses the order.",
+            "Property to sort by; a leading `-` reverses the order.",
             json!({ "type": "string", "pattern": sort }),
         ),
         select(),
-        time("updatedSince", "Only records changed since."),
+        time("updatedSince", "Only records changed at or after this time."),
         count(),
     ];
     if !def.searched.is_empty() {
         let names: Vec<_> = def.searched.iter().map(|name| format!("`{name}`")).collect();
         let description =
-            format!("Only records whose {} contains this text, in any case.", names.join(" or "));
+            format!("Only records whose {} contains this text, ignoring case.", names.join(" or "));
         let schema = json!({ "type": "string", "maxLength": MAX_SEARCH_CHARS });
         parameters.push(parameter("search", &description, schema));
     }
@@ -116,10 +115,10 @@ fn operators(fields: &[FieldDef]) -> Value {
         patterns.insert(below, json!({ "type": "string" }));
     }
     let description = format!(
-        "Conditions on properties, each a parameter of its own, and all of them together: \
-        `name[gte]`, `[gt]`, `[lte]`, `[lt]`; `[ne]`, none of these values; `[exists]`, `true` or `false`; \
-        `[contains]` and `[prefix]`, in any case; and values below a free-form object, as in `custom.x`. \
-        Several values of equality and `[ne]` are separated by commas, `\\,` is a comma; `null` is no value.{}",
+        "Further filters, each a separate parameter; a record must match all of them. Operators are `name[gte]`, \
+        `[gt]`, `[lte]`, `[lt]`; `[ne]`, none of these values; `[exists]`, `true` or `false`; `[contains]` and \
+        `[prefix]`, ignoring case. Keys of free-form objects are filters too, such as `custom.x`. \
+        Several values are separated by commas, and `\\,` is a literal comma; `null` matches a missing value.{}",
         example(fields)
     );
     json!({
@@ -147,7 +146,7 @@ fn select() -> Value {
 }
 
 /// What `count=true` does.
-const TOTAL: &str = "Whether `Svctrack-Total` returns the number of records on all pages.";
+const TOTAL: &str = "If true, the header `Svctrack-Total` has the number of records on all pages.";
 
 fn count() -> Value {
     parameter("count", TOTAL, json!({ "type": "boolean" }))
@@ -155,8 +154,7 @@ fn count() -> Value {
 
 /// The same of a list whose entries have a `count`.
 fn count_or_filter() -> Value {
-    let description =
-        format!("{TOTAL} A whole number is a filter: only entries with this `count`.");
+    let description = format!("{TOTAL} An integer is a filter by the property `count`.");
     parameter("count", &description, json!({ "type": ["boolean", "integer"] }))
 }
 
@@ -175,16 +173,16 @@ fn activity_filters() -> Vec<Value> {
     vec![
         parameter(
             "companyId",
-            "Only of these companies, separated by commas, each as in a path; also `cId` and `c`.",
+            "Only activities of these companies, separated by commas, each in a form of a path; also `cId` and `c`.",
             text(),
         ),
-        parameter("endUserId", "Only of this end user, as in a path.", text()),
-        parameter("action", "Only with one of these actions, separated by commas.", text()),
-        time("from", "Only what happened at this time or later."),
-        time("to", "Only what happened before this time."),
+        parameter("endUserId", "Only activities of this end user, in a form of a path.", text()),
+        parameter("action", "Only these actions, separated by commas.", text()),
+        time("from", "Only entries at or after this time."),
+        time("to", "Only entries before this time."),
         parameter(
             "passive",
-            "Only passive events, or none of these.",
+            "`true` returns only passive events, `false` only others.",
             json!({ "type": "boolean" }),
         ),
     ]
@@ -197,25 +195,21 @@ pub(super) fn import_parameters() -> Vec<Value> {
         "type": "integer", "minimum": 0, "maximum": MAX_REFUSALS, "default": DEFAULT_REFUSALS,
     });
     vec![
-        parameter(
-            "dryRun",
-            "Whether rows are only validated, and nothing is stored.",
-            flag.clone(),
-        ),
-        parameter("ids", "Whether the response has the `_id` of each row's record.", flag),
+        parameter("dryRun", "If true, rows are checked and nothing is stored.", flag.clone()),
+        parameter("ids", "If true, the response has the `_id` of each row's record.", flag),
         parameter(
             "separator",
-            "What separates cells, one character or `tab`; else the first line shows it.",
+            "Separator of cells, one character or `tab`; detected from the first line by default.",
             text(),
         ),
         parameter(
             "map",
-            "What the head of a column stands for, such as `Company name=name`; nothing after `=` leaves the column out. Can be given several times.",
+            "Maps a column to a property, such as `Company name=name`; `Company name=` skips the column. Can be repeated.",
             text(),
         ),
         parameter(
             "refusals",
-            "How many rejected rows the response lists at most, within 2 MiB of text.",
+            "Maximum number of rejected rows in the response, up to 2 MiB of text.",
             most,
         ),
     ]
@@ -224,13 +218,21 @@ pub(super) fn import_parameters() -> Vec<Value> {
 pub(super) fn script_parameters() -> Vec<Value> {
     let flag = json!({ "type": "boolean", "default": false });
     vec![
-        parameter("tenant", "UUID of the tenant whose snippet it is.", json!({ "type": "string" })),
-        parameter("pinned", "Let the snippet load this version alone, checked by its hash.", flag),
+        parameter(
+            "tenant",
+            "UUID of the tenant whose snippet is returned.",
+            json!({ "type": "string" }),
+        ),
+        parameter(
+            "pinned",
+            "If true, the snippet loads only this version, checked by its hash.",
+            flag,
+        ),
     ]
 }
 
 pub(super) fn activity_parameters() -> Vec<Value> {
-    let sort = "`-_id`, newest stored first, or `-date`, of one end user or one company only.";
+    let sort = "`-_id` (newest stored first), or `-date`, which needs a filter by one end user or one company.";
     let mut parameters = activity_filters();
     parameters.extend([
         parameter(
@@ -239,7 +241,7 @@ pub(super) fn activity_parameters() -> Vec<Value> {
             json!({ "type": "string", "enum": ActivityOrder::NAMES, "default": "-_id" }),
         ),
         limit(ACTIVITY.list),
-        after("Only those behind the one with this `_id`, the last of the page before."),
+        after("`_id` of the last entry of the previous page."),
         select(),
         count_or_filter(),
         operators(ACTIVITY.fields),
@@ -249,8 +251,9 @@ pub(super) fn activity_parameters() -> Vec<Value> {
 
 pub(super) fn stream_parameters() -> Vec<Value> {
     let mut parameters = activity_filters();
-    parameters
-        .push(after("Start after the activity with this `_id`; `Last-Event-ID` takes precedence."));
+    parameters.push(after(
+        "Starts after the activity with this `_id`; `Last-Event-ID` takes precedence.",
+    ));
     parameters
 }
 
@@ -258,20 +261,13 @@ pub(super) fn report_parameters() -> Vec<Value> {
     vec![
         parameter(
             "route",
-            &format!(
-                "Only from these sources, separated by commas: `{}`.",
-                Route::NAMES.join("`, `")
-            ),
+            &format!("Only these routes, separated by commas: `{}`.", Route::NAMES.join("`, `")),
             json!({ "type": "string" }),
         ),
-        parameter(
-            "code",
-            "Only with one of these codes, separated by commas.",
-            json!({ "type": "string" }),
-        ),
-        time("from", "Only what was seen at this time or later."),
+        parameter("code", "Only these codes, separated by commas.", json!({ "type": "string" })),
+        time("from", "Only entries at or after this time."),
         limit(ENTRY.list),
-        after("Only those behind the one with this `_id`, the last of the page before."),
+        after("`_id` of the last entry of the previous page."),
         select(),
         count_or_filter(),
         operators(ENTRY.fields),
@@ -282,17 +278,14 @@ pub(super) fn audit_parameters() -> Vec<Value> {
     let text =
         |name: &str, description: &str| parameter(name, description, json!({ "type": "string" }));
     vec![
-        text("resource", "Only about this resource, as in paths."),
-        text(
-            "id",
-            "Only about what has this id; with `resource`, a record in any form that a path takes.",
-        ),
-        text("tokenId", "Only by this token, or by its sessions."),
+        text("resource", "Only entries about this resource, as in paths."),
+        text("id", "Only entries about this id; with `resource`, in any form of a path."),
+        text("tokenId", "Only entries of this token and its sessions."),
         text("action", "Only these actions, separated by commas."),
-        time("from", "Only what happened at this time or later."),
-        time("to", "Only what happened before this time."),
+        time("from", "Only entries at or after this time."),
+        time("to", "Only entries before this time."),
         limit(audit::ENTRY.list),
-        after("Only those behind the one with this `_id`, the last of the page before."),
+        after("`_id` of the last entry of the previous page."),
         select(),
         count_or_filter(),
         operators(audit::ENTRY.fields),
@@ -303,7 +296,7 @@ pub(super) fn audit_parameters() -> Vec<Value> {
 pub(super) fn idempotency_key() -> Value {
     json!({
         "name": "Idempotency-Key", "in": "header",
-        "description": "A call that is sent again with its key and the same body has its effect once.",
+        "description": "A retry with the same key and body has no further effect.",
         "schema": { "type": "string", "minLength": 1, "maxLength": MAX_IDEMPOTENCY_KEY_BYTES },
     })
 }

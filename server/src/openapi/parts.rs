@@ -1,4 +1,4 @@
-//! What all parts of the description are put together from.
+//! Building blocks that all parts of the API description share.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ pub(super) type Object =
 pub(super) const PERIOD: &[Member] = &[
     ("period", "text", "Name of the period."),
     ("from", "day", "Its first day."),
-    ("to", "day", "The day after its last one."),
+    ("to", "day", "The day after its last day."),
 ];
 
 /// The company of the example.

@@ -1,4 +1,4 @@
-//! Patterns that texts match.
+//! Regular expressions of texts in the API description.
 
 /// A string without NUL, which no text may hold.
 pub(super) const TEXT: &str = "^[^\\x00]*$";

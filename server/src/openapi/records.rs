@@ -1,5 +1,4 @@
-//! The schemas of a resource, as its fields say them: what a response shows and a list shows, what a create and an
-//! update take.
+//! Schemas of a resource, from its fields: for responses and lists, and for creates and updates.
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
@@ -90,7 +89,7 @@ fn update(def: &ResourceDef) -> Value {
 /// The same with `_id` as a key.
 fn bulk_item(def: &ResourceDef) -> Value {
     let mut item = update(def);
-    let key = json!({ "type": ["string", "null"], "description": "Selects the record to update, before any other key." });
+    let key = json!({ "type": ["string", "null"], "description": "Id of the record to update; takes precedence over other keys." });
     if let Some(properties) = item.get_mut("properties") {
         set(properties, "_id", key);
     }

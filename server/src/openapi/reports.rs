@@ -40,244 +40,240 @@ fn schema_of_form(form: Form) -> Value {
 /// What every report begins with.
 const ABOUT: &[Member] = &[
     ("from", "day", "First day."),
-    ("to", "day", "The day after the last one."),
-    ("interval", "interval", "What it is divided into."),
-    ("timeZone", "text", "The zone of its days."),
-    ("view", "view", "What counts as a movement."),
-    ("gapDays", "count", "Days of a gap or an overlap that is bridged."),
+    ("to", "day", "The day after the last day."),
+    ("interval", "interval", "Length of a period."),
+    ("timeZone", "text", "Time zone of the days."),
+    ("view", "view", "How movements are counted."),
+    ("gapDays", "count", "Longest gap or overlap between two licenses that is bridged, in days."),
     (
         "reactivationWithin",
         "count?",
-        "Days within which a return is a reactivation; null for any number.",
+        "Days within which a returning company counts as a reactivation; null means at any time.",
     ),
-    (
-        "now",
-        "time",
-        "The present as the report sees it: since then nothing that it says has changed.",
-    ),
+    ("now", "time", "The time for which the report is current; nothing in it has changed since."),
     ("baseCurrency", "text?", "The base currency."),
-    ("rates", "valuation", "At which rates amounts are converted."),
-    ("rateDate", "day?", "The day of constant rates."),
+    ("rates", "valuation", "Exchange rates used for the conversion."),
+    ("rateDate", "day?", "Day of the constant rates."),
     (
         "missingRates",
         "[MissingRate]",
-        "Currencies without a rate; where there are any, nothing is converted.",
+        "Currencies without a rate; if there are any, nothing is converted.",
     ),
-    ("excluded", "[ExcludedLicenses]", "Licenses that do not count, and why."),
+    ("excluded", "[ExcludedLicenses]", "Licenses that do not count, by reason."),
 ];
 /// What a report says of the past that it is computed from.
 const PAST: &[Member] = &[
-    ("asOf", "time", "The point in time as of which it is made, where `asOf` was sent."),
-    ("historySince", "time", "The earliest `asOf`, where the history of some changes is not kept."),
+    ("asOf", "time", "The `asOf` of the request."),
+    ("historySince", "time", "The earliest possible `asOf`, if the history is incomplete."),
 ];
 /// What is returned of a license that ends.
 #[rustfmt::skip]
 const RENEWAL: &[Member] = &[
-    ("license", "id", "Its id."), ("company", "id", "Its company."), ("product", "text", "Its product."), ("currency", "text", "Its currency."),
-    ("end", "day", "The first day on which it is over."), ("notice", "day?", "The last day of notice, if it renews automatically."), ("mrr", "money", "Its monthly value."),
-    ("outcome", "outcome", "Outcome of its renewal."), ("renewedMrr", "money?", "Monthly value of what follows it, or is agreed to."), ("successor", "id?", "The license that follows it."),
+    ("license", "id", "Id."), ("company", "id", "Company."), ("product", "text", "Product."), ("currency", "text", "Currency."),
+    ("end", "day", "The day after its last day."), ("notice", "day?", "The last day of notice, if it renews automatically."), ("mrr", "money", "MRR."),
+    ("outcome", "outcome", "Outcome of the renewal."), ("renewedMrr", "money?", "MRR after the renewal."), ("successor", "id?", "The license that succeeds it."),
 ];
 /// What the explanations of forecasts and of renewals have besides the line and the companies.
 #[rustfmt::skip]
 const EXPLAINED: &[Member] = &[
-    ("from", "day", "The first day of the period."), ("to", "day", "The day after its last one."), ("currency", "text", "The currency of the amounts."),
-    ("amount", "money", "The figure."), ("formula", "text", "How the amounts of the companies add up."),
+    ("from", "day", "The first day of the period."), ("to", "day", "The day after its last day."), ("currency", "text", "The currency of the amounts."),
+    ("amount", "money", "Value of the figure."), ("formula", "text", "The sum of the companies' amounts, in numbers."),
 ];
 /// What a company has in them besides its licenses.
 const EXPLAINED_COMPANY: &[Member] = &[
     ("company", "id", "The company."),
-    ("amount", "money", "Its amount under the line."),
-    ("formula", "text", "Its amount in numbers."),
+    ("amount", "money", "Amount of the company."),
+    ("formula", "text", "The amount as a formula."),
 ];
 
 #[rustfmt::skip]
 const OBJECTS: &[Object] = &[
     ("MissingRate", "A currency without a rate.", &[&[
-        ("currency", "text", "The currency."), ("day", "day", "The first day on which it has none."),
+        ("currency", "text", "The currency."), ("day", "day", "The first day without a rate."),
     ]], &[]),
-    ("ExcludedLicenses", "Licenses that do not count.", &[&[
-        ("reason", "reason", "Why."), ("licenses", "[id]", "Their ids, the first 1,000."), ("total", "count", "How many there are."),
+    ("ExcludedLicenses", "Licenses that do not count, with the reason.", &[&[
+        ("reason", "reason", "Reason."), ("licenses", "[id]", "Ids of the first 1,000 licenses."), ("total", "count", "Number of licenses."),
     ]], &[]),
-    ("OverdueLicense", "A license that is past and ongoing, and has no successor.", &[&[
-        ("license", "id", "Its id."), ("company", "id", "Its company."), ("end", "day", "The first day on which it is over."),
-        ("currency", "text", "Its currency."), ("mrr", "money", "Its monthly value."),
+    ("OverdueLicense", "A license past its end, still ongoing and without a successor.", &[&[
+        ("license", "id", "Id."), ("company", "id", "Company."), ("end", "day", "The day after its last day."),
+        ("currency", "text", "Currency."), ("mrr", "money", "MRR."),
     ]], &[]),
     ("OverlappingLicenses", "Licenses of one company, product and currency that overlap: both count.", &[&[
-        ("company", "id", "The company."), ("licenses", "[id]", "The licenses."), ("from", "day", "The first day of both."),
-        ("to", "day?", "The first day on which one is over; null where neither ends."),
+        ("company", "id", "The company."), ("licenses", "[id]", "The licenses."), ("from", "day", "The first common day."),
+        ("to", "day?", "The day after the last common day; null if neither ends."),
     ]], &[]),
-    ("MovementRow", "The movements of an interval.", &[PERIOD, &[
-        ("start", "money", "MRR just before it begins."), ("new", "money", "MRR of companies that never paid before."),
-        ("reactivation", "money", "MRR of companies that paid before, and came back."), ("expansion", "money", "What companies pay more."),
-        ("contraction", "money", "What companies pay less."), ("churn", "money", "What companies paid that pay nothing now."),
-        ("negative", "money", "Change of what is below 0."), ("end", "money", "MRR just before it ends."),
-        ("customers", "count", "Companies that pay more than 0 then."), ("newCustomers", "count", "Companies that never paid before."),
-        ("reactivatedCustomers", "count", "Companies that came back."), ("churnedCustomers", "count", "Companies that pay nothing any more."),
-        ("arpa", "money?", "MRR for each customer."), ("asp", "money?", "New MRR for each new customer."),
-        ("overdue", "money", "MRR of licenses that are over by the end, and still ongoing."), ("overdueLicenses", "count", "How many these are."),
+    ("MovementRow", "MRR movements of a period.", &[PERIOD, &[
+        ("start", "money", "MRR just before the period."), ("new", "money", "MRR of companies that pay for the first time."),
+        ("reactivation", "money", "MRR of companies that paid before and came back."), ("expansion", "money", "Increase of MRR of paying companies."),
+        ("contraction", "money", "Decrease of MRR of companies that still pay."), ("churn", "money", "MRR of companies that no longer pay."),
+        ("negative", "money", "Change of negative amounts."), ("end", "money", "MRR at the end of the period."),
+        ("customers", "count", "Companies that pay at the end of the period."), ("newCustomers", "count", "Companies that pay for the first time."),
+        ("reactivatedCustomers", "count", "Companies that came back."), ("churnedCustomers", "count", "Companies that no longer pay."),
+        ("arpa", "money?", "MRR per customer (ARPA)."), ("asp", "money?", "New MRR per new customer (ASP)."),
+        ("overdue", "money", "MRR of licenses that have ended and are still ongoing."), ("overdueLicenses", "count", "Their number."),
     ]], &[&[
-        ("fx", "money", "What dated rates changed."), ("entering", "money", "What companies pay for the product that paid for another before."),
-        ("leaving", "money", "What companies paid for the product that pay for another now."),
+        ("fx", "money", "Change caused by dated exchange rates."), ("entering", "money", "MRR of companies that switched to the product."),
+        ("leaving", "money", "MRR of companies that switched from the product."),
     ]]),
     ("MovementSeries", "Movements in one currency.", &[&[
-        ("currency", "text", "The currency of the amounts."), ("rows", "[MovementRow]", "The intervals."),
+        ("currency", "text", "The currency of the amounts."), ("rows", "[MovementRow]", "The periods."),
     ]], &[]),
     ("MovementSegment", "The movements of a segment.", &[&[
-        ("segment", "text?", "Its name; null for companies without one, and for the rest."), ("isRest", "flag", "Whether it is the rest."),
-        ("companies", "count", "How many companies with licenses it has."), ("currencies", "[MovementSeries]", "Each currency by itself."),
-        ("converted", "MovementSeries?", "All in the base currency."),
+        ("segment", "text?", "Value of the segment; null for companies without a value, and for the rest."), ("isRest", "flag", "Whether this is the rest beyond the largest segments."),
+        ("companies", "count", "Number of companies with licenses."), ("currencies", "[MovementSeries]", "Each currency separately."),
+        ("converted", "MovementSeries?", "All currencies converted to the base currency."),
     ]], &[]),
     ("MrrReport", "MRR and its movements: `start + fx + new + reactivation + expansion - contraction - churn + negative + entering - leaving = end`.", &[ABOUT, &[
-        ("currencies", "[MovementSeries]", "Each currency by itself."), ("converted", "MovementSeries?", "All in the base currency; null where a rate is missing."),
-        ("overdue", "[OverdueLicense]", "Licenses that are overdue now, the first 1,000."), ("overdueTotal", "count", "How many these are."),
-        ("overlaps", "[OverlappingLicenses]", "Licenses that may be counted twice, the first 1,000 pairs."), ("overlapsTotal", "count", "How many pairs these are."),
-    ]], &[PAST, &[("segments", "[MovementSegment]", "The largest segments, then the rest, where `by` was sent."),
-        ("closings", "[ClosedMonth]", "The closed months, where the report is by month and made as they were: of all companies and products, with the same options.")]]),
-    ("ClosedLines", "The lines of a month in one currency.", &[&[
-        ("currency", "text", "The currency of the amounts."), ("start", "money", "MRR just before it begins."),
-        ("new", "money", "MRR of companies that never paid before."), ("reactivation", "money", "MRR of companies that paid before, and came back."),
-        ("expansion", "money", "What companies pay more."), ("contraction", "money", "What companies pay less."),
-        ("churn", "money", "What companies paid that pay nothing now."), ("negative", "money", "Change of what is below 0."),
-        ("end", "money", "MRR just before it ends."), ("customers", "integer", "Companies that pay more than 0 then."),
+        ("currencies", "[MovementSeries]", "Each currency separately."), ("converted", "MovementSeries?", "All currencies converted to the base currency; null if a rate is missing."),
+        ("overdue", "[OverdueLicense]", "The first 1,000 overdue licenses."), ("overdueTotal", "count", "Their number."),
+        ("overlaps", "[OverlappingLicenses]", "The first 1,000 pairs of overlapping licenses."), ("overlapsTotal", "count", "Number of pairs."),
+    ]], &[PAST, &[("segments", "[MovementSegment]", "With `by`: the largest segments, then the rest."),
+        ("closings", "[ClosedMonth]", "Closed months, if the report is monthly, covers all companies and products, and has the options of the closings.")]]),
+    ("ClosedLines", "MRR movements of a closed month in one currency.", &[&[
+        ("currency", "text", "The currency of the amounts."), ("start", "money", "MRR just before the period."),
+        ("new", "money", "MRR of companies that pay for the first time."), ("reactivation", "money", "MRR of companies that paid before and came back."),
+        ("expansion", "money", "Increase of MRR of paying companies."), ("contraction", "money", "Decrease of MRR of companies that still pay."),
+        ("churn", "money", "MRR of companies that no longer pay."), ("negative", "money", "Change of negative amounts."),
+        ("end", "money", "MRR at the end of the period."), ("customers", "integer", "Companies that pay at the end of the period."),
     ]], &[]),
-    ("Closing", "A month that was closed.", &[&[
-        ("month", "text", "The month."), ("closedAt", "time", "When it was closed."), ("closedBy", "text?", "Id of the token with which it was closed."),
-        ("timeZone", "text", "The zone of its days."), ("view", "view", "What counts as a movement."), ("gapDays", "count", "Days of a gap or an overlap that is bridged."),
-        ("reactivationWithin", "count?", "Days within which a return is a reactivation; null for any number."), ("rateDate", "day?", "The day of the rates."),
-        ("currencies", "[ClosedLines]", "Each currency by itself."), ("converted", "ClosedLines?", "All in the base currency; null where a rate was missing."),
+    ("Closing", "A closed month.", &[&[
+        ("month", "text", "The month."), ("closedAt", "time", "When it was closed."), ("closedBy", "text?", "Id of the token that closed it."),
+        ("timeZone", "text", "Time zone of the days."), ("view", "view", "How movements are counted."), ("gapDays", "count", "Longest gap or overlap between two licenses that is bridged, in days."),
+        ("reactivationWithin", "count?", "Days within which a returning company counts as a reactivation; null means at any time."), ("rateDate", "day?", "Day of the rates."),
+        ("currencies", "[ClosedLines]", "Each currency separately."), ("converted", "ClosedLines?", "All currencies converted to the base currency; null if a rate was missing."),
     ]], &[]),
-    ("ClosedDifference", "The lines of a closed month, and how those of now differ.", &[&[
-        ("currency", "text", "The currency of the amounts."), ("closed", "ClosedLines", "As they were closed."),
-        ("difference", "ClosedLines", "Those of now less those that were closed."),
+    ("ClosedDifference", "The closed figures of a month, and the difference of the current ones.", &[&[
+        ("currency", "text", "The currency of the amounts."), ("closed", "ClosedLines", "The closed figures."),
+        ("difference", "ClosedLines", "Current figures minus closed figures."),
     ]], &[]),
-    ("ClosedMonth", "What has changed in a month since it was closed.", &[&[
-        ("month", "text", "The month."), ("closedAt", "time", "When it was closed."), ("currencies", "[ClosedDifference]", "Each currency by itself."),
-        ("converted", "ClosedDifference?", "All in the base currency; null where the report converts at the rates of another day."),
-        ("changedLicenses", "[id]", "Licenses that were changed since, and last in the month then or now: at most 100."),
-        ("changedLicenseCount", "count", "How many these are."),
+    ("ClosedMonth", "Changes of a month since it was closed.", &[&[
+        ("month", "text", "The month."), ("closedAt", "time", "When it was closed."), ("currencies", "[ClosedDifference]", "Each currency separately."),
+        ("converted", "ClosedDifference?", "All currencies converted to the base currency; null if the report uses rates of another day."),
+        ("changedLicenses", "[id]", "Licenses of the month that were changed since, at most 100."),
+        ("changedLicenseCount", "count", "Their number."),
     ]], &[]),
-    ("RetentionRow", "The retention of a period; ratios are null where they have no denominator.", &[PERIOD, &[
-        ("base", "money", "What companies pay at the start."), ("kept", "money", "What is retained of it: of each company at most what it paid."),
-        ("retained", "money", "What the same companies pay at the end."), ("customers", "count", "How many companies pay at the start."),
-        ("lostCustomers", "count", "How many of them pay nothing at the end."), ("grr", "money?", "Gross revenue retention."), ("nrr", "money?", "Net revenue retention."),
-        ("grossMrrChurn", "money?", "Gross MRR churn."), ("netMrrChurn", "money?", "Net MRR churn."), ("logoChurn", "money?", "Customers lost."),
+    ("RetentionRow", "Retention of a period. A ratio with the denominator 0 is null.", &[PERIOD, &[
+        ("base", "money", "MRR at the start."), ("kept", "money", "MRR retained, without expansion: the numerator of GRR."),
+        ("retained", "money", "MRR of the same companies at the end: the numerator of NRR."), ("customers", "count", "Companies that pay at the start."),
+        ("lostCustomers", "count", "Companies of these that do not pay at the end."), ("grr", "money?", "Gross revenue retention (GRR)."), ("nrr", "money?", "Net revenue retention (NRR)."),
+        ("grossMrrChurn", "money?", "Gross MRR churn."), ("netMrrChurn", "money?", "Net MRR churn."), ("logoChurn", "money?", "Logo churn."),
         ("quickRatio", "money?", "MRR gained for each unit of MRR lost."),
     ]], &[]),
-    ("RetentionSeries", "The retention in one currency.", &[&[
-        ("currency", "text", "The currency of the amounts."), ("rows", "[RetentionRow]", "The intervals."),
-        ("trailingYear", "[RetentionRow]", "The year that ends with each interval."), ("span", "RetentionRow", "The whole report."),
+    ("RetentionSeries", "Retention in one currency.", &[&[
+        ("currency", "text", "The currency of the amounts."), ("rows", "[RetentionRow]", "The periods."),
+        ("trailingYear", "[RetentionRow]", "The 12 months that end with each period."), ("span", "RetentionRow", "The whole report."),
     ]], &[]),
-    ("RetentionFormulas", "How each ratio is computed.", &[&[
-        ("grr", "text", "Gross revenue retention."), ("nrr", "text", "Net revenue retention."), ("grossMrrChurn", "text", "Gross MRR churn."),
-        ("netMrrChurn", "text", "Net MRR churn."), ("logoChurn", "text", "Customers lost."), ("quickRatio", "text", "Quick ratio."),
+    ("RetentionFormulas", "Formulas of the ratios.", &[&[
+        ("grr", "text", "Gross revenue retention (GRR)."), ("nrr", "text", "Net revenue retention (NRR)."), ("grossMrrChurn", "text", "Gross MRR churn."),
+        ("netMrrChurn", "text", "Net MRR churn."), ("logoChurn", "text", "Logo churn."), ("quickRatio", "text", "Quick ratio."),
     ]], &[]),
-    ("CohortColumn", "An interval at whose end cells are taken.", &[PERIOD, &[
-        ("isComplete", "flag", "Whether it is over, and not cut by the end of the report."),
+    ("CohortColumn", "A column of a cohort table: the period at whose end MRR is taken.", &[PERIOD, &[
+        ("isComplete", "flag", "Whether the period has ended and is not cut by `to`."),
     ]], &[]),
-    ("CohortCell", "What is left of a cohort.", &[&[
-        ("mrr", "money", "What its companies pay."), ("logos", "count", "How many of them pay."),
+    ("CohortCell", "Retention of a cohort at the end of a period.", &[&[
+        ("mrr", "money", "MRR of the cohort."), ("logos", "count", "Paying companies of the cohort."),
         ("share", "money?", "Share of the MRR of the first cell."), ("logoShare", "money?", "Share of the companies of the first cell."),
     ]], &[]),
-    ("Cohort", "Companies that first paid in the same interval.", &[&[
-        ("cohort", "text", "The interval."), ("from", "day", "Its first day."), ("cells", "[CohortCell?]", "What is left at the end of each column; null before it begins."),
+    ("Cohort", "Companies that first paid in the same period.", &[&[
+        ("cohort", "text", "The period."), ("from", "day", "First day."), ("cells", "[CohortCell?]", "One cell per column; null before the cohort begins."),
     ]], &[]),
     ("CohortSeries", "Cohorts in one currency.", &[&[
         ("currency", "text", "The currency of the amounts."), ("rows", "[Cohort]", "The cohorts."),
     ]], &[]),
-    ("Cohorts", "Companies by when they first paid.", &[ABOUT, &[
-        ("columns", "[CohortColumn]", "The intervals at whose ends cells are taken."), ("currencies", "[CohortSeries]", "Each currency by itself."),
-        ("converted", "CohortSeries?", "All in the base currency."),
+    ("Cohorts", "Cohorts: companies by the period of their first payment.", &[ABOUT, &[
+        ("columns", "[CohortColumn]", "The columns of the tables."), ("currencies", "[CohortSeries]", "Each currency separately."),
+        ("converted", "CohortSeries?", "All currencies converted to the base currency."),
     ]], &[PAST]),
-    ("RetentionReport", "How much of what customers paid they pay on.", &[ABOUT, &[
-        ("formulas", "RetentionFormulas", "How each ratio is computed."), ("currencies", "[RetentionSeries]", "Each currency by itself."),
-        ("converted", "RetentionSeries?", "All in the base currency; null where a rate is missing."),
-        ("cohorts", "Cohorts?", "Companies by when they first paid; null where the intervals are days or weeks."),
+    ("RetentionReport", "Revenue retention and cohorts.", &[ABOUT, &[
+        ("formulas", "RetentionFormulas", "Formulas of the ratios."), ("currencies", "[RetentionSeries]", "Each currency separately."),
+        ("converted", "RetentionSeries?", "All currencies converted to the base currency; null if a rate is missing."),
+        ("cohorts", "Cohorts?", "Cohorts; null if the interval is day or week."),
     ]], &[PAST]),
-    ("RenewalRates", "Rates of renewals; null where there is nothing to take them of.", &[&[
-        ("gross", "money?", "renewed / base"), ("net", "money?", "(renewed + upgrade) / base"), ("logo", "money?", "Companies with a renewed license / companies."),
+    ("RenewalRates", "Renewal rates; null if the denominator is 0.", &[&[
+        ("gross", "money?", "renewed / base"), ("net", "money?", "(renewed + upgrade) / base"), ("logo", "money?", "companies with a renewed license / companies"),
     ]], &[]),
-    ("RenewalRow", "The licenses that end in an interval: `base = renewed + downgrade + churned + overdue + open`.", &[PERIOD, &[
-        ("base", "money", "MRR of the licenses."), ("renewed", "money", "What is renewed of it."), ("upgrade", "money", "What is renewed for more."),
-        ("downgrade", "money", "What is renewed for less."), ("churned", "money", "What is lost."), ("overdue", "money", "What is past and undecided."),
-        ("open", "money", "What is ahead and undecided."), ("licenses", "count", "How many licenses."), ("companies", "count", "How many companies."),
-        ("ofBase", "RenewalRates", "Rates of the base."), ("ofDecided", "RenewalRates", "Rates of what is decided."),
+    ("RenewalRow", "Licenses due in a period: `base = renewed + downgrade + churned + overdue + open`.", &[PERIOD, &[
+        ("base", "money", "MRR of the licenses that are due."), ("renewed", "money", "MRR that was renewed, up to the old price."), ("upgrade", "money", "MRR added by renewals above the old price."),
+        ("downgrade", "money", "MRR lost by renewals below the old price."), ("churned", "money", "MRR of lost licenses."), ("overdue", "money", "MRR of undecided licenses past their end."),
+        ("open", "money", "MRR of undecided licenses before their end."), ("licenses", "count", "Number of licenses."), ("companies", "count", "Number of companies."),
+        ("ofBase", "RenewalRates", "Rates as a share of the base."), ("ofDecided", "RenewalRates", "Rates as a share of the decided part."),
     ]], &[]),
     ("RenewalSeries", "Renewals in one currency.", &[&[
-        ("currency", "text", "The currency of the amounts."), ("rows", "[RenewalRow]", "The intervals."),
+        ("currency", "text", "The currency of the amounts."), ("rows", "[RenewalRow]", "The periods."),
     ]], &[]),
-    ("RenewalLicense", "A license that ends.", &[RENEWAL], &[]),
-    ("RenewalsReport", "Outcomes of the licenses that end.", &[ABOUT, &[
-        ("by", "renewalsBy", "By which day licenses belong to a period."), ("currencies", "[RenewalSeries]", "Each currency by itself."),
-        ("converted", "RenewalSeries?", "All in the base currency; null where a rate is missing."), ("licenses", "[RenewalLicense]", "The licenses that the figures are made of, the first 1,000."), ("licensesTotal", "count", "How many these are."),
+    ("RenewalLicense", "A license that is due.", &[RENEWAL], &[]),
+    ("RenewalsReport", "Renewals and their outcomes.", &[ABOUT, &[
+        ("by", "renewalsBy", "Whether a license is due at its end or on its last day of notice."), ("currencies", "[RenewalSeries]", "Each currency separately."),
+        ("converted", "RenewalSeries?", "All currencies converted to the base currency; null if a rate is missing."), ("licenses", "[RenewalLicense]", "The first 1,000 licenses behind the figures."), ("licensesTotal", "count", "Their number."),
     ]], &[PAST]),
     ("ForecastScenarios", "An amount in three scenarios.", &[&[
-        ("base", "money", "As expected."), ("optimistic", "money", "If all goes well."), ("pessimistic", "money", "If it does not."),
+        ("base", "money", "Base scenario."), ("optimistic", "money", "Optimistic scenario."), ("pessimistic", "money", "Pessimistic scenario."),
     ]], &[]),
-    ("ForecastRow", "MRR just before an interval ends.", &[PERIOD, &[
-        ("confirmed", "money", "Of licenses that are signed."), ("unconfirmed", "ForecastScenarios", "Of licenses that are over by then."), ("total", "ForecastScenarios", "Both together."),
-        ("actual", "money?", "What came true, of an interval that has ended."), ("difference", "money?", "What came true less the base scenario."),
+    ("ForecastRow", "MRR at the end of a period.", &[PERIOD, &[
+        ("confirmed", "money", "MRR of licenses that are active at the end of the period."), ("unconfirmed", "ForecastScenarios", "Expected MRR of licenses that have ended by then."), ("total", "ForecastScenarios", "`confirmed` + `unconfirmed`."),
+        ("actual", "money?", "Actual MRR, if the period has ended."), ("difference", "money?", "`actual` minus the base scenario."),
     ]], &[]),
     ("ForecastSeries", "A forecast in one currency.", &[&[
-        ("currency", "text", "The currency of the amounts."), ("rows", "[ForecastRow]", "The intervals."),
+        ("currency", "text", "The currency of the amounts."), ("rows", "[ForecastRow]", "The periods."),
     ]], &[]),
     ("ForecastReport", "Forecast of MRR.", &[ABOUT, &[
-        ("assumeRenewed", "flag", "Whether all ongoing licenses are taken to be renewed."), ("currencies", "[ForecastSeries]", "Each currency by itself."),
-        ("converted", "ForecastSeries?", "All in the base currency; null where a rate is missing."),
+        ("assumeRenewed", "flag", "Whether all ongoing licenses are assumed to be renewed."), ("currencies", "[ForecastSeries]", "Each currency separately."),
+        ("converted", "ForecastSeries?", "All currencies converted to the base currency; null if a rate is missing."),
     ]], &[PAST]),
     ("CustomerAmount", "An amount in a currency.", &[&[
-        ("currency", "text", "The currency."), ("mrr", "money", "What is paid a month."),
+        ("currency", "text", "The currency."), ("mrr", "money", "MRR."),
     ]], &[]),
-    ("MrrAtStake", "What is at stake: `amount = mrr x nearness x points / 100`. It orders a list of work, and is no probability.", &[&[
-        ("amount", "money", "What is at stake a month."), ("mrr", "money", "MRR, with that of overdue licenses."), ("nearness", "money", "How near the renewal is: 1 within 30 days or overdue, 0.2 from 365 days on, 0.3 with nothing to renew."),
-        ("points", "money", "The sum of the points."), ("basePoints", "money", "The points of every customer."), ("idlePoints", "money", "The points of not being active."),
-        ("usersPoints", "money", "The points of fewer active users."), ("beatsPoints", "money", "The points of fewer activities."), ("ticketPoints", "money", "The points of open tickets."),
-        ("text", "text", "The same as a sentence."),
+    ("MrrAtStake", "MRR at stake: `amount = mrr x nearness x points / 100`. It ranks customers for follow-up, and is not a probability.", &[&[
+        ("amount", "money", "MRR at stake."), ("mrr", "money", "MRR, including overdue licenses."), ("nearness", "money", "Nearness of the renewal: 1 within 30 days or overdue, 0.2 from 365 days on, 0.3 if there is nothing to renew."),
+        ("points", "money", "The sum of the points."), ("basePoints", "money", "Points that every customer has."), ("idlePoints", "money", "Points for inactivity."),
+        ("usersPoints", "money", "Points for fewer active users."), ("beatsPoints", "money", "Points for fewer activities."), ("ticketPoints", "money", "Points for open tickets."),
+        ("text", "text", "The formula in numbers."),
     ]], &[]),
     ("CustomerLine", "A company with licenses.", &[&[
-        ("company", "id", "Its id."), ("name", "text?", "Its name."), ("status", "status", "Customer status."), ("currencies", "[CustomerAmount]", "MRR by currency."),
-        ("mrr", "money?", "MRR in the base currency; null where a rate is missing."), ("arr", "money?", "ARR in the base currency."), ("overdue", "money?", "MRR of licenses that are past, and still ongoing."),
-        ("overdueLicenses", "count", "How many these are."), ("nextRenewal", "day?", "The end of the ongoing fixed license that is decided next."), ("noticeDeadline", "day?", "Its last day of notice, if it renews automatically and that day is ahead."),
-        ("days", "integer?", "Days to the nearer of both; negative where it is overdue."), ("lastActive", "day?", "When somebody was last active."), ("activityState", "text?", "State of its activity."),
-        ("usersActive", "count", "Users active in the last 14 days."), ("usersTrend", "money", "How that differs from the 14 days before."), ("beats", "count", "Activities of the last 14 days."),
-        ("beatTrend", "money", "How these differ from the 14 days before."), ("openTickets", "count", "Open tickets."), ("atStake", "MrrAtStake?", "What is at stake; null for a company that pays nothing, or in a currency without a rate."),
+        ("company", "id", "Id."), ("name", "text?", "Name."), ("status", "status", "Customer status."), ("currencies", "[CustomerAmount]", "MRR by currency."),
+        ("mrr", "money?", "MRR in the base currency; null if a rate is missing."), ("arr", "money?", "ARR in the base currency; null if a rate is missing."), ("overdue", "money?", "MRR of overdue licenses."),
+        ("overdueLicenses", "count", "Their number."), ("nextRenewal", "day?", "End of the next ongoing fixed license."), ("noticeDeadline", "day?", "Last day of notice of that license, if it renews automatically and the day is in the future."),
+        ("days", "integer?", "Days to the earlier of the two; negative if overdue."), ("lastActive", "day?", "Last day with activity."), ("activityState", "text?", "Activity state."),
+        ("usersActive", "count", "Users active in the last 14 days."), ("usersTrend", "money", "Trend against the 14 days before, from -1 to 1."), ("beats", "count", "Activities of the last 14 days."),
+        ("beatTrend", "money", "Trend against the 14 days before, from -1 to 1."), ("openTickets", "count", "Open tickets."), ("atStake", "MrrAtStake?", "MRR at stake; null if the company pays nothing or a rate is missing."),
     ]], &[]),
-    ("CustomersReport", "The customers, those with the most at stake first.", &[ABOUT, &[
-        ("usage", "usage", "Whether usage is known: `unknown` where nobody was ever active."), ("mostPoints", "money", "The most points that a customer can have."),
-        ("total", "count", "How many customers there are, on whichever page."), ("rows", "[CustomerLine]", "The customers."),
+    ("CustomersReport", "Customers, ordered by MRR at stake.", &[ABOUT, &[
+        ("usage", "usage", "`unknown` if the tenant has no activity at all."), ("mostPoints", "money", "Highest possible points."),
+        ("total", "count", "Number of customers on all pages."), ("rows", "[CustomerLine]", "The customers."),
     ]], &[]),
     ("ExplainedLicense", "A license of a company.", &[&[
-        ("license", "id", "Its id."), ("product", "text", "Its product."), ("currency", "text", "Its currency."), ("from", "day", "Its first day."), ("end", "day?", "The first day on which it is over."),
-        ("bridgedEnd", "day?", "The day up to which it counts, where a gap or an overlap is bridged."), ("mrr", "money", "Its monthly value."), ("rate", "money?", "The rate at which it is converted."),
-        ("atStart", "flag", "Whether it counts just before the period."), ("atEnd", "flag", "Whether it counts just before its end."),
+        ("license", "id", "Id."), ("product", "text", "Product."), ("currency", "text", "Currency."), ("from", "day", "First day."), ("end", "day?", "The day after its last day."),
+        ("bridgedEnd", "day?", "The day until which it counts, if a gap or an overlap is bridged."), ("mrr", "money", "MRR."), ("rate", "money?", "Exchange rate of the conversion."),
+        ("atStart", "flag", "Whether it counts at the start of the period."), ("atEnd", "flag", "Whether it counts at the end of the period."),
     ]], &[]),
-    ("ExplainedCompany", "The part of a company.", &[&[
-        ("company", "id", "Its id."), ("amount", "money", "Its amount under the line."), ("pays", "[money]", "What it pays just before the period, after each change in it, and just before its end."),
-        ("formula", "text", "Its amount in numbers."), ("licenses", "[ExplainedLicense]", "Its licenses that last in the period, or are overdue."),
+    ("ExplainedCompany", "A company's part of a figure.", &[&[
+        ("company", "id", "Id."), ("amount", "money", "Amount of the company."), ("pays", "[money]", "MRR at the start of the period, after each change, and at the end."),
+        ("formula", "text", "The amount as a formula."), ("licenses", "[ExplainedLicense]", "Licenses that are active in the period, or overdue."),
     ]], &[]),
-    ("Explanation", "The companies and licenses of a figure.", &[&[
-        ("line", "line", "The line."), ("from", "day", "The first day of the period."), ("to", "day", "The day after its last one."), ("currency", "text", "The currency of the amounts."),
-        ("amount", "money", "The figure, in the view of the report."), ("endPoints", "money", "The figure by what is paid at both ends of the period."), ("activities", "money", "The figure by each change."),
-        ("formula", "text", "How the amounts of the companies add up."), ("companies", "[ExplainedCompany]", "The companies, those with the largest amounts first."),
+    ("Explanation", "The companies and licenses behind a figure.", &[&[
+        ("line", "line", "The figure that is explained."), ("from", "day", "The first day of the period."), ("to", "day", "The day after its last day."), ("currency", "text", "The currency of the amounts."),
+        ("amount", "money", "Value of the figure, in the view of the report."), ("endPoints", "money", "Value with `view=endPoints`."), ("activities", "money", "Value with `view=activities`."),
+        ("formula", "text", "The sum of the companies' amounts, in numbers."), ("companies", "[ExplainedCompany]", "The companies, those with the largest amounts first."),
     ]], &[]),
     ("ExpectedLicense", "A license in a forecast.", &[&[
-        ("license", "id", "Its id."), ("product", "text", "Its product."), ("currency", "text", "Its currency."), ("from", "day", "Its first day."), ("end", "day?", "The first day on which it is over."),
-        ("isConfirmed", "flag", "Whether it is signed for the end of the period; otherwise it is over by then, and expected to be renewed."), ("source", "source", "The property that the amount comes from."),
-        ("monthly", "money", "What it counts a month."), ("rate", "money?", "The rate at which it is converted."), ("amount", "money", "What it counts a month, in the currency of the figure."),
+        ("license", "id", "Id."), ("product", "text", "Product."), ("currency", "text", "Currency."), ("from", "day", "First day."), ("end", "day?", "The day after its last day."),
+        ("isConfirmed", "flag", "Whether it is active at the end of the period; otherwise it is expected to be renewed."), ("source", "source", "The property that the amount comes from."),
+        ("monthly", "money", "MRR that counts."), ("rate", "money?", "Exchange rate of the conversion."), ("amount", "money", "MRR that counts, in the currency of the figure."),
     ]], &[]),
-    ("ExpectedCompany", "What a company is expected to pay.", &[EXPLAINED_COMPANY, &[
-        ("licenses", "[ExpectedLicense]", "The licenses that it is made of."),
+    ("ExpectedCompany", "A company's part of the forecast.", &[EXPLAINED_COMPANY, &[
+        ("licenses", "[ExpectedLicense]", "The licenses behind the amount."),
     ]], &[]),
-    ("ForecastExplanation", "The companies and licenses of a figure of the forecast, just before the period ends.", &[EXPLAINED, &[
-        ("line", "forecastLine", "The line."), ("companies", "[ExpectedCompany]", "The companies, those with the largest amounts first."),
+    ("ForecastExplanation", "The companies and licenses behind a figure of the forecast.", &[EXPLAINED, &[
+        ("line", "forecastLine", "The figure that is explained."), ("companies", "[ExpectedCompany]", "The companies, those with the largest amounts first."),
     ]], &[]),
-    ("ExplainedRenewal", "A license that ends, and what it adds to a figure.", &[RENEWAL, &[
-        ("rate", "money?", "The rate at which it is converted."), ("amount", "money", "What it adds, in the currency of the figure."),
+    ("ExplainedRenewal", "A license that is due, and its part of a figure.", &[RENEWAL, &[
+        ("rate", "money?", "Exchange rate of the conversion."), ("amount", "money", "Part of the figure, in its currency."),
     ]], &[]),
-    ("RenewingCompany", "What a company adds to a figure of the renewals.", &[EXPLAINED_COMPANY, &[
-        ("licenses", "[ExplainedRenewal]", "The licenses that it is made of."),
+    ("RenewingCompany", "A company's part of a figure of the renewals.", &[EXPLAINED_COMPANY, &[
+        ("licenses", "[ExplainedRenewal]", "The licenses behind the amount."),
     ]], &[]),
-    ("RenewalsExplanation", "The companies and licenses of a figure of the renewals.", &[EXPLAINED, &[
-        ("line", "renewalsLine", "The line."), ("companies", "[RenewingCompany]", "The companies, those with the largest amounts first."),
+    ("RenewalsExplanation", "The companies and licenses behind a figure of the renewals.", &[EXPLAINED, &[
+        ("line", "renewalsLine", "The figure that is explained."), ("companies", "[RenewingCompany]", "The companies, those with the largest amounts first."),
     ]], &[]),
 ];
 

@@ -1,4 +1,4 @@
-//! The responses of a route: what a success holds, with its headers, and what it can be rejected with.
+//! Responses of a route: its success with headers, and its errors.
 
 use serde_json::{Map, Value, json};
 use svctrack_core::schema::ResourceDef;
@@ -31,13 +31,13 @@ pub(super) fn responses(
 
 fn success(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> Value {
     let description = match doc.gives {
-        Kind::Health => "The state of the service.",
-        Kind::Ok | Kind::Success => "The events are stored durably.",
+        Kind::Health => "State of the service.",
+        Kind::Ok | Kind::Success => "The events are stored durably, or ignored by a rule.",
         gives if gives.report().is_some() => {
-            "The report; as CSV with `Accept: text/csv`, as a picture with `Accept: image/svg+xml`."
+            "The report; with `Accept: text/csv` as CSV, with `Accept: image/svg+xml` as a chart."
         }
         gives if gives.is_list() || gives == Kind::Closings => {
-            "The list; as CSV with `Accept: text/csv`."
+            "The list; with `Accept: text/csv` as CSV."
         }
         _ => "Success.",
     };

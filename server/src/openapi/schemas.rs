@@ -1,4 +1,4 @@
-//! The schemas of the description besides those of the resources.
+//! Schemas of the API description besides those of resources and reports.
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
@@ -41,7 +41,7 @@ pub(super) fn schemas() -> Value {
         ("Activity", list_item(&ACTIVITY)),
         ("IntegrationIssue", list_item(&ENTRY)),
         ("AuditEntry", list_item(&audit::ENTRY)),
-        ("Replayed", count("replayed", "Events that were processed before the response.")),
+        ("Replayed", count("replayed", "Number of events processed before the response.")),
         ("LeanCompany", lean_company()),
         ("NewTenant", new_tenant()),
         ("TenantChange", tenant_change()),
@@ -54,7 +54,7 @@ pub(super) fn schemas() -> Value {
         ("IssuedToken", issued_token()),
         ("PersonKeys", person_keys()),
         ("PersonExport", person_export()),
-        ("Unsuppressed", count("unsuppressed", "Keys whose suppression was lifted.")),
+        ("Unsuppressed", count("unsuppressed", "Number of keys whose suppression was lifted.")),
         ("Deleted", integers(&DELETED)),
         ("BulkCounts", integers(&BULK_COUNTS)),
         ("BulkAnswer", bulk_answer(&[])),
@@ -106,13 +106,13 @@ fn new_token() -> Value {
         "type": "object", "description": "A token to issue.",
         "required": ["label", "scopes"],
         "properties": {
-            "label": { "type": "string", "minLength": 1, "maxLength": MAX_LABEL_BYTES, "pattern": TEXT, "description": "What the token is for." },
+            "label": { "type": "string", "minLength": 1, "maxLength": MAX_LABEL_BYTES, "pattern": TEXT, "description": "Purpose of the token." },
             "scopes": {
                 "type": "array", "minItems": 1, "maxItems": MAX_SCOPES, "items": { "type": "string", "enum": access::every_scope() },
-                "description": "What the token may do.",
+                "description": "Scopes of the token.",
             },
-            "expiresAt": { "type": ["string", "null"], "format": "date-time", "description": "When the token expires; when its issuer does if not given." },
-            "userId": { "type": ["string", "null"], "pattern": RECORD_REF, "description": "The user that the token acts as." },
+            "expiresAt": { "type": ["string", "null"], "format": "date-time", "description": "When the token expires; default is the expiry of its issuer." },
+            "userId": { "type": ["string", "null"], "pattern": RECORD_REF, "description": "User that the token acts as." },
         },
     })
 }
@@ -122,41 +122,42 @@ fn token(more: &[(&str, Value, &str)]) -> Value {
     let time = || json!({ "type": ["string", "null"], "format": "date-time" });
     let members = [
         ("_id", json!({ "type": "string" }), "The eight characters after `svt_`."),
-        ("label", json!({ "type": "string" }), "What the token is for."),
-        ("scopes", strings(), "What the token may do."),
-        ("userId", json!({ "type": ["string", "null"] }), "The user that the token acts as."),
+        ("label", json!({ "type": "string" }), "Purpose of the token."),
+        ("scopes", strings(), "Scopes of the token."),
+        ("userId", json!({ "type": ["string", "null"] }), "User that the token acts as."),
         ("createdAt", date_time(), "When the token was issued."),
         (
             "createdBy",
             json!({ "type": ["string", "null"] }),
-            "`_id` of the token that issued it; null where none did.",
+            "`_id` of the token that issued it; null if none did.",
         ),
         ("expiresAt", time(), "When the token expires."),
         ("lastUsedAt", time(), "When the token was last used, to the minute."),
         (
             "replacedBy",
             json!({ "type": ["string", "null"] }),
-            "`_id` of its successor, once it was rotated.",
+            "`_id` of its successor, if the token was rotated.",
         ),
     ];
-    whole("What is stored of a token.", &[&members, more].concat())
+    whole("A token, without its secret.", &[&members, more].concat())
 }
 
 fn issued_token() -> Value {
-    let secret = ("token", json!({ "type": "string" }), "The token itself, shown only here.");
+    let secret =
+        ("token", json!({ "type": "string" }), "The token itself; only this response contains it.");
     token(&[secret])
 }
 
 /// The request that issues a successor of a token.
 fn rotation() -> Value {
     json!({
-        "type": "object", "description": "How a token is rotated.",
+        "type": "object", "description": "Options of a rotation.",
         "properties": {
             "keepOldForSeconds": {
                 "type": ["integer", "null"], "minimum": 0, "maximum": Rotation::MAX_KEEP_SECONDS, "default": Rotation::DEFAULT_KEEP_SECONDS,
-                "description": "How long the old token stays valid.",
+                "description": "Seconds for which the old token stays valid.",
             },
-            "expiresAt": { "type": ["string", "null"], "format": "date-time", "description": "When the successor expires; as long after its issue as the old one when not given." },
+            "expiresAt": { "type": ["string", "null"], "format": "date-time", "description": "When the successor expires; default is the lifetime of the old token." },
         },
     })
 }
@@ -164,13 +165,13 @@ fn rotation() -> Value {
 /// The request that loses a license.
 fn loss() -> Value {
     let sent = LICENSE.fields.iter().filter(|field| SENT_OF_LOSS.contains(&field.name));
-    object("Why a license is lost, and when it ends.", sent.map(taken), &[LOST_REASON.name])
+    object("Reason and end of a license that is lost.", sent.map(taken), &[LOST_REASON.name])
 }
 
 /// The request that changes a tenant.
 fn tenant_change() -> Value {
     json!({
-        "type": "object", "description": "What is changed of a tenant.",
+        "type": "object", "description": "Changes of a tenant.",
         "properties": {
             "name": { "type": "string", "minLength": 1, "maxLength": MAX_LABEL_BYTES, "pattern": TEXT, "description": "Tenant name." },
             "suspended": { "type": ["boolean", "null"], "description": "Whether its calls and events are rejected." },
@@ -197,7 +198,7 @@ fn tenant(more: &[(&str, Value, &str)]) -> Value {
         (
             "state",
             json!({ "type": "string", "enum": TenantState::ALL.map(TenantState::name) }),
-            "Whether its calls and events are served.",
+            "State of the tenant.",
         ),
         ("suspended", json!({ "type": "boolean" }), "Whether its calls and events are rejected."),
     ];
@@ -226,7 +227,10 @@ fn lean_company() -> Value {
 
 fn success() -> Value {
     let schema = json!({ "type": "boolean", "const": true });
-    whole("What SDKs expect.", &[("success", schema, "All of it is stored, or reported.")])
+    whole(
+        "The response that SDKs expect.",
+        &[("success", schema, "Always true: each call is stored or reported.")],
+    )
 }
 
 fn strings() -> Value {
@@ -238,7 +242,7 @@ fn date_time() -> Value {
 }
 
 fn count(name: &str, doc: &str) -> Value {
-    whole("How many.", &[(name, json!({ "type": "integer" }), doc)])
+    whole("A count.", &[(name, json!({ "type": "integer" }), doc)])
 }
 
 fn person_keys() -> Value {
@@ -251,14 +255,14 @@ fn person_keys() -> Value {
         .collect();
     json!({
         "type": "object", "properties": properties,
-        "description": "Keys of erased people; at least one.",
+        "description": "Keys of erased people, at least one.",
     })
 }
 
 fn person_export() -> Value {
     let many = |item: Value| json!({ "type": "array", "items": item });
     json!({
-        "type": "object", "description": "Everything that is stored about a person.",
+        "type": "object", "description": "All data about a person.",
         "required": ["endUser", "activities", "tickets", "parkedEvents", "integrationIssues"],
         "properties": {
             "endUser": reference(&schema_name(&END_USER)),
@@ -273,13 +277,13 @@ fn person_export() -> Value {
 /// What a delete counts.
 const DELETED: [(&str, &str); 3] = [
     ("n", "Records that were found."),
-    ("ok", "1: the request was carried out."),
+    ("ok", "Always 1."),
     ("deletedCount", "Records that were deleted."),
 ];
 
 /// What a bulk upsert of tickets counts.
 const BULK_COUNTS: [(&str, &str); 2] =
-    [("created", "Records that were created."), ("updated", "Records that an item matched.")];
+    [("created", "Records that were created."), ("updated", "Records that items matched.")];
 
 fn integers(counts: &[(&str, &str)]) -> Value {
     let members: Vec<_> =
@@ -302,22 +306,18 @@ fn bulk_answer(more: &[(&'static str, &'static str)]) -> Value {
         ("updated", integer(), "Records that were changed."),
         ("updatedErrors", errors(), "Items that would have updated a record and were rejected."),
         ("updatesKeys", keys(), "Keys of changed records: `_id`."),
-        ("nonupdates", integer(), "Records that an item matched and did not change."),
+        ("nonupdates", integer(), "Records that items matched but did not change."),
         ("modified", strings(), "Ids of changed records."),
         ("upsertedIds", strings(), "Ids of created records."),
-        ("permissionErrors", errors(), "Items that the token may not apply."),
+        ("permissionErrors", errors(), "Items that the token lacks the scope for."),
     ];
     let more: Vec<_> = more.iter().map(|(name, doc)| (*name, errors(), *doc)).collect();
-    whole("Result of a bulk call.", &[&members[..], &more].concat())
+    whole("Result of a bulk upsert.", &[&members[..], &more].concat())
 }
 
 fn bulk_keys() -> Value {
     let id = [("_id", json!({ "type": "string" }), "The record's id.")];
-    let keys = [
-        ("sourceId", "As it was sent."),
-        ("externalId", "As it was sent."),
-        ("email", "As it was sent."),
-    ];
+    let keys = [("sourceId", "As sent."), ("externalId", "As sent."), ("email", "As sent.")];
     with_optional(whole("Keys of a record.", &id), &keys)
 }
 
@@ -326,14 +326,14 @@ fn bulk_error() -> Value {
     let text = || json!({ "type": "string" });
     let members = [
         ("index", json!({ "type": "integer" }), "Position of the item in the request, from 0."),
-        ("code", text(), "What is wrong, stable."),
-        ("message", text(), "Message for people."),
+        ("code", text(), "Stable code of the first problem."),
+        ("message", text(), "Message with every problem of the item."),
     ];
     let optional = [
-        ("field", "The property that is wrong."),
-        ("_id", "As it was sent, or of the record that was found."),
-        ("sourceId", "As it was sent."),
-        ("externalId", "As it was sent."),
+        ("field", "Property of the first problem."),
+        ("_id", "As sent, or of the matched record."),
+        ("sourceId", "As sent."),
+        ("externalId", "As sent."),
     ];
     with_optional(whole("A rejected item.", &members), &optional)
 }
@@ -341,31 +341,31 @@ fn bulk_error() -> Value {
 fn health() -> Value {
     let count = || json!({ "type": "integer", "minimum": 0 });
     json!({
-        "type": "object", "description": "The state of the service.",
+        "type": "object", "description": "State of the service.",
         "required": ["status", "damaged", "checked", "clock", "backup", "version"],
         "properties": {
-            "status": { "type": "string", "enum": Health::ALL.map(Health::name), "description": "Whether the store reads and writes; anything but `ok` comes with 503." },
-            "damaged": { "type": "integer", "minimum": 0, "description": "How often stored data was found corrupted since the start." },
+            "status": { "type": "string", "enum": Health::ALL.map(Health::name), "description": "State of the store; any value but `ok` is returned with 503." },
+            "damaged": { "type": "integer", "minimum": 0, "description": "Number of responses with corrupted data since the start." },
             "checked": {
-                "type": ["object", "null"], "description": "The last scrub, which reads everything that is stored.",
+                "type": ["object", "null"], "description": "Result of the last scrub, which reads all stored data.",
                 "required": ["at", "rows", "damaged"],
                 "properties": { "at": { "type": "string", "format": "date-time" }, "rows": count(), "damaged": count() },
             },
             "clock": {
-                "type": ["object", "null"], "description": "How far the clock of the server is from the times that are stored, where it is a minute or more.",
+                "type": ["object", "null"], "description": "Difference between the server's clock and stored times, if it is a minute or more.",
                 "required": ["behindSeconds", "aheadSeconds", "heldSeconds"],
                 "properties": {
-                    "behindSeconds": { "type": "integer", "minimum": 0, "description": "How far it is behind the newest time that is stored, which new data gets until the clock has caught up." },
-                    "aheadSeconds": { "type": "integer", "minimum": 0, "description": "How far it is ahead of the time that retention uses." },
-                    "heldSeconds": { "type": "integer", "minimum": 0, "description": "How much longer it must be steady before retention uses it." },
+                    "behindSeconds": { "type": "integer", "minimum": 0, "description": "Seconds that the clock is behind the newest stored time. New data gets that time until the clock has caught up." },
+                    "aheadSeconds": { "type": "integer", "minimum": 0, "description": "Seconds that the clock is ahead of the time used for retention." },
+                    "heldSeconds": { "type": "integer", "minimum": 0, "description": "Seconds until retention follows the clock, if it stays steady." },
                 },
             },
             "backup": {
-                "type": ["object", "null"], "description": "Scheduled backups: the time of the newest one in their folder, how many failed since, how many have a name that is ahead of the clock, and how many others there are of another store.",
+                "type": ["object", "null"], "description": "Scheduled backups: time of the newest one (`at`), failures since then (`failed`), backups dated later than the clock (`ahead`), and backups of another store in the directory (`foreign`).",
                 "required": ["at", "failed", "ahead", "foreign"],
                 "properties": { "at": { "type": ["string", "null"], "format": "date-time" }, "failed": count(), "ahead": count(), "foreign": count() },
             },
-            "version": { "type": "string", "description": "The version of the server." },
+            "version": { "type": "string", "description": "Version of the server." },
         },
     })
 }
@@ -376,9 +376,9 @@ fn imported() -> Value {
     let refusal = whole(
         "A rejected row.",
         &[
-            ("line", count(), "Its line in the body."),
-            ("code", text(), "What is wrong, stable, in snake_case."),
-            ("message", text(), "What is wrong."),
+            ("line", count(), "Line of the row in the body."),
+            ("code", text(), "Stable code, in snake_case."),
+            ("message", text(), "Message with every problem of the row."),
         ],
     );
     let summary = whole(
@@ -386,34 +386,30 @@ fn imported() -> Value {
         &[
             ("created", count(), "Records that were created."),
             ("updated", count(), "Records that were changed."),
-            ("unchanged", count(), "Rows that change nothing."),
+            ("unchanged", count(), "Rows that changed nothing."),
             ("refused", count(), "Rows that were rejected."),
             (
                 "withoutKey",
                 count(),
-                "Created records that no key finds when the row is sent again.",
+                "Created records without a key: importing the row again creates another one.",
             ),
             (
                 "repeatedKeys",
                 count(),
-                "Rows with a key of an earlier row, whose record they update; counted among the first 100,000 keys.",
+                "Rows that update the record of an earlier row with the same key; counted for the first 100,000 keys.",
             ),
-            (
-                "refusals",
-                json!({ "type": "array", "items": refusal }),
-                "The first of the rejected rows.",
-            ),
+            ("refusals", json!({ "type": "array", "items": refusal }), "The first rejected rows."),
             (
                 "ignoredColumns",
                 json!({ "type": "array", "items": text() }),
-                "Properties that were sent and that the service sets itself.",
+                "Columns of read-only properties, which were ignored.",
             ),
-            ("dryRun", json!({ "type": "boolean" }), "Whether nothing was stored."),
+            ("dryRun", json!({ "type": "boolean" }), "Whether this was a dry run."),
         ],
     );
     let ids = json!({
         "type": "array", "items": { "type": ["string", "null"] },
-        "description": "With `ids`: the `_id` of each row's record, null where the row was rejected; of the first 5,000 rows.",
+        "description": "With `ids`: the `_id` of each row's record, for the first 5,000 rows; null if the row was rejected.",
     });
     with_property(summary, "ids", ids)
 }
@@ -432,22 +428,22 @@ fn script() -> Value {
     let file = json!({
         "type": "object", "required": ["url", "integrity"],
         "properties": {
-            "url": text("Its address, which has its version."),
-            "integrity": text("Its hash, as browsers check it."),
+            "url": text("URL of the file, with its version."),
+            "integrity": text("Hash of the file for subresource integrity."),
         },
     });
     json!({
-        "type": "object", "description": "What a web app needs to load the browser script.",
+        "type": "object", "description": "Snippet and files of the browser script.",
         "required": ["publicUrl", "scriptPath", "trackingPrefix", "script", "files"],
         "properties": {
-            "publicUrl": text("How browsers reach the server."),
+            "publicUrl": text("URL at which browsers reach the server."),
             "scriptPath": text("Path of the script."),
-            "trackingPrefix": text("Beginning of the paths to which events go."),
-            "script": text("Address of the script, which follows the server's version."),
-            "files": { "type": "array", "description": "The files of this version, which never change.", "items": file },
-            "snippet": text("What pages have before `</head>`, where a tenant was named."),
+            "trackingPrefix": text("Prefix of the paths to which events are sent."),
+            "script": text("URL of the script in the server's version."),
+            "files": { "type": "array", "description": "Files of this version, which never change.", "items": file },
+            "snippet": text("Snippet to paste before `</head>`, if `tenant` was sent."),
             "policy": {
-                "type": "object", "description": "What a Content-Security-Policy needs for it.",
+                "type": "object", "description": "Sources that a Content-Security-Policy needs.",
                 "required": ["script-src", "connect-src"],
                 "properties": { "script-src": sources(), "connect-src": sources() },
             },
@@ -458,19 +454,19 @@ fn script() -> Value {
 fn problem() -> Value {
     let text = || json!({ "type": "string" });
     let members = [
-        ("type", text(), "`about:blank`: `code` tells the kinds apart."),
-        ("title", text(), "The status in words."),
-        ("status", json!({ "type": "integer" }), "The status."),
-        ("detail", text(), "What went wrong."),
+        ("type", text(), "Always `about:blank`; see `code`."),
+        ("title", text(), "Text of the status."),
+        ("status", json!({ "type": "integer" }), "HTTP status."),
+        ("detail", text(), "Message of the first problem."),
         ("message", text(), "The same as `detail`."),
-        ("code", text(), "What went wrong, stable, in snake_case."),
-        ("requestId", text(), "Id of the request, which the log names too."),
+        ("code", text(), "Stable code of the first problem, in snake_case."),
+        ("requestId", text(), "Id of the request, which is in the log too."),
     ];
     let mut problem = whole("An error (RFC 9457).", &members);
     if let Some(properties) = problem.get_mut("properties") {
         let errors = json!({
             "type": "array", "items": reference("ProblemItem"),
-            "description": "Every problem that was found.",
+            "description": "All problems.",
         });
         set(properties, "errors", errors);
     }
@@ -480,9 +476,9 @@ fn problem() -> Value {
 fn problem_item() -> Value {
     let text = || json!({ "type": "string" });
     let members = [
-        ("pointer", text(), "JSON pointer into the body (RFC 6901); empty for the whole."),
-        ("code", text(), "What is wrong, stable, in snake_case."),
-        ("message", text(), "What was expected, and what was found."),
+        ("pointer", text(), "JSON pointer into the body (RFC 6901); empty for the whole body."),
+        ("code", text(), "Stable code, in snake_case."),
+        ("message", text(), "Message: what was expected, and what was found."),
     ];
     whole("One problem.", &members)
 }

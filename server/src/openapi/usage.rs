@@ -1,4 +1,4 @@
-//! The report of usage in the description: its schemas, and an example that core computes.
+//! The usage report in the API description: its schemas, and an example that core computes.
 
 use serde_json::Value;
 use svctrack_core::{
@@ -13,58 +13,58 @@ use super::parts::{COMPANY, Member, Object, PERIOD};
 const TREND: &[Member] = &[
     ("recent", "count", "Activities in the last 28 days of the report."),
     ("before", "count", "Activities in the 28 days before."),
-    ("trend", "money", "The difference, as a share of the larger of both."),
+    ("trend", "money", "(`recent` - `before`) / the larger of the two."),
 ];
 
 #[rustfmt::skip]
 pub(super) const OBJECTS: &[Object] = &[
-    ("UsageFormulas", "How each figure of usage is computed.", &[&[
-        ("active", "text", "Active in the period."), ("daily", "text", "Active on its last day."), ("weekly", "text", "Active in 7 days."), ("monthly", "text", "Active in 28 days."),
-        ("stickiness", "text", "How many of the monthly active are there on a day."), ("dormant", "text", "Active before, and not now."), ("share", "text", "Share of a cohort."), ("trend", "text", "Trend of an action."),
+    ("UsageFormulas", "Definitions of the figures.", &[&[
+        ("active", "text", "Active in the period."), ("daily", "text", "Active on the last day of the period (DAU)."), ("weekly", "text", "Active in the last 7 days (WAU)."), ("monthly", "text", "Active in the last 28 days (MAU)."),
+        ("stickiness", "text", "Average DAU / MAU."), ("dormant", "text", "Active in the period before, but not in this one."), ("share", "text", "Share of a cohort."), ("trend", "text", "Trend of an action."),
     ]], &[]),
-    ("ActiveCounts", "How many were active in a period: `active = new + returning + resurrecting`.", &[&[
-        ("active", "count", "Active in the period."), ("new", "count", "Of these, for the first time ever."), ("returning", "count", "Of these, in the period before too."),
-        ("resurrecting", "count", "Of these, earlier, but not in the period before."), ("dormant", "count", "Active in the period before, and not in this one."),
-        ("daily", "count?", "Active on the last day of the period, today where that is ahead; null where it has not begun."), ("weekly", "count?", "Active in the 7 days that end with it."),
-        ("monthly", "count?", "Active in the 28 days that end with it."), ("stickiness", "money?", "The mean of `daily` in these 28 days, divided by `monthly`."),
+    ("ActiveCounts", "Active users or companies of a period: `active = new + returning + resurrecting`.", &[&[
+        ("active", "count", "Active in the period."), ("new", "count", "Active in the period, and never before."), ("returning", "count", "Active in the period and in the one before."),
+        ("resurrecting", "count", "Active in the period and earlier, but not in the period before."), ("dormant", "count", "Active in the period before, but not in this one."),
+        ("daily", "count?", "Active on the last day of the period, or today if it has not ended (DAU); null if it has not begun."), ("weekly", "count?", "Active in the last 7 days of the period (WAU)."),
+        ("monthly", "count?", "Active in the last 28 days of the period (MAU)."), ("stickiness", "money?", "Average `daily` of these 28 days / `monthly`."),
     ]], &[]),
     ("UsageRow", "Usage in a period.", &[PERIOD, &[
-        ("isOver", "flag", "Whether its last day has ended."), ("activities", "count", "Activities in it, without passive ones."), ("occurrences", "count", "The sum of their counts."),
-        ("users", "ActiveCounts", "Users who were active."), ("companies", "ActiveCounts", "Companies of whom a user was active."),
+        ("isOver", "flag", "Whether the period has ended."), ("activities", "count", "Activities in the period, without passive ones."), ("occurrences", "count", "Sum of their `count`."),
+        ("users", "ActiveCounts", "Active users."), ("companies", "ActiveCounts", "Companies with active users."),
     ]], &[]),
-    ("RetentionCell", "Those of a cohort who were active in a week.", &[&[
-        ("period", "text", "The week."), ("users", "count", "How many."), ("share", "money?", "Their share of the cohort; null where that is empty."), ("isOver", "flag", "Whether the week has ended."),
+    ("RetentionCell", "Active users of a cohort in a week.", &[&[
+        ("period", "text", "The week."), ("users", "count", "Number of active users."), ("share", "money?", "Share of the cohort; null if the cohort is empty."), ("isOver", "flag", "Whether the week has ended."),
     ]], &[]),
     ("UsageCohort", "Users who were first active in the same week.", &[&[
-        ("cohort", "text", "The week."), ("from", "day", "The Monday with which it begins."), ("users", "count", "How many they are."), ("cells", "[RetentionCell]", "Those active in that week, and in each after it."),
+        ("cohort", "text", "The week."), ("from", "day", "Its Monday."), ("users", "count", "Number of users."), ("cells", "[RetentionCell]", "One cell per week, from the first week on."),
     ]], &[]),
-    ("MeanRetention", "All cohorts together, a number of weeks after their first.", &[&[
-        ("week", "count", "Weeks since the first."), ("cohorts", "count", "Cohorts whose week has ended."), ("users", "count", "How many users these had."), ("share", "money?", "Share of them who were active in this week."),
+    ("MeanRetention", "All cohorts together, by weeks since the first week.", &[&[
+        ("week", "count", "Weeks since the first week."), ("cohorts", "count", "Number of cohorts whose week has ended."), ("users", "count", "Number of their users."), ("share", "money?", "Share of the users who were active."),
     ]], &[]),
-    ("UsageRetention", "Users by the week in which they were first active.", &[&[
-        ("cohorts", "[UsageCohort]", "The weeks, at most the latest 53."), ("mean", "[MeanRetention]", "All of them together."),
+    ("UsageRetention", "User retention by the week of first activity.", &[&[
+        ("cohorts", "[UsageCohort]", "Cohorts of the latest 53 weeks at most."), ("mean", "[MeanRetention]", "All cohorts together."),
     ]], &[]),
-    ("ActionRow", "How often an action was done.", &[&[
-        ("action", "text", "What the users did."), ("activities", "count", "Activities in the report."), ("occurrences", "count", "The sum of their counts."), ("users", "count", "How many users did it."),
+    ("ActionRow", "Counts of an action.", &[&[
+        ("action", "text", "Name of the action."), ("activities", "count", "Activities in the report."), ("occurrences", "count", "Sum of their `count`."), ("users", "count", "Number of users."),
         ("periods", "[count]", "Activities in each period."),
     ], TREND], &[]),
-    ("OtherActions", "Actions that are not listed.", &[&[
-        ("activities", "count", "Activities in the report."), ("occurrences", "count", "The sum of their counts."),
+    ("OtherActions", "Sum of the actions that are not listed.", &[&[
+        ("activities", "count", "Activities in the report."), ("occurrences", "count", "Sum of their `count`."),
     ]], &[]),
-    ("ActionTrend", "An action that has lost.", &[&[("action", "text", "What the users did.")], TREND], &[]),
-    ("UsageReport", "Who was active, and what they did.", &[&[
-        ("from", "day", "First day."), ("to", "day", "The day after the last one."), ("interval", "interval", "What it is divided into."), ("timeZone", "text", "The zone of its days."),
-        ("now", "time", "The present as the report sees it."), ("company", "id?", "The only company whose users count."), ("formulas", "UsageFormulas", "How each figure is computed."), ("rows", "[UsageRow]", "The periods."),
-        ("retention", "UsageRetention", "Users by the week in which they were first active."), ("actions", "[ActionRow]", "The 50 actions that were done most, those first."), ("otherActions", "OtherActions", "All others together."),
-        ("fading", "[ActionTrend]", "The 10 actions that have lost the most activities."),
+    ("ActionTrend", "An action with fewer activities than before.", &[&[("action", "text", "Name of the action.")], TREND], &[]),
+    ("UsageReport", "Active users and companies, user retention and actions.", &[&[
+        ("from", "day", "First day."), ("to", "day", "The day after the last day."), ("interval", "interval", "Length of a period."), ("timeZone", "text", "Time zone of the days."),
+        ("now", "time", "The time for which the report is current."), ("company", "id?", "The company that the report is limited to."), ("formulas", "UsageFormulas", "Definitions of the figures."), ("rows", "[UsageRow]", "The periods."),
+        ("retention", "UsageRetention", "User retention by the week of first activity."), ("actions", "[ActionRow]", "The 50 most frequent actions."), ("otherActions", "OtherActions", "Sum of all other actions."),
+        ("fading", "[ActionTrend]", "The 10 actions that lost the most activities."),
     ]], &[]),
-    ("ExplainedUser", "What a user did.", &[&[
-        ("user", "id", "Id of the user."), ("company", "id?", "Their company."), ("firstActive", "day", "The day on which they were first active."), ("days", "count", "On how many days they were active."),
-        ("activities", "count", "Their activities; of one who is dormant, in the period before."), ("occurrences", "count", "The sum of their counts."),
+    ("ExplainedUser", "A user behind a figure.", &[&[
+        ("user", "id", "Id of the user."), ("company", "id?", "Company of the user."), ("firstActive", "day", "First day with activity."), ("days", "count", "Number of active days."),
+        ("activities", "count", "Activities of the user; for `dormant`, in the period before."), ("occurrences", "count", "Sum of their `count`."),
     ]], &[]),
     ("UsageExplanation", "The users behind a figure of usage.", &[&[
-        ("line", "usageLine", "The figure."), ("from", "day", "The first day of the figure."), ("to", "day", "The day after its last one."), ("action", "text?", "The action that they did; null for any."),
-        ("total", "count", "How many users there are."), ("formula", "text", "What makes a user count."), ("users", "[ExplainedUser]", "The users, those with the most activities first, at most 1,000."),
+        ("line", "usageLine", "The figure."), ("from", "day", "The first day of the figure."), ("to", "day", "The day after its last day."), ("action", "text?", "The action that the users are limited to; null for any."),
+        ("total", "count", "Number of users."), ("formula", "text", "Definition of the figure, with its value."), ("users", "[ExplainedUser]", "At most 1,000 users, those with the most activities first."),
     ]], &[]),
 ];
 

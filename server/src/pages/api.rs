@@ -1,4 +1,4 @@
-//! The API, as pages call it: in this process, for who is signed in.
+//! API calls of pages, in this process, with the permissions of the session.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Records by their ids, however many: names of what others refer to.
+//! Looks up any number of records by id: the names of records that others refer to.
 
 use std::collections::BTreeMap;
 

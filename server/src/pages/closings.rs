@@ -1,4 +1,4 @@
-//! Closed months: what has changed in them since, the next one to close, and the last one to open again.
+//! Closed months: their changes since, the next month to close, and the last one to reopen.
 
 use poem::{Request, Response, http::Method};
 use serde::Deserialize;

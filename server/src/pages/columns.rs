@@ -1,4 +1,4 @@
-//! The columns in which records are listed.
+//! Columns of a list of records.
 
 use serde_json::{Map, Value};
 use svctrack_core::schema::{FieldDef, Kind, ResourceDef};

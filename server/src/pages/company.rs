@@ -1,4 +1,4 @@
-//! The page of a company: what it pays and what is at stake, its licenses along time, and how it uses the product.
+//! The page of a company: MRR and MRR at stake, a timeline of its licenses, and its usage.
 
 use serde_json::{Map, Value};
 use svctrack_web::pages::{Extra, Figure, LicenseLine, Of, RecordView, Timeline, address, money};

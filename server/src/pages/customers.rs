@@ -1,4 +1,4 @@
-//! Customers, those with the most at stake first.
+//! Customers, ordered by MRR at stake.
 
 use poem::{Request, Response};
 use serde::Deserialize;

@@ -1,7 +1,7 @@
-//! The demo: a tenant of its own that a button fills in the background, opens, and deletes.
+//! The demo: a separate tenant that a button fills in the background, opens, and deletes.
 //!
-//! An operator may ask for it, as the API lets them alone create and delete tenants; and, since nobody else is there whom
-//! it could disturb, an administrator of the only tenant of a server.
+//! Operators may create it, since only they can create and delete tenants; and an administrator of the only tenant of a
+//! server, since no other tenant can be disturbed.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use poem::{
 use serde::Deserialize;
 use serde_json::json;
 use svctrack_core::{access::OPERATOR, value::TenantId};
-use svctrack_store::{AuditNote, Tenant, TenantState, panics::panic_message};
+use svctrack_store::{AuditNote, Tenant, TenantState, support::panics::panic_message};
 use svctrack_web::pages::{DemoState, DemoView, address, demo_page};
 use tokio::runtime::Handle;
 

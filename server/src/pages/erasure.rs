@@ -1,4 +1,4 @@
-//! Erases a person, once their name was typed.
+//! Erases a person after their name was typed.
 
 use poem::{Request, Response, http::Method};
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub(super) async fn erase(visit: Visit, mut request: Request) -> Result<Response
     let mut view = records::view(&visit, &END_USER, &id).await?;
     let expected = confirmation(&view.record);
     if sent(&pairs, "confirmation").trim() != expected {
-        let message = format!("Nobody was erased: type {expected} to confirm.");
+        let message = format!("Not erased: type {expected} to confirm.");
         if let Some(Extra::Erase { is_rejected, .. }) = view.extra.last_mut() {
             *is_rejected = true;
         }

@@ -1,4 +1,4 @@
-//! Explanations of the usage report: the query of each cell, and the users whom it counts.
+//! Explanations of the usage report: the query of each cell, and the users behind it.
 
 use serde::Deserialize;
 use svctrack_core::{revenue::UsageLine, value::Day};

@@ -1,4 +1,4 @@
-//! What is behind a figure of a report, and the links that lead there.
+//! The records behind a figure of a report, and the links to them.
 
 use poem::{Request, Response};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Forms: what was filled in, as the body of a call; and what the API rejects, as problems at their fields.
+//! Forms: submitted fields as the body of a call, and rejections of the API as problems at their fields.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use poem::http::{HeaderName, header};

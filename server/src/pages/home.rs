@@ -1,4 +1,4 @@
-//! The first page: what a success manager asks in the morning.
+//! The start page: the figures of the day.
 
 use futures_util::try_join;
 use poem::{Request, Response};
@@ -215,7 +215,7 @@ async fn usage(visit: &Visit) -> Result<Vec<Figure>, Error> {
         path: address("/app/reports/usage", &[], &[("interval", "week")]),
     };
     Ok(vec![
-        figure("Companies active", &now.companies, &before.companies),
-        figure("Users active", &now.users, &before.users),
+        figure("Active companies", &now.companies, &before.companies),
+        figure("Active users", &now.users, &before.users),
     ])
 }

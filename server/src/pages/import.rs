@@ -1,6 +1,5 @@
-//! Import of a table on a page: its columns are mapped, a dry run shows what would be written and what is wrong with which
-//! row, and the same form imports it. The form holds the table in between, so that nothing is stored before it is imported
-//! and nothing is uploaded twice.
+//! Import on a page: columns are mapped, a dry run shows the result and every rejected row, and the same form imports
+//! it. The form holds the file in between, so that nothing is stored before the import and nothing is uploaded twice.
 
 use poem::{Request, Response};
 use svctrack_core::schema::{ResourceDef, VERSION};
@@ -108,7 +107,7 @@ fn refused(visit: &Visit, mut view: ImportView, error: Error) -> Result<Response
 
 fn too_large() -> String {
     format!(
-        "The table has more than {} MB. Import it with \"svctrack import\" or the API, which take tables of any size.",
+        "The file has more than {} MB. Import it with \"svctrack import\" or the API, which take files of any size.",
         MAX_PAGE_IMPORT_BYTES / (1024 * 1024)
     )
 }
@@ -134,7 +133,7 @@ fn read_columns(view: &mut ImportView, mappings: &[&str]) -> Result<(), String> 
         return Err(too_large());
     }
     if view.table.trim().is_empty() {
-        return Err("Choose a file, or paste a table.".to_owned());
+        return Err("Choose a file, or paste its content.".to_owned());
     }
     if is_ndjson(&view.table) {
         return Ok(());

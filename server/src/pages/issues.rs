@@ -18,9 +18,9 @@ const SHOWN: usize = 100;
 const NOTICES: &[(&str, &str)] = &[
     (
         "replayed",
-        "The parked events of the entry are processed again. Those that still lack their user or company stay parked.",
+        "The parked events of the entry are processed again. Those whose user or company is still missing stay parked.",
     ),
-    ("removed", "The entry was removed. It comes back when its cause is seen again."),
+    ("removed", "The entry was removed. It appears again if the problem occurs again."),
 ];
 
 /// `GET /app/issues`

@@ -1,4 +1,4 @@
-//! Activities as they come.
+//! Activities as they are stored.
 
 use futures_util::StreamExt as _;
 use poem::{

@@ -1,4 +1,4 @@
-//! A list in pages.
+//! Pages of a list.
 
 use poem::Response;
 use svctrack_web::pages::Paging;

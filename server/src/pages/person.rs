@@ -1,4 +1,4 @@
-//! The page of an end user: who it is, how active, what they did and asked; export and erasure.
+//! The page of an end user: identity, engagement, activities and tickets; export and erasure.
 
 use serde_json::{Map, Value};
 use svctrack_core::resources::ticket::TICKET;

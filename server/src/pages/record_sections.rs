@@ -1,4 +1,4 @@
-//! What the pages of some records show besides their properties: one row a resource.
+//! Sections of some records' pages besides their properties: one row per resource.
 
 use futures_util::future::BoxFuture;
 use svctrack_core::{

@@ -1,4 +1,4 @@
-//! Records of every resource alike: lists, pages and forms, made of the rows of the resource.
+//! Lists, pages and forms of every resource, generated from its fields.
 
 use poem::{Request, Response, http::Method};
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! Licenses that are up for renewal, and what is decided on them: each decision is shown before it is made.
+//! Licenses that are due, and the forms to renew or lose one, each with a preview.
 
 use futures_util::try_join;
 use poem::{

@@ -1,4 +1,4 @@
-//! Reports: a page for each kind, made of its table, and the files of what a page shows.
+//! Reports: a page per kind, with its chart and table, and their files.
 
 use std::collections::BTreeSet;
 
@@ -26,14 +26,11 @@ const FORMS: &[(&str, &str)] =
 
 /// The reports that have a page: name, and what each says.
 const REPORTS: &[(&str, &str)] = &[
-    ("mrr", "Monthly recurring revenue at the end of each interval, and what moved it."),
-    ("retention", "How much of the revenue, and how many of the customers, stay."),
-    ("renewals", "The licenses that end in each interval, and their outcomes."),
-    ("forecast", "Revenue to come: confirmed by licenses that last, and unconfirmed."),
-    (
-        USAGE,
-        "Who was active in each interval, who came, came back or stayed away, and what they did.",
-    ),
+    ("mrr", "Monthly recurring revenue at the end of each period, and its movements."),
+    ("retention", "Retention of revenue and customers."),
+    ("renewals", "Licenses due in each period, and their outcomes."),
+    ("forecast", "Future MRR: confirmed by licenses, and unconfirmed."),
+    (USAGE, "Active users and companies of each period, user retention, and actions."),
 ];
 /// The reports that look ahead.
 const AHEAD: &[&str] = &["renewals", "forecast"];

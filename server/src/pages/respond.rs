@@ -1,4 +1,4 @@
-//! What a page responds with: HTML, or the way to another page.
+//! Responses of pages: HTML, or a redirect.
 
 use poem::{
     Response,

@@ -1,4 +1,4 @@
-//! The saved views of a list, as the settings of the tenant hold them.
+//! Saved views of a list, from the settings of the tenant.
 
 use svctrack_core::{
     resources::settings::VIEWS,

@@ -1,4 +1,4 @@
-//! What a form has of a record is stored, where the record is still as the form shows it.
+//! Saves the form of a record, unless the record was changed since the form was opened.
 
 use poem::http::Method;
 use serde_json::{Map, Value};

@@ -1,8 +1,9 @@
-//! Set-up: the values of the tenant, and whether its first event has arrived.
+//! Set-up: the values of the tenant, whether its first event has arrived, and recent issues.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use poem::{Request, Response};
 use serde::Deserialize;
+use svctrack_core::value::Timestamp;
 use svctrack_web::pages::{
     Arrival, Arrived, IssueLine, LANGUAGES, SampleValues, ScriptInfo, SetupView, address,
     setup_page,
@@ -13,6 +14,9 @@ use crate::{error::Error, routes::query_pairs};
 
 /// Issues that are shown next to the first event.
 const ISSUES: &str = "3";
+/// How long before the page is opened an issue may have occurred to be shown: a developer sends something, then looks
+/// here. Older issues are of other tries.
+const RECENT_MS: i64 = 10 * 60 * 1000;
 /// Companies that are looked at for one with an `externalId`.
 const COMPANIES: &str = "20";
 /// The company of the samples where the tenant has none.
@@ -49,6 +53,7 @@ pub(super) async fn setup(visit: Visit, request: Request) -> Result<Response, Er
     let company = companies.iter().flatten().find(|name| is_plain(name)).cloned();
     let lacks_company = companies.is_some() && company.is_none();
     let endpoint = visit.app.addresses.endpoint(&tenant);
+    let since = since(&pairs, visit.app.clock.now());
     let view = SetupView {
         values: SampleValues {
             bulk: format!("{}{}/bulk/{tenant}", script.public_url, script.tracking_prefix),
@@ -63,7 +68,8 @@ pub(super) async fn setup(visit: Visit, request: Request) -> Result<Response, Er
         is_pinned,
         language: language.unwrap_or_default(),
         lacks_company,
-        arrival: arrival(&visit).await?,
+        arrival: arrival(&visit, &since).await?,
+        since,
     };
     Ok(html(setup_page(&visit.shell, &view)))
 }
@@ -83,8 +89,14 @@ fn is_plain(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-/// The newest event, and what could not be used since; without an event, who was identified last.
-async fn arrival(visit: &Visit) -> Result<Option<Arrival>, Error> {
+/// The time from which issues are shown: that of the first call of the page, which later ones repeat.
+fn since(pairs: &[(String, String)], now: Timestamp) -> String {
+    let repeated = Timestamp::parse(sent(pairs, "since"));
+    repeated.unwrap_or_else(|| Timestamp::from_ms_clamped(now.as_ms() - RECENT_MS)).to_string()
+}
+
+/// The newest event, and the issues after it and after `since`; without an event, who was identified last.
+async fn arrival(visit: &Visit, since: &str) -> Result<Option<Arrival>, Error> {
     if !visit.api.may("activities:read") {
         return Ok(None);
     }
@@ -93,12 +105,11 @@ async fn arrival(visit: &Visit) -> Result<Option<Arrival>, Error> {
     let last = found.into_iter().next();
     let mut issues: Vec<IssueLine> = Vec::new();
     if visit.api.may("reports:read") {
-        let since = last.as_ref().map(|last| last.received_at.as_str());
-        let mut query = vec![("limit", ISSUES)];
-        query.extend(since.map(|since| ("from", since)));
+        let last = last.as_ref().map_or("", |last| last.received_at.as_str());
+        let query = [("limit", ISSUES), ("from", last.max(since))];
         issues = visit.api.get(&address("/integrationissues", &[], &query)).await?;
         // An event that was parked has the time at which it was sent, and so has its entry.
-        issues.retain(|issue| !issue.can_have_parked() || Some(issue.at.as_str()) > since);
+        issues.retain(|issue| !issue.can_have_parked() || issue.at.as_str() > last);
         let rejected = visit.app.rejected.last_of(visit.session.caller.tenant.id());
         let rejected = rejected.map(|rejected| IssueLine {
             message: rejected.message,
@@ -106,7 +117,7 @@ async fn arrival(visit: &Visit) -> Result<Option<Arrival>, Error> {
             count: rejected.count,
             ..IssueLine::default()
         });
-        issues.extend(rejected.filter(|rejected| Some(rejected.at.as_str()) > since));
+        issues.extend(rejected.filter(|rejected| rejected.at.as_str() > last.max(since)));
     }
     let user = match &last {
         None if visit.api.may("endusers:read") => identified(visit).await?,

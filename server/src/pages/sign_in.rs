@@ -67,9 +67,9 @@ fn failed(app: &App, request: &Request, code: &str, next: &str) -> Response {
         Often::Too => (StatusCode::TOO_MANY_REQUESTS, "Too many attempts. Wait a minute."),
         Often::Not if code == "link_used" => (
             StatusCode::UNAUTHORIZED,
-            "This link was used, has expired, or the server was restarted since. Sign in with a token.",
+            "This link was already used, has expired, or the server was restarted. Sign in with a token.",
         ),
-        Often::Not => (StatusCode::UNAUTHORIZED, "This token is not known, or has expired."),
+        Often::Not => (StatusCode::UNAUTHORIZED, "This token is unknown or has expired."),
     };
     let nobody = ("session.open", Who::Unknown);
     Seen::of(request).note_denied(app, Tenant::OPERATOR, nobody, code);

@@ -25,7 +25,7 @@ const NOTICES: &[(&str, &str)] = &[
     ("renamed", "The tenant was renamed."),
     ("suspended", "The tenant was suspended."),
     ("resumed", "The tenant was resumed."),
-    ("deleted", "The tenant was deleted. What it has stored is being removed."),
+    ("deleted", "The tenant was deleted. Its data is being removed."),
 ];
 
 /// A tenant as the API creates it, with its first token.
@@ -138,7 +138,7 @@ pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Respons
     let line: TenantLine = visit.api.get(&path).await?;
     let confirm = sent(&pairs, "confirm").trim().to_owned();
     if confirm != line.name.trim() {
-        let message = "Type the name of the tenant as it is written here.".to_owned();
+        let message = "Type the name of the tenant exactly as shown.".to_owned();
         let problems = vec![Problem { field: "confirm".to_owned(), message }];
         let view = TenantView { name: line.name.clone(), line, confirm, problems };
         return Ok(rejected(tenant_page(&visit.shell, &view)));

@@ -69,7 +69,7 @@ pub(super) async fn decide(visit: Visit, mut request: Request) -> Result<Respons
         view_of(&visit, &shown.map(|(name, text)| (name.to_owned(), text.to_owned()))).await?;
     view.problems = named(&visit, refused).await?;
     if chosen.is_empty() {
-        view.problems.push(problem("Choose at least one timesheet."));
+        view.problems.push(problem("Select at least one timesheet."));
     }
     let shell = Shell { notice: (decided > 0).then(|| notice(decided)), ..visit.shell.clone() };
     Ok(rejected(timesheets_page(&shell, &view)))
@@ -108,7 +108,7 @@ async fn changed<'s>(
                 found.join("; ")
             }
             Err(Err(Error::Store(StoreError::NotFound))) => {
-                "Somebody has deleted it meanwhile.".to_owned()
+                "Somebody has deleted it in the meantime.".to_owned()
             }
             Err(Err(error)) => {
                 failed = Some(error);

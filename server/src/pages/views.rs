@@ -1,5 +1,4 @@
-//! Views of lists that are saved under a name: the query of a list's address, in the settings of the tenant, so that all
-//! who use it find them.
+//! Saved views: named queries of lists, in the settings of the tenant, for all its users.
 
 use poem::{
     Request, Response,

@@ -1,4 +1,4 @@
-//! A visit of somebody who is signed in: what every page of theirs needs.
+//! A request of a signed-in user: what every page needs.
 
 use std::sync::Arc;
 
@@ -138,7 +138,7 @@ impl Visit {
         let pairs = self.checked(pairs)?;
         if !is_text {
             let message =
-                "it is no text in UTF-8: save it as CSV, in a spreadsheet as \"CSV UTF-8\"";
+                "the file is not text in UTF-8: save it as CSV, in a spreadsheet as \"CSV UTF-8\"";
             return Err(Error::Invalid(vec![Issue::of_body("unreadable", message)]));
         }
         Ok((pairs, room))

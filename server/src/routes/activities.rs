@@ -1,4 +1,4 @@
-//! Reading activities back (R38).
+//! Lists of activities (R38).
 
 use poem::{Request, Response};
 use svctrack_core::tracking::activity::ActivityQuery;

@@ -10,7 +10,7 @@ use svctrack_core::{
     tracking::activity::{ActivityOrder, ActivityQuery},
     value::{Issue, ObjectId, TenantId, issue::quoted},
 };
-use svctrack_store::{Tenant, shares::Share};
+use svctrack_store::{Tenant, support::shares::Share};
 use tokio::{
     sync::watch,
     time::{Instant, sleep},

@@ -1,4 +1,4 @@
-//! All that is stored, of every tenant, as one file: for an operator (D4).
+//! A backup of all tenants as one file, for operators (D4).
 
 use std::{
     fs::File,

@@ -1,4 +1,4 @@
-//! The documentation, as pages.
+//! The docs as pages.
 
 use poem::{
     Request, Response,

@@ -1,4 +1,4 @@
-//! The files that browsers load: the script, and what the pages need.
+//! Files for browsers: the script, and the assets of the pages.
 
 use bytes::Bytes;
 use poem::{

@@ -1,4 +1,4 @@
-//! Whether the service can be used, for load balancers and people.
+//! Health of the service, for load balancers and people.
 
 use poem::{Request, Response, http::StatusCode};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! `Idempotency-Key` (R16): a retried call has its effect once, and the same response.
+//! `Idempotency-Key` (R16): a retry has no further effect and returns the same response.
 
 use poem::{
     Request, Response,

@@ -1,5 +1,5 @@
-//! Records from a body of CSV or NDJSON, streamed: rows are applied in commands of a limited size, each of which is on
-//! disk before the next one, so that a body that breaks off leaves whole rows and can be sent again.
+//! Import of a CSV or NDJSON body, streamed: rows are applied in commands of a limited size, each on disk before the
+//! next, so that an interrupted body leaves complete rows and can be sent again.
 
 use std::{
     io,
@@ -381,7 +381,7 @@ impl Import<'_> {
         self.rehearsal = rehearsal;
         if self.rehearsal.bytes() > MAX_REHEARSED_BYTES {
             let message = format!(
-                "a dry run holds what it would write, at most {MAX_REHEARSED_BYTES} bytes: try a part of the rows"
+                "a dry run can hold at most {MAX_REHEARSED_BYTES} bytes of changes: try fewer rows"
             );
             return Err(Error::Invalid(vec![Issue::of_body("dry_run_too_large", message)]));
         }

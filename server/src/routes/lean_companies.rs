@@ -1,4 +1,4 @@
-//! Companies by the ids that other systems know them by, and little more (R28).
+//! Companies with their ids only (R28).
 
 use poem::{Request, Response};
 use svctrack_core::{

@@ -1,4 +1,4 @@
-//! What can be done with a license besides what can be done with any record: renewing it, and losing it.
+//! Renewing and losing a license.
 
 use poem::{Request, Response};
 use svctrack_core::{plan::RenewalDecision, resources::license::LICENSE, schema::shape};

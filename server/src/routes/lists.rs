@@ -1,4 +1,4 @@
-//! How a list is returned: as JSON or CSV, with how many there are in all and where the next page is (R14, R50).
+//! Responses of lists: JSON or CSV, with the total and the next page (R14, R50).
 
 use std::sync::Arc;
 

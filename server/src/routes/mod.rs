@@ -1,5 +1,4 @@
-//! The handlers, one file a group of routes. Each reads its request at the edge, calls the store, and responds; no rule
-//! is here.
+//! The handlers, one file per group of routes. Each parses its request, calls the store, and responds; no rule is here.
 
 pub(crate) mod activities;
 pub(crate) mod activity_stream;

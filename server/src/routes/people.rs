@@ -1,4 +1,4 @@
-//! What a person may ask for: everything that is known of them (D1), and to be forgotten (D2).
+//! Privacy requests: export of a person's data (D1), and erasure (D2).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Pictures of reports, as standalone SVG: drawn by one function, whatever the report.
+//! Charts of reports as standalone SVG, drawn by one function for every report.
 
 use charts_rs::{
     BarChart, Color, HorizontalBarChart, Series, SeriesCategory, THEME_DARK, THEME_LIGHT,

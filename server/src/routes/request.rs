@@ -1,4 +1,4 @@
-//! What handlers read of a request: who asks and whether they may, the path, the query, and a body of JSON.
+//! Parts of a request that handlers read: the caller and their scopes, the path, the query, and a JSON body.
 
 use poem::Request;
 use svctrack_core::{
@@ -63,7 +63,7 @@ pub(crate) fn unread_names(request: &Request) -> Result<Vec<String>, Error> {
     unread_query(&query_pairs(request), is_write, handling).map_err(Error::BadRequest)
 }
 
-/// Whether the only parameter that a delete takes is `true`; it is not where it is absent. Another one may be it, misspelt,
+/// Whether the only parameter that a delete takes is `true`; it is not where it is absent. Another one may be it, misspelled,
 /// after which a part of what is to go could no longer be found.
 ///
 /// # Errors

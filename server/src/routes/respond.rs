@@ -1,4 +1,4 @@
-//! What handlers respond with: JSON, and headers that several routes have.
+//! Responses of handlers: JSON, and headers that several routes share.
 
 use poem::{
     Body, Response,

@@ -1,4 +1,4 @@
-//! Ingests the rows of a body: checked whole first, then stored in order, in parts (R31).
+//! Ingests the rows of a body: parsed as a whole first, then stored in order, in parts (R31).
 
 use std::{iter::Peekable, sync::Arc};
 

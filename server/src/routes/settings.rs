@@ -1,4 +1,4 @@
-//! How the service works for the caller's own tenant (R41, R44), with its UUID and name (R57).
+//! Settings of the caller's own tenant (R41, R44), with its UUID and name (R57).
 
 use poem::{Request, Response};
 use svctrack_core::{

@@ -1,5 +1,5 @@
-//! `Prefer: handling=strict` and `handling=lenient` (RFC 7240): whether what is not known is rejected, or named in a
-//! header (R6, R49).
+//! `Prefer: handling=strict` and `handling=lenient` (RFC 7240): whether unknown members and parameters are rejected, or
+//! named in a header (R6, R49).
 
 use poem::Request;
 use svctrack_core::{

@@ -1,5 +1,5 @@
-//! API tokens of the caller's own tenant (R43, R44, R57): issue, list, rotate, revoke. What a token issues may do no
-//! more than it, ends no later, and can be revoked with it.
+//! API tokens of the caller's own tenant (R43, R44, R57): issue, list, rotate, revoke. A derived token has no more
+//! scopes than its issuer, expires no later, and can be revoked with it.
 
 use poem::{Request, Response};
 use svctrack_core::{
@@ -24,7 +24,7 @@ use crate::{
 
 /// The response for an id that no token of the tenant has. The id is not repeated: it may be a whole token, pasted.
 const UNKNOWN: Error = Error::NotFound(
-    "there is no token with this id: it is the eight characters after `svt_`, and `GET /tokens` lists all",
+    "there is no token with this id: an id is the eight characters after `svt_`, and `GET /tokens` lists all tokens",
 );
 
 /// `POST /tokens`: the response is the only place where the token ever shows.

@@ -1,4 +1,4 @@
-//! Taking events in one by one and in bulk (routes 1 and 4).
+//! Tracking single events and events in bulk (routes 1 and 4).
 
 use poem::{
     Request, Response,

@@ -1,5 +1,5 @@
-//! An import that is tried out: what would be sent of all files goes to the server as one body, which is judged row by
-//! row and stored nowhere.
+//! A dry run of an import: the rows of all files are sent to the server as one body, checked row by row, and not
+//! stored.
 
 use std::{
     collections::HashSet,
@@ -101,7 +101,7 @@ impl DryRun {
         let all = count("refused");
         if all > refused.len() {
             return Err(format!(
-                "{all} records would be rejected, too many to list: try a part of them"
+                "{all} records would be rejected, too many to list: try fewer records"
             ));
         }
         // A record that refers to its like is judged twice.

@@ -1,4 +1,4 @@
-//! Records of a tenant into a file, page by page.
+//! Exports records of a tenant to a file, page by page.
 
 use std::{
     fs::{self, File},
@@ -53,7 +53,7 @@ pub fn check_folder(
     let mut in_the_way = defs.iter().flat_map(|def| earlier(def, folder));
     match in_the_way.next() {
         Some(path) if kept == Earlier::Kept => Err(format!(
-            "`{}` is there already: --force replaces the files of an earlier export, or name another folder",
+            "`{}` already exists: replace the files of an earlier export with --force, or name another folder",
             path.display()
         )),
         _ => Ok(()),

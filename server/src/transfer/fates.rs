@@ -1,4 +1,4 @@
-//! How the records of an import came to be there, counted.
+//! Counts of an import: created, updated, unchanged, rejected.
 
 use serde_json::Value;
 

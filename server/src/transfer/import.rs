@@ -1,5 +1,5 @@
-//! Records from files into a tenant, as bodies of `POST /import/{resource}`. Ids are the store's own, so a reference to a
-//! record that came along is written as the id that it has here.
+//! Imports records from files into a tenant, as bodies of `POST /import/{resource}`. The store assigns ids, so
+//! references among imported records are rewritten to the new ids.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -107,7 +107,7 @@ pub async fn import<'a>(
         done.push(imported);
         read.map_err(|error| {
             let taken: usize = done.iter().map(|file| file.taken).sum();
-            format!("{error}; what was imported before stays: {}", counted(taken, "record"))
+            format!("{error}; already imported: {}", counted(taken, "record"))
         })?;
     }
     Ok(done)
@@ -208,7 +208,7 @@ fn files_in(folder: &Path) -> Result<Vec<RecordFile>, String> {
                 let path = folder.join(format.file_name(def));
                 files.push(RecordFile { path, def, format: *format });
             }
-            _ => return Err(format!("`{}` is there as NDJSON and as CSV: remove one", def.path)),
+            _ => return Err(format!("`{}` exists as NDJSON and as CSV: remove one", def.path)),
         }
     }
     match files.is_empty() {

@@ -1,8 +1,8 @@
-//! Records out of a server and into one, a file a resource: through the calls of the API alone, so that no rule is
-//! repeated here.
+//! Export and import of records, one file per resource, through calls of the API only, so that no rule is repeated
+//! here.
 //!
-//! A file is NDJSON (each line a record as the API returns it) or CSV (a column a property). What it holds is records
-//! and settings; activities, tokens and reports are in a backup.
+//! A file is NDJSON (one record per line, as the API returns it) or CSV (one property per column). Files have records
+//! and settings; activities, tokens and integration issues are in a backup.
 
 mod dry_run;
 mod export;

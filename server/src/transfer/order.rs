@@ -1,4 +1,4 @@
-//! What is carried over, and in which order.
+//! The resources of an export and an import, in order of their references.
 
 use svctrack_core::{
     resources::{REGISTRY, settings::SETTINGS},

@@ -1,4 +1,4 @@
-//! Two pieces of work at a time.
+//! Runs two pieces of work in parallel.
 
 use std::{
     panic::resume_unwind,

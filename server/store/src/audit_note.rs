@@ -1,4 +1,4 @@
-//! Audit entries of what changes no data: exports and denied access.
+//! Audit entries of actions that change no data: exports and denied access.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
-//! The calls of a store, each with a reply of its own: each sends a command of the closed set, and only here a reply is
-//! matched with its command.
+//! The calls of a store, each with its own type of reply. Each sends a command of the closed set, and only here a reply
+//! is matched with its command.
 
 use svctrack_core::{
     access::TenantChange,

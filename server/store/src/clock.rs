@@ -1,4 +1,4 @@
-//! Where a store has the time from.
+//! The clock of a store.
 
 use std::{
     sync::LazyLock,

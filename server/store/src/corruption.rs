@@ -1,4 +1,4 @@
-//! What is thrown goes no further than the one read or command that has met it.
+//! Confines a panic caused by corrupted data to the read or command that met it.
 
 use std::{
     any::Any,
@@ -6,7 +6,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use super::{StoreError, panics::panic_message};
+use super::{StoreError, support::panics::panic_message};
 
 /// A block that is not as it was written. An engine throws it past what would take an error for one
 /// of the whole file and reject all that comes later; it is caught where a read or a command begins.

@@ -1,5 +1,5 @@
-//! What a failed operation of the file means: a disk, a quota or a file that is full takes no writes until there is room
-//! again, and everything else is a disk that fails.
+//! Classifies failed operations of the file: a full disk, quota or file rejects writes until there is space again; any
+//! other failure is a failing disk.
 
 use std::io;
 

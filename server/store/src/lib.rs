@@ -1,15 +1,14 @@
 //! Stores for the rules of [`svctrack_core`]: records, events, tokens and tenants, without HTTP.
 //!
-//! A [`Store`] carries out commands, each whole or not at all, and reads points in time. It is for the server, and for
-//! programs that want its guarantees in their own process: unique keys, lost updates detected, events that wait for
-//! their company, MRR at any past point in time.
+//! A [`Store`] applies commands, each atomically, and reads snapshots. Use it in programs that need its guarantees in
+//! their own process: unique keys, detection of lost updates, parked events, and MRR as of any point in time.
 //!
-//! | Engine | Stores in | For |
+//! | Engine | Storage | Use |
 //! |---|---|---|
-//! | [`embedded`] | one file, each block and value with a checksum | a server: what was acknowledged survives a crash and power loss |
-//! | [`memory`] | maps that nothing outlives | tests, trials, and programs that need no disk |
+//! | [`embedded`] | one file with a checksum for each block and value | servers: acknowledged writes survive crashes and power loss |
+//! | [`memory`] | in memory, lost at the end of the process | tests, trials, and programs that need no disk |
 //!
-//! Both carry out the same rules, and one suite of tests runs on both. No type of an engine shows in this module.
+//! Both engines apply the same rules and pass the same tests. This module has no type of an engine.
 //!
 //! # Example
 //!
@@ -27,14 +26,14 @@
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 //! let store: Arc<dyn Store> = Arc::new(Memory::new(Arc::new(SystemClock))?);
 //!
-//! // A tenant has at least one token, of which a store knows the hash alone.
+//! // A tenant has at least one token; a store has only its hash.
 //! let id = TenantId::from_bytes([7; 16]);
 //! let digest = TokenDigest { id: "01234567", sha256: [0; 32] };
 //! let token = TokenRecord::of_everything(digest, id, "trial", Timestamp::MIN);
 //! let record = TenantRecord::new(id, "Acme".to_owned(), Timestamp::MIN);
 //! store.add_tenant(Actor::operator(), record, token).await?;
 //!
-//! // The shape of a body is checked before it is sent to a store.
+//! // The shape of a body is checked before it is passed to a store.
 //! let sent = Document::parse(br#"{"name": "Acme", "externalId": "acme"}"#).unwrap();
 //! let body = shape::check_create(&COMPANY, &sent);
 //! let tenant = Tenant::assume_authorized(id);
@@ -49,10 +48,10 @@
 //!
 //! `server/store/examples/embed.rs` tracks an event as well: `cargo run -p svctrack-store --example embed`.
 //!
-//! [`Store`] has all that can be read and written, each [`Command`] with a method of its own, such as `create` and
-//! `track`; [`StoreError`] what can go wrong. Which bytes are on disk is drawn in `server/docs/storage.md`.
+//! [`Store`] has a method for each read and each [`Command`], such as `create` and `track`, and [`StoreError`] is the
+//! error of all of them. `server/docs/storage.md` describes the bytes on disk.
 //!
-//! Invariant: every call takes a [`Tenant`], which nobody creates unnoticed ([`Tenant::assume_authorized`]).
+//! Invariant: every call takes a [`Tenant`], which is created only explicitly ([`Tenant::assume_authorized`]).
 
 #![warn(missing_docs)]
 
@@ -62,7 +61,7 @@ mod calls;
 mod clock;
 mod corruption;
 mod disk_full;
-#[allow(missing_docs, reason = "an engine is no part of the contract")]
+#[allow(missing_docs, reason = "an engine is not part of the contract")]
 pub mod embedded;
 mod error;
 mod error_conversions;
@@ -73,19 +72,17 @@ mod manifest;
 pub mod memory;
 pub mod metrics;
 mod page;
-pub mod panics;
 mod parked_today;
-pub mod private_folder;
 mod queueing;
 mod reads;
-pub mod regular_file;
 mod reply;
 mod revenue;
 mod room;
 mod rows;
 mod rules;
-pub mod shares;
 mod size;
+#[doc(hidden)]
+pub mod support;
 mod times;
 
 use std::{fs::File, sync::Arc};
@@ -145,56 +142,56 @@ pub enum Command {
         reference: RecordRef,
         /// The body, whose shape has been checked.
         body: Shaped,
-        /// The versions that it may have.
+        /// Versions that the record must have.
         precondition: Precondition,
     },
-    /// A license renewed, its successor created and itself marked; or lost.
+    /// Renews a license: creates its successor and marks it. Or marks it as lost.
     DecideRenewal {
-        /// Which of the two.
+        /// The decision: renew or lose.
         decision: RenewalDecision,
-        /// The license that it is about.
+        /// Reference to the license.
         reference: RecordRef,
-        /// Terms in the place of its own; why and when it is lost.
+        /// Terms that override its own; or reason and end of the loss.
         body: Shaped,
-        /// The versions that it may have.
+        /// Versions that the record must have.
         precondition: Precondition,
-        /// Whether it is planned alone, and nothing is stored.
+        /// Whether this is a dry run: nothing is stored.
         dry_run: bool,
     },
-    /// A record, to be removed with its index entries.
+    /// Deletes a record with its index entries.
     Delete {
         /// The resource that the record is of.
         def: &'static ResourceDef,
         /// Reference to the record.
         reference: RecordRef,
-        /// The versions that it may have.
+        /// Versions that the record must have.
         precondition: Precondition,
     },
-    /// A month closed with the figures that it has.
+    /// Closes a month with its current figures.
     CloseMonth(Box<NewClosing>),
-    /// The last closed month opened again.
+    /// Reopens the last closed month.
     ReopenMonth(String),
-    /// Many bodies, each of which creates or changes a record (R17).
+    /// Applies a bulk upsert: each body creates or updates a record (R17).
     Upsert {
         /// The resource that the records are of.
         def: &'static ResourceDef,
         /// The bodies, in the order of the request.
         items: Vec<Item>,
-        /// What the caller may do.
+        /// Whether the caller may create, update, or both.
         access: Access,
-        /// How members are handled that are not stored.
+        /// How unknown members are handled.
         handling: Handling,
     },
-    /// The same, with the outcome of each body as the reply.
+    /// The same; the reply has the outcome of each body.
     Import(Upserts),
-    /// A new tenant, with its first token.
+    /// Creates a tenant with its first token.
     AddTenant {
         /// The tenant to create.
         tenant: TenantRecord,
         /// The tenant's first token.
         token: Box<TokenRecord>,
     },
-    /// Another name for a tenant, or another state.
+    /// Renames, suspends or resumes a tenant.
     ChangeTenant {
         /// Id of the tenant.
         id: TenantId,
@@ -204,40 +201,40 @@ pub enum Command {
     /// A tenant that is not there from the next request on. What is stored of it goes with
     /// [`Command::ContinueDeletion`].
     DeleteTenant(TenantId),
-    /// More of what is stored of a deleted tenant removed, a limited number of rows.
+    /// Removes the next rows of a deleted tenant, a limited number.
     ContinueDeletion,
-    /// A token of the tenant, to be stored.
+    /// Stores a new token of the tenant.
     AddToken {
         /// The token to store.
         token: Box<TokenRecord>,
-        /// The user that it acts as; one of its own where none is named.
+        /// The user that it acts as; if none is named, one is created.
         user: Option<RecordRef>,
     },
-    /// A token of the tenant, to be replaced.
+    /// Rotates a token of the tenant.
     RotateToken {
         /// Id of the token.
         id: String,
-        /// The one that is issued in its place.
+        /// The token that succeeds it.
         successor: Box<TokenRecord>,
-        /// Until when it is valid at the most.
+        /// The latest time until which the old token is valid.
         old_until: Timestamp,
     },
     /// Revokes a token of the tenant, from the next request on.
     RevokeToken {
         /// Id of the token.
         id: String,
-        /// What is revoked with it.
+        /// Which derived tokens are revoked too.
         with: Revoked,
     },
-    /// Events to ingest, in order.
+    /// Ingests events, in order.
     Track(Tracking),
-    /// Processes parked events that are marked for it.
+    /// Processes parked events whose user or company now exists.
     Replay,
-    /// Parked events of a report entry.
+    /// Replays the parked events of an integration issue.
     ReplayEntry(ObjectId),
-    /// An entry of the report, to be removed.
+    /// Deletes an integration issue.
     DeleteEntry(ObjectId),
-    /// A person to erase and suppress from now on. Their data besides the record is removed by
+    /// Erases the record of a person and suppresses the person. Their other data is removed by
     /// [`Command::ContinueErasure`].
     Erase {
         /// Reference to the end user.
@@ -245,27 +242,27 @@ pub enum Command {
         /// The versions that the record may have.
         precondition: Precondition,
     },
-    /// More stored data of an erased person to remove, a limited number of rows.
+    /// Removes the next rows of an erased person, a limited number.
     ContinueErasure(ObjectId),
-    /// Keys of erased persons to unsuppress, each with its row.
+    /// Lifts the suppression of keys of erased people.
     Unsuppress(Vec<(&'static str, String)>),
-    /// Entries of the audit log about what changes no data.
+    /// Adds audit entries about actions that change no data.
     Audit(Vec<AuditNote>),
-    /// Data whose retention period has ended, to be removed.
+    /// Removes data whose retention period has ended.
     Sweep,
-    /// More licenses to be renewed that renew by themselves, a limited number.
+    /// Renews the next licenses that renew automatically, a limited number.
     AutoRenew(AutoRenewal),
-    /// A command that is carried out once for all who send it with the same key.
+    /// Applies a command once per idempotency key.
     Idempotent {
-        /// What it is known by.
+        /// The idempotency key of the call.
         key: IdempotencyKey,
-        /// The command to carry out.
+        /// The command to apply.
         command: Box<Command>,
     },
 }
 
 impl Command {
-    /// Gives new data no earlier time than what is stored, where the clock is set before that.
+    /// Raises the times of new data to the newest stored time, if the clock is behind it.
     pub(crate) fn not_before(&mut self, stored: Timestamp) {
         match self {
             Self::Track(tracking) => tracking.not_before(stored),
@@ -282,27 +279,27 @@ impl Command {
     }
 }
 
-/// What is revoked with a token.
+/// Which tokens a revocation includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revoked {
     /// Only the token itself.
     Alone,
-    /// Those that were rotated into it or out of it, and all that these issued, and so on.
+    /// All tokens of its rotation line, and all tokens derived from them.
     Line,
 }
 
-/// Bodies, each of which creates or changes a record.
+/// The bodies of a bulk upsert or an import.
 #[derive(Debug)]
 pub struct Upserts {
     /// The resource that the records are of.
     pub def: &'static ResourceDef,
     /// The bodies, in the order of the request.
     pub items: Vec<Item>,
-    /// What the caller may do.
+    /// Whether the caller may create, update, or both.
     pub access: Access,
 }
 
-/// What bodies would have changed so far, and what the next ones are judged upon.
+/// A dry run: the changes of the bodies so far, on which the next bodies are planned.
 #[derive(Debug, Default)]
 pub struct Rehearsal {
     pub(crate) overlay: Overlay,
@@ -310,33 +307,33 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// About how many bytes of memory it holds.
+    /// Approximate size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         self.overlay.bytes()
     }
 }
 
-/// Events that came in with one request.
+/// The events of one request.
 #[derive(Debug)]
 pub struct Tracking {
     /// The events, in the order of the request.
     pub events: Vec<Event>,
-    /// What their sender should fix: rejected or ignored events, unknown members.
+    /// Issues for the sender: rejected or ignored events, unknown members.
     pub findings: Vec<Finding>,
-    /// When they were received.
+    /// Time at which they were received.
     pub received_at: Timestamp,
-    /// How they came in.
+    /// Route of the request.
     pub route: Route,
-    /// Whether they are a part of a body, whose parts are stored in their order.
+    /// Whether they are one part of a body whose parts are stored in order.
     pub is_part: bool,
-    /// Whether the next part of the body is about to come.
+    /// Whether another part of the body follows.
     pub goes_on: bool,
-    /// The parked events of their sender today, where the sender is known.
+    /// Today's parked events of the sender, if the sender is known.
     pub sender: Option<ParkedToday>,
 }
 
 impl Tracking {
-    /// Events of which there is nothing to report.
+    /// Events without issues.
     pub fn of(events: Vec<Event>, received_at: Timestamp, route: Route) -> Self {
         Self {
             events,
@@ -349,7 +346,7 @@ impl Tracking {
         }
     }
 
-    /// Sets times to no earlier than `stored`. An event without a date happened when it was received.
+    /// Raises times to `stored` or later. An event without a date gets its time of receipt.
     fn not_before(&mut self, stored: Timestamp) {
         for event in &mut self.events {
             event.date.get_or_insert(self.received_at);
@@ -360,13 +357,13 @@ impl Tracking {
         self.received_at = self.received_at.max(stored);
     }
 
-    /// A part of a body, with nothing in it yet.
+    /// An empty part of a body.
     pub fn part(received_at: Timestamp, route: Route) -> Self {
         Self { is_part: true, ..Self::of(Vec::new(), received_at, route) }
     }
 }
 
-/// What a call that may be sent again is known by (R16).
+/// Identity of a call for idempotency (R16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
     /// SHA-256 of the caller, the request, and its key.
@@ -378,7 +375,7 @@ pub struct IdempotencyKey {
     pub part: Option<u32>,
 }
 
-/// The versions of a record that a write is meant for (R16).
+/// The versions of a record that a write applies to (R16).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Precondition {
     /// Any version of any record.
@@ -387,29 +384,29 @@ pub enum Precondition {
     OneOf(Vec<(ObjectId, i64)>),
 }
 
-/// What is stored of a person besides their record and their activities.
+/// Data of a person besides their record and activities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Tickets that they submitted.
+    /// Tickets that the person submitted.
     Tickets,
-    /// Events that wait for them.
+    /// Parked events of the person.
     Parked,
-    /// Entries of the report that name them.
+    /// Integration issues that name the person.
     Report,
 }
 
-/// What has been added to the log of activities.
+/// New activities of a stream.
 #[derive(Clone, Debug)]
 pub struct ActivityBatch {
     /// The activities as JSON, oldest first.
     pub items: Vec<(ObjectId, String)>,
-    /// The last one that was read.
+    /// Id of the last activity that was read.
     pub cursor: ObjectId,
-    /// Whether nothing follows it.
+    /// Whether all stored activities were read.
     pub is_caught_up: bool,
 }
 
-/// Where a backup is written.
+/// Destination of a backup.
 #[derive(Debug)]
 pub enum BackupFile {
     /// A file of the caller.
@@ -426,10 +423,10 @@ pub enum BackupFile {
 /// Stores records, activities and tenants. A call that needs the disk waits some seconds for a disk that does not
 /// respond ([`StoreError::Stalled`]).
 pub trait Store: Send + Sync {
-    /// Carries out a command. When this returns `Ok`, the command is on disk. It waits while others are carried out.
+    /// Applies a command. When this returns `Ok`, the command is on disk. It waits while other commands are applied.
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>>;
 
-    /// The outcomes that bodies would have after those before them; nothing is written.
+    /// A dry run: the outcomes of bodies after those before them; nothing is written.
     fn rehearse(
         &self,
         tenant: &Tenant,
@@ -437,7 +434,7 @@ pub trait Store: Send + Sync {
         upserts: Upserts,
     ) -> BoxFuture<'_, Result<(Rehearsal, Vec<Outcome>), StoreError>>;
 
-    /// One record as it is now.
+    /// The current state of a record.
     fn record(
         &self,
         tenant: &Tenant,
@@ -462,24 +459,24 @@ pub trait Store: Send + Sync {
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
-    /// Activities stored after `query.page.after`, oldest first; without it none, but where the log ends.
+    /// Activities stored after `query.page.after`, oldest first; without it none, only the end of the log.
     fn activities_since(
         &self,
         tenant: &Tenant,
         query: ActivityQuery,
     ) -> BoxFuture<'_, Result<ActivityBatch, StoreError>>;
 
-    /// Counts commits that have added activities of a tenant, or have changed who may read them.
+    /// Counts commits that added activities of a tenant, or changed who may read them.
     fn commits(&self, tenant: &Tenant) -> watch::Receiver<u64>;
 
-    /// A revenue report, as it is now.
+    /// A current report.
     fn revenue(
         &self,
         tenant: &Tenant,
         job: ReportJob,
     ) -> BoxFuture<'_, Result<WrittenReport, StoreError>>;
 
-    /// A page of what is stored of a person, oldest first; it may be empty and have a next one.
+    /// A page of the data of a person, oldest first; an empty page may have a next one.
     fn about(
         &self,
         tenant: &Tenant,
@@ -488,70 +485,70 @@ pub trait Store: Send + Sync {
         after: Option<ObjectId>,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
-    /// What is known of a tenant; none where there is no such tenant, or it is being deleted.
+    /// State of a tenant; none if it does not exist or is being deleted.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn known_tenant(
         &self,
         tenant: TenantId,
     ) -> BoxFuture<'_, Result<Option<KnownTenant>, StoreError>>;
 
-    /// A tenant, also one that is being deleted.
+    /// A tenant, including one that is being deleted.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<Option<TenantRecord>, StoreError>>;
 
-    /// Whether there is such a tenant, and it is not being deleted.
+    /// Whether the tenant exists and is not being deleted.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn has_tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// The tenants, at most `limit`, in the order of their UUIDs.
+    /// At most `limit` tenants, ordered by UUID.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn tenants(&self, limit: usize) -> BoxFuture<'_, Result<Vec<TenantRecord>, StoreError>>;
 
-    /// What is known of a token.
+    /// State of a token.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn token(&self, id: &str) -> BoxFuture<'_, Result<Option<Arc<KnownToken>>, StoreError>>;
 
-    /// The tokens of a tenant, in the order of their ids.
+    /// The tokens of a tenant, ordered by id.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn tokens(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<TokenRecord>, StoreError>>;
 
-    /// The closed months of a tenant, in their order.
+    /// The closed months of a tenant, in order.
     ///
     /// # Errors
-    /// When the store cannot say.
+    /// If the store cannot be read.
     fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<Closing>, StoreError>>;
 
-    /// Notes that a token was used; it is written along with another commit (R43).
+    /// Records that a token was used; this is written with another commit (R43).
     fn token_used(&self, token: &TokenRecord, now: Timestamp);
 
-    /// Which store it is.
+    /// Id of the store.
     fn id(&self) -> StoreId;
 
     /// The health of the store.
     fn status(&self) -> StoreStatus;
 
-    /// The figures of the store as it runs.
+    /// Metrics of the running store.
     fn metrics(&self) -> StoreMetrics;
 
     /// Continues a scrub by a limited number of rows.
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>>;
 
-    /// Writes a snapshot of all data into a file, as a backup that is whole on disk when this returns.
+    /// Writes a backup, a snapshot of all data, to a file. The file is complete and on disk when this returns.
     fn back_up(&self, to: BackupFile) -> BoxFuture<'_, Result<(File, Manifest), StoreError>>;
 
-    /// Finishes what is queued and stops; later commands are rejected. Says whether that came to its end: it does not
-    /// where the disk does not respond.
+    /// Completes queued commands and stops; later commands are rejected. Returns whether this succeeded: it does not
+    /// if the disk does not respond.
     fn close(&self) -> bool;
 }

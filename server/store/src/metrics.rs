@@ -151,7 +151,7 @@ pub struct StoreMetrics {
     pub queued_bulk: u64,
     /// About how many bytes these hold.
     pub queued_bytes: u64,
-    /// Commands that shared a commit.
+    /// Commands that each commit covers.
     pub batch_commands: Counts,
     /// Rows that shared a commit.
     pub batch_rows: Counts,

@@ -6,7 +6,7 @@ use svctrack_core::value::TenantId;
 
 use super::{
     StoreError,
-    shares::{Share, Shares},
+    support::shares::{Share, Shares},
 };
 
 /// What is held up to this size, in bytes, is not counted: there is one of it a connection, and most of it is sent at once.

@@ -58,7 +58,7 @@ impl Visit {
         server.client = Client::new(&server.base, Some(&token));
         let browser = Browser::start_as(kind, setup).await;
         let visit = Self { server, browser, tenant, token, _folder: folder };
-        for expected in ["Nothing has arrived yet.", "This link was used"] {
+        for expected in ["Nothing has arrived yet.", "This link was already used"] {
             visit.open(&format!("/sign-in?once={once}")).await;
             visit.browser.click("button.main").await;
             visit.browser.wait_for("main", expected).await;

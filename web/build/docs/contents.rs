@@ -21,7 +21,7 @@ pub(crate) const SECTIONS: &[(&str, &[Page])] = &[
         page("", "README.md", "Overview"),
         page("first-event", "web/docs/first-event.md", "First event"),
         page("import-customers", "server/docs/import-customers.md", "From a spreadsheet"),
-        page("migrate", "server/docs/migrate.md", "Move from a hosted service"),
+        page("migrate", "server/docs/migrate.md", "Migrate from a hosted service"),
     ]),
     ("Track", &[
         page("tracking-script", "web/docs/tracking-script.md", "Tracking script"),
@@ -39,7 +39,7 @@ pub(crate) const SECTIONS: &[(&str, &[Page])] = &[
     ("Operate", &[
         page("operations", "server/docs/operations.md", "Operations"),
         page("deploy", "server/docs/deploy.md", "Deploy with TLS"),
-        page("observe", "server/docs/observe.md", "Observe"),
+        page("observe", "server/docs/observe.md", "Observability"),
         page("upgrade", "server/docs/upgrade.md", "Upgrade and roll back"),
         page("audit", "server/docs/audit.md", "Audit log"),
         page("capacity", "server/docs/capacity.md", "Capacity"),

@@ -79,7 +79,7 @@ pub fn audit_page(shell: &Shell, view: &AuditView) -> Page {
     let main = maud! {
         (title_bar("Audit log", &actions))
         p.muted {
-            "Who wrote what, signed in, or was denied access; newest first. "
+            "Writes, sign-ins and denied access, newest first. "
             a href="/docs/audit" { "The actions" }
         }
         (choices(view))
@@ -89,7 +89,7 @@ pub fn audit_page(shell: &Shell, view: &AuditView) -> Page {
         } @else {
             (audit_table("Audit log", &view.lines, true))
             @if let Some(next) = &view.next {
-                div.paging { a rel="next" href=(next) { "Earlier ones" } }
+                div.paging { a rel="next" href=(next) { "Earlier" } }
             }
         }
     };

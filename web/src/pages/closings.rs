@@ -86,13 +86,13 @@ pub fn closings_page(shell: &Shell, view: &ClosingsView) -> Page {
     let main = maud! {
         (title_bar("Closed months", &actions))
         p.muted {
-            "Closing a month stores its figures of MRR as they are reported; what changes in them later is listed here. "
+            "Closing a month stores its MRR figures. Later changes of these figures are listed here. "
             a href="/docs/revenue" { "Closing a month" }
         }
         (problems(&view.problems))
         @if view.may_close { (next(shell, view)) }
         @if view.lines.is_empty() {
-            (empty("No month is closed.", "Close the first month that was reported; the others follow in their order."))
+            (empty("No month is closed.", "Close the first month that you reported. Months are closed in order."))
         } @else {
             (months(&view.lines))
             @if let Some(last) = view.lines.first().filter(|_| view.may_close) { (last_one(shell, last)) }
@@ -111,7 +111,7 @@ fn next<'v>(shell: &'v Shell, view: &'v ClosingsView) -> impl Renderable + 'v {
                     @if view.has_ended {
                         button.main type="submit" { "Close " (next) }
                     } @else {
-                        p.muted { (next) " can be closed when it has ended." }
+                        p.muted { (next) " can be closed after it has ended." }
                     }
                 }
                 None => {
@@ -132,7 +132,7 @@ fn last_one<'v>(shell: &'v Shell, last: &'v ClosingLine) -> impl Renderable + 'v
             summary { "Open " (last.month) " again" }
             form method="post" action=(address("/app/closings/{}/reopen", &[&last.month], &[])) {
                 (csrf(shell))
-                p { "Its stored figures are deleted. It can be closed again, with the figures of then." }
+                p { "Reopening deletes the stored figures. The month can be closed again later, with the figures at that time." }
                 button.bad type="submit" { "Open " (last.month) " again" }
             }
         }
@@ -171,7 +171,7 @@ fn month(closing: &ClosingLine) -> impl Renderable {
                 tr {
                     th.nowrap scope="row" { @if at == 0 { (closing.month) } }
                     td {
-                        @if at == 0 { (day(&closing.closed_at)) } @else if line.is_converted { span.muted { "In all" } }
+                        @if at == 0 { (day(&closing.closed_at)) } @else if line.is_converted { span.muted { "Total" } }
                     }
                     (amounts(line, false))
                 }
@@ -186,14 +186,14 @@ fn month(closing: &ClosingLine) -> impl Renderable {
             @for (at, line) in differing.iter().enumerate() {
                 tr.difference {
                     th scope="row" { span.hidden-label { (closing.month) } }
-                    td { @if at == 0 { "Since then" @if closing.changed_licenses > 0 { ", " (licenses(closing)) } } }
+                    td { @if at == 0 { "Change since closing" @if closing.changed_licenses > 0 { ", " (licenses(closing)) } } }
                     (amounts(line, true))
                 }
             }
             @if closing.differences.is_none() {
                 tr.difference {
                     th scope="row" { span.hidden-label { (closing.month) } }
-                    td colspan="9" { "Not compared: it was closed with other options or rates." }
+                    td colspan="9" { "Not comparable: the month was closed with other options or rates." }
                 }
             }
         }

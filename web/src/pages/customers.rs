@@ -65,7 +65,7 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
     let main = maud! {
         (title_bar("Customers", &actions))
         p.muted {
-            "MRR at stake: what a customer pays, weighed by how near the renewal is and how the use goes. "
+            "MRR at stake: MRR weighted by the nearness of the renewal and the trend of usage. "
             a href="/docs/revenue" { "The formula" }
         }
         form.choices method="get" {
@@ -80,7 +80,7 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
             button type="submit" { "Show" }
         }
         @if view.lines.is_empty() {
-            (empty("No customers yet.", "Add licenses to see who pays what."))
+            (empty("No customers yet.", "Add licenses to see customers and their MRR."))
         } @else {
             (customer_table(&view.lines))
             (paging(&view.paging))
@@ -92,7 +92,7 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
 /// An order in words: `-mrr` as `MRR, greatest first`.
 fn order_of(sort: &str) -> String {
     match sort.strip_prefix('-') {
-        Some(name) => format!("{}, greatest first", label_of(name)),
+        Some(name) => format!("{}, highest first", label_of(name)),
         None => label_of(sort),
     }
 }

@@ -38,15 +38,15 @@ pub fn demo_page(shell: &Shell, view: &DemoView) -> Page {
     let main = maud! {
         (title_bar("Demo", ""))
         p {
-            "Two years of an invented company with " (view.customers) " customers, in a tenant of its own: every page has "
-            "something to show, and nothing of it touches your data."
+            "Two years of data of an invented company with " (view.customers) " customers, in a separate tenant: every page has "
+            "data to show, and your data is not changed."
         }
         @match &view.state {
             DemoState::None => (button(shell, "/app/demo", "Create the demo", true)),
             DemoState::Filling(stored) => {
                 p role="status" {
                     strong { (grouped(&stored.to_string())) } " records and events are stored. "
-                    "This page shows by itself when the demo is complete."
+                    "This page updates when the demo is complete."
                 }
             }
             DemoState::There => (there(shell, view)),
@@ -65,9 +65,9 @@ pub fn demo_page(shell: &Shell, view: &DemoView) -> Page {
 fn there<'v>(shell: &'v Shell, view: &'v DemoView) -> impl Renderable + 'v {
     maud! {
         @if view.is_inside {
-            p { "You are looking at it now." }
+            p { "You are signed in to the demo." }
         } @else {
-            p { "It is complete. Opening it signs you in there; from its page \"Demo\" you come back." }
+            p { "The demo is ready. Opening it signs you in to its tenant; its page \"Demo\" takes you back." }
         }
         div.actions {
             @if view.is_inside {

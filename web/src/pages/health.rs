@@ -115,7 +115,7 @@ fn rates(requests: &RequestRates) -> impl Renderable {
     let per_mille = (requests.failed.saturating_mul(1_000)).checked_div(requests.requests);
     let failed = tenth(per_mille.unwrap_or(0));
     maud! {
-        (tenth(tenths)) " a second in the last " (requests.seconds) " s; "
+        (tenth(tenths)) " per second in the last " (requests.seconds) " s; "
         @if requests.failed == 0 { "none failed." } @else { strong.bad { (failed) " % failed." } }
     }
 }
@@ -144,11 +144,11 @@ fn ms(us: u64) -> String {
 
 fn meaning(status: &str) -> &'static str {
     match status {
-        "ok" => "It reads and writes.",
-        "read_only" => "It reads, and takes no writes until its disk does.",
-        "recovering" => "It reopens its file after an error.",
-        "stalled" => "A write does not end, since the disk does not respond.",
-        "stopped" => "It has stopped and serves nothing.",
+        "ok" => "Reads and writes work.",
+        "read_only" => "Reads work. Writes are rejected until the disk accepts them.",
+        "recovering" => "The store reopens its file after an error.",
+        "stalled" => "The disk does not respond, and a write is waiting for it.",
+        "stopped" => "The store has stopped.",
         _ => "",
     }
 }
@@ -157,9 +157,9 @@ fn corruption(health: &HealthReport) -> impl Renderable {
     let damaged = health.damaged;
     maud! {
         @if damaged == 0 {
-            "None met since the start."
+            "None since the start."
         } @else {
-            strong.bad { "Met " (damaged) " times since the start." } " Restore a backup."
+            strong.bad { "Found " (damaged) " times since the start." } " Restore a backup."
         }
     }
 }
@@ -172,7 +172,7 @@ fn scrub(checked: Option<&Scrubbed>) -> impl Renderable {
                 (grouped(&scrub.rows.to_string())) " rows read, "
                 @if scrub.damaged == 0 { "none corrupted." } @else { strong.bad { (scrub.damaged) " corrupted." } }
             }
-            None => span.muted { "None has ended since the start." }
+            None => span.muted { "None since the start." }
         }
     }
 }
@@ -180,17 +180,17 @@ fn scrub(checked: Option<&Scrubbed>) -> impl Renderable {
 fn clock(clock: Option<&ClockState>) -> impl Renderable {
     maud! {
         @match clock {
-            None => "It agrees with the times that are stored."
+            None => "The clock agrees with stored times."
             Some(clock) => {
                 strong.bad {
                     @if clock.behind_seconds > 0 {
-                        "It is " (clock.behind_seconds) " seconds earlier than the newest data."
+                        "The clock is " (clock.behind_seconds) " seconds behind the newest data."
                     } @else {
-                        "It is " (clock.ahead_seconds) " seconds ahead; ages are judged by it in "
+                        "The clock is " (clock.ahead_seconds) " seconds ahead; retention follows it in "
                         (clock.held_seconds) " seconds."
                     }
                 }
-                " Set the clock of the machine right."
+                " Correct the machine's clock."
             }
         }
     }
@@ -202,12 +202,12 @@ fn backups(backup: Option<&BackupState>) -> impl Renderable {
             None => span.muted { "Not scheduled: start the server with " code { "--backup-every 6h" } "." }
             Some(backup) => {
                 @match &backup.at {
-                    Some(at) => { "The newest is of " (instant(at)) "." }
+                    Some(at) => { "The newest one is from " (instant(at)) "." }
                     None => strong { "No backup yet." }
                 }
                 @if backup.failed > 0 { " " strong.bad { (backup.failed) " failed since." } }
-                @if backup.ahead > 0 { " " strong.bad { (backup.ahead) " have a name that is ahead of the clock." } }
-                @if backup.foreign > 0 { " " (backup.foreign) " in the directory belong to another store, and are never deleted." }
+                @if backup.ahead > 0 { " " strong.bad { (backup.ahead) " are dated later than the clock." } }
+                @if backup.foreign > 0 { " " (backup.foreign) " in the directory belong to another store and are never deleted." }
             }
         }
     }
@@ -224,8 +224,8 @@ mod tests {
                 RequestRates { seconds: 60, requests, failed, ..RequestRates::default() };
             self::rates(&requests).render().into_inner()
         };
-        assert_eq!(rates(0, 0), "0.0 a second in the last 60 s; none failed.");
-        assert_eq!(rates(90_000, 0), "1,500.0 a second in the last 60 s; none failed.");
+        assert_eq!(rates(0, 0), "0.0 per second in the last 60 s; none failed.");
+        assert_eq!(rates(90_000, 0), "1,500.0 per second in the last 60 s; none failed.");
         assert!(rates(1_000, 15).contains("16.6 a second") && rates(1_000, 15).contains("1.5 %"));
         assert_eq!(
             [100, 1_000, 2_500, 10_000_000].map(ms),

@@ -65,7 +65,7 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
                 "Put the " a href="/app/setup" { "snippet" } " into your web app, or "
                 a href="/docs/first-event" { "send a first event" } "."
             })),
-            Some(Start::Parked) => (empty("Something was sent, and no event could be stored yet.", maud! {
+            Some(Start::Parked) => (empty("Events were sent, but none could be stored yet.", maud! {
                 "See the " a href="/app/issues" { "issues" } "."
             })),
             Some(Start::Unpaid) => (empty("Events arrive.", maud! {
@@ -74,7 +74,7 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
             None => (""),
         }
         @if view.offers_demo {
-            p { "To look around first, see the " a href="/app/demo" { "demo" } ": every page with data of an invented company." }
+            p { "To look around first, open the " a href="/app/demo" { "demo" } " with data of an invented company." }
         }
         div.figures {
             @for figure in &view.figures {
@@ -87,7 +87,7 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
         }
         @if let Some(picture) = &view.picture {
             section aria-labelledby="h-mrr" {
-                h2 #h-mrr { a href="/app/reports/mrr" { "MRR of the last twelve months" } }
+                h2 #h-mrr { a href="/app/reports/mrr" { "MRR of the last 12 months" } }
                 (chart(picture, "MRR and its movements by month"))
             }
         }
@@ -103,7 +103,7 @@ fn stake(lines: &[CustomerLine]) -> impl Renderable {
         section aria-labelledby="h-stake" {
             h2 #h-stake { a href="/app/customers" { "At stake" } }
             @if lines.is_empty() {
-                (empty("No customers yet.", "Add licenses to see who pays what."))
+                (empty("No customers yet.", "Add licenses to see customers and their MRR."))
             } @else {
                 (customer_table(lines))
             }
@@ -134,7 +134,7 @@ fn senders(issues: &[(String, String)]) -> impl Renderable {
         section aria-labelledby="h-issues" {
             h2 #h-issues { a href="/app/issues" { "Integration issues" } }
             @if issues.is_empty() {
-                p.muted { "None: all that was sent could be used." }
+                p.muted { "None." }
             } @else {
                 ul.plain {
                     @for (message, count) in issues {

@@ -132,7 +132,7 @@ pub fn import_page(shell: &Shell, view: &ImportView) -> Page {
                     (source(view))
                 }
                 None => {
-                    p.muted { "Nothing is written before you have seen what would be." }
+                    p.muted { "Check first: nothing is written until you confirm." }
                     (source(view))
                     (mapping(view))
                     div.actions { button.main type="submit" name="step" value="check" { "Check" } }
@@ -150,7 +150,7 @@ fn unreadable(found: &[Problem]) -> impl Renderable {
     maud! {
         @if !found.is_empty() {
             div.problems role="alert" tabindex="-1" {
-                p { strong { "The table cannot be read." } }
+                p { strong { "The file cannot be read." } }
                 ul { @for problem in found { li { (problem.message) } } }
             }
         }
@@ -166,8 +166,8 @@ fn source(view: &ImportView) -> impl Renderable {
             label for="f-file" { (file) }
             input #f-file type="file" name="file" accept=".csv,.tsv,.txt,.ndjson,.jsonl,text/csv" aria-describedby="h-file";
             p #h-file .help {
-                "The first line of CSV names the columns. At most " (view.max_bytes / (1024 * 1024)) " MB; the "
-                a href="/docs/import-export" { "command line and the API" } " take more."
+                "The first line of a CSV file has the column names. Maximum " (view.max_bytes / (1024 * 1024)) " MB; the "
+                a href="/docs/import-export" { "command line and the API" } " import larger files."
             }
         }
         div.field {
@@ -183,7 +183,7 @@ fn outcome<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Rendera
     let title = match (view.is_done, summary.refused) {
         (false, 0) => "Every row can be imported. Nothing is written yet.",
         (false, _) => "Some rows cannot be imported. Nothing is written yet.",
-        (true, _) => "Imported, but for the rows that were rejected.",
+        (true, _) => "Imported, except for the rejected rows.",
     };
     let left_out = view.columns.iter().filter(|column| column.property.is_empty());
     let left_out: Vec<&str> = left_out.map(|column| column.head.as_str()).collect();
@@ -198,18 +198,18 @@ fn outcome<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Rendera
             }
             @if summary.without_key > 0 {
                 p.muted {
-                    (summary.without_key) " of the new ones have no key (" (view.def.keys.join(", "))
-                    "): when they are imported again, they are created again."
+                    (summary.without_key) " new records have no key (" (view.def.keys.join(", "))
+                    "): importing them again creates them again."
                 }
             }
             @if summary.repeated_keys > 0 {
                 p.muted {
-                    (summary.repeated_keys) " have a key of an earlier row: the later row updates the same record."
+                    (summary.repeated_keys) " rows have a key of an earlier row and update its record."
                 }
             }
-            @if !left_out.is_empty() { p.muted { "Columns that are left out: " (left_out.join(", ")) "." } }
+            @if !left_out.is_empty() { p.muted { "Skipped columns: " (left_out.join(", ")) "." } }
             @if !summary.ignored_columns.is_empty() {
-                p.muted { "Not imported, since the service sets them: " (summary.ignored_columns.join(", ")) "." }
+                p.muted { "Skipped read-only columns: " (summary.ignored_columns.join(", ")) "." }
             }
         }
     }
@@ -271,7 +271,7 @@ fn choice<'v>(view: &'v ImportView, at: usize, column: &'v ImportColumn) -> impl
         div {
             label for={ "m-" (at) } { (column.head) }
             select id={ "m-" (at) } name="map" {
-                option value={ (column.head) "=" } { "(left out)" }
+                option value={ (column.head) "=" } { "(skip)" }
                 @for name in &names {
                     option value={ (column.head) "=" (name) } selected=[(name == property).then_some("")] { (name) }
                 }
@@ -306,7 +306,7 @@ fn buttons<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Rendera
 fn properties(view: &ImportView) -> impl Renderable {
     maud! {
         details {
-            summary { "Names of columns" }
+            summary { "Column names" }
             dl.properties {
                 @for field in &view.properties {
                     dt { code { (field.name) } @if field.required { " *" } }

@@ -59,7 +59,7 @@ pub fn issues_page(shell: &Shell, view: &IssuesView) -> Page {
     let main = maud! {
         (title_bar("Integration issues", &actions))
         p.muted {
-            "What was sent and could not be used as it is: each cause once, with how often it was seen. "
+            "Problems that senders should fix, one entry per cause. "
             a href="/docs/events#parked-events-and-the-report" { "The codes" }
         }
         (choices(view))
@@ -67,15 +67,15 @@ pub fn issues_page(shell: &Shell, view: &IssuesView) -> Page {
         @if view.lines.is_empty() {
             @if view.code.is_empty() && view.route.is_empty() {
                 (empty("No issues.", maud! {
-                    "All that was sent could be used. " a href="/app/setup" { "Set-up" } " shows how to send events."
+                    "Every event matched its user and company. " a href="/app/setup" { "Set-up" } " shows how to send events."
                 }))
             } @else {
-                (empty("No issues of this kind.", maud! { a href="/app/issues" { "Show all" } }))
+                (empty("No matching issues.", maud! { a href="/app/issues" { "Show all" } }))
             }
         } @else {
             (entries(shell, view))
             @if let Some(next) = &view.next {
-                div.paging { a rel="next" href=(next) { "Earlier ones" } }
+                div.paging { a rel="next" href=(next) { "Earlier" } }
             }
         }
     };

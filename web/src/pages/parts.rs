@@ -91,7 +91,7 @@ pub(super) fn problems(found: &[Problem]) -> impl Renderable {
     maud! {
         @if !found.is_empty() {
             div.problems role="alert" tabindex="-1" {
-                p { strong { "There is something to correct." } }
+                p { strong { "Please correct the following." } }
                 ul {
                     @for problem in found {
                         li {

@@ -14,7 +14,7 @@ pub fn problem_page(shell: Option<&Shell>, title: &str, detail: &str, request_id
         h1 { (title) }
         p { (detail) }
         p.muted { "Request " code { (request_id) } }
-        p { a href="/" { "Go to the first page" } }
+        p { a href="/" { "Go to the start page" } }
     };
     match shell {
         Some(shell) => page(layout(shell, title, told)),

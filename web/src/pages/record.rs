@@ -96,7 +96,7 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
                 form method="post" action=(delete) {
                     (csrf(shell))
                     (hidden("version", &view.version))
-                    p { "It is deleted at once, and cannot be brought back." }
+                    p { "The record is deleted immediately. This cannot be undone." }
                     button.bad type="submit" { "Delete" }
                 }
             }

@@ -58,7 +58,7 @@ fn section<'a>(shell: &'a Shell, extra: &'a Extra) -> impl Renderable + 'a {
             Extra::Stake(line) => { (stake(line.as_deref())) }
             Extra::Timeline(view) => {
                 section aria-labelledby="h-timeline" {
-                    h2 #h-timeline { "Licenses over time" }
+                    h2 #h-timeline { "License timeline" }
                     @if view.licenses.is_empty() { p.muted { "No licenses yet." } } @else { (timeline(view)) }
                 }
             }
@@ -72,7 +72,7 @@ fn section<'a>(shell: &'a Shell, extra: &'a Extra) -> impl Renderable + 'a {
                 section aria-labelledby="h-days" {
                     h2 #h-days { "Activity by day" }
                     (day_bars(days))
-                    @if *is_partial { p.muted { "There are more: only the newest are counted here." } }
+                    @if *is_partial { p.muted { "Only the newest activities are counted here." } }
                 }
             }
             Extra::Activities { of, lines, live } => {
@@ -89,7 +89,7 @@ fn section<'a>(shell: &'a Shell, extra: &'a Extra) -> impl Renderable + 'a {
                 section aria-labelledby="h-changes" {
                     h2 #h-changes { a href=(all) { "Changes" } }
                     @if lines.is_empty() {
-                        p.muted { "None: it was created by an event, or before changes were written down." }
+                        p.muted { "None: the record was created by an event, or before the audit log." }
                     } @else {
                         (audit_table("Changes", lines, false))
                     }
@@ -133,13 +133,13 @@ fn stake(line: Option<&CustomerLine>) -> impl Renderable {
             @if let Some(stake) = stake {
                 p { strong { "MRR at stake: " } (stake.text) }
                 p.muted {
-                    "What the company pays, weighed by how near its renewal is and how its use goes. "
+                    "MRR weighted by the nearness of the renewal and the trend of usage. "
                     a href="/docs/revenue" { "The formula" }
                 }
             } @else if line.is_some() {
-                p.muted { "It cannot be computed in one currency: set exchange rates in the settings." }
+                p.muted { "Not available: set exchange rates in the settings to convert to one currency." }
             } @else {
-                p.muted { "Nothing: no license of this company is paid for at present." }
+                p.muted { "None: the company has no active license with MRR." }
             }
         }
     }
@@ -157,8 +157,8 @@ fn erase<'a>(
             form.stack method="post" action=(action) {
                 (csrf(shell))
                 p {
-                    "Removes the record, the activities, and what tickets and reports say of them. "
-                    "Events with their keys are rejected from then on. This cannot be undone. "
+                    "Removes the record, its activities, and personal data in tickets and reports. "
+                    "Later events of this person are not stored. This cannot be undone. "
                     a href="/docs/privacy" { "What is erased" }
                 }
                 label for="f-confirmation" { "Type " strong { (confirmation) } " to confirm" }

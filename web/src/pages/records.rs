@@ -96,7 +96,7 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
         @if view.records.is_empty() {
             (empty("No records.", maud! {
                 @if view.filters.is_empty() && view.search.is_empty() {
-                    "Create one, import a table, or send them by the " a href="/docs/api" { "API" } "."
+                    "Create one, import a file, or use the " a href="/docs/api" { "API" } "."
                 } @else {
                     a href=(address("/app/records/{}", &[view.def.path], &[])) { "Show all" }
                 }
@@ -139,7 +139,7 @@ fn views<'v>(shell: &'v Shell, view: &'v RecordsView) -> impl Renderable + 'v {
                         (hidden("query", &query))
                         label for="v-name" { "Name" }
                         input #v-name name="name" required maxlength="80" autocomplete="off" aria-describedby="h-view";
-                        p #h-view .help { "All who use this tenant see it." }
+                        p #h-view .help { "All users of this tenant can see the view." }
                         button type="submit" { "Save" }
                     }
                 }
@@ -205,8 +205,8 @@ fn columns(view: &RecordsView) -> impl Renderable {
                     }
                 }
                 div.actions {
-                    button type="submit" { "Show these columns" }
-                    @if !view.chosen.is_empty() { a href=(usual) { "The usual columns" } }
+                    button type="submit" { "Apply" }
+                    @if !view.chosen.is_empty() { a href=(usual) { "Default columns" } }
                 }
             }
         }

@@ -77,10 +77,10 @@ pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
     let actions = maud! { a.button href="/app/reports/renewals" { "Rates" } };
     let main = maud! {
         (title_bar("Renewals", &actions))
-        p.muted { "Licenses of a fixed period: what ends in the next 90 days, what is past and undecided, and what was decided of late." }
+        p.muted { "Fixed-period licenses that end in the next 90 days, are overdue, or were renewed or lost recently." }
         @if is_empty {
-            (empty("No license is up for renewal.", maud! {
-                "Add licenses with " code { "fixedPeriod" } " and an end: they are listed 90 days before it."
+            (empty("No licenses are due for renewal.", maud! {
+                "Add licenses with " code { "fixedPeriod" } " and an end date: they are listed here 90 days before it."
             }))
         } @else {
             div.figures {
@@ -144,7 +144,7 @@ fn licenses<'v>(
             Some(Head::Text("Product")),
             Some(Head::Number("MRR")),
             Some(Head::Number("End")),
-            is_renewed.then_some(Head::Number("Renewed for")),
+            is_renewed.then_some(Head::Number("Renewed MRR")),
             is_undecided.then_some(Head::Number("Last day of notice")),
             is_undecided.then_some(Head::Hidden("Decide")),
         ]
@@ -315,7 +315,7 @@ fn product(license: &Map<String, Value>) -> &str {
 fn obstacle(found: &[Problem]) -> impl Renderable {
     maud! {
         div.problems role="alert" tabindex="-1" {
-            p { strong { "Nothing can be decided on this license." } }
+            p { strong { "This license cannot be renewed or lost." } }
             ul { @for problem in found { li { (problem.message) } } }
         }
         p { a.button href="/app/renewals" { "Back to renewals" } }
@@ -331,7 +331,7 @@ fn comparison<'v>(view: &'v DecisionView, shown: &'v Map<String, Value>) -> impl
     let fields: Vec<&'static FieldDef> = names.filter_map(|name| LICENSE.field(name)).collect();
     maud! {
         table.comparison {
-            caption.hidden-label { "Now, and after the decision" }
+            caption.hidden-label { "Before and after" }
             thead {
                 tr {
                     th scope="col" { "Property" }
@@ -381,7 +381,7 @@ fn form<'v>(shell: &'v Shell, view: &'v DecisionView) -> impl Renderable + 'v {
             (hidden("version", &view.version))
             @for field in &fields { (input(filled, field)) }
             div.actions {
-                button type="submit" name="step" value="show" { "Show with these terms" }
+                button type="submit" name="step" value="show" { "Update preview" }
                 button.main type="submit" name="step" value="do" {
                     @match view.decision { Decision::Renew => "Renew", Decision::Lose => "Mark as lost" }
                 }

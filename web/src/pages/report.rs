@@ -57,7 +57,7 @@ pub fn report_page(shell: &Shell, view: &ReportView) -> Page {
         (problems(&view.problems))
         @if view.rows.is_empty() {
             @if view.problems.is_empty() {
-                (empty("There is nothing in this period.", "Choose other days, or add licenses."))
+                (empty("No data in this period.", "Choose another period, or add licenses."))
             }
         } @else {
             (chart(&view.picture, &view.title))

@@ -32,7 +32,7 @@ pub fn settings_page(shell: &Shell, view: &SettingsView) -> Page {
     let filled = Filled { record: &view.settings, sent: &view.sent, problems: &view.problems };
     let main = maud! {
         h1 { "Settings" }
-        p.muted { (SETTINGS.doc) " An empty field has its default." }
+        p.muted { (SETTINGS.doc) " An empty field has the default value." }
         (problems(&view.problems))
         dl.properties.narrow {
             dt { "Tenant" }

@@ -59,7 +59,7 @@ pub struct Arrival {
     pub last: Option<Arrived>,
     /// Who was identified last, where there is no activity yet.
     pub user: Option<String>,
-    /// What could not be used since then, the newest first.
+    /// Issues since then and since the page was opened, the newest first.
     pub issues: Vec<IssueLine>,
 }
 
@@ -75,6 +75,8 @@ pub struct SetupView {
     pub lacks_company: bool,
     /// None where the token may not read activities.
     pub arrival: Option<Arrival>,
+    /// The time from which issues are shown; a call that checks again repeats it.
+    pub since: String,
 }
 
 impl SetupView {
@@ -82,18 +84,25 @@ impl SetupView {
         let pinned = if is_pinned { "true" } else { "false" };
         address("/app/setup", &[], &[("language", language), ("pinned", pinned)])
     }
+
+    /// The same page with the same panel, as it is when it is asked for.
+    fn again(&self) -> String {
+        let pinned = if self.is_pinned { "true" } else { "false" };
+        let query = [("language", &*self.language), ("pinned", pinned), ("since", &self.since)];
+        address("/app/setup", &[], &query)
+    }
 }
 
 /// The page of set-up.
 pub fn setup_page(shell: &Shell, view: &SetupView) -> Page {
     let main = maud! {
         h1 { "Set-up" }
-        p.muted { "Put the snippet into your web app, or send events from a server. This page shows when the first one arrives." }
+        p.muted { "Add the snippet to your web app, or send events from a server. This page shows when the first event arrives." }
         @if let Some(arrival) = &view.arrival { (panel(view, arrival)) }
         dl.properties.narrow {
             dt { "Tenant UUID" }
-            dd { (copied("tenant", &view.values.tenant)) p.help { "The public write key of your events. It is no secret." } }
-            dt { "Events go to" }
+            dd { (copied("tenant", &view.values.tenant)) p.help { "The write key of your events. It is public, not a secret." } }
+            dt { "Events are sent to" }
             dd { (copied("endpoint", &view.values.endpoint)) }
         }
         (snippet(view))
@@ -112,16 +121,16 @@ pub(super) fn copied<'t>(id: &'t str, text: &'t str) -> impl Renderable + 't {
 }
 
 fn panel<'v>(view: &'v SetupView, arrival: &'v Arrival) -> impl Renderable + 'v {
-    let again = view.address(&view.language, view.is_pinned);
+    let again = view.again();
     let state = match (&arrival.last, arrival.issues.is_empty()) {
         (Some(_), _) => "arrived",
         (None, true) => "waiting",
         (None, false) => "failing",
     };
     let title = match (&arrival.user, arrival.issues.is_empty()) {
-        (Some(_), _) => "A user is identified, and nothing was tracked yet",
+        (Some(_), _) => "A user is identified, but no event was tracked yet",
         (None, true) => "Waiting for the first event",
-        (None, false) => "Something was sent, and no event could be stored yet",
+        (None, false) => "Events were sent, but none could be stored yet",
     };
     maud! {
         section.arrival aria-labelledby="h-arrival" {
@@ -132,15 +141,15 @@ fn panel<'v>(view: &'v SetupView, arrival: &'v Arrival) -> impl Renderable + 'v 
                     None => {
                         p.arrival-title { (title) }
                         @if let Some(user) = &arrival.user {
-                            p { "The last one: " strong { (user) } ". Send an event with an action: " code { "svctrack.track(...)" } "." }
+                            p { "Last identified user: " strong { (user) } ". Now send an event with an action: " code { "svctrack.track(...)" } "." }
                         }
                     }
                 }
                 @if !arrival.issues.is_empty() {
-                    @if arrival.last.is_some() { p { "To be fixed:" } }
+                    @if arrival.last.is_some() { p { "New issues:" } }
                     ul {
                         @for issue in &arrival.issues {
-                            li { (prose(&issue.message)) " " span.muted { (issue.count) "×" } }
+                            li { (prose(&issue.message)) " " span.muted { (issue.count) "×, last " (instant(&issue.at)) } }
                         }
                     }
                     p { a href="/app/issues" { "Integration issues" } }
@@ -158,7 +167,7 @@ fn arrived(last: &Arrived) -> impl Renderable {
     maud! {
         p.arrival-title { "Events arrive" }
         p {
-            "The last one: " strong { (last.action) } " by " (who) ", "
+            "Last event: " strong { (last.action) } " by " (who) ", "
             (instant(&last.received_at)) " "
             (badge(&last.route))
         }
@@ -187,11 +196,11 @@ fn snippet(view: &SetupView) -> impl Renderable {
             (copied("calls", &example))
             @if view.lacks_company {
                 p.hint {
-                    "A new user belongs to a company. " a href="/app/records/companies/new" { "Create one" }
+                    "A new user needs a company. " a href="/app/records/companies/new" { "Create one" }
                     " with the " code { "externalId" } " that you send."
                 }
             }
-            p { a href=(demo) { "Try it on the demo page" } " · " a href="/docs/tracking-script" { "The tracking script" } }
+            p { a href=(demo) { "Try it on the demo page" } " · " a href="/docs/tracking-script" { "Tracking script" } }
         }
     }
 }
@@ -215,10 +224,10 @@ fn policy(script: &ScriptInfo) -> impl Renderable {
     };
     maud! {
         details {
-            summary { "Content security policy and hashes" }
-            p { "Where your pages have a policy, add these sources to it:" }
+            summary { "Content Security Policy and hashes" }
+            p { "If your pages have a Content Security Policy, add these sources:" }
             (copied("policy", &policy))
-            p { "The files that the script consists of, with their hashes for subresource integrity:" }
+            p { "Files of the script, with their hashes for subresource integrity:" }
             (scroll("Files of the script", &files))
         }
     }

@@ -25,7 +25,7 @@ pub fn sign_in_page(view: &SignInView) -> Page {
                 @if let Some(problem) = &view.problem { p.problems role="alert" { (problem) } }
                 @match &view.once {
                     Some(once) => {
-                        p { "This link signs in once, in this browser." }
+                        p { "This link works once." }
                         form method="post" action="/sign-in" {
                             input type="hidden" name="once" value=(once);
                             button.main type="submit" { "Sign in" }
@@ -38,8 +38,8 @@ pub fn sign_in_page(view: &SignInView) -> Page {
                             input #token type="password" name="token" required autocomplete="current-password"
                                 spellcheck="false" autocapitalize="off" aria-describedby="token-help";
                             p #token-help .muted {
-                                "It begins with " code { "svt_" } ". The first start printed one; "
-                                code { "svctrack token create" } " issues another."
+                                "A token begins with " code { "svt_" } ". The first start printed one; "
+                                code { "svctrack token create" } " issues a new one."
                             }
                             button.main type="submit" { "Sign in" }
                         }

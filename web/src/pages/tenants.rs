@@ -58,7 +58,7 @@ pub fn tenants_page(shell: &Shell, view: &TenantsView) -> Page {
     let actions = maud! { a.button href="/app/demo" { "Demo" } };
     let main = maud! {
         (title_bar("Tenants", &actions))
-        p.muted { "Tenants share nothing but the server." }
+        p.muted { "Tenants share the server, but no data." }
         (problems(&view.problems))
         @if view.lines.is_empty() {
             (empty("No tenants yet.", "Create one: its first token is shown once."))
@@ -70,7 +70,7 @@ pub fn tenants_page(shell: &Shell, view: &TenantsView) -> Page {
             form method="post" action="/app/tenants" {
                 (csrf(shell))
                 div.record {
-                    (text_field("name", "Name *", &view.name, "The company or product whose customers it has.", &view.problems))
+                    (text_field("name", "Name *", &view.name, "For example the company or product whose customers it has.", &view.problems))
                 }
                 div.actions { button.main type="submit" { "Create" } }
             }
@@ -124,7 +124,7 @@ pub fn tenant_page(shell: &Shell, view: &TenantView) -> Page {
                 h2 #h-rename { "Rename" }
                 form method="post" action=(rename) {
                     (csrf(shell))
-                    div.record { (text_field("name", "Name", &view.name, "For people: nothing refers to it.", &view.problems)) }
+                    div.record { (text_field("name", "Name", &view.name, "Display name only.", &view.problems)) }
                     div.actions { button type="submit" { "Rename" } }
                 }
             }
@@ -132,9 +132,9 @@ pub fn tenant_page(shell: &Shell, view: &TenantView) -> Page {
                 h2 #h-suspend { (if line.suspended { "Resume" } else { "Suspend" }) }
                 p {
                     @if line.suspended {
-                        "Its calls and events are rejected. What it has stored is retained."
+                        "Its calls and events are rejected. Its data is retained."
                     } @else {
-                        "Its calls and events are rejected until it is resumed. Senders that retry lose nothing."
+                        "Its calls and events are rejected until it is resumed. Senders that retry lose no events."
                     }
                 }
                 form method="post" action=(suspend) {
@@ -158,7 +158,7 @@ fn deletion<'v>(shell: &'v Shell, view: &'v TenantView, action: &str) -> impl Re
             summary { "Delete this tenant" }
             form method="post" action=(action) {
                 (csrf(shell))
-                p { "All that it has stored is removed, with its tokens. It cannot be brought back but from a backup." }
+                p { "Deletes all data and tokens of the tenant. Only a backup can restore them." }
                 div.record {
                     (text_field("confirm", "Type the name of the tenant", &view.confirm, &view.line.name, &view.problems))
                 }

@@ -96,14 +96,14 @@ fn statuses() -> impl Renderable {
 
 fn nothing(view: &TicketsView) -> impl Renderable {
     let is_chosen = !(view.search.is_empty() && view.status.is_empty());
-    let what = if is_chosen { "No ticket matches." } else { "No tickets here." };
+    let what = if is_chosen { "No matching tickets." } else { "No tickets yet." };
     maud! {
         (empty(what, maud! {
             @if is_chosen {
                 a href="/app/tickets?open=all" { "Show all" }
             } @else {
-                "Send them by the " a href="/docs/api" { "API" } ", or "
-                a href="/app/import/tickets" { "import a table" } "."
+                "Send them with the " a href="/docs/api" { "API" } ", or "
+                a href="/app/import/tickets" { "import a file" } "."
             }
         }))
     }

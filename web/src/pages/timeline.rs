@@ -136,7 +136,7 @@ pub(super) fn timeline(view: &Timeline) -> impl Renderable {
             line.today x1=(place(span.at(today))) x2=(place(span.at(today))) y1="0" y2="4" {}
         }
         p.muted { "The red line is today, " (view.today) "." }
-        @if view.has_more { p.muted { "These are the first " (view.licenses.len()) "." } }
+        @if view.has_more { p.muted { "Only the first " (view.licenses.len()) "." } }
     }
 }
 
@@ -159,7 +159,7 @@ fn line_of(license: &LicenseLine, span: Span, today: i64) -> impl Renderable {
             span.term {
                 a href=(record_address("licenses", &license.id)) { (name) }
                 (badge(&state))
-                @if let Some(mrr) = license.mrr { span { (money(mrr, currency)) " a month" } }
+                @if let Some(mrr) = license.mrr { span { (money(mrr, currency)) " per month" } }
                 span.muted {
                     (day(license.from_date.as_deref().unwrap_or("open")))
                     " to "

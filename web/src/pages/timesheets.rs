@@ -93,9 +93,9 @@ fn tabs(view: &TimesheetsView) -> impl Renderable {
 fn nothing(status: &str) -> impl Renderable {
     maud! {
         @if status == "submitted" {
-            (empty("Nothing waits to be approved.", "Timesheets are listed here when they are submitted."))
+            (empty("No timesheets to approve.", "Submitted timesheets are listed here."))
         } @else {
-            (empty("None.", "Timesheets are listed here after they were decided."))
+            (empty("No timesheets.", "Decided timesheets are listed here."))
         }
     }
 }
@@ -113,7 +113,7 @@ fn decisions(status: &'static str) -> impl Renderable {
             @if status != "submitted" {
                 button type="submit" name="status" value="submitted" { "Submit again" }
             }
-            span.muted { "those that are ticked" }
+            span.muted { "selected timesheets" }
         }
     }
 }
@@ -195,7 +195,7 @@ fn entries(line: &TimesheetLine) -> impl Renderable {
                         th scope="col" { "Date" }
                         th scope="col" { "Hours" }
                         th scope="col" { "Company" }
-                        th scope="col" { "What was done" }
+                        th scope="col" { "Description" }
                     }
                 }
                 tbody { @for entry in &line.entries { (entry_row(entry)) } }

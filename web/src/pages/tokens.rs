@@ -20,7 +20,7 @@ use crate::page::Page;
 
 /// How long the old token can stay valid after a rotation: seconds, in words.
 const KEPT_FOR: &[(&str, &str)] = &[
-    ("0", "not at all"),
+    ("0", "0 minutes"),
     ("3600", "an hour"),
     ("86400", "a day"),
     ("604800", "a week"),
@@ -103,18 +103,18 @@ pub fn tokens_page(shell: &Shell, view: &TokensView) -> Page {
         view.lines.iter().partition(|line| line.is_session());
     let main = maud! {
         (title_bar("Tokens", &actions))
-        p.muted { "A token is what a program shows to the API, and what a person signs in with." }
+        p.muted { "Programs use tokens to call the API, and people to sign in." }
         (problems(&view.problems))
         (token_table(view, &tokens))
         section aria-labelledby="h-sessions" {
             h2 #h-sessions { "Sessions" }
-            p.muted { "Browsers that are signed in. A session acts as the token that it was opened with, and ends with it." }
+            p.muted { "Browsers that are signed in. A session has the scopes of its token and ends with it." }
             (session_table(shell, view, &sessions))
             form.after method="post" action="/sign-out" {
                 (csrf(shell))
                 input type="hidden" name="everywhere" value="true";
                 button type="submit" { "Sign out everywhere" }
-                span.muted { " ends this session and all others of the same token." }
+                span.muted { " ends all sessions of your token." }
             }
         }
     };
@@ -237,7 +237,7 @@ pub fn token_page(shell: &Shell, view: &TokenView) -> Page {
         @if can_rotate {
             section aria-labelledby="h-rotate" {
                 h2 #h-rotate { "Rotate" }
-                p { "Issues a successor that may do the same. The old token stays valid for a while, so that programs can change over." }
+                p { "Issues a successor with the same scopes. The old token stays valid for a while, so that programs can switch." }
                 form.choices method="post" action=(rotate) {
                     (csrf(shell))
                     div {
@@ -257,10 +257,10 @@ pub fn token_page(shell: &Shell, view: &TokenView) -> Page {
             form method="post" action=(revoke) {
                 (csrf(shell))
                 p {
-                    "It is rejected from the next request on, and cannot be brought back."
+                    "The token is rejected from the next request on. This cannot be undone."
                     @if view.is_own { " " strong { "You are signed in with it: you will be signed out." } }
                 }
-                p { label { input type="checkbox" name="cascade" value="true"; " Also revoke the tokens that it has issued" } }
+                p { label { input type="checkbox" name="cascade" value="true"; " Also revoke the tokens derived from it" } }
                 button.bad type="submit" { "Revoke" }
             }
         }
@@ -303,14 +303,14 @@ pub fn new_token_page(shell: &Shell, view: &NewTokenView) -> Page {
     let main = maud! {
         p.crumbs { a href="/app/tokens" { "Tokens" } }
         h1 { "Issue a token" }
-        p.muted { "It can grant no more than the token that you are signed in with, and expires no later." }
+        p.muted { "It can have only scopes of your own token, and expires no later." }
         (problems(&view.problems))
         form method="post" action="/app/tokens/new" {
             (csrf(shell))
             div.record {
-                (text_field("label", "Label *", &view.label, "What it is for, such as the name of a program.", &view.problems))
-                (text_field("expiresAt", "Expires", &view.expires, "A day such as 2026-01-31, or an instant. Empty: as late as it can.", &view.problems))
-                (text_field("userId", "Acts as user", &view.user, "An id, extid-… or srcid-…. Empty: a user of its own.", &view.problems))
+                (text_field("label", "Label *", &view.label, "Purpose of the token, such as the name of a program.", &view.problems))
+                (text_field("expiresAt", "Expires", &view.expires, "A day such as 2026-01-31, or a date and time. Default: as late as possible.", &view.problems))
+                (text_field("userId", "Acts as user", &view.user, "An id, extid-… or srcid-…. Default: a new user.", &view.problems))
             }
             fieldset.scopes id="f-scopes" tabindex="-1" {
                 legend { "Scopes *" }
@@ -376,7 +376,7 @@ fn of_resource(scope: &str) -> Option<&'static ResourceDef> {
 
 fn about(scope: &str) -> &'static str {
     match scope {
-        "*" => "everything of the tenant",
+        "*" => "everything in the tenant",
         READ_ALL => "read everything",
         "activities:read" => "read activities, also as a stream",
         "reports:read" => "read reports and integration issues",
@@ -436,7 +436,7 @@ pub fn shown_once_page(shell: &Shell, view: &ShownOnce) -> Page {
     let title = view.title.as_str();
     let main = maud! {
         h1 { (title) }
-        p.notice role="status" { "Copy the token now: it is shown this once, and stored nowhere." }
+        p.notice role="status" { "Copy the token now. It is shown only once, and is not stored." }
         dl.properties.narrow {
             @if let Some(tenant) = &view.tenant {
                 dt { "Tenant UUID" }

@@ -1,8 +1,8 @@
-//! The embedded store: one file of redb in a folder, which one process opens ([`Embedded::open`]).
+//! The embedded store: one redb file in a directory, which one process opens ([`Embedded::open`]).
 //!
-//! One thread writes: it takes what waits, plans and applies all of it in one transaction, and returns once that is on
-//! disk. Reads have snapshots, so that neither waits for the other. Verifying, compacting and restoring are for a store
-//! that no server has open.
+//! One thread writes: it plans and applies all queued commands in one transaction, and replies once that is on disk.
+//! Reads use snapshots, so reads and writes do not wait for each other. Verify, compact and restore need a store that
+//! no server has open.
 
 mod engagement;
 mod file;
@@ -68,7 +68,6 @@ use super::{
     Store, StoreError, StoreId, StoreMetrics, StoreStatus, Tenant, TenantRecord, TokenRecord,
     Upserts, WrittenReport,
     metrics::Measures,
-    private_folder,
     queueing::{
         batch::BulkThrottle,
         listeners::Listeners,
@@ -89,6 +88,7 @@ use super::{
     },
     rows::{META, Snapshot as _},
     rules::{closings, ids::Ids, meta, person, tenants},
+    support::private_folder,
     times::{Reading, Times},
 };
 

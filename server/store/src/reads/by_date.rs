@@ -74,7 +74,7 @@ pub(crate) fn activities(
 /// last one.
 fn place_of_last(last: Option<Activity>) -> Result<Place, StoreError> {
     let last = last.ok_or_else(|| {
-        let message = "`after` must be the `_id` of an activity that is there, where they are sorted by `date`";
+        let message = "with `sort=-date`, `after` must be the `_id` of an existing activity";
         StoreError::Invalid(vec![Issue::of_member("after", "activity_not_found", message)])
     })?;
     Ok((last.date, last.id))

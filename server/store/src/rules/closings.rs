@@ -78,7 +78,7 @@ pub(crate) fn close(
             return Ok(Ok(Reply::Closed(Some(Box::new(known.closing.clone())))));
         }
         let message = format!(
-            "the month is closed with another `{}`: open it again first, with `{}`",
+            "the month is closed with another `{}`: reopen it first, with `{}`",
             others.join("` and another `"),
             reopening(&closing.month)
         );
@@ -86,8 +86,7 @@ pub(crate) fn close(
     }
     let last = known.last().map(|last| &last.closing);
     if let Some(next) = last.and_then(Closing::next_month).filter(|next| *next != closing.month) {
-        let message =
-            format!("months are closed in their order; the next one is {}", quoted(&next));
+        let message = format!("months must be closed in order; the next one is {}", quoted(&next));
         return Ok(Err(conflict("not_the_next_month", message)));
     }
     if is_changed_since(tables, tenant, new.sequence)? {
@@ -128,7 +127,7 @@ pub(crate) fn reopen(
     let last = all(&tables.closings, tenant)?.pop().map(|row| row.closing.month);
     if let Some(last) = last.filter(|last| last != month) {
         let message = format!(
-            "only the last closed month is opened again: open the later ones first, beginning with `{}`",
+            "only the last closed month can be reopened: reopen the later ones first, beginning with `{}`",
             reopening(&last)
         );
         return Ok(Err(conflict("not_the_last_month", message)));

@@ -246,7 +246,7 @@ fn refused_token(
         return Ok(Some(StoreError::TokenRevoked));
     }
     if token.generations() > MAX_GENERATIONS {
-        let message = format!("a token can come from at most {MAX_GENERATIONS} others");
+        let message = format!("a token can be derived from at most {MAX_GENERATIONS} others");
         return Ok(Some(StoreError::Invalid(vec![Issue::of_body("too_many_issuers", message)])));
     }
     if count_tokens(tables, token.tenant)? >= most {
@@ -437,7 +437,7 @@ pub(crate) fn mark_used(
             Ok(None) => continue,
             Err(error) if error.is_of_the_file() => return Err(error),
             Err(error) => {
-                tracing::error!(token = id, cause = %error, "a token is damaged");
+                tracing::error!(token = id, cause = %error, "token corrupted");
                 continue;
             }
         };

@@ -1,13 +1,13 @@
-//! The log of engagement: the rows that a commit has touched, side by side in as few pages as they take.
+//! The engagement log: the rows that a commit has changed, packed into as few pages as possible.
 //!
-//! Users are active in no order, so in their table nearly each row of a commit lies in a page of its own, and to write
-//! these was a seventh of the work of an event. A commit writes its rows here instead, and now and then some that have
-//! gathered go to the table in the order of its keys, many to a page ([`super::rows`]). A row says how often it was
-//! written, and of two states of it the later one counts: so it does not matter which of them lie here or there.
+//! Users are active in no order, so in the table nearly every row of a commit is on a different page, and writing these
+//! pages took a seventh of the work of an event. A commit therefore writes its rows here, and now and then gathered
+//! rows are written to the table in the order of its keys, many per page ([`super::rows`]). A row has the number of its
+//! writes, and of two states the later one counts, so it does not matter which of them are here or there.
 //!
-//! A page of the log holds the newest state of many, so there are two copies of it, in tables of their own. When one of
-//! them is corrupted, both are discarded, and the log is rewritten from what is known of it. What both have lost is
-//! logged, and [`crate::embedded::maintenance::verify`] finds the users and companies that lost history.
+//! A page of the log holds the newest state of many rows, so there are two copies of the log, in separate tables. When
+//! one is corrupted, both are discarded, and the log is rewritten from the state that is known. What both have
+//! lost is logged, and [`crate::embedded::maintenance::verify`] finds the users and companies that lost history.
 
 use std::ops::{Range, RangeInclusive};
 

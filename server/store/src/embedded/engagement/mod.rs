@@ -1,4 +1,4 @@
-//! Engagement in redb. The rows that changed last lie in a log ([`log`]), from which they go to the table.
+//! Engagement in redb. Recently changed rows are in a log ([`log`]), from which they are moved to the table.
 
 mod log;
 mod reading;

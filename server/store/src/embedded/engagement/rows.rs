@@ -1,10 +1,10 @@
-//! What the writer knows of engagement from one transaction to the next: as it was after the last that was committed.
+//! The writer's view of engagement between transactions: the state after the last commit.
 //!
-//! Rows of the log go to the table bit by bit. When some thousands have gathered, those who have them are put in order;
-//! from then on each commit folds some of these rows into the table, and leaves out those that were logged again
-//! meanwhile. When all are there, the entries that they lay in are removed, and it begins again with the later ones.
+//! Rows of the log are moved to the table bit by bit. When some thousands have gathered, their owners are sorted; from
+//! then on each commit moves some of these rows to the table, and skips those that were logged again in the meantime.
+//! When all are moved, their log entries are removed, and the next round begins with the later ones.
 //!
-//! Invariant: who has a row in the log is known.
+//! Invariant: the owners of all rows in the log are known.
 
 use std::{collections::HashMap, ops::Range};
 

@@ -1,7 +1,7 @@
-//! Engagement in a transaction: each row that it touches is read once and written once, however many events touch it.
+//! Engagement in a transaction: each row is read once and written once, however many events change it.
 //!
-//! Rows go to the log ([`super::log`]), unless they are few, or bulk, which has as many as fill the pages of the table.
-//! Of what it changes of that which the writer knows ([`super::rows`]), nothing counts until it is committed.
+//! Rows are written to the log ([`super::log`]), unless they are few, or from a bulk call, which has enough rows to
+//! fill pages of the table. Changes of the writer's view ([`super::rows`]) apply only after the commit.
 
 use std::collections::hash_map;
 

@@ -1,10 +1,10 @@
-//! A file that is corrupted where it is opened or closed.
+//! Corruption found while the file is opened or closed.
 
 use std::any::Any;
 
 use super::open::OpenError;
 pub(crate) use crate::corruption::{DamagedBlock, contained, error_of};
-use crate::panics::catch_panic;
+use crate::support::panics::catch_panic;
 
 /// Runs what goes over the whole file; what is thrown in it says that the file is corrupted.
 pub(crate) fn contained_open<T>(

@@ -1,7 +1,7 @@
-//! An open database, and the fence before its file.
+//! An open database, and the fence in front of its file.
 //!
-//! While the store heals ([`crate::embedded::runtime::recovery`]), two databases are open over one file, and neither
-//! knows what the other writes. A database whose fence is shut reads and writes nothing more, whatever it still tries.
+//! During recovery ([`crate::embedded::runtime::recovery`]), two databases are open over one file, and neither sees the
+//! writes of the other. A database whose fence is shut can no longer read or write, whatever it still tries.
 
 use std::{fmt, io, sync::Arc, time::Instant};
 

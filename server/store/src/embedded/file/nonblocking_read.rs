@@ -1,6 +1,6 @@
-//! Reads that end at once, on threads that serve requests. A read that would wait for the disk, or for a thread that
-//! may wait for it, is abandoned: a panic passes redb as for corruption ([`super::corruption`]), and the read is
-//! retried on a thread that may wait.
+//! Reads on threads that serve requests, which must not block. A read that would wait for the disk, or for a thread
+//! that may wait for it, is abandoned by a panic through redb, as for corruption ([`super::corruption`]), and retried
+//! on a thread that may wait.
 
 use std::{cell::Cell, panic};
 

@@ -1,4 +1,4 @@
-//! Opening and creating the store's file. What is not a sound store of ours is rejected and left as it is.
+//! Opens and creates the store's file. A file that is not a sound store is rejected and left unchanged.
 
 use std::{fs, io, path::Path};
 

@@ -1,5 +1,4 @@
-//! Whether the disk responds. One that hangs holds up who reads from it or writes to it for as long as it does; those
-//! who wait for them do so only while they get on.
+//! Detects a disk that does not respond. Callers wait for the disk only while other operations complete.
 
 use std::{
     pin::pin,
@@ -142,7 +141,7 @@ mod tests {
         progress
     }
 
-    /// A progress of which a step began so long ago and is still under way.
+    /// A progress of which a step began so long ago and is still running.
     fn begun(ago: Duration) -> Progress {
         let progress = started(ago + Duration::from_millis(1));
         progress.began[0].store(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What redb's errors mean to those who call the store.
+//! Converts redb's errors to those of the store.
 
 use crate::{StoreError, disk_full::of_io};
 

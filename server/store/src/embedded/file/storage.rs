@@ -1,7 +1,7 @@
-//! The bytes under the database: a file, or whatever a test puts in its place.
+//! The bytes under the database: a file, or a test's replacement.
 //!
-//! Everything that redb reads and writes passes through [`Storage`], so a test can make the n-th
-//! operation fail, and no other code of ours opens the file.
+//! Everything that redb reads and writes passes through [`Storage`], so a test can make the n-th operation fail, and no
+//! other code opens the file.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ use super::{
     nonblocking_read,
     open::{OpenError, remove_if_there, sync_folder},
 };
-use crate::regular_file;
+use crate::support::regular_file;
 
 /// Opens the bytes of a store: at the start, and again after an error, while what was opened before still exists.
 pub trait StoreFile: Send + Sync {

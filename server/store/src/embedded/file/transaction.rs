@@ -1,4 +1,4 @@
-//! How a write begins.
+//! Begins write transactions of redb.
 
 use redb::WriteTransaction;
 

@@ -1,7 +1,7 @@
-//! A store written again: every row in the order of keys into a new file, which then takes the place of the
-//! old one. What was removed leaves its bytes in the old file's free pages, and they go with it.
+//! Rewrites a store: every row, in the order of keys, is written to a new file, which then replaces the old one. Bytes
+//! of deleted data, in free pages of the old file, are gone with it.
 //!
-//! Invariant: the store's name is that of the old file, whole, or of the new one, whole.
+//! Invariant: at any time the store's name is that of the complete old file or of the complete new one.
 
 use std::{fs, io, path::Path};
 

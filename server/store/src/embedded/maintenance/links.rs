@@ -1,5 +1,5 @@
-//! What one table says of another: each entry of an index names a record that has it, and the other way
-//! round; each activity is in its histories; and so on.
+//! References between tables: each index entry names a record that has its value, and each record has its entries; each
+//! activity is in its histories; and so on.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What is done to a store as a whole: upgraded when it is opened, verified, rewritten, restored.
+//! Maintenance of a whole store: upgrade at opening, verify, compact, restore.
 
 pub(crate) mod compact;
 pub(crate) mod links;

@@ -1,7 +1,7 @@
-//! A store restored from a backup into an empty folder.
+//! Restores a backup into an empty directory.
 //!
-//! Invariant: no file has the store's name until every row is there, has been held against the backup's manifest and
-//! against the other tables, and is on disk.
+//! Invariant: no file has the store's name until every row is written, checked against the backup's manifest and
+//! against the other tables, and on disk.
 
 use std::{
     fs::{self, File},
@@ -23,11 +23,11 @@ use crate::{
         },
         tables::redb_table::WriteTable,
     },
-    private_folder, regular_file,
     rows::{
         self, WriteRows as _,
         archive::{ArchiveError, ArchiveReader, Part},
     },
+    support::{private_folder, regular_file},
 };
 
 /// Bytes of a backup that are read at a time.
@@ -37,7 +37,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// Something is in the folder.
-    #[error("`{0}` is not empty: name a folder that is, or is not there yet")]
+    #[error("`{0}` is not empty: name an empty directory, or one that does not exist")]
     NotEmpty(PathBuf),
     /// The backup cannot be opened.
     #[error("the backup `{0}` cannot be opened: {1}")]

@@ -1,5 +1,5 @@
-//! Upgrades a store of an older version when it is opened: the tables that it lacks, then the entries of the index. Each
-//! is one transaction, so that a start that is interrupted begins again with what is missing.
+//! Upgrades a store of an older version when it is opened: adds missing tables, then missing index entries. Each step
+//! is one transaction, so an interrupted start resumes with what is missing.
 
 use redb::{Database, ReadableDatabase as _, TableHandle as _};
 

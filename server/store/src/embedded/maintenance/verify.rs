@@ -1,5 +1,5 @@
-//! `svctrack verify`: all of a stopped store is read and compared with its checksums, and what one table has of another
-//! with that one. Nothing is written.
+//! `svctrack verify`: reads all data of a stopped store, and checks it against its checksums and the references between
+//! tables. Nothing is written.
 
 use std::{path::Path, sync::Arc};
 
@@ -20,9 +20,9 @@ use crate::{
         },
         tables::{redb_table, snapshot::RedbSnapshot},
     },
-    panics,
     reads::check::check_row,
     rows::{self, Rows as _, Table},
+    support::panics,
 };
 
 /// Most problems that are reported one by one; the rest is counted.

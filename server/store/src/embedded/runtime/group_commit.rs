@@ -1,8 +1,8 @@
-//! The one thread that writes: it takes the queued commands, plans and applies all of them in one transaction, commits
-//! once, and only then replies to each.
+//! The writer thread: it plans and applies all queued commands in one transaction, commits once, and only then replies
+//! to each.
 //!
-//! Commands are held until the commit. When planning or applying one of them breaks down, the transaction is dropped,
-//! that one gets the error, and the others are planned again.
+//! Commands are kept until the commit. If planning or applying one of them panics, the transaction is dropped, that
+//! command gets the error, and the others are planned again.
 
 use std::{
     collections::BTreeMap,

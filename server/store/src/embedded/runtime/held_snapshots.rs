@@ -1,5 +1,5 @@
-//! Snapshots that wait for the readers of large pages. The engine uses no page of the file again that one of them may
-//! still read, so the file would grow for as long as the slowest reader takes.
+//! Snapshots held by readers of large pages. The engine cannot reuse pages of the file that a snapshot may still read,
+//! so the file would grow for as long as the slowest reader takes.
 //!
 //! Invariant: the store writes at most [`MAX_WRITTEN_BYTES`] and one commit while such a snapshot is held.
 

@@ -1,4 +1,4 @@
-//! The store while it runs: the writer, what readers share with it, and how it comes back after an error.
+//! The running store: the writer, the state that readers share with it, and recovery after errors.
 
 pub(crate) mod group_commit;
 pub(crate) mod held_snapshots;

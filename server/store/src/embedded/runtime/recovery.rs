@@ -1,13 +1,13 @@
-//! How the store comes back after an error of its file. The file is opened again read-only, and reads continue over
-//! that. Meanwhile the file is opened to write, its last commit is checked, and a commit is tried. When it succeeds,
-//! reads and writes continue over that; until then, commands are rejected.
+//! Recovery after an error of the store's file. The file is reopened read-only, and reads continue on it. Meanwhile it
+//! is reopened for writing, its last commit is checked, and a commit is tried. If it succeeds, reads and writes
+//! continue on the new database; until then, commands are rejected.
 //!
-//! Invariant: what is read over one database, no other one writes. The one that failed is shut off from the file
-//! before another one is opened to write, and that one holds a snapshot of the last commit, and with it all its
-//! pages, until the one that is read meanwhile is shut off too.
+//! Invariant: no other database writes what a database reads. The failed database is shut off from the file before
+//! another one is opened for writing, and that one holds a snapshot of the last commit, and so all its pages, until the
+//! read-only one is shut off too.
 //!
-//! Where the file can be read, but no commit is possible since what redb notes of its pages is corrupted, the store is
-//! written again: its rows are all that counts.
+//! If the file can be read, but no commit is possible because redb's record of its pages is corrupted, the store is
+//! rewritten from its rows.
 
 use std::{
     thread,

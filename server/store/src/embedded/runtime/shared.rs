@@ -1,4 +1,4 @@
-//! What the writer and the readers share: the open database, how it is, and snapshots of it.
+//! State that the writer and the readers share: the open database, its health, and snapshots.
 
 use std::{
     collections::BTreeMap,

@@ -1,5 +1,5 @@
 //! The records of a large page, read from its snapshot as they are sent, so that only some of them are in memory,
-//! however slow their reader is. Each time it is their tenant's turn, as for any other read.
+//! however slow the reader is. Each read waits for its tenant's turn, like any other read.
 
 use std::{sync::Arc, vec};
 

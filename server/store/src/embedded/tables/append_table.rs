@@ -1,9 +1,9 @@
-//! A table to which transactions add rows by the thousand, most of them after all stored rows of their kind: those of a
-//! transaction are gathered and written together, in the order of their keys, so that one search serves many, and pages
-//! are filled, which they are not when rows come one by one before those of another kind.
+//! A table to which transactions add rows by the thousand, most of them after all stored rows of their kind. The rows
+//! of a transaction are gathered and written together, in the order of their keys, so that one search serves many rows
+//! and pages are filled.
 //!
-//! Invariant: what was gathered is written before the transaction is committed
-//! ([`super::transaction::WriteTables::finish`]), and before anybody is given the table itself.
+//! Invariant: gathered rows are written before the transaction is committed
+//! ([`super::transaction::WriteTables::finish`]), and before the table itself is read.
 
 use std::{collections::BTreeMap, iter::Peekable, ops::Bound};
 

@@ -47,7 +47,7 @@ async fn an_erasure_goes_on_after_every_crash() {
     assert!(matches!(world.write(Command::ContinueErasure(ada)).await, Reply::ErasureStep(true)));
     assert_eq!(world.rows(rows::MESSAGES), 2_000);
     world = world.reopened(|_| {});
-    // Asked again, it is still under way.
+    // Asked again, it is still running.
     assert_eq!(begin(&world, ada).await, Some(ada));
     world.sweep().await;
     assert_eq!(world.actions().await, ["stays too", "stays"]);

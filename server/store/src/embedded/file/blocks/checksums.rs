@@ -1,9 +1,9 @@
-//! The sums of a group of blocks.
+//! The checksums of a group of blocks.
 //!
-//! They lie in the file twice, A and B, and are written in turn, one of them before each sync: while it is
-//! being written the other one stays as it was when all was last on disk. Of two that are whole the newer
-//! counts. Where one is not whole, the machine stopped while it was being written, or it is corrupted; then
-//! each block says itself which of its two sums is right.
+//! They are in the file twice, A and B, and written alternately, one of them before each sync: while one is written,
+//! the other is as it was at the last sync. Of two complete copies the newer one counts. If one is incomplete, the
+//! machine stopped while it was written, or it is corrupted; then each block itself shows which of its two checksums is
+//! right.
 
 use std::io;
 

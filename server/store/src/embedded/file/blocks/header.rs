@@ -1,13 +1,13 @@
-//! Block 0 of the database, in which redb keeps what its pages are found by.
+//! Block 0 of the database, in which redb stores where its pages are.
 //!
-//! It is written in place, so it lies in the file in two copies that are written in turn, as the sums are
-//! ([`super::checksums`]). To go back to the older copy is to lose a commit, so each of them is there twice:
-//! one flipped bit leaves the newer one readable.
+//! It is written in place, so the file has two copies that are written alternately, as checksums are
+//! ([`super::checksums`]). Going back to the older copy would lose a commit, so each copy is stored twice: after one
+//! flipped bit the newer copy is still readable.
 //!
-//! A copy names the blocks that are to come to disk with it ([`WriteSet`]). Once they have, its second twin is written
-//! again without names: then it counts whatever its blocks look like, so that later corruption is not taken for an
-//! incomplete commit. That twin comes to disk when the system likes, or with the next sync; until then it is, when the
-//! power goes as well.
+//! A copy names the blocks that are written to disk with it ([`WriteSet`]). Once they are on disk, its second twin is
+//! rewritten without names: from then on the copy counts whatever its blocks look like, so that later corruption is not
+//! mistaken for an incomplete commit. That twin reaches the disk when the system writes it, or with the next sync;
+//! until then the names are still there after a power loss.
 
 use std::io;
 

@@ -1,16 +1,16 @@
-//! Blocks with checksums: the storage under redb, which reads its pages without checking theirs.
+//! Blocks with checksums: the storage under redb, which does not check its pages when it reads them.
 //!
-//! Each block of the database has a checksum in the file, written under the same sync, and is held against it whenever
-//! it is read from disk. The file is laid out as drawn in [`layout`].
+//! Each block of the database has a checksum in the file, written under the same sync, and verified whenever the block
+//! is read from disk. [`layout`] describes the file.
 //!
-//! Invariant: whenever the machine stops, every block that was on disk at the last sync and has not been
-//! written since fits its sum. Blocks that were being written may not, and need not: redb writes no
-//! page that a commit on disk reaches. Only block 0 is written in place, so it has a way of its own
-//! ([`header`]).
+//! Invariant: whenever the machine stops, every block that was on disk at the last sync and has not been written since
+//! matches its checksum. Blocks that were being written may not match, and need not: redb writes no page that a commit
+//! on disk reaches. Only block 0 is written in place, which [`header`] handles.
 //!
-//! A commit of redb asks for two syncs: one for its pages, one for the header by which they count. Here one does for
-//! both, unless there are more blocks than a header names ([`names`]), or the file grows or shrinks. Invariant: no
-//! block that the header on disk names is written again or truncated before a twin of it without names is on disk.
+//! A commit of redb asks for two syncs: one for its pages, one for the header that makes them count. Here one sync is
+//! enough for both, unless there are more blocks than a header can name ([`names`]), or the file grows or shrinks.
+//! Invariant: no block that the header on disk names is rewritten or truncated before a twin of it without names is on
+//! disk.
 
 mod checksums;
 mod header;

@@ -1,8 +1,8 @@
-//! Blocks with their sums, as a header names those that come to disk under the same sync.
+//! Blocks with their checksums, as a header names those written under the same sync.
 //!
-//! redb brings its pages to disk first and then, under another sync, the header by which they count. One sync does
-//! for both, since the header says which blocks came with it: where the machine stopped before all of them were
-//! on disk, a start finds that one does not fit, and goes back to the header before.
+//! redb writes its pages to disk first and then, under another sync, the header that makes them count. One sync is
+//! enough for both, since the header names the blocks that came with it: if the machine stopped before all of them were
+//! on disk, a start finds one that does not match, and uses the header before.
 
 use std::{collections::BTreeMap, io, ops::Range};
 
