@@ -86,7 +86,7 @@ pub fn rejected(route: Route, names: &[String]) -> Vec<Issue> {
 /// What to do with a member that nobody reads.
 fn advice(route: Route, name: &str) -> &'static str {
     match route {
-        _ if ABOUT.contains(&name) => "it belongs to an `action`: send that with it",
+        _ if ABOUT.contains(&name) => "it needs an `action`: send one",
         _ if is_of_action(route, name) => {
             "it needs an `action`: send one, and only one of `info` and `properties`"
         }
