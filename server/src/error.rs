@@ -231,6 +231,10 @@ impl Error {
                 let message = "Somebody else has changed the record in the meantime. Nothing was saved; this page shows the current record.";
                 Ok(vec![Issue::of_body("version_mismatch", message)])
             }
+            Self::Store(StoreError::KeyReused) => {
+                let message = "This form was already sent with other values. Save again to create another record.";
+                Ok(vec![Issue::of_body("idempotency_key_reused", message)])
+            }
             Self::PartDone(error, done) => match error.into_issues() {
                 Ok(mut issues) => {
                     issues.push(Issue::of_body("part_done", done));

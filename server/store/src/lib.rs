@@ -333,7 +333,7 @@ pub struct Tracking {
 }
 
 impl Tracking {
-    /// Events without issues.
+    /// Events that have no issues to report.
     pub fn of(events: Vec<Event>, received_at: Timestamp, route: Route) -> Self {
         Self {
             events,
@@ -469,7 +469,7 @@ pub trait Store: Send + Sync {
     /// Counts commits that added activities of a tenant, or changed who may read them.
     fn commits(&self, tenant: &Tenant) -> watch::Receiver<u64>;
 
-    /// A current report.
+    /// A report as of now, or of the time that it asks for.
     fn revenue(
         &self,
         tenant: &Tenant,
