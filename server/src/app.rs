@@ -25,6 +25,7 @@ use crate::{
     request_id::RequestIds,
     response_budget::ResponseBudget,
     sender_limits::Senders,
+    served_parts::ServedParts,
 };
 
 #[cfg(test)]
@@ -37,6 +38,8 @@ pub struct Limits {
     pub rates: RateLimits,
     /// Bytes that callers without a token may have stored in a day, for each tenant; any number where it is not said.
     pub daily_bytes: Option<NonZeroU64>,
+    /// What is served at all.
+    pub parts: ServedParts,
 }
 
 /// Calls that are under way, by the hash of their `Idempotency-Key`; at most one a connection.
@@ -110,6 +113,7 @@ pub struct App {
     pub(crate) request_ids: RequestIds,
     pub(crate) running: Running,
     pub(crate) rates: RateLimiting,
+    pub(crate) parts: ServedParts,
     pub(crate) senders: Senders,
     pub(crate) rejected: RejectedEvents,
     pub(crate) sign_in: SignIn,
@@ -162,6 +166,7 @@ impl App {
             request_ids: RequestIds::default(),
             running: Running::default(),
             rates: RateLimiting::new(limits.rates),
+            parts: limits.parts,
             senders: Senders::new(limits.daily_bytes),
             rejected: RejectedEvents::default(),
             sign_in: SignIn::default(),

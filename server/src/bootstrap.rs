@@ -12,6 +12,7 @@ use crate::{
     app::App,
     auth::Token,
     config::{BootstrapSettings, Config},
+    served_parts::Part,
 };
 
 /// `externalId` of the company that the first start creates, which the printed example and the demo page use.
@@ -86,27 +87,42 @@ impl Bootstrap {
         app.store.create(actor, None, &COMPANY, patch.into()).await.map(drop)
     }
 
+    /// Where somebody signs in, if there are pages.
+    fn invite(&self, app: &App, called_at: &str) -> String {
+        if !app.parts.have(Part::Pages) {
+            return String::new();
+        }
+        // Without randomness for a link, there is still the token.
+        let sign_in = app.sign_in.open(self.token.id()).unwrap_or_else(|_| "/sign-in".to_owned());
+        format!(
+            "
+Open this link in a browser to sign in; it works once, within 15 minutes (later, use the API token):
+
+  {called_at}{sign_in}
+"
+        )
+    }
+
     /// What is printed once, after the greeting: all that a newcomer needs for a first event. Calls with a token go to
     /// `called_at`: without TLS that is where the server listens, since under its public URL another one may respond, such
     /// as the site with the proxy for events.
     pub(crate) fn details(&self, app: &App, called_at: &str) -> String {
         let addresses = &app.addresses;
-        // Without randomness for a link, there is still the token.
-        let sign_in = app.sign_in.open(self.token.id()).unwrap_or_else(|_| "/sign-in".to_owned());
+        let open = self.invite(app, called_at);
         let tenant = self.tenant.to_string();
         let token = self.token.reveal();
         let operator = self.operator.as_ref().map_or("", Token::reveal);
         let snippet = svctrack_web::snippet(addresses, &tenant, Loads::Newest);
+        let try_it = match app.parts.have(Part::Demo) {
+            true => format!("Try it      {called_at}/demo?tenant={tenant}#token={token}\n"),
+            false => String::new(),
+        };
         format!(
             r#"
   Tenant          {tenant}
   API token       {token}
   Operator token  {operator}   (for tenants and backups)
-
-Open this link in a browser to sign in; it works once, within 15 minutes (later, use the API token):
-
-  {called_at}{sign_in}
-
+{open}
 Paste this before </head> of your web app:
 
 {snippet}
@@ -118,8 +134,7 @@ svctrack.identify("user-1", {{name: "Ada Lovelace", companyExternalId: "{DEMO_CO
 svctrack.track("Opened report");
 </script>
 
-Try it      {called_at}/demo?tenant={tenant}#token={token}
-Read back   curl -H 'Authorization: Bearer {token}' {called_at}/activities
+{try_it}Read back   curl -H 'Authorization: Bearer {token}' {called_at}/activities
 "#
         )
     }

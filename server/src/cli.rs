@@ -51,7 +51,7 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Serve(Serve),
+    Serve(Box<Serve>),
     #[command(subcommand)]
     Tenant(TenantCommand),
     #[command(subcommand)]

@@ -25,6 +25,7 @@ use crate::{
     listen_address::Listen,
     observe::settings::{ObserveConfig, ObserveSettings},
     proxies::Proxy,
+    served_parts::{Part, ServedParts},
     text_file,
     tls::settings::{TlsFiles, TlsSettings},
 };
@@ -106,6 +107,9 @@ pub struct ConfigOverrides {
     /// their `X-Forwarded-For` is trusted [default: none]
     #[arg(long, env = "SVCTRACK_TRUSTED_PROXIES", value_name = "ADDRESSES", value_delimiter = ',')]
     pub trusted_proxies: Option<Vec<Proxy>>,
+    /// Routes to serve, separated by commas; /health is always served [default: all]
+    #[arg(long, env = "SVCTRACK_ROUTES", value_name = "PARTS", value_enum, value_delimiter = ',')]
+    pub routes: Option<Vec<Part>>,
     /// Requests per second and token, with bursts of twice as many; 0 means no limit [default: 150]
     #[arg(long, env = "SVCTRACK_RATE_LIMIT", value_name = "PER_SECOND")]
     pub rate_limit: Option<u32>,
@@ -171,6 +175,7 @@ pub struct Config {
     /// Proxies on other machines, which have no cap on their connections.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trusted_proxies: Vec<Proxy>,
+    pub routes: Vec<Part>,
     /// Requests a second of each token; 0 sets no limit.
     pub rate_limit: u32,
     /// Requests a second to the tracking routes of each tenant; 0 sets no limit.
@@ -245,6 +250,7 @@ impl ConfigOverrides {
                 .over(file.tls)
                 .map_err(|message| ConfigError::Value(message.to_owned()))?,
             trusted_proxies: self.trusted_proxies.or(file.trusted_proxies).unwrap_or_default(),
+            routes: self.routes.or(file.routes).unwrap_or_else(|| Part::ALL.to_vec()),
             rate_limit: self.rate_limit.or(file.rate_limit).unwrap_or(DEFAULT_RATE_LIMIT),
             tracking_rate_limit: self.tracking_rate_limit.or(file.tracking_rate_limit).unwrap_or(0),
             tracking_daily_mb: self
@@ -438,7 +444,8 @@ impl Config {
             tracking: NonZeroU32::new(self.tracking_rate_limit),
         };
         let daily_bytes = u64::from(self.tracking_daily_mb) * 1024 * 1024;
-        Limits { rates, daily_bytes: NonZeroU64::new(daily_bytes) }
+        let parts = ServedParts::of(&self.routes);
+        Limits { rates, daily_bytes: NonZeroU64::new(daily_bytes), parts }
     }
 
     /// Folder that holds the backups of the schedule.

@@ -47,6 +47,7 @@ pub mod run;
 mod running_at;
 pub mod script;
 mod sender_limits;
+pub mod served_parts;
 mod text_file;
 pub mod tls;
 pub mod transfer;

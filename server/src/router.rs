@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future};
 use poem::{
     Endpoint, Request, Response,
     http::{HeaderName, HeaderValue, Method, Uri, header},
@@ -21,7 +21,7 @@ use crate::{
         watch::{Arrived, Watch},
     },
     openapi,
-    pages::{self, Pages},
+    pages::Pages,
     path_tree::PathTree,
     request_id::RequestId,
     route_def::{
@@ -29,6 +29,7 @@ use crate::{
         Described, Kind, RouteDef, RouteDoc,
     },
     routes,
+    served_parts::{NAMES_OF_PAGES, is_page},
 };
 
 macro_rules! alone {
@@ -267,7 +268,7 @@ pub(crate) fn check(addresses: &Addresses) -> Result<(), String> {
 fn is_taken(paths: &BTreeMap<String, Methods>, path: &str) -> bool {
     let first = |path: &str| path.split('/').nth(1).map(str::to_owned);
     first(path).is_some_and(|name| {
-        pages::FIRST_NAMES.contains(&name.as_str())
+        NAMES_OF_PAGES.contains(&name.as_str())
             || paths.keys().any(|known| first(known).as_ref() == Some(&name))
     })
 }
@@ -337,7 +338,12 @@ impl Endpoint for Outermost {
         request.extensions_mut().insert(RequestId(request_id.clone()));
         let accepted = Accepted::of(request.headers());
         let for_any_page = routes::cors::is_for_any_page(&self.app, request.uri().path());
-        let (route, served) = match pages::is_page(request.uri().path()) {
+        let path = request.uri().path();
+        let is_file = || self.app.files.contains_key(path);
+        let (route, served) = match is_page(path) {
+            _ if !self.app.parts.serve(path, &self.app.addresses, is_file) => {
+                (None, future::err(Error::RouteNotFound).boxed())
+            }
             true => self.pages.route(request),
             false => self.api.route(request),
         };

@@ -35,6 +35,7 @@ use crate::{
     printer::Printer,
     router,
     running_at::RunningAt,
+    served_parts::Part,
     tls::{acceptor::Tls, reload::Reload},
     workers::Workers,
 };
@@ -287,8 +288,15 @@ fn called_at<'a>(config: &'a Config, own_url: &'a str) -> &'a str {
 /// The line that says that the server is there.
 fn serving(config: &Config, own_url: &str) -> String {
     let public_url = config.public_url.as_ref().map(|url| format!("public URL: {url}; "));
-    let (public_url, called_at) = (public_url.unwrap_or_default(), called_at(config, own_url));
-    format!("svctrack serves on {own_url}  ({public_url}sign in: {called_at}/sign-in)")
+    let public_url = public_url.unwrap_or_default();
+    let what = match config.limits().parts.have(Part::Pages) {
+        true => format!("sign in: {}/sign-in", called_at(config, own_url)),
+        false => format!(
+            "routes: {}",
+            config.routes.iter().map(Part::name).collect::<Vec<_>>().join(", ")
+        ),
+    };
+    format!("svctrack serves on {own_url}  ({public_url}{what})")
 }
 
 /// Closes the store, and waits for those who still read from it: until they have ended, its file is as a crash leaves

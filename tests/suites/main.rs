@@ -58,6 +58,7 @@ mod resource_limits;
 mod responses;
 mod revenue_history;
 mod sdks;
+mod served_routes;
 mod stalled;
 mod startup;
 mod stream;

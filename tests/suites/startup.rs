@@ -279,6 +279,7 @@ tracking-prefix = "/analytics"  # default
 # tls-cert: not set  # default
 # tls-key: not set  # default
 # trusted-proxies: not set  # default
+routes = ["tracking", "api", "pages", "docs", "demo"]  # default
 rate-limit = 150  # default
 tracking-rate-limit = 0  # default
 tracking-daily-mb = 1024  # default

@@ -138,15 +138,6 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/closings/:month/reopen", &[(Method::POST, closed!(closings::reopen))]),
 ];
 
-/// The first names of the paths of pages.
-pub(crate) const FIRST_NAMES: &[&str] = &["app", "sign-in", "sign-out"];
-
-/// Whether a path is that of a page.
-pub(crate) fn is_page(path: &str) -> bool {
-    let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-    first.is_empty() || FIRST_NAMES.contains(&first)
-}
-
 /// The pages, over the API.
 pub(crate) struct Pages {
     app: Arc<App>,

@@ -1,0 +1,127 @@
+//! The parts of the service that are served at its address: a machine on the internet may serve tracking alone. What a
+//! part needs of another it has all the same, such as pages of the API.
+
+use serde::{Deserialize, Serialize};
+use svctrack_web::{Addresses, DEFAULT_TRACKING_PREFIX};
+
+/// The first names of the paths of pages.
+pub(crate) const NAMES_OF_PAGES: &[&str] = &["app", "sign-in", "sign-out"];
+
+/// Whether a path is that of a page.
+pub(crate) fn is_page(path: &str) -> bool {
+    let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+    first.is_empty() || NAMES_OF_PAGES.contains(&first)
+}
+
+/// A part, with what begins the paths of its routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// `/analytics`, `/dock`, `/v1`, `/script.json`
+    Tracking,
+    /// Records, reports, settings, tokens and tenants
+    Api,
+    /// `/`, `/app`, `/sign-in`, `/sign-out`
+    Pages,
+    /// `/docs`, `/openapi.json`
+    Docs,
+    /// `/demo`
+    Demo,
+}
+
+impl Part {
+    pub const ALL: [Self; 5] = [Self::Tracking, Self::Api, Self::Pages, Self::Docs, Self::Demo];
+
+    /// The part that a path is of; none for what every server has: its health, and the files that browsers load.
+    fn of(path: &str, addresses: &Addresses) -> Option<Self> {
+        if is_page(path) {
+            return Some(Self::Pages);
+        }
+        let prefixes = [DEFAULT_TRACKING_PREFIX, addresses.tracking_prefix()];
+        let is_below = |prefix| path.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
+        if prefixes.into_iter().any(is_below) {
+            return Some(Self::Tracking);
+        }
+        match path.split('/').nth(1).unwrap_or_default() {
+            "dock" | "v1" | "script.json" => Some(Self::Tracking),
+            "docs" | "openapi.json" => Some(Self::Docs),
+            "demo" => Some(Self::Demo),
+            "health" => None,
+            _ => Some(Self::Api),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Tracking => "tracking",
+            Self::Api => "api",
+            Self::Pages => "pages",
+            Self::Docs => "docs",
+            Self::Demo => "demo",
+        }
+    }
+
+    fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// Those that are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServedParts(u8);
+
+impl Default for ServedParts {
+    fn default() -> Self {
+        Self::of(&Part::ALL)
+    }
+}
+
+impl ServedParts {
+    pub(crate) fn of(parts: &[Part]) -> Self {
+        Self(parts.iter().fold(0, |bits, part| bits | part.bit()))
+    }
+
+    pub(crate) fn have(self, part: Part) -> bool {
+        self.0 & part.bit() != 0
+    }
+
+    /// Whether a path is served, if there is something at it. `is_file` says whether that is a file.
+    pub(crate) fn serve(
+        self,
+        path: &str,
+        addresses: &Addresses,
+        is_file: impl FnOnce() -> bool,
+    ) -> bool {
+        self == Self::default()
+            || Part::of(path, addresses).is_none_or(|part| self.have(part))
+            || is_file()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_path_is_of_a_part() {
+        let addresses = Addresses::new("http://x").with_tracking_prefix("/in").unwrap();
+        for (path, expect) in [
+            ("/analytics/x", Some(Part::Tracking)),
+            ("/in/x", Some(Part::Tracking)),
+            ("/v1/batch", Some(Part::Tracking)),
+            ("/dock/p/v1/track", Some(Part::Tracking)),
+            ("/script.json", Some(Part::Tracking)),
+            ("/", Some(Part::Pages)),
+            ("/app/records/companies", Some(Part::Pages)),
+            ("/docs/operations", Some(Part::Docs)),
+            ("/openapi.json", Some(Part::Docs)),
+            ("/demo", Some(Part::Demo)),
+            ("/health", None),
+            ("/companies", Some(Part::Api)),
+            ("/inside", Some(Part::Api)),
+            ("/nowhere", Some(Part::Api)),
+        ] {
+            assert_eq!(Part::of(path, &addresses), expect, "{path}");
+        }
+    }
+}
