@@ -195,6 +195,30 @@ async fn a_correction_leaves_what_was_reported_before() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_company_that_was_deleted_has_its_past() {
+    let clock = Arc::new(StillClock::at(at("2024-08-01T09:30:00Z")));
+    let server = InProcess::with_clock(clock.clone()).await;
+    let client = &server.client;
+    store_twelve(client).await;
+    let id = client.get("/companies/extid-Acorn").await.json()["_id"].clone();
+    let path = format!("/reports/mrr?from=2024-07-01&companyId={}", id.as_str().unwrap());
+    let before = client.get(&path).await.json();
+    assert_eq!(before["currencies"][0]["rows"][0]["end"], 1100);
+    clock.set(at("2024-08-10T12:00:00Z"));
+    let delete = async |path: String| {
+        let answer = client.send(Method::DELETE, &path, &[], "").await.unwrap();
+        assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
+    };
+    let licenses = client.get("/licenses?companyId=extid-Acorn").await.json();
+    for license in licenses.as_array().unwrap() {
+        delete(format!("/licenses/{}", license["_id"].as_str().unwrap())).await;
+    }
+    delete("/companies/extid-Acorn".to_owned()).await;
+    let after = client.get(&format!("{path}&to=2024-08-01&asOf=2024-08-02")).await.json();
+    assert_eq!(after["currencies"][0]["rows"][0]["end"], 1100);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_forecast_as_of_a_time_shows_what_came_true_since() {
     let clock = Arc::new(StillClock::at(at("2024-08-01T09:30:00Z")));
     let server = InProcess::with_clock(clock.clone()).await;

@@ -18,9 +18,9 @@ fields! {
     /// When the timesheet was approved; set on approval.
     DATE_OF_APPROVAL: Date = "dateOfApproval";
     /// Start of the period.
-    DATE_FROM: Integer = "dateFrom", unit("days since 1970-01-01"), range((0, MAX_EPOCH_DAYS));
+    DATE_FROM: Integer = "dateFrom", unit(EPOCH_DAYS), range((0, MAX_EPOCH_DAYS));
     /// End of the period.
-    DATE_TO: Integer = "dateTo", unit("days since 1970-01-01"), range((0, MAX_EPOCH_DAYS));
+    DATE_TO: Integer = "dateTo", unit(EPOCH_DAYS), range((0, MAX_EPOCH_DAYS));
     /// Model that the timesheet is assigned to.
     ASSIGNED_MODEL: Text = "assignedModel", one_of(&["User"]);
     /// Id of the assignee, a user.
@@ -37,6 +37,8 @@ fields! {
     VERSION: Integer = "__v", service;
 }
 
+/// The unit of a day that is a number.
+pub const EPOCH_DAYS: &str = "days since 1970-01-01";
 const SUBMITTED: &str = "submitted";
 const APPROVED: &str = "approved";
 const RETURNED: &str = "returned";

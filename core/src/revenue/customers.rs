@@ -60,7 +60,7 @@ pub struct Customer {
     pub status: CompanyStatus,
     /// MRR now, by currency.
     pub currencies: Vec<CurrencyAmount>,
-    /// MRR now, in the base currency; null where a rate is missing.
+    /// MRR now, in the base currency; null where a rate is missing for what this company pays in.
     pub mrr: Option<Number>,
     /// ARR now, in the base currency: the sum of what licenses cost a year.
     pub arr: Option<Number>,
@@ -157,22 +157,18 @@ impl Customer {
             .links
             .with_ends(payer.licenses)
             .filter(|(license, end)| license.from <= now && now < *end && scope.counts(license));
-        let arr =
-            active.map(|(license, _)| license.arr() * scope.last_rate(license.currency)).sum();
-        let mrr = paid.iter().map(|(currency, mrr)| mrr * scope.last_rate(*currency)).sum();
-        let overdue = overdue_of(scope, payer);
-        let overdue: Vec<i128> =
-            overdue.map(|license| license.mrr * scope.last_rate(license.currency)).collect();
-        let converted = |units: i128| scope.converts().then(|| number_of(units, CONVERTED_SCALE));
+        let arr: Vec<_> = active.map(|(license, _)| (license.currency, license.arr())).collect();
+        let overdue: Vec<_> =
+            overdue_of(scope, payer).map(|license| (license.currency, license.mrr)).collect();
         let (next_renewal, notice_deadline, days) = renewal_of(scope, payer);
         Self {
             company: payer.id,
             name: None,
             status: status_of(scope, payer),
             currencies,
-            mrr: converted(mrr),
-            arr: converted(arr),
-            overdue: converted(overdue.iter().sum()),
+            mrr: in_base(scope, &paid),
+            arr: in_base(scope, &arr),
+            overdue: in_base(scope, &overdue),
             overdue_licenses: i64::try_from(overdue.len()).unwrap_or(i64::MAX),
             next_renewal,
             notice_deadline,
@@ -215,6 +211,14 @@ impl Customer {
     }
 }
 
+/// The sum of amounts of currencies, in the base currency; none where a rate is missing for one of them.
+fn in_base(scope: &Scope<'_>, amounts: &[(u32, i128)]) -> Option<Number> {
+    let is_known = |(currency, amount): &(u32, i128)| *amount == 0 || scope.has_rate(*currency);
+    let converts = scope.base.is_some() && amounts.iter().all(is_known);
+    let sum = amounts.iter().map(|(currency, amount)| amount * scope.last_rate(*currency)).sum();
+    converts.then(|| number_of(sum, CONVERTED_SCALE))
+}
+
 /// Of the ongoing fixed licenses without successor the one that is decided next: its end, its last day of notice
 /// if that is ahead, and the days to the nearer of both.
 fn renewal_of(scope: &Scope<'_>, payer: &Payer<'_>) -> (Option<Day>, Option<Day>, Option<i64>) {
@@ -252,6 +256,7 @@ impl Customers {
             "company",
             "name",
             "status",
+            "currencies",
             "currency",
             "mrr",
             "arr",
@@ -276,7 +281,9 @@ impl Customers {
         for row in &self.rows {
             let stake = row.at_stake.as_ref();
             let cells = Row::default().text(row.company).option(row.name.as_ref());
-            let cells = cells.text(row.status.name()).text(currency);
+            let paid = row.currencies.iter().map(|paid| format!("{} {}", paid.currency, paid.mrr));
+            let cells = cells.text(row.status.name()).text(paid.collect::<Vec<_>>().join("; "));
+            let cells = cells.text(currency);
             let cells = cells.money_option(row.mrr, currency).money_option(row.arr, currency);
             let cells = cells.money_option(row.overdue, currency).text(row.overdue_licenses);
             let cells = cells.option(row.next_renewal).option(row.notice_deadline).option(row.days);

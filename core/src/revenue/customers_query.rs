@@ -8,10 +8,15 @@ use super::{
     customers::{Customer, Customers, NameOf},
     error::ReportError,
 };
-use crate::value::{Number, ObjectId};
+use crate::{
+    schema::Filter,
+    value::{Number, ObjectId},
+};
 
 /// The values of a company's properties, in the order of those that were asked for.
 pub type AttributesOf<'a> = &'a dyn Fn(ObjectId) -> Vec<Option<String>>;
+/// Whether a company meets the filters by its properties.
+pub type IsAskedFor<'a> = &'a dyn Fn(ObjectId) -> bool;
 
 /// Which of the customers are returned, and in what order.
 #[derive(Clone, Debug)]
@@ -19,8 +24,8 @@ pub struct CustomerPage {
     pub(super) sort: Sort,
     pub(super) status: Option<&'static str>,
     pub(super) activity_state: Option<String>,
-    /// Values of the properties that customers are filtered by.
-    pub(super) filters: Vec<String>,
+    /// Filters by properties of the company, as of lists.
+    pub(super) filters: Vec<Filter>,
     pub(super) limit: usize,
     pub(super) offset: usize,
 }
@@ -95,9 +100,9 @@ impl CustomerPage {
         &self,
         customers: &mut Customers,
         name_of: NameOf<'_>,
-        attributes_of: AttributesOf<'_>,
+        is_asked_for: IsAskedFor<'_>,
     ) {
-        customers.rows.retain(|row| self.admits(row, attributes_of));
+        customers.rows.retain(|row| self.admits(row) && is_asked_for(row.company));
         customers.total = customers.rows.len();
         for row in &mut customers.rows {
             row.name = name_of(row.company);
@@ -110,18 +115,10 @@ impl CustomerPage {
         customers.rows = rows.skip(self.offset).take(self.limit).collect();
     }
 
-    fn admits(&self, row: &Customer, attributes_of: AttributesOf<'_>) -> bool {
+    fn admits(&self, row: &Customer) -> bool {
         let state = self.activity_state.as_deref();
-        if self.status.is_some_and(|status| row.status.name() != status)
-            || state.is_some_and(|state| row.activity_state.as_deref() != Some(state))
-        {
-            return false;
-        }
-        if self.filters.is_empty() {
-            return true;
-        }
-        let found = attributes_of(row.company);
-        self.filters.iter().zip(found).all(|(wanted, found)| found.unwrap_or_default() == *wanted)
+        self.status.is_none_or(|status| row.status.name() == status)
+            && state.is_none_or(|state| row.activity_state.as_deref() == Some(state))
     }
 }
 

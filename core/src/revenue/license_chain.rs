@@ -113,15 +113,15 @@ impl Links {
         in_line
     }
 
-    /// What a gap leaves without successor is followed by the next license that has the same `parent`, or
-    /// has it as its parent, if the currency is the same.
+    /// What a gap leaves without successor is followed by the next license of its line: that of the same `parent`, and of
+    /// the parents of parents, if the currency is the same.
     fn follow_parents(&mut self, licenses: &[License]) {
+        let parents = Parents::of(licenses);
         let mut chains: Vec<(ObjectId, u32, i64, ObjectId, usize)> = licenses
             .iter()
             .enumerate()
             .map(|(at, license)| {
-                let root = license.parent.unwrap_or(license.id);
-                (root, license.currency, license.from, license.id, at)
+                (parents.first_of(license), license.currency, license.from, license.id, at)
             })
             .collect();
         chains.sort_unstable();
@@ -133,6 +133,29 @@ impl Links {
                 self.follow(a.4, b.4);
             }
         }
+    }
+}
+
+/// The licenses that have a parent, with it, in the order of their ids.
+struct Parents(Vec<(ObjectId, ObjectId)>);
+
+impl Parents {
+    fn of(licenses: &[License]) -> Self {
+        let mut parents: Vec<_> =
+            licenses.iter().filter_map(|license| Some((license.id, license.parent?))).collect();
+        parents.sort_unstable();
+        Self(parents)
+    }
+
+    /// The first license of a line, which has no parent that is known.
+    fn first_of(&self, license: &License) -> ObjectId {
+        let mut first = license.parent.unwrap_or(license.id);
+        // As many steps as there are parents, so that a circle ends.
+        for _ in &self.0 {
+            let Ok(at) = self.0.binary_search_by_key(&first, |(id, _)| *id) else { break };
+            first = self.0.get(at).map_or(first, |(_, parent)| *parent);
+        }
+        first
     }
 }
 

@@ -55,7 +55,7 @@ pub use self::{
     closing::{ClosedLines, ClosedMonth, Closing, ClosingRequest, Difference, days_of_month},
     cohorts::{Cohort, CohortCell, Cohorts, Column, cohorts},
     customers::{CurrencyAmount, Customer, Customers, NameOf, UsageOf, customers},
-    customers_query::{AttributesOf, CustomerPage},
+    customers_query::{AttributesOf, CustomerPage, IsAskedFor},
     error::ReportError,
     explain::{
         Cell, CompanyMovements, CompanyShare, Explanation, LicenseShare, Line, explain,

@@ -17,7 +17,8 @@ use super::{
     usage_line::UsageLine,
 };
 use crate::{
-    schema::{Unknown, sent_twice},
+    resources::company::COMPANY,
+    schema::{Filter, Unknown, sent_twice},
     value::{Issue, ObjectId, RecordRef, Timestamp, Zone},
 };
 
@@ -143,6 +144,11 @@ impl ReportQuery {
         &self.attributes
     }
 
+    /// The filters by properties of companies, of the report of customers.
+    pub fn filters(&self) -> &[Filter] {
+        &self.page.filters
+    }
+
     /// Whether a picture of it is for a dark background.
     pub fn is_dark(&self) -> bool {
         self.is_dark
@@ -213,7 +219,7 @@ impl ReportQuery {
 #[derive(Default)]
 struct Sent<'s> {
     values: BTreeMap<&'static str, &'s str>,
-    filters: Vec<(SegmentBy, String)>,
+    filters: Vec<Filter>,
     issues: Vec<Issue>,
 }
 
@@ -226,10 +232,14 @@ impl<'s> Sent<'s> {
             }
             return;
         }
-        let filter = SegmentBy::parse(name).ok().filter(|_| kind == ReportKind::Customers);
-        match filter {
-            Some(property) => self.filters.push((property, value.to_owned())),
-            None => {
+        let filter = Filter::parse(COMPANY.fields, name, value);
+        match filter.filter(|_| kind == ReportKind::Customers) {
+            Some(Err(issue)) => self.issues.push(issue),
+            // What is computed at read is in the report itself, or is not known here.
+            Some(Ok(filter)) if filter.field.computed_at_read().is_none() => {
+                filter.join(&mut self.filters);
+            }
+            _ => {
                 let of_companies =
                     (kind == ReportKind::Customers).then(|| SegmentBy::nearest(name));
                 let names = known().map(|parameter| parameter.name).chain(of_companies.flatten());
@@ -313,7 +323,7 @@ impl<'s> Sent<'s> {
             outcome: self.choice("outcome", Outcome::NAMES).and_then(Outcome::named),
             attributes: match by {
                 Some(by) => by.into_iter().collect(),
-                None => self.filters.iter().map(|(property, _)| property.clone()).collect(),
+                None => Vec::new(),
             },
             explain,
             page,
@@ -345,12 +355,11 @@ impl<'s> Sent<'s> {
     }
 
     fn page(&mut self) -> CustomerPage {
-        let filters = self.filters.iter().map(|(_, value)| value.clone()).collect();
         CustomerPage {
             sort: self.value("sort", CustomerPage::sort_of).unwrap_or_default(),
             status: self.choice("status", CustomerPage::STATUSES),
             activity_state: self.text("activityState"),
-            filters,
+            filters: std::mem::take(&mut self.filters),
             limit: self.number("limit").map_or(CustomerPage::LIMIT, index_of),
             offset: self.number("offset").map_or(0, index_of),
         }

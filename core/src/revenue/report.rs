@@ -7,7 +7,7 @@ use super::{
     calendar::{Borders, Day, Interval},
     cohorts::{Cohorts, cohorts},
     customers::{Customers, NameOf, UsageOf, customers},
-    customers_query::AttributesOf,
+    customers_query::{AttributesOf, IsAskedFor},
     error::ReportError,
     explain::{Cell, Explanation, explain},
     forecast::{Forecast, Later, forecast},
@@ -34,6 +34,8 @@ pub struct Sources<'s> {
     pub later: Option<Later<'s>>,
     /// The values of a company's properties, in the order of [`ReportQuery::attributes`].
     pub attributes_of: AttributesOf<'s>,
+    /// Whether a company meets [`ReportQuery::filters`].
+    pub is_asked_for: IsAskedFor<'s>,
     /// The name of a company.
     pub name_of: NameOf<'s>,
     /// How a company uses the product, where the report needs it.
@@ -113,7 +115,7 @@ pub fn report(
         ReportKind::Forecast => Report::Forecast(forecast(ledger, options, sources.later)?.into()),
         ReportKind::Customers => {
             let mut found = customers(ledger, options, sources.usage_of, &Weights::default())?;
-            query.page.apply(&mut found, sources.name_of, sources.attributes_of);
+            query.page.apply(&mut found, sources.name_of, sources.is_asked_for);
             Report::Customers(found.into())
         }
         ReportKind::Usage => return Err(ReportError::NotOfLicenses),

@@ -24,7 +24,7 @@ pub(super) struct Scope<'r> {
     /// The base currency, where there is one.
     pub(super) base: Option<String>,
     /// Rates by row and currency: one row for all, or that of the day before the report and one for the last
-    /// day of each interval. None where one is missing.
+    /// day of each interval. 0 where one is missing, and none without a base currency.
     rates: Option<Vec<Vec<i128>>>,
     pub(super) missing: Vec<MissingRate>,
 }
@@ -172,7 +172,7 @@ impl<'r> Scope<'r> {
                 }
             }
         }
-        self.rates = self.missing.is_empty().then_some(rows);
+        self.rates = Some(rows);
         self.check_amounts()
     }
 
@@ -195,7 +195,13 @@ impl<'r> Scope<'r> {
 
     /// Whether there is a total in the base currency.
     pub(super) fn converts(&self) -> bool {
-        self.rates.is_some()
+        self.rates.is_some() && self.missing.is_empty()
+    }
+
+    /// Whether a currency can be converted, on each day that counts.
+    pub(super) fn has_rate(&self, currency: u32) -> bool {
+        let name = self.ledger.currency(currency);
+        self.base.is_some() && self.missing.iter().all(|missing| missing.currency != name)
     }
 
     /// Whether rates change from interval to interval.

@@ -100,6 +100,14 @@ impl Filter {
         Some(condition.map(|condition| Self { field, key: key.map(str::to_owned), condition }))
     }
 
+    /// Adds it to others; that of the same property takes any value of both.
+    pub(crate) fn join(self, filters: &mut Vec<Self>) {
+        match filters.iter_mut().find(|known| known.is_alike(&self)) {
+            Some(known) => known.add(self),
+            None => filters.push(self),
+        }
+    }
+
     /// Whether a record is asked for.
     pub fn admits(&self, record: &dyn Members) -> bool {
         let value = record.get(self.field.name);

@@ -328,13 +328,7 @@ impl PairReader {
         match Filter::parse(fields, name, value) {
             None => return false,
             Some(Err(issue)) => self.issues.push(issue),
-            Some(Ok(filter)) => {
-                let known = filters.iter_mut().find(|known| known.is_alike(&filter));
-                match known {
-                    Some(known) => known.add(filter),
-                    None => filters.push(filter),
-                }
-            }
+            Some(Ok(filter)) => filter.join(filters),
         }
         true
     }

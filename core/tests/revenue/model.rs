@@ -171,16 +171,26 @@ impl<'m> Model<'m> {
         }
     }
 
+    /// The first license of a line.
+    fn root(&self, license: &License) -> u8 {
+        let of_company =
+            |id| self.licenses.iter().find(|one| (one.id, one.company) == (id, license.company));
+        let mut root = license.parent.unwrap_or(license.id);
+        while let Some(parent) = of_company(root).and_then(|one| one.parent) {
+            root = parent;
+        }
+        root
+    }
+
     fn follow_parents(&mut self) {
-        let root = |license: &License| license.parent.unwrap_or(license.id);
+        let roots: Vec<u8> = self.licenses.iter().map(|license| self.root(license)).collect();
         let followed: Vec<usize> = self.successors.iter().flatten().copied().collect();
         for (a, one) in self.licenses.iter().enumerate() {
             if self.successors[a].is_some() || one.end.is_none() {
                 continue;
             }
-            let chain = self.licenses.iter().enumerate().filter(|(_, other)| {
-                (root(other), other.company, other.currency)
-                    == (root(one), one.company, one.currency)
+            let chain = self.licenses.iter().enumerate().filter(|(b, other)| {
+                (roots[*b], other.company, other.currency) == (roots[a], one.company, one.currency)
                     && (other.from, other.id) > (one.from, one.id)
             });
             let next = chain.min_by_key(|(_, other)| (other.from, other.id));

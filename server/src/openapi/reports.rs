@@ -402,6 +402,7 @@ pub(super) fn example(gives: Kind) -> Option<Value> {
         ledger: &ledger.ok()?,
         later: None,
         attributes_of: &|_| Vec::new(),
+        is_asked_for: &|_| true,
         name_of: &|_| Some("Example company".to_owned()),
         usage_of: &|_| Usage::default(),
     };

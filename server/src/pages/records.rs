@@ -155,13 +155,18 @@ pub(super) async fn view(
     let (record, version) = found(visit, def, id).await?;
     let own = text(&record, "_id").to_owned();
     let mut view = RecordView { version, ..view_of(visit, def, record) };
-    view.related = related(visit, def, &own).await?;
+    view.related = related(visit, def, &own, &view.record).await?;
     record_sections::extend(visit, &own, &mut view).await?;
     Ok(view)
 }
 
 /// The records that refer to a record, by resource.
-async fn related(visit: &Visit, def: &ResourceDef, id: &str) -> Result<Vec<RelatedList>, Error> {
+async fn related(
+    visit: &Visit,
+    def: &ResourceDef,
+    id: &str,
+    of: &Record,
+) -> Result<Vec<RelatedList>, Error> {
     let mut lists = Vec::new();
     for other in REGISTRY.iter().copied().filter(|other| may(visit, other, "read")) {
         let refers = other.fields.iter().find(|field| {
@@ -182,9 +187,15 @@ async fn related(visit: &Visit, def: &ResourceDef, id: &str) -> Result<Vec<Relat
             continue;
         }
         let all = address("/app/records/{}", &[other.path], &[(field.name, id)]);
-        // The page is about what they refer to: its name need not be repeated.
+        // The page is about what they refer to: what it says need not be repeated.
+        let is_same = |name: &str| {
+            let own = of.get(name).filter(|own| !own.is_null());
+            own.is_some() && records.iter().all(|record| record.get(name) == own)
+        };
         let mut columns = columns(other);
-        columns.retain(|it| !matches!(it.fill, Fill::NameOf(row) if row == field.name));
+        columns.retain(|it| {
+            !matches!(it.fill, Fill::NameOf(row) if row == field.name) && !is_same(it.name)
+        });
         let columns = filled_columns(columns, &records);
         lists.push(RelatedList { def: other, columns, records, all });
     }

@@ -146,14 +146,24 @@ fn table(text: &str, report: &str, query: &[(&str, &str)]) -> Result<Table, Erro
     for record in reader.records() {
         let texts = cells(&record.map_err(internal)?);
         let paths: Vec<_> = (0..texts.len()).map(|at| figures.behind(&texts, at)).collect();
-        let row = texts.into_iter().zip(paths).map(|(text, path)| ReportCell { text, path });
+        let row = texts.into_iter().map(in_words).zip(paths);
+        let row = row.map(|(text, path)| ReportCell { text, path });
         rows.push(row.collect());
     }
     Ok(narrowed(header, rows))
 }
 
-/// A table as a page has room for it: without the days of an interval that has a name, without the total of what is in
-/// one currency anyway, and without columns that are empty.
+/// What a page says for a word of the table.
+fn in_words(text: String) -> String {
+    match text.as_str() {
+        "true" => "yes".to_owned(),
+        "false" => "no".to_owned(),
+        _ => text,
+    }
+}
+
+/// A table as a page has room for it: totals first, without the days of an interval that has a name, without the total of
+/// what is in one currency anyway, and without columns that are empty.
 fn narrowed(header: Vec<String>, mut rows: Vec<Vec<ReportCell>>) -> Table {
     let place = |name: &str| header.iter().position(|known| known == name);
     let has_period = place("period").is_some();
@@ -163,6 +173,7 @@ fn narrowed(header: Vec<String>, mut rows: Vec<Vec<ReportCell>>) -> Table {
         if currencies.len() == 1 {
             rows.retain(|row| cell(row, scope).is_none_or(|scope| scope != "converted"));
         }
+        rows.sort_by_key(|row| cell(row, scope).is_none_or(|scope| scope != "converted"));
     }
     let is_one_scope = place("scope").is_some_and(|at| {
         rows.iter().filter_map(|row| cell(row, at)).collect::<BTreeSet<_>>().len() < 2
@@ -220,8 +231,9 @@ mod tests {
         );
         assert_eq!(header, ["currency", "period", "new"]);
         assert_eq!(rows, [["EUR", "2026-01", "5"]]);
-        let (header, rows) = narrow("scope,currency,from\ncurrency,EUR,a\nconverted,USD,b\n");
-        assert_eq!(header, ["scope", "currency", "from"]);
-        assert_eq!(rows.len(), 2);
+        let (header, rows) =
+            narrow("scope,currency,isOver\ncurrency,EUR,true\nconverted,USD,false\n");
+        assert_eq!(header, ["scope", "currency", "isOver"]);
+        assert_eq!(rows, [["converted", "USD", "no"], ["currency", "EUR", "yes"]]);
     }
 }

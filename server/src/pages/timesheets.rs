@@ -8,10 +8,10 @@ use poem::{
     http::{Method, header},
 };
 use serde_json::{Map, Value, json};
-use svctrack_core::value::{Timestamp, time::DAY_MS};
 use svctrack_store::StoreError;
 use svctrack_web::pages::{
-    Problem, Shell, TimeEntryLine, TimesheetLine, TimesheetsView, address, timesheets_page,
+    Problem, Shell, TimeEntryLine, TimesheetLine, TimesheetsView, address, epoch_day,
+    timesheets_page,
 };
 
 use super::{
@@ -259,9 +259,7 @@ fn person(people: &BTreeMap<String, Record>, id: &str) -> String {
 
 /// The date of a day since 1970-01-01.
 fn day_of(days: Option<&Value>) -> String {
-    let Some(days) = days.and_then(Value::as_i64) else { return String::new() };
-    let text = Timestamp::from_ms_clamped(days.saturating_mul(DAY_MS)).to_string();
-    text.get(..10).unwrap_or_default().to_owned()
+    days.and_then(Value::as_i64).map(epoch_day).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ const LABEL_WIDTH: f32 = 60.0;
 const DARK_GROUND: (u8, u8, u8) = (0x14, 0x16, 0x1b);
 /// What is drawn of a report that has nothing to show.
 const NO_DATA: &str = "no data";
-/// Steps of an axis with values below zero; one more where these are not whole steps.
+/// Steps of an axis; one more where values below zero are not whole steps.
 const STEPS: f32 = 5.0;
 /// Characters of a label of a ranking.
 const MAX_LABEL_CHARS: usize = 28;
@@ -69,9 +69,10 @@ fn extent(picture: &Picture) -> (f32, f32) {
     extent
 }
 
-/// Has an axis reach around all that is drawn. Where something is below zero, the library may end it too early.
+/// Has an axis reach around all that is drawn, in round steps: those of the library are odd, and where something is below
+/// zero, it may end too early.
 fn fit(axis: &mut YAxisConfig, (lowest, highest): (f32, f32)) {
-    if lowest < 0.0 {
+    if lowest < highest {
         let step = round_step((highest - lowest) / STEPS);
         let (below, above) = ((lowest / step).floor(), (highest / step).ceil());
         (axis.min, axis.max) = (Some(below * step), Some(above * step));
@@ -141,6 +142,8 @@ mod tests {
             (-0.25, 0.15, (-0.3, 0.2, 5)),
             (-1_234.0, 98_765.0, (-20_000.0, 100_000.0, 6)),
             (-62.0, 16.0, (-80.0, 20.0, 5)),
+            (0.0, 92_000.0, (0.0, 100_000.0, 5)),
+            (0.0, 7.0, (0.0, 8.0, 4)),
         ] {
             let mut axis = YAxisConfig::default();
             fit(&mut axis, (lowest, highest));
@@ -150,7 +153,7 @@ mod tests {
             assert_eq!(found.2, expect.2, "{found:?}");
         }
         let mut axis = YAxisConfig::default();
-        fit(&mut axis, (0.0, 5.0));
+        fit(&mut axis, (0.0, 0.0));
         assert_eq!(axis.max, None);
     }
 

@@ -169,8 +169,8 @@ fn target(line: &AuditLine) -> impl Renderable {
         @match id {
             Some(id) if is_record => { a href=(record_address(resource, id)) { (id) } }
             Some(id) if resource == "tokens" => { a href=(address("/app/tokens/{}", &[id], &[])) { (id) } }
-            Some(id) => { (id) }
-            None => { (label_of(resource)) }
+            Some(id) if resource != "settings" => { (id) }
+            _ => { (label_of(resource)) }
         }
     }
 }

@@ -48,6 +48,13 @@ pub struct Stake {
     pub text: String,
 }
 
+impl Stake {
+    /// The reasons, without the amounts before them.
+    fn why(&self) -> &str {
+        self.text.split_once(": ").map_or(&self.text, |(_, why)| why)
+    }
+}
+
 /// The page of customers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CustomersView {
@@ -139,7 +146,7 @@ fn customer_row(line: &CustomerLine) -> impl Renderable {
             td { (badge(&line.status)) }
             td.num { (paid(line)) }
             td.num { @if let Some(stake) = &line.at_stake { (money(stake.amount, "")) } }
-            td.why { @if let Some(stake) = &line.at_stake { (stake.text) } }
+            td.why { @if let Some(stake) = &line.at_stake { (stake.why()) } }
             td.num {
                 @if let Some(renewal) = &line.next_renewal { (day(renewal)) }
                 @if let Some(days) = line.days {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use hypertext::{Buffer, prelude::*};
-use svctrack_core::value::{Timestamp, Zone};
+use svctrack_core::value::{Timestamp, Zone, time::DAY_MS};
 
 /// Words that are written in capitals.
 const CAPITALS: &[&str] = &["mrr", "arr", "nrr", "grr", "arpa", "asp", "fx", "csm", "id", "url"];
@@ -129,6 +129,13 @@ pub(super) fn day_text(instant: &str) -> String {
         }
         None => instant.to_owned(),
     }
+}
+
+/// The date of a day since 1970-01-01.
+pub fn epoch_day(days: i64) -> String {
+    let mut text = Timestamp::from_ms_clamped(days.saturating_mul(DAY_MS)).to_string();
+    text.truncate(DAY_CHARS);
+    text
 }
 
 /// An instant of the API in the zone of the page, to the second: `2026-11-24 17:11:18`, and with `UTC` where that is the

@@ -113,7 +113,7 @@ impl Default for ImportView {
 /// The page of an import.
 pub fn import_page(shell: &Shell, view: &ImportView) -> Page {
     let named = label_of(view.def.path);
-    let title = format!("Import {}", view.def.path);
+    let title = format!("Import {}", named.to_lowercase());
     let title = title.as_str();
     let list = address("/app/records/{}", &[view.def.path], &[]);
     let action = address("/app/import/{}", &[view.def.path], &[]);

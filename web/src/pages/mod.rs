@@ -49,7 +49,7 @@ pub use self::{
     explanation::{
         Breakdown, CompanyShare, ExplanationView, LicenseShare, UserShare, explanation_page,
     },
-    format::{label_of, money, percent},
+    format::{epoch_day, label_of, money, percent},
     health::{
         BackupState, ClockState, HealthReport, HealthView, RequestRates, Scrubbed, health_page,
     },

@@ -2,11 +2,14 @@
 
 use hypertext::prelude::*;
 use serde_json::{Map, Value};
-use svctrack_core::schema::{FieldDef, Kind, ResourceDef};
+use svctrack_core::{
+    resources::timesheet::EPOCH_DAYS,
+    schema::{FieldDef, Kind, ResourceDef},
+};
 
 use super::{
     address::address,
-    format::{day, day_text, grouped, label_of},
+    format::{day, day_text, epoch_day, grouped, label_of},
     page,
     parts::{Paging, Problem, badge, empty, paging, problems, scroll},
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
@@ -261,7 +264,7 @@ fn head<'v>(view: &'v RecordsView, column: &'v FieldDef) -> impl Renderable + 'v
 }
 
 pub(super) fn is_number(field: &FieldDef) -> bool {
-    matches!(field.kind, Kind::Number | Kind::Integer)
+    matches!(field.kind, Kind::Number | Kind::Integer) && field.unit != Some(EPOCH_DAYS)
 }
 
 fn link<'v>(
@@ -292,6 +295,9 @@ pub(super) fn text_of(field: &FieldDef, value: Option<&Value>) -> String {
         None | Some(Value::Null) => String::new(),
         Some(Value::Bool(true)) => "yes".to_owned(),
         Some(Value::Bool(false)) => "no".to_owned(),
+        Some(Value::Number(number)) if field.unit == Some(EPOCH_DAYS) => {
+            number.as_i64().map(epoch_day).unwrap_or_default()
+        }
         Some(Value::Number(number)) if is_number(field) => grouped(&number.to_string()),
         Some(Value::String(text)) if field.kind == Kind::Date => day_text(text),
         Some(Value::String(text)) => text.clone(),

@@ -6,7 +6,7 @@ use svctrack_core::value::{Timestamp, time::DAY_MS};
 
 use super::{
     activity::place,
-    format::{day, money},
+    format::{day, epoch_day, money},
     parts::badge,
     shell::record_address,
     svg::hypertext_elements,
@@ -89,7 +89,7 @@ impl Span {
 
 /// Months since the year 0 of a day since 1970.
 fn month_of(days: i64) -> Option<i64> {
-    let text = Timestamp::from_ms_clamped(days.saturating_mul(DAY_MS)).to_string();
+    let text = epoch_day(days);
     let number = |range| text.get(range).and_then(|text: &str| text.parse::<i64>().ok());
     Some(number(0..4)? * 12 + number(5..7)? - 1)
 }

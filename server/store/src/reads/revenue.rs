@@ -9,13 +9,14 @@ use std::{
 use foldhash::quality::FixedState;
 use svctrack_core::{
     resources::{
+        self,
         company::{COMPANY, NAME},
         end_user::END_USER,
         ticket::{self, TICKET},
     },
     revenue::{Later, Options, Report, ReportError, ReportQuery, Sources, Usage, report},
     schema::{Lookup as _, ResourceDef},
-    value::{Members as _, ObjectId, TenantId, Timestamp},
+    value::{Members as _, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
 use super::{
@@ -128,6 +129,8 @@ impl WrittenReport {
 struct Company {
     name: Option<String>,
     attributes: Vec<Option<String>>,
+    /// Whether it meets the filters of the report.
+    is_asked_for: bool,
     usage: Usage,
 }
 
@@ -169,6 +172,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
             ledger: &past.ledger,
             later,
             attributes_of: &|id| of(id).map(|known| known.attributes.clone()).unwrap_or_default(),
+            is_asked_for: &|id| of(id).is_some_and(|known| known.is_asked_for),
             name_of: &|id| of(id).and_then(|known| known.name.clone()),
             usage_of: &|id| of(id).map(|known| known.usage.clone()).unwrap_or_default(),
         };
@@ -185,22 +189,31 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         View::of_snapshot(self.tenant, &self.tables)
     }
 
-    /// The one that the report is of, if it is of one. One that is not there has no licenses (R2).
+    /// The one that the report is of, if it is of one. One that was deleted is found by its `_id`, since a report of an
+    /// earlier time has its licenses; one that never was has none (R2).
     fn company(&self, query: &ReportQuery) -> Result<Option<ObjectId>, StoreError> {
         let Some(reference) = query.company() else { return Ok(None) };
-        Ok(Some(self.view().locate(&COMPANY, reference)?.unwrap_or(ObjectId::MAX)))
+        let deleted = || match reference {
+            RecordRef::Id(id) => *id,
+            _ => ObjectId::MAX,
+        };
+        Ok(Some(self.view().locate(&COMPANY, reference)?.unwrap_or_else(deleted)))
     }
 
     /// What the report reads of companies.
     fn companies(&self, query: &ReportQuery) -> Result<Companies, StoreError> {
         let mut companies = Companies::new();
         if query.needs_usage() || !query.attributes().is_empty() {
+            let mut filters = query.filters().to_vec();
+            resources::resolve(&mut filters, &COMPANY, &self.view())?;
             self.for_each(&COMPANY, self.company(query)?, |id, company| {
                 let name = company.get(NAME.name).and_then(|name| name.as_str());
                 let attributes = query.attributes().iter();
                 let attributes = attributes.map(|property| property.of(&company)).collect();
                 let name = name.map(std::borrow::Cow::into_owned);
-                companies.insert(id, Company { name, attributes, usage: Usage::default() });
+                let is_asked_for = filters.iter().all(|filter| filter.admits(&company));
+                let usage = Usage::default();
+                companies.insert(id, Company { name, attributes, is_asked_for, usage });
                 Ok(())
             })?;
         }
