@@ -148,7 +148,7 @@ async fn a_license_that_cannot_be_renewed_is_reported_until_it_can() {
     assert_eq!((code, count), (&json!("auto_renewal_failed"), &json!(2)));
     assert_eq!(found[0]["sample"], json!({"licenseId": priceless, "code": "required"}));
     let message = found[0]["message"].as_str().unwrap();
-    assert!(message.contains(&priceless) && message.contains("`mrr` is needed"), "{message}");
+    assert!(message.contains(&priceless) && message.contains("`mrr` is required"), "{message}");
     assert_eq!(licenses(&world).await.len(), 3);
     let path = format!("/licenses/{priceless}");
     world.put(Method::PUT, &path, json!({"mrr": 5})).await;
