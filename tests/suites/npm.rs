@@ -84,7 +84,7 @@ fn types_docs_and_script_have_the_same_options_and_members() {
     let types = types();
     let options = members(&types, "export interface Options {", &['?']);
     let page = docs::read("web/docs/tracking-script.md");
-    let (_, table) = page.split_once("| option | meaning |\n|---|---|\n").unwrap();
+    let (_, table) = page.split_once("| Option | Meaning |\n|---|---|\n").unwrap();
     let (table, _) = table.split_once("\n\n").unwrap();
     assert_eq!(names_between(&["\n", table].concat(), "\n| `", "`"), options);
     let whole = ["call", "consent", "console", "main", "pages"]
