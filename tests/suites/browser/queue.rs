@@ -90,19 +90,6 @@ pub const QUEUE: &[Scenario] = &[
         ..Scenario::named("after ten tries each call has the queue tried once more, slowly")
     },
     Scenario {
-        head: LATE,
-        steps: &[
-            Open("/"),
-            Offline(true),
-            Run(ONE),
-            Until("isLate && failed === 11 && pauses.length === 10"),
-            Offline(false),
-            Run(ONLINE),
-            Stored(&["One", "Two"]),
-        ],
-        ..Scenario::named("a call during the last try has the queue tried once more too")
-    },
-    Scenario {
         head: HASTE,
         steps: &[
             Open("/"),
@@ -119,21 +106,7 @@ const OLD: &str = "<script nonce=watch>localStorage.setItem('_svctrack ' + locat
      '01800000-0000-7000-8000-000000000000', JSON.stringify({externalId: '7', action: 'Old'}))</script>";
 /// Pauses that the tracker asks for are written down, and made short. Requests that fail are counted in the page: a
 /// browser sends one again by itself where a reused connection was cut.
-macro_rules! haste {
-    ($more:literal) => {
-        concat!(
-            "<script nonce=watch>var pauses = [], failed = 0; const wait = setTimeout, ask = fetch;\
-             window.setTimeout = (action, ms) => { const isPause = ms >= 250 && ms !== 5000 && ms !== 30000; if (isPause) pauses.push(ms);\
-             return wait(action, isPause ? 1 : ms) };\
-             window.fetch = (...given) => ask(...given).catch((error) => { failed++; throw error });",
-            $more,
-            "</script>"
-        )
-    };
-}
-const HASTE: &str = haste!("");
-/// The same, with a call during the tenth try.
-const LATE: &str = haste!(
-    "var isLate; const counted = fetch; window.fetch = async (...given) => { if (failed === 9 && !isLate) {\
-     isLate = true; svctrack.track('Two'); await new Promise((done) => wait(done, 300)) } return counted(...given) }"
-);
+const HASTE: &str = "<script nonce=watch>var pauses = [], failed = 0; const wait = setTimeout, ask = fetch;\
+     window.setTimeout = (action, ms) => { const isPause = ms >= 250 && ms !== 5000 && ms !== 30000; if (isPause) pauses.push(ms);\
+     return wait(action, isPause ? 1 : ms) };\
+     window.fetch = (...given) => ask(...given).catch((error) => { failed++; throw error })</script>";

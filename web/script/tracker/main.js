@@ -50,9 +50,8 @@ function workUntil(end) {
 // it, so that is done once for many calls.
 function goOn() {
   if (queue.size) limit([...stored().filter(([id]) => !queue.has(id)), ...queue]);
-  // A queue that pauses is tried once more for a call, after the last pause again; so it is for one during the last try.
+  // A queue that pauses is tried once more for a call, after the last pause again.
   if (timer < 0) timer = setTimeout(resume, pauseMs);
-  else if (sending) tries = Math.min(tries, MAX_TRIES - 2);
   pump();
 }
 
