@@ -226,7 +226,7 @@ mod tests {
         };
         assert_eq!(rates(0, 0), "0.0 per second in the last 60 s; none failed.");
         assert_eq!(rates(90_000, 0), "1,500.0 per second in the last 60 s; none failed.");
-        assert!(rates(1_000, 15).contains("16.6 a second") && rates(1_000, 15).contains("1.5 %"));
+        assert!(rates(1_000, 15).contains("16.6 per second") && rates(1_000, 15).contains("1.5 %"));
         assert_eq!(
             [100, 1_000, 2_500, 10_000_000].map(ms),
             ["0.1 ms", "1 ms", "2.5 ms", "10000 ms"]
