@@ -24,7 +24,7 @@ use crate::{
     backups::{Interval, Schedule},
     listen_address::Listen,
     observe::settings::{ObserveConfig, ObserveSettings},
-    proxies::Proxy,
+    proxies::settings::{ProxyConfig, ProxySettings},
     served_parts::{Part, ServedParts},
     text_file,
     tls::settings::{TlsFiles, TlsSettings},
@@ -103,10 +103,9 @@ pub struct ConfigOverrides {
     #[command(flatten)]
     #[serde(skip)]
     pub tls: TlsSettings,
-    /// Addresses or networks of proxies on other machines, separated by commas; their connections are not limited, and
-    /// their `X-Forwarded-For` is trusted [default: none]
-    #[arg(long, env = "SVCTRACK_TRUSTED_PROXIES", value_name = "ADDRESSES", value_delimiter = ',')]
-    pub trusted_proxies: Option<Vec<Proxy>>,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub proxies: ProxySettings,
     /// Routes to serve, separated by commas; /health is always served [default: all]
     #[arg(long, env = "SVCTRACK_ROUTES", value_name = "PARTS", value_enum, value_delimiter = ',')]
     pub routes: Option<Vec<Part>>,
@@ -172,9 +171,8 @@ pub struct Config {
     /// Files of the certificate, if the server speaks TLS.
     #[serde(flatten)]
     pub tls: Option<TlsFiles>,
-    /// Proxies on other machines, which have no cap on their connections.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub trusted_proxies: Vec<Proxy>,
+    #[serde(flatten)]
+    pub proxies: ProxyConfig,
     pub routes: Vec<Part>,
     /// Requests a second of each token; 0 sets no limit.
     pub rate_limit: u32,
@@ -237,6 +235,7 @@ impl ConfigOverrides {
         let tenant = self.bootstrap_tenant.or(file.bootstrap_tenant);
         let token = self.bootstrap_token.or(file.bootstrap_token);
         let operator = self.bootstrap_operator_token.or(file.bootstrap_operator_token);
+        let in_words = |message: &str| ConfigError::Value(message.to_owned());
         Ok(Config {
             store: self.store.or(file.store).unwrap_or_default(),
             data: files.data.or(of_file.data).unwrap_or_else(|| "./svctrack-data".into()),
@@ -245,11 +244,8 @@ impl ConfigOverrides {
             public_url: addresses.public_url.or(in_file.public_url).map(check_url).transpose()?,
             script_path: read_script_path(addresses.script_path.or(in_file.script_path))?,
             tracking_prefix: read_prefix(addresses.tracking_prefix.or(in_file.tracking_prefix))?,
-            tls: self
-                .tls
-                .over(file.tls)
-                .map_err(|message| ConfigError::Value(message.to_owned()))?,
-            trusted_proxies: self.trusted_proxies.or(file.trusted_proxies).unwrap_or_default(),
+            tls: self.tls.over(file.tls).map_err(in_words)?,
+            proxies: self.proxies.over(file.proxies).map_err(in_words)?,
             routes: self.routes.or(file.routes).unwrap_or_else(|| Part::ALL.to_vec()),
             rate_limit: self.rate_limit.or(file.rate_limit).unwrap_or(DEFAULT_RATE_LIMIT),
             tracking_rate_limit: self.tracking_rate_limit.or(file.tracking_rate_limit).unwrap_or(0),
@@ -323,6 +319,7 @@ fn read_file(text: &str) -> Result<ConfigOverrides, String> {
         files: parse(text)?,
         addresses: parse(text)?,
         tls: parse(text)?,
+        proxies: parse(text)?,
         observe: parse(text)?,
         ..parse(text)?
     })

@@ -4,12 +4,14 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap},
+    future::poll_fn,
     net::IpAddr,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    task::Context,
+    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
@@ -112,6 +114,25 @@ impl Waiting {
         let waits = since > 0 && !self.has_to_end.load(Ordering::SeqCst);
         let waited = Duration::from_micros(self.now_us().saturating_sub(since));
         (waits && waited >= MIN_WAIT_FOR_CLIENT).then_some(since)
+    }
+
+    /// The outcome of what waits for the client; none where it had to end before.
+    pub(crate) async fn for_client<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        self.begin();
+        let done = self.unless_it_has_to_end(work).await;
+        self.end();
+        done
+    }
+
+    /// The outcome of `work`; none where it had to end before.
+    pub(crate) async fn unless_it_has_to_end<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        poll_fn(|context| match work.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(Some(done)),
+            Poll::Pending if self.has_to_end(context) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        })
+        .await
     }
 
     pub(crate) fn tell_to_end(&self) {

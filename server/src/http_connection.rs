@@ -80,9 +80,19 @@ where
     E: Endpoint<Output = Response> + 'static,
 {
     /// Serves it until it ends.
-    pub(crate) async fn serve(self, stream: TcpStream, tls: Option<Arc<Tls>>) {
+    pub(crate) async fn serve(mut self, mut stream: TcpStream, tls: Option<Arc<Tls>>) {
         // Responses are small and written whole, so waiting for more to send only delays them.
         let _ = stream.set_nodelay(true);
+        if self.peers.proxies.send_header(self.peers.remote.ip()) {
+            let read = self.peers.proxies.read_header(&mut stream, self.peers.remote);
+            match self.waiting.for_client(read).await {
+                Some(Ok(client)) => self.peers.remote = client,
+                Some(Err(error)) => {
+                    return tracing::debug!(cause = %error, "PROXY protocol failed");
+                }
+                None => return,
+            }
+        }
         let Some(tls) = tls else { return self.serve_http(stream, Over::Tcp).await };
         match tls.open(stream, &self.waiting).await {
             Ok(Opened::Tls(stream)) => self.serve_http(stream, Over::Tls).await,

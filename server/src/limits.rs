@@ -162,6 +162,8 @@ pub(crate) const BODY_BYTE_US: u64 = 15;
 /// connections: with an RSA key of 2,048 bits, of which a signature takes 0.7 ms, they take a tenth of a processor. A
 /// proxy speaks for many and is not counted.
 pub(crate) const MAX_HANDSHAKES_PER_SECOND: NonZeroU32 = NonZeroU32::MIN.saturating_add(127);
+/// How long a trusted proxy may take for its header of the PROXY protocol: it sends that at once.
+pub(crate) const PROXY_HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a TLS handshake may take: as long as a head.
 pub(crate) const HANDSHAKE_TIMEOUT: Duration = HEAD_TIMEOUT;
 /// How often the files of the certificate are looked at: a new one is in use within twice that.

@@ -1,109 +1,113 @@
-//! Trusted proxies: they represent many clients, so they have no limit of connections, and their `X-Forwarded-For`
-//! names the client.
+//! Proxies that the operator trusts: what they pass on comes from many, so that they have no cap on their connections, and
+//! they say for whom they speak.
+
+mod forwarded;
+mod network;
+mod proxy_protocol;
+pub mod settings;
 
 use std::{
-    fmt,
+    io,
     net::{IpAddr, SocketAddr},
-    str::FromStr,
+    num::NonZeroU8,
     sync::Arc,
 };
 
-use ipnet::IpNet;
-use poem::http::{HeaderMap, HeaderName};
-use serde::{Deserialize, Serialize};
+use poem::http::{HeaderMap, HeaderName, header};
+use tokio::{net::TcpStream, time::timeout};
+
+pub use self::network::Proxy;
+use self::settings::{ClientAddressFrom, ProxyConfig};
+use crate::limits::PROXY_HEADER_TIMEOUT;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The address of a proxy, or the network that it is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Proxy(IpNet);
-
-impl FromStr for Proxy {
-    type Err = String;
-
-    /// # Errors
-    /// A message that says what to write instead.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let address = || text.parse::<IpAddr>().map(IpNet::from);
-        let read = text.parse::<IpNet>().or_else(|_| address()).map(Self);
-        read.map_err(|_| {
-            format!(
-                "expected an address or a network, such as 10.0.0.5 or 10.0.0.0/8; found `{text}`"
-            )
-        })
-    }
-}
-
-impl TryFrom<String> for Proxy {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<Proxy> for String {
-    fn from(proxy: Proxy) -> Self {
-        proxy.to_string()
-    }
-}
-
-impl fmt::Display for Proxy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// The proxies of a server; those on the same machine are always among them.
 #[derive(Clone, Debug, Default)]
-pub struct Proxies(Arc<[Proxy]>);
+pub struct Proxies {
+    networks: Arc<[Proxy]>,
+    hops: Option<NonZeroU8>,
+    source: ClientAddressFrom,
+}
 
 impl From<Vec<Proxy>> for Proxies {
     fn from(proxies: Vec<Proxy>) -> Self {
-        Self(proxies.into())
+        Self { networks: proxies.into(), ..Self::default() }
+    }
+}
+
+impl From<ProxyConfig> for Proxies {
+    fn from(config: ProxyConfig) -> Self {
+        let ProxyConfig { trusted_proxies, trusted_hops, client_address_from } = config;
+        Self { networks: trusted_proxies.into(), hops: trusted_hops, source: client_address_from }
     }
 }
 
 impl Proxies {
     /// Whether an address is that of one.
     pub(crate) fn have(&self, address: IpAddr) -> bool {
-        address.is_loopback() || self.0.iter().any(|proxy| proxy.0.contains(&address))
+        address.is_loopback() || self.networks.iter().any(|proxy| proxy.0.contains(&address))
     }
 
-    /// The client of a request that came from `peer`. Each proxy adds to `X-Forwarded-For` from where a request came to
-    /// it: the client is the last entry that is no proxy itself, and entries before that may be forged by the client. A
-    /// proxy that sends no valid entry is the client.
+    /// Whether connections of an address begin with a header of the PROXY protocol.
+    pub(crate) fn send_header(&self, address: IpAddr) -> bool {
+        self.source == ClientAddressFrom::ProxyProtocol && self.have(address.to_canonical())
+    }
+
+    /// The other end of a connection of a proxy that sends a header: the client that it names, or the proxy itself.
+    ///
+    /// # Errors
+    /// When there is no header in time, or it cannot be read.
+    pub(crate) async fn read_header(
+        &self,
+        stream: &mut TcpStream,
+        peer: SocketAddr,
+    ) -> io::Result<SocketAddr> {
+        let read = proxy_protocol::read_client(stream, peer.ip().to_canonical());
+        Ok(timeout(PROXY_HEADER_TIMEOUT, read).await??.unwrap_or(peer))
+    }
+
+    /// The client of a request that came from `peer`. Each proxy adds an entry with the address from which a request came
+    /// to it: the client is the last entry that is no proxy itself, or that of the outermost trusted hop, and entries
+    /// before that may be forged by the client. A proxy that sends no valid entry is the client.
     pub(crate) fn client_of(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
-        if self.have(peer) { self.forwarded_for(headers).unwrap_or(peer) } else { peer }
+        let (name, read): (_, fn(&str) -> Vec<Option<IpAddr>>) = match self.source {
+            ClientAddressFrom::XForwardedFor => (FORWARDED_FOR, forwarded::x_forwarded_for),
+            ClientAddressFrom::Forwarded => (header::FORWARDED, forwarded::forwarded),
+            // It was named at the beginning of the connection.
+            ClientAddressFrom::ProxyProtocol => return peer,
+        };
+        if !self.have(peer) {
+            return peer;
+        }
+        let lines = headers.get_all(name).iter().rev();
+        let mut entries = lines.flat_map(|line| line.to_str().map_or_else(|_| vec![None], read));
+        let named = match self.hops {
+            Some(hops) => entries.nth(usize::from(hops.get()) - 1).flatten(),
+            None => self.last_that_is_none(entries),
+        };
+        named.unwrap_or(peer)
     }
 
-    fn forwarded_for(&self, headers: &HeaderMap) -> Option<IpAddr> {
+    /// The first of these that is no proxy.
+    fn last_that_is_none(&self, entries: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
         let mut first = None;
-        for line in headers.get_all(FORWARDED_FOR).iter().rev() {
-            for entry in line.to_str().ok()?.rsplit(',') {
-                let address = read_entry(entry.trim())?;
-                if !self.have(address) {
-                    return Some(address);
-                }
-                first = Some(address);
+        for entry in entries {
+            let address = entry?;
+            if !self.have(address) {
+                return Some(address);
             }
+            first = Some(address);
         }
         // A proxy, or a client next to one, asks for itself.
         first
     }
 }
 
-/// An address, perhaps with a port, which some proxies add.
-fn read_entry(entry: &str) -> Option<IpAddr> {
-    let with_port = || entry.parse::<SocketAddr>().map(|address| address.ip());
-    entry.parse().or_else(|_| with_port()).ok().map(|address: IpAddr| address.to_canonical())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{network::Proxy, *};
 
     #[test]
     fn a_proxy_is_an_address_or_a_network() {
@@ -120,6 +124,7 @@ mod tests {
             assert!(text.parse::<Proxy>().unwrap_err().contains("10.0.0.0/8"), "{text}");
         }
     }
+
     #[test]
     fn the_client_is_the_last_entry_that_is_no_proxy() {
         let proxies = ["10.0.0.0/8", "fd00::/8"].map(|text| text.parse().unwrap());
@@ -149,5 +154,38 @@ mod tests {
             let client = proxies.client_of(peer.parse().unwrap(), &lines.collect());
             assert_eq!(client.to_string(), expected, "{peer}");
         }
+    }
+
+    /// The client of a request of a proxy with both headers.
+    #[track_caller]
+    fn check(hops: u8, source: ClientAddressFrom, expect: &str) {
+        let proxies = Proxies::from(ProxyConfig {
+            trusted_hops: NonZeroU8::new(hops),
+            client_address_from: source,
+            ..ProxyConfig::default()
+        });
+        let lines = [
+            (FORWARDED_FOR, "192.0.2.1, 192.0.2.2"),
+            (FORWARDED_FOR, "192.0.2.3"),
+            (header::FORWARDED, "for=198.51.100.1, for=198.51.100.2;proto=https"),
+        ];
+        let lines = lines.map(|(name, line)| (name, line.parse().unwrap()));
+        let client = proxies.client_of("127.0.0.1".parse().unwrap(), &lines.into_iter().collect());
+        assert_eq!(client.to_string(), expect, "{hops} {source:?}");
+    }
+
+    #[test]
+    fn the_client_is_the_entry_of_the_outermost_trusted_hop_and_one_header_is_read() {
+        for (hops, x_forwarded_for, forwarded) in [
+            (0, "192.0.2.3", "198.51.100.2"),
+            (1, "192.0.2.3", "198.51.100.2"),
+            (2, "192.0.2.2", "198.51.100.1"),
+            (3, "192.0.2.1", "127.0.0.1"),
+            (4, "127.0.0.1", "127.0.0.1"),
+        ] {
+            check(hops, ClientAddressFrom::XForwardedFor, x_forwarded_for);
+            check(hops, ClientAddressFrom::Forwarded, forwarded);
+        }
+        check(0, ClientAddressFrom::ProxyProtocol, "127.0.0.1");
     }
 }

@@ -138,7 +138,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         app.stop();
     };
     let mut jobs = start_jobs(&app, schedule, admin, reload);
-    let proxies = config.trusted_proxies.clone().into();
+    let proxies = config.proxies.clone().into();
     let counts = app.observe.connections.clone();
     let clients = Clients { tls, ..Clients::of(&workers, proxies, counts) };
     serve(listener, clients, &mut workers, endpoint, stop).await?;
@@ -275,7 +275,8 @@ fn is_of_this_machine(address: IpAddr) -> bool {
 /// Whether others than those on this machine reach the server, and neither it nor a proxy before it has TLS.
 fn is_unprotected(address: IpAddr, config: &Config) -> bool {
     let public_url = config.public_url.as_deref().unwrap_or_default();
-    let is_proxied = public_url.starts_with("https://") || !config.trusted_proxies.is_empty();
+    let is_proxied =
+        public_url.starts_with("https://") || !config.proxies.trusted_proxies.is_empty();
     !is_of_this_machine(address) && config.tls.is_none() && !is_proxied
 }
 
@@ -361,6 +362,7 @@ mod tests {
     use super::*;
     use crate::{
         config::{AddressSettings, ConfigOverrides},
+        proxies::settings::ProxySettings,
         tls::settings::TlsSettings,
     };
     use svctrack_store::Health;
@@ -380,8 +382,9 @@ mod tests {
             let trusted_proxies = proxies.map(|proxies| vec![proxies.parse().unwrap()]);
             let public_url = url.map(str::to_owned);
             let addresses = AddressSettings { public_url, ..AddressSettings::default() };
+            let settings = ProxySettings { trusted_proxies, ..ProxySettings::default() };
             let given =
-                ConfigOverrides { addresses, trusted_proxies, ..ConfigOverrides::default() };
+                ConfigOverrides { addresses, proxies: settings, ..ConfigOverrides::default() };
             let config = given.over(ConfigOverrides::default()).unwrap();
             let is_unprotected = is_unprotected(address.parse().unwrap(), &config);
             assert_eq!(is_unprotected, expect, "{address} {url:?} {proxies:?}");

@@ -119,9 +119,21 @@ pub async fn connect(
     version: &'static SupportedProtocolVersion,
     protocols: &[&str],
 ) -> std::io::Result<TlsStream<TcpStream>> {
+    connect_over(TcpStream::connect(address).await?, authority, version, protocols).await
+}
+
+/// The same over a connection that is open.
+///
+/// # Errors
+/// When the handshake fails.
+pub async fn connect_over(
+    stream: TcpStream,
+    authority: &Authority,
+    version: &'static SupportedProtocolVersion,
+    protocols: &[&str],
+) -> std::io::Result<TlsStream<TcpStream>> {
     let mut config = client_config_of(&[version], vec![authority.certificate()]);
     config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
-    let stream = TcpStream::connect(address).await?;
     let name = ServerName::try_from(NAME).unwrap();
     TlsConnector::from(Arc::new(config)).connect(name, stream).await
 }

@@ -50,6 +50,7 @@ mod pages;
 mod pages_of_figures;
 mod pages_of_forms;
 mod pages_of_people;
+mod proxied_clients;
 mod proxy;
 mod renewals;
 mod report_pictures;

@@ -279,6 +279,8 @@ tracking-prefix = "/analytics"  # default
 # tls-cert: not set  # default
 # tls-key: not set  # default
 # trusted-proxies: not set  # default
+# trusted-hops: not set  # default
+client-address-from = "x-forwarded-for"  # default
 routes = ["tracking", "api", "pages", "docs", "demo"]  # default
 rate-limit = 150  # default
 tracking-rate-limit = 0  # default

@@ -3,12 +3,10 @@
 use std::{
     fmt, io,
     net::IpAddr,
-    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    task::Poll,
 };
 
 use parking_lot::RwLock;
@@ -122,7 +120,7 @@ impl Tls {
     /// When the client speaks no TLS that is accepted, or is too slow.
     pub(crate) async fn open(&self, stream: TcpStream, waiting: &Waiting) -> io::Result<Opened> {
         let handshake = timeout(HANDSHAKE_TIMEOUT, self.handshake(stream, waiting));
-        let opened = unless_it_has_to_end(waiting, handshake).await;
+        let opened = waiting.unless_it_has_to_end(handshake).await;
         waiting.end();
         let opened = opened.unwrap_or_else(|| Ok(Err(io::ErrorKind::ConnectionAborted.into())));
         let opened = opened.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
@@ -162,15 +160,4 @@ async fn speaks_plain_http(stream: &TcpStream) -> io::Result<bool> {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
         _ => Ok(first.iter().all(u8::is_ascii_uppercase)),
     }
-}
-
-/// The outcome of `work`; none where the connection has to end before.
-async fn unless_it_has_to_end<T>(waiting: &Waiting, work: impl Future<Output = T>) -> Option<T> {
-    let mut work = pin!(work);
-    std::future::poll_fn(|context| match work.as_mut().poll(context) {
-        Poll::Ready(done) => Poll::Ready(Some(done)),
-        Poll::Pending if waiting.has_to_end(context) => Poll::Ready(None),
-        Poll::Pending => Poll::Pending,
-    })
-    .await
 }

@@ -1,0 +1,82 @@
+//! Entries of proxies, each of which says from where a request came to it: of `X-Forwarded-For`, and of `Forwarded`
+//! (RFC 7239).
+
+use std::{
+    mem,
+    net::{IpAddr, SocketAddr},
+};
+
+/// The entries of a line of `X-Forwarded-For`, the last one first; none for one that cannot be read.
+pub(super) fn x_forwarded_for(line: &str) -> Vec<Option<IpAddr>> {
+    line.rsplit(',').map(|entry| read_address(entry.trim())).collect()
+}
+
+/// The entries of a line of `Forwarded`, the last one first; none for one that names no address.
+pub(super) fn forwarded(line: &str) -> Vec<Option<IpAddr>> {
+    split_outside_quotes(line, ',').into_iter().rev().map(client_of_entry).collect()
+}
+
+/// The address that `for` has, in an entry such as `for="[2001:db8::1]:4711";proto=https`.
+fn client_of_entry(entry: &str) -> Option<IpAddr> {
+    let pairs = split_outside_quotes(entry, ';').into_iter();
+    let mut pairs = pairs.filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(name, _)| name.trim().eq_ignore_ascii_case("for"))?;
+    let value = value.trim();
+    let quoted = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    read_address(quoted.unwrap_or(value))
+}
+
+/// The parts of a text between separators that are in no quotes.
+fn split_outside_quotes(text: &str, separator: char) -> Vec<&str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let separates = |character: char| {
+        let escapes = is_quoted && !is_escaped && character == '\\';
+        let was_escaped = mem::replace(&mut is_escaped, escapes);
+        if character == '"' && !was_escaped {
+            is_quoted = !is_quoted;
+        }
+        character == separator && !is_quoted
+    };
+    text.split(separates).collect()
+}
+
+/// An address, perhaps in brackets, and perhaps with a port, which some proxies add.
+fn read_address(entry: &str) -> Option<IpAddr> {
+    let with_port = || entry.parse::<SocketAddr>().map(|address| address.ip());
+    let in_brackets = entry.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let address = in_brackets.unwrap_or(entry).parse().or_else(|_| with_port());
+    address.ok().map(|address: IpAddr| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expect: &[Option<&str>]) {
+        let expect: Vec<_> =
+            expect.iter().map(|text| text.map(|text| text.parse().unwrap())).collect();
+        assert_eq!(forwarded(line), expect, "{line}");
+    }
+
+    #[test]
+    fn the_last_entry_of_forwarded_comes_first_and_quotes_hold_no_separators() {
+        let (v4, v6) = (Some("192.0.2.1"), Some("2001:db8::1"));
+        check("for=192.0.2.1", &[v4]);
+        check("For=192.0.2.1:4711; Proto=https ,for=\"[2001:db8::1]:80\"", &[v6, v4]);
+        check("proto=http;for=\"[2001:db8::1]\"", &[v6]);
+        check("for=\"192.0.2.1:80\";by=\"a,b;for=10.0.0.1\"", &[v4]);
+        check(r#"host="a\",for=10.0.0.1";for=192.0.2.1"#, &[v4]);
+        check("for=::ffff:192.0.2.1", &[v4]);
+    }
+
+    #[test]
+    fn what_names_no_address_is_an_entry_that_cannot_be_read() {
+        for line in ["", "for=unknown", "for=_hidden", "proto=https", "for=", "by=192.0.2.1", "for"]
+        {
+            check(line, &[None]);
+        }
+        check("for=192.0.2.1, ", &[None, Some("192.0.2.1")]);
+        check("for=\"192.0.2.1, for=192.0.2.2", &[None]);
+    }
+}

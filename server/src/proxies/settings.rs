@@ -1,0 +1,73 @@
+//! The settings of trusted proxies.
+
+use std::num::NonZeroU8;
+
+use serde::{Deserialize, Serialize};
+
+use super::network::Proxy;
+
+/// What names the client of a trusted proxy. One is accepted alone: what a proxy does not set, its client may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientAddressFrom {
+    /// The header X-Forwarded-For, which most proxies set
+    #[default]
+    XForwardedFor,
+    /// The header Forwarded (RFC 7239)
+    Forwarded,
+    /// The PROXY protocol, version 1 or 2, at the beginning of each connection
+    ProxyProtocol,
+}
+
+/// What may be given, by flag, environment or file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct ProxySettings {
+    /// Addresses or networks of proxies on other machines, separated by commas; their connections are not limited, and
+    /// they name the client [default: none]
+    #[arg(long, env = "SVCTRACK_TRUSTED_PROXIES", value_name = "ADDRESSES", value_delimiter = ',')]
+    pub trusted_proxies: Option<Vec<Proxy>>,
+    /// Number of proxies before the server, where the outer ones have no known addresses: the client is that entry from
+    /// the end [default: none; the last entry that is no trusted proxy]
+    #[arg(long, env = "SVCTRACK_TRUSTED_HOPS", value_name = "NUMBER")]
+    pub trusted_hops: Option<NonZeroU8>,
+    /// What names the client of a trusted proxy [default: x-forwarded-for]
+    #[arg(long, env = "SVCTRACK_CLIENT_ADDRESS_FROM", value_name = "SOURCE", value_enum)]
+    pub client_address_from: Option<ClientAddressFrom>,
+}
+
+/// The settings in force.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ProxyConfig {
+    /// Proxies on other machines, which have no cap on their connections.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trusted_proxies: Vec<Proxy>,
+    /// How many proxies add an entry, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trusted_hops: Option<NonZeroU8>,
+    /// What names the client.
+    pub client_address_from: ClientAddressFrom,
+}
+
+impl ProxySettings {
+    /// What is in force when `self` wins over `file`.
+    ///
+    /// # Errors
+    /// A message for a setting that has no effect.
+    pub(crate) fn over(self, file: Self) -> Result<ProxyConfig, &'static str> {
+        let source = self.client_address_from.or(file.client_address_from);
+        let config = ProxyConfig {
+            trusted_proxies: self.trusted_proxies.or(file.trusted_proxies).unwrap_or_default(),
+            trusted_hops: self.trusted_hops.or(file.trusted_hops),
+            client_address_from: source.unwrap_or_default(),
+        };
+        let has_entries = config.client_address_from != ClientAddressFrom::ProxyProtocol;
+        match config.trusted_hops {
+            Some(_) if !has_entries => {
+                Err("trusted-hops has no effect with the PROXY protocol, which names one client")
+            }
+            _ => Ok(config),
+        }
+    }
+}
