@@ -45,6 +45,12 @@ impl Peers {
         client.set_ip(self.proxies.client_of(client.ip(), headers));
         RemoteAddr(client.into())
     }
+
+    /// Whether the client may begin one more handshake now; a proxy may always.
+    pub(crate) fn may_begin_handshake(&self, tls: &Tls) -> bool {
+        let client = self.remote.ip().to_canonical();
+        self.proxies.have(client) || tls.may_begin(client)
+    }
 }
 
 /// How requests come over a connection.
@@ -91,6 +97,9 @@ where
                     return tracing::debug!(cause = %error, "PROXY protocol failed");
                 }
                 None => return,
+            }
+            if tls.as_ref().is_some_and(|tls| !self.peers.may_begin_handshake(tls)) {
+                return tracing::debug!("TLS handshakes a second of a client of a proxy reached");
             }
         }
         let Some(tls) = tls else { return self.serve_http(stream, Over::Tcp).await };

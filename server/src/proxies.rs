@@ -22,6 +22,9 @@ use crate::limits::PROXY_HEADER_TIMEOUT;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
+/// Reads the entries of a line, the last one first; none for one that names no address.
+type ReadEntries = fn(&str) -> Vec<Option<IpAddr>>;
+
 /// The proxies of a server; those on the same machine are always among them.
 #[derive(Clone, Debug, Default)]
 pub struct Proxies {
@@ -72,7 +75,7 @@ impl Proxies {
     /// before that may be forged by the client. A proxy that sends no valid entry is the client.
     pub(crate) fn client_of(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
-        let (name, read): (_, fn(&str) -> Vec<Option<IpAddr>>) = match self.source {
+        let (name, read): (_, ReadEntries) = match self.source {
             ClientAddressFrom::XForwardedFor => (FORWARDED_FOR, forwarded::x_forwarded_for),
             ClientAddressFrom::Forwarded => (header::FORWARDED, forwarded::forwarded),
             // It was named at the beginning of the connection.
@@ -82,7 +85,8 @@ impl Proxies {
             return peer;
         }
         let lines = headers.get_all(name).iter().rev();
-        let mut entries = lines.flat_map(|line| line.to_str().map_or_else(|_| vec![None], read));
+        // A byte that the client has sent and that is no ASCII spoils its own entry alone.
+        let mut entries = lines.flat_map(|line| read(&String::from_utf8_lossy(line.as_bytes())));
         let named = match self.hops {
             Some(hops) => entries.nth(usize::from(hops.get()) - 1).flatten(),
             None => self.last_that_is_none(entries),
@@ -140,6 +144,7 @@ mod tests {
             ("10.0.0.5", &["192.0.2.1:4711, ::ffff:10.0.0.6"], "192.0.2.1"),
             ("10.0.0.5", &["[2001:db8::4]:443"], "2001:db8::4"),
             ("10.0.0.5", &["10.1.1.1, 10.0.0.6"], "10.1.1.1"),
+            ("10.0.0.5", &["\u{e9}\u{e9}, 192.0.2.1"], "192.0.2.1"),
             // Nothing that can be read.
             ("10.0.0.5", &[], "10.0.0.5"),
             ("10.0.0.5", &[""], "10.0.0.5"),

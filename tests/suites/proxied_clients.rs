@@ -40,6 +40,10 @@ impl Logged {
         TcpStream::connect(self.server.client.address()).await.unwrap()
     }
 
+    fn text(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
     /// The client of the request with an id, in the log.
     async fn client_of(&self, id: &str) -> String {
         self.line(id).await["client"].as_str().unwrap().to_owned()
@@ -49,7 +53,7 @@ impl Logged {
     async fn line(&self, id: &str) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let log = fs::read_to_string(self.folder.path().join("log")).unwrap();
+            let log = self.text();
             let mut lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
             if let Some(line) = lines.find(|line| line["request_id"] == id) {
                 return line;
@@ -119,6 +123,25 @@ async fn a_header_of_the_proxy_protocol_comes_before_tls() {
     let mut stream = connect_over(stream, &authority, &TLS13, &[]).await.unwrap();
     let id = ask(&mut stream).await.unwrap();
     assert_eq!(logged.client_of(&id).await, "203.0.113.7");
+    logged.server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_a_proxy_names_has_its_own_limit_of_handshakes() {
+    let (certificates, authority) = (tempfile::tempdir().unwrap(), Authority::default());
+    let files = authority.issue_to(certificates.path());
+    let logged = Logged::start(&[&BY_PROXY_PROTOCOL[..], &files.flags()].concat()).await;
+    let deadline = Instant::now() + PATIENCE;
+    while !logged.text().contains("TLS handshakes a second") {
+        assert!(Instant::now() < deadline, "{}", logged.text());
+        for _ in 0..100 {
+            logged.connect().await.write_all(&version_2(1)).await.unwrap();
+        }
+    }
+    let mut stream = logged.connect().await;
+    stream.write_all(b"PROXY TCP4 203.0.113.8 127.0.0.1 4660 80\r\n").await.unwrap();
+    let mut stream = connect_over(stream, &authority, &TLS13, &[]).await.unwrap();
+    assert_eq!(logged.client_of(&ask(&mut stream).await.unwrap()).await, "203.0.113.8");
     logged.server.kill().await;
 }
 

@@ -1,10 +1,7 @@
 //! Entries of proxies, each of which says from where a request came to it: of `X-Forwarded-For`, and of `Forwarded`
 //! (RFC 7239).
 
-use std::{
-    mem,
-    net::{IpAddr, SocketAddr},
-};
+use std::net::{IpAddr, SocketAddr};
 
 /// The entries of a line of `X-Forwarded-For`, the last one first; none for one that cannot be read.
 pub(super) fn x_forwarded_for(line: &str) -> Vec<Option<IpAddr>> {
@@ -13,12 +10,12 @@ pub(super) fn x_forwarded_for(line: &str) -> Vec<Option<IpAddr>> {
 
 /// The entries of a line of `Forwarded`, the last one first; none for one that names no address.
 pub(super) fn forwarded(line: &str) -> Vec<Option<IpAddr>> {
-    split_outside_quotes(line, ',').into_iter().rev().map(client_of_entry).collect()
+    split_outside_quotes(line, ',').into_iter().map(client_of_entry).collect()
 }
 
 /// The address that `for` has, in an entry such as `for="[2001:db8::1]:4711";proto=https`.
 fn client_of_entry(entry: &str) -> Option<IpAddr> {
-    let pairs = split_outside_quotes(entry, ';').into_iter();
+    let pairs = split_outside_quotes(entry, ';').into_iter().rev();
     let mut pairs = pairs.filter_map(|pair| pair.split_once('='));
     let (_, value) = pairs.find(|(name, _)| name.trim().eq_ignore_ascii_case("for"))?;
     let value = value.trim();
@@ -26,18 +23,24 @@ fn client_of_entry(entry: &str) -> Option<IpAddr> {
     read_address(quoted.unwrap_or(value))
 }
 
-/// The parts of a text between separators that are in no quotes.
+/// The parts of a text between separators that are in no quotes, the last one first. They are told apart from the end,
+/// which a proxy wrote: a quote that the client opened before that and never closed changes nothing there.
 fn split_outside_quotes(text: &str, separator: char) -> Vec<&str> {
-    let (mut is_quoted, mut is_escaped) = (false, false);
+    let (mut rest, mut is_quoted) = (text, false);
     let separates = |character: char| {
-        let escapes = is_quoted && !is_escaped && character == '\\';
-        let was_escaped = mem::replace(&mut is_escaped, escapes);
-        if character == '"' && !was_escaped {
+        rest = rest.strip_suffix(character).unwrap_or_default();
+        if character == '"' && !escapes_what_follows(rest) {
             is_quoted = !is_quoted;
         }
         character == separator && !is_quoted
     };
-    text.split(separates).collect()
+    text.rsplit(separates).collect()
+}
+
+/// Whether the backslashes at the end of a text escape the next character.
+fn escapes_what_follows(text: &str) -> bool {
+    let backslashes = text.bytes().rev().take_while(|byte| *byte == b'\\').count();
+    backslashes % 2 == 1
 }
 
 /// An address, perhaps in brackets, and perhaps with a port, which some proxies add.
@@ -77,6 +80,20 @@ mod tests {
             check(line, &[None]);
         }
         check("for=192.0.2.1, ", &[None, Some("192.0.2.1")]);
-        check("for=\"192.0.2.1, for=192.0.2.2", &[None]);
+    }
+
+    #[test]
+    fn what_a_client_has_left_open_does_not_hide_the_entry_of_its_proxy() {
+        let v6 = "for=\"[2001:db8::1]:80\";host=\"a\\\";for=192.0.2.9\"";
+        for opened in ["for=\"192.0.2.1", "for=192.0.2.1, for=\"", "for=\"\\", "\u{fffd}\"\\\""] {
+            for (added, expect) in [("for=192.0.2.2", "192.0.2.2"), (v6, "2001:db8::1")] {
+                let line = format!("{opened}, {added}");
+                assert_eq!(
+                    forwarded(&line).first(),
+                    Some(&Some(expect.parse().unwrap())),
+                    "{line}"
+                );
+            }
+        }
     }
 }

@@ -4,10 +4,11 @@
 use std::{
     io,
     net::{IpAddr, SocketAddr},
+    time::Duration,
 };
 
 use ppp::{HeaderResult, v1, v2};
-use tokio::{io::AsyncReadExt as _, net::TcpStream};
+use tokio::{io::AsyncReadExt as _, net::TcpStream, time::sleep};
 
 /// How a header of version 2 begins.
 const V2_PREFIX: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
@@ -19,6 +20,8 @@ const MAX_V1_BYTES: usize = 107;
 const V2_FIXED_BYTES: usize = 16;
 /// Longest rest of version 2, in bytes: the longest addresses take 216, and what proxies add less than that again.
 const MAX_V2_REST_BYTES: usize = 520;
+/// How long is waited for the next piece of what may begin a header: short beside the time that the whole one has.
+const PIECE_PAUSE: Duration = Duration::from_millis(5);
 
 /// Reads the header of a connection; returns the client that it names, if it names one. A peer on the same machine may
 /// be no proxy, and then sends none.
@@ -42,10 +45,22 @@ pub(super) async fn read_client(
     client_in(&header)
 }
 
+/// Whether a header comes next, as far as that can be told by how it begins. That may come in pieces.
 async fn begins_with_header(stream: &TcpStream) -> io::Result<bool> {
     let mut first = [0; V1_PREFIX.len()];
-    let count = stream.peek(&mut first).await?;
-    Ok(count == first.len() && (first == *V1_PREFIX || V2_PREFIX.starts_with(&first)))
+    loop {
+        let count = stream.peek(&mut first).await?;
+        let begun = first.get(..count).unwrap_or_default();
+        let may_be_one = V1_PREFIX.starts_with(begun) || V2_PREFIX.starts_with(begun);
+        if begun.is_empty() || !may_be_one {
+            return Ok(false);
+        }
+        if count == first.len() {
+            return Ok(true);
+        }
+        // Nothing tells of the next piece: what is there already can be read at any time.
+        sleep(PIECE_PAUSE).await;
+    }
 }
 
 /// Byte by byte: what comes after the end of the line is not the proxy's.
@@ -96,4 +111,95 @@ fn client_in(header: &[u8]) -> io::Result<Option<SocketAddr>> {
 
 fn malformed() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "no header of the PROXY protocol")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::{io::AsyncWriteExt as _, net::TcpListener};
+
+    use super::*;
+
+    const V1: &[u8] = b"PROXY TCP6 2001:db8::7 ::1 4660 80\r\n";
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
+
+    /// A header of version 2 with a command, a family and addresses, to which a proxy has added something.
+    fn v2(command: u8, family: u8, addresses: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(addresses.len() + 5).unwrap();
+        let fixed = [0x20 | command, family, 0, length];
+        [V2_PREFIX.as_slice(), &fixed, addresses, &[4, 0, 2, 0, 0]].concat()
+    }
+
+    /// What comes of these pieces, after each of which the sender waits, and what is left to read.
+    async fn read(peer: &str, pieces: &[&[u8]]) -> (io::Result<Option<SocketAddr>>, Vec<u8>) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut stream, _) = listener.accept().await.unwrap();
+        sender.set_nodelay(true).unwrap();
+        let send = async {
+            for piece in pieces {
+                sender.write_all(piece).await.unwrap();
+                sleep(2 * PIECE_PAUSE).await;
+            }
+            drop(sender);
+        };
+        let (client, ()) = tokio::join!(read_client(&mut stream, peer.parse().unwrap()), send);
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest).await;
+        (client, rest)
+    }
+
+    #[tokio::test]
+    async fn a_header_may_come_in_pieces_and_what_follows_it_is_left() {
+        let ip_4 = v2(1, 0x11, &[203, 0, 113, 7, 127, 0, 0, 1, 0x12, 0x34, 0, 80]);
+        let ip_6 = v2(1, 0x21, &[[0x20; 16].as_slice(), &[0; 16], &[0, 9, 0, 80]].concat());
+        for (header, expect) in [
+            (V1.to_vec(), Some("[2001:db8::7]:4660")),
+            (ip_4, Some("203.0.113.7:4660")),
+            (ip_6, Some("[2020:2020:2020:2020:2020:2020:2020:2020]:9")),
+            (v2(1, 0x31, &[b'/'; 216]), None),
+            (v2(1, 0, &[]), None),
+            (v2(0, 0, &[]), None),
+            (b"PROXY UNKNOWN\r\n".to_vec(), None),
+        ] {
+            let expect = expect.map(|client| client.parse().unwrap());
+            for peer in ["127.0.0.1", "10.0.0.5"] {
+                for at in [1, 5, 13, header.len()] {
+                    let (first, second) = header.split_at(at);
+                    let second = [second, REQUEST].concat();
+                    let (client, rest) = read(peer, &[first, &second]).await;
+                    assert_eq!(client.unwrap(), expect, "{peer} {at} {header:?}");
+                    assert_eq!(rest, REQUEST, "{peer} {at} {header:?}");
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_proxy_elsewhere_must_send_a_header_and_one_here_may_be_a_client() {
+        for request in [REQUEST, b"P", b"POST / HTTP/1.1\r\n", b"\r\nGET / HTTP/1.1\r\n", b""] {
+            assert!(read("10.0.0.5", &[request]).await.0.is_err(), "{request:?}");
+        }
+        for request in [REQUEST, b"POST / HTTP/1.1\r\n", b"\r\nGET / HTTP/1.1\r\n", b""] {
+            for at in [0, request.len().min(1)] {
+                let (first, second) = request.split_at(at);
+                let (client, rest) = read("::1", &[first, second]).await;
+                assert_eq!(client.unwrap(), None, "{request:?}");
+                assert_eq!(rest, request);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_only_looks_like_a_header_is_an_error() {
+        let mut other_version = v2(1, 0x11, &[0; 12]);
+        other_version[12] = 0x11;
+        let too_short_for_its_family = v2(1, 0x21, &[0; 12]);
+        for header in [other_version, too_short_for_its_family, b"PROXY TCP4 \xff\r\n".to_vec()] {
+            for peer in ["127.0.0.1", "10.0.0.5"] {
+                assert!(read(peer, &[&header, REQUEST]).await.0.is_err(), "{header:?}");
+            }
+        }
+    }
 }
