@@ -325,6 +325,20 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn what_is_shown_of_user_and_company_is_picked_from_the_stored_text() {
+        let stored =
+            br#"{"_id":"1","name":"Ada","email":"ada@acme.example","externalId":"a","phone":"1"}"#;
+        let user = of_user(stored);
+        let shown = ["name", "email", "externalId", "phone"];
+        let shown = shown.map(|name| user.text(name).map(std::borrow::Cow::into_owned));
+        let expect = [Some("Ada"), Some("ada@acme.example"), Some("a"), None];
+        assert_eq!(shown, expect.map(|text| text.map(str::to_owned)));
+        let company = of_company(stored);
+        assert_eq!(company.text("name").as_deref(), Some("Ada"));
+        assert_eq!(company.text("email"), None);
+    }
+
+    #[test]
     fn an_activity_is_asked_for_by_all_that_a_query_says() {
         let check = |query: &str, expect: bool| {
             let query = read(query).unwrap();

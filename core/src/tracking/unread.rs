@@ -161,4 +161,12 @@ mod tests {
         assert!(message(Route::Pipeline, "x").contains("`properties`"));
         assert!(message(Route::Pipeline, "traits.x").contains("not a property of users"));
     }
+
+    #[test]
+    fn a_near_name_is_one_that_is_read_on_this_route() {
+        let names_count =
+            |route| finding(route, "coun", 1, Timestamp::MIN).message.contains("`count`");
+        assert!(names_count(Route::Bulk));
+        assert!(!names_count(Route::Realtime) && !names_count(Route::Pipeline));
+    }
 }
