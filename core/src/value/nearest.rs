@@ -13,11 +13,17 @@ const CHARACTERS_PER_EDIT: usize = 3;
 /// assert_eq!(nearest("colour", ["name", "email"]), None);
 /// ```
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let name = plain(name);
-    let most = (name.chars().count() / CHARACTERS_PER_EDIT).max(1);
-    let edits = |known: &&str| strsim::damerau_levenshtein(&name, &plain(known));
-    let near = known.into_iter().map(|known| (edits(&known), known));
-    near.filter(|(edits, _)| *edits <= most).min_by_key(|(edits, _)| *edits).map(|(_, known)| known)
+    let name: String = plain(name).collect();
+    let length = name.chars().count();
+    let most = (length / CHARACTERS_PER_EDIT).max(1);
+    let edits = |known: &str| {
+        // One that is longer by more characters needs more edits, and need not be compared.
+        let is_as_long = plain(known).count().abs_diff(length) <= most;
+        let compare = || strsim::damerau_levenshtein(&name, &plain(known).collect::<String>());
+        is_as_long.then(compare).filter(|edits| *edits <= most)
+    };
+    let near = known.into_iter().filter_map(|known| Some((edits(known)?, known)));
+    near.min_by_key(|(edits, _)| *edits).map(|(_, known)| known)
 }
 
 /// The same as the end of a message about the name; empty where none is near.
@@ -32,6 +38,6 @@ pub fn near_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> St
 }
 
 /// A name without what people spell differently.
-fn plain(name: &str) -> String {
-    name.chars().filter(|char| !"-_ ".contains(*char)).flat_map(char::to_lowercase).collect()
+fn plain(name: &str) -> impl Iterator<Item = char> {
+    name.chars().filter(|char| !"-_ ".contains(*char)).flat_map(char::to_lowercase)
 }
