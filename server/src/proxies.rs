@@ -73,7 +73,7 @@ impl Proxies {
     /// The client of a request that came from `peer`. Each proxy adds an entry with the address from which a request came
     /// to it: the client is the last entry that is no proxy itself, or that of the outermost trusted hop, and entries
     /// before that may be forged by the client. A proxy that sends no valid entry is the client.
-    pub(crate) fn client_of(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    pub fn client_of(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         let (name, read): (_, ReadEntries) = match self.source {
             ClientAddressFrom::XForwardedFor => (FORWARDED_FOR, forwarded::x_forwarded_for),

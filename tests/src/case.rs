@@ -34,7 +34,7 @@ pub struct Case {
 }
 
 /// A request, with its placeholders filled.
-pub struct Step(Value);
+pub struct Step(pub Value);
 
 /// The response to a request.
 #[derive(Debug, Default)]

@@ -12,6 +12,7 @@ pub mod device;
 pub mod direct;
 pub mod disk;
 pub mod docs;
+pub mod fuzz;
 pub mod golden;
 pub mod good_calls;
 pub mod help;

@@ -33,6 +33,7 @@ mod faults;
 mod form_checks;
 mod formats;
 mod full_store;
+mod fuzz;
 mod goldens;
 mod healing;
 mod http;

@@ -1,0 +1,41 @@
+//! Backups, as they are before they are packed: a SHA-256 of each table is in their manifest, so that few changes are
+//! accepted.
+
+use std::io::{Read as _, Write as _};
+
+use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+use hyper::Method;
+use svctrack_store::{check_archive, read_head};
+use tokio::runtime::Runtime;
+
+use crate::in_process::InProcess;
+
+/// A backup that is accepted has the head that is read alone. One that ends early, or goes on, is rejected.
+pub(super) fn check(input: &[u8]) -> bool {
+    let _ = check_archive(input);
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(input).unwrap();
+    let packed = encoder.finish().unwrap();
+    let Ok(manifest) = check_archive(&*packed) else { return false };
+    assert_eq!(read_head(&*packed).unwrap().at, manifest.at());
+    for wrong in [&input[..input.len() - 1], &[input, b"\x01"].concat()] {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(wrong).unwrap();
+        assert!(check_archive(&*encoder.finish().unwrap()).is_err());
+    }
+    true
+}
+
+/// A backup of a store with a tenant.
+pub(super) fn seeds() -> Vec<Vec<u8>> {
+    let runtime = Runtime::new().unwrap();
+    let packed = runtime.block_on(async {
+        let server = InProcess::start().await;
+        let backup = server.operator.send(Method::GET, "/backup", &[], "").await.unwrap();
+        assert_eq!(backup.status, 200, "{}", backup.text());
+        backup.body
+    });
+    let mut unpacked = Vec::new();
+    GzDecoder::new(&*packed).read_to_end(&mut unpacked).unwrap();
+    vec![unpacked]
+}
