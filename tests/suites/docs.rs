@@ -19,6 +19,9 @@ use svctrack_tests::{
 /// What begins a command that is not run: it needs another machine, takes long, or is what runs the tests.
 const ELSEWHERE: &[&str] = &[
     "cargo build",
+    "cargo cyclonedx",
+    "cargo deny",
+    "cargo install",
     "cargo test",
     "docker ",
     "git ",
