@@ -24,8 +24,6 @@ mod delete;
 mod erase;
 mod form;
 #[cfg(feature = "records")]
-mod ignored;
-#[cfg(feature = "records")]
 mod lose;
 #[cfg(feature = "records")]
 pub mod memory;
@@ -42,6 +40,8 @@ mod renew;
 mod restore;
 #[cfg(feature = "records")]
 mod tenant;
+#[cfg(feature = "records")]
+mod unknown_properties;
 #[cfg(feature = "records")]
 mod update;
 #[cfg(feature = "records")]
@@ -65,11 +65,11 @@ pub use self::{
     create::{create, create_as},
     delete::delete,
     erase::{Person, clear_ticket},
-    ignored::unknown_properties,
     lose::{RenewalDecision, lose},
     planned::{Planned, Refusal},
     renew::{renew, renew_due},
     tenant::{mark_token_user, settings, token_user},
+    unknown_properties::unknown_properties,
     update::update,
 };
 #[cfg(feature = "records")]

@@ -1,6 +1,6 @@
 //! From the stored record and the body to the new record (R2, R4, R5), and the index entries that it claims.
 
-use super::{context::Ctx, ignored::ignored, patch::merge, planned::Refusal};
+use super::{context::Ctx, patch::merge, planned::Refusal, unknown_properties::ignored};
 use crate::{
     resources,
     schema::{

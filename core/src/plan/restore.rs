@@ -3,8 +3,8 @@
 use super::{
     answer::answer_rows,
     context::Ctx,
-    ignored::is_same,
     record_update::{STAND_INS, fill},
+    unknown_properties::is_same,
 };
 use crate::{
     schema::{

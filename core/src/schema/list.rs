@@ -8,7 +8,7 @@ use super::{
     order::{Sort, SortKey},
     resource::{ListLimits, ResourceDef},
     search::Search,
-    unknown::{Unknown, sent_twice},
+    unknown_parameters::{Unknown, sent_twice},
 };
 use crate::value::{Document, Issue, Members, ObjectId, Timestamp};
 

@@ -27,7 +27,7 @@ mod search;
 mod sent_value;
 pub mod shape;
 #[cfg(feature = "records")]
-mod unknown;
+mod unknown_parameters;
 
 #[doc(inline)]
 pub use self::{
@@ -45,5 +45,5 @@ pub use self::{
     log_page::LogPage,
     order::{First, Sort, SortKey},
     search::Search,
-    unknown::{Unknown, sent_twice, unread_query},
+    unknown_parameters::{Unknown, sent_twice, unread_query},
 };

@@ -39,7 +39,7 @@ mod reader;
 #[cfg(feature = "records")]
 pub mod realtime;
 #[cfg(feature = "records")]
-pub mod unread;
+pub mod unknown_members;
 
 #[doc(inline)]
 pub use self::event::{Event, Fault, Identity};

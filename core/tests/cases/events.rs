@@ -18,7 +18,7 @@ use svctrack_core::{
         listed::{ACTIVITY, ENTRY},
         pipeline::{self, Read, SDK_CALLS},
         realtime,
-        unread::{self, Unread},
+        unknown_members::{self, Unread},
     },
     value::{
         Document, Issue, Malformed, ObjectId,
@@ -111,7 +111,7 @@ impl World {
                 let context = context.unwrap_or_default();
                 let unread = pipeline::unread_of_envelope(&envelope);
                 if handling(step) == Handling::Strict && !unread.is_empty() {
-                    return Err(Refused(422, unread::rejected(Route::Pipeline, &unread)));
+                    return Err(Refused(422, unknown_members::rejected(Route::Pipeline, &unread)));
                 }
                 let rows = envelope.rows(body.as_bytes());
                 let read = |row| pipeline::read_row(row, &context);
@@ -138,7 +138,7 @@ impl World {
         match read {
             Read::Taken(taken) => {
                 if handling(step) == Handling::Strict && !taken.unread.is_empty() {
-                    return Err(Refused(422, unread::rejected(route, &taken.unread)));
+                    return Err(Refused(422, unknown_members::rejected(route, &taken.unread)));
                 }
                 call.unread.add(taken.unread);
                 call.events.push(taken.event);
@@ -178,7 +178,7 @@ impl World {
             Read::Taken(taken)
                 if handling(step) == Handling::Strict && !taken.unread.is_empty() =>
             {
-                Err(Unreadable::Invalid(unread::rejected(route, &taken.unread)))
+                Err(Unreadable::Invalid(unknown_members::rejected(route, &taken.unread)))
             }
             read => Ok(read),
         };

@@ -15,6 +15,10 @@ use super::{
 
 /// Create, list, rename, suspend, resume and delete tenants
 #[derive(Subcommand)]
+#[command(after_help = "Examples:
+  svctrack tenant create --name \"Acme\"
+  svctrack tenant list
+  svctrack tenant suspend 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11")]
 pub(crate) enum TenantCommand {
     /// Create a tenant, and print its first token once
     #[command(after_help = "Examples:

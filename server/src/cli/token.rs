@@ -15,6 +15,10 @@ use super::{
 
 /// Issue, list, rotate and revoke API tokens
 #[derive(Subcommand)]
+#[command(after_help = "Examples:
+  svctrack token create --label \"nightly import\"
+  svctrack token list
+  svctrack token revoke P0ah3R3E")]
 pub(crate) enum TokenCommand {
     /// Generate a token for --bootstrap-token; nothing is stored
     #[command(after_help = "Example:

@@ -14,9 +14,9 @@ use svctrack_core::{
 use svctrack_store::{ReportJob, StoreError, WriteReport, WrittenReport};
 
 use super::{
+    charts::to_svg,
     conditions::{etag_of_list, tagged},
     lists::{CSV, csv_line, prefers, prefers_csv},
-    pictures::to_svg,
     request::{authorise, query_pairs},
     respond::json_body,
 };

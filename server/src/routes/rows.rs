@@ -13,7 +13,7 @@ use svctrack_core::{
     tracking::{
         Unreadable, bulk, integration_issues,
         pipeline::{self, Read},
-        unread::Unread,
+        unknown_members::Unread,
     },
     value::{
         Document, Timestamp,

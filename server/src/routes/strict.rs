@@ -5,7 +5,7 @@ use poem::Request;
 use svctrack_core::{
     plan::{Route, unknown_properties},
     schema::{Handling, Shaped, Unknown, list::Read},
-    tracking::unread,
+    tracking::unknown_members,
     value::Issue,
 };
 
@@ -72,7 +72,7 @@ impl Strictness {
 
     /// The same for members of an event that nobody reads.
     pub(super) fn check_members(self, route: Route, unread: &[String]) -> Result<(), Vec<Issue>> {
-        self.reject(unread, |names| unread::rejected(route, names))
+        self.reject(unread, |names| unknown_members::rejected(route, names))
     }
 
     fn reject(

@@ -8,7 +8,7 @@ use svctrack_core::{
     plan::Route,
     tracking::{
         Taken, Unreadable, bulk::MAX_BODY_BYTES, event::MAX_EVENT_BYTES, integration_issues,
-        realtime, unread::Unread,
+        realtime, unknown_members::Unread,
     },
     value::Timestamp,
 };

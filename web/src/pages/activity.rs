@@ -9,7 +9,7 @@ use super::{
     format::instant,
     parts::scroll,
     shell::record_address,
-    svg::hypertext_elements,
+    svg_elements::hypertext_elements,
 };
 
 /// Most characters of the data of an activity that a row shows.

@@ -30,7 +30,7 @@ mod settings;
 mod setup;
 mod shell;
 mod sign_in;
-mod svg;
+mod svg_elements;
 mod tenants;
 mod tickets;
 mod timeline;

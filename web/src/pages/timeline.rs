@@ -9,7 +9,7 @@ use super::{
     format::{day, epoch_day, money},
     parts::badge,
     shell::record_address,
-    svg::hypertext_elements,
+    svg_elements::hypertext_elements,
 };
 
 /// Days that the picture shows after today at least: a license without an end reaches to there.

@@ -5,7 +5,7 @@ use svctrack_core::{
     plan::{Finding, MAX_REPORTED, Person, REPORTED_DAYS, Route},
     tracking::{
         integration_issues::Entry,
-        unread::{self, MAX_NAMES, MEMBER_UNKNOWN},
+        unknown_members::{self, MAX_NAMES, MEMBER_UNKNOWN},
     },
     value::{ObjectId, TenantId, Timestamp, time::DAY_MS},
 };
@@ -36,7 +36,7 @@ pub(crate) fn fold(
     }
     if finding.code == MEMBER_UNKNOWN && !finding.cause.is_empty() {
         if pending.count(tables, tenant, Counter::UnknownMembers)? >= MAX_NAMES as u64 {
-            let many = unread::many(finding.route, finding.count, finding.at);
+            let many = unknown_members::many(finding.route, finding.count, finding.at);
             return fold(tables, pending, tenant, &many, next_id);
         }
         pending.add(tables, tenant, Counter::UnknownMembers, 1)?;
