@@ -1,20 +1,18 @@
 //! The configuration: a flag wins over its environment variable, which wins over `svctrack.toml`,
 //! which wins over the default.
 
+mod effective;
+mod file;
+mod options;
+
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    io,
     num::{NonZeroU32, NonZeroU64},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
-use clap::Args as _;
 use poem::http::uri::Scheme;
-use serde::{
-    Deserialize, Serialize,
-    de::{DeserializeOwned, IgnoredAny},
-};
-use svctrack_core::value::{TenantId, nearest};
+use serde::Serialize;
+use svctrack_core::value::TenantId;
 use svctrack_store::{RateLimits, Tenant, embedded::Embedded};
 use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, MAX_PATH_BYTES};
 
@@ -23,15 +21,16 @@ use crate::{
     auth::Token,
     backups::{Interval, Schedule},
     listen_address::Listen,
-    observe::settings::{ObserveConfig, ObserveSettings},
-    proxies::settings::{ProxyConfig, ProxySettings},
+    observe::settings::ObserveConfig,
+    proxies::settings::ProxyConfig,
     served_parts::{Part, ServedParts},
-    text_file,
-    tls::settings::{TlsFiles, TlsSettings},
+    tls::settings::TlsFiles,
 };
 
-/// Name of the file in the working folder that is read when it is there.
-pub const FILE_NAME: &str = "svctrack.toml";
+pub use self::{
+    file::{FILE_NAME, names_in_file},
+    options::{AddressSettings, ConfigOverrides, Engine, StoreSettings},
+};
 
 /// Requests a second of a token: more than a program needs that uses bulk calls, fewer than would slow
 /// others.
@@ -45,109 +44,6 @@ const DEFAULT_TRACKING_DAILY_MB: u32 = 1_024;
 const DEFAULT_BACKUP_KEEP: u32 = 7;
 /// Folder of backups in the data folder.
 const BACKUPS: &str = "backups";
-
-/// Where the store is, and what it may take.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
-#[serde(rename_all = "kebab-case", default)]
-pub struct StoreSettings {
-    /// Data directory [default: ./svctrack-data]
-    #[arg(long, env = "SVCTRACK_DATA", value_name = "DIRECTORY")]
-    pub data: Option<PathBuf>,
-    /// Memory for the store's cache, in MiB [default: 256]
-    #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
-    pub cache_mb: Option<u32>,
-}
-
-/// Where the server is reached.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
-#[serde(rename_all = "kebab-case", default)]
-pub struct AddressSettings {
-    /// Address to listen on; a port alone means 127.0.0.1 [default: 127.0.0.1:8080]
-    #[arg(long, env = "SVCTRACK_LISTEN", value_name = "HOST:PORT")]
-    pub listen: Option<Listen>,
-    /// URL at which browsers reach the server [default: http:// or, with --tls-cert, https://, and the listen address]
-    #[arg(long, env = "SVCTRACK_PUBLIC_URL", value_name = "URL")]
-    pub public_url: Option<String>,
-    /// Path of the browser script, to serve it under your own domain [default: /svctrack.js]
-    #[arg(long, env = "SVCTRACK_SCRIPT_PATH", value_name = "PATH")]
-    pub script_path: Option<String>,
-    /// Path prefix to which the script sends events [default: /analytics]
-    #[arg(long, env = "SVCTRACK_TRACKING_PREFIX", value_name = "PATH")]
-    pub tracking_prefix: Option<String>,
-}
-
-/// Where the data is stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Engine {
-    /// In the data directory
-    #[default]
-    Embedded,
-    /// In memory, for trials: all data is lost when the server stops
-    Memory,
-}
-
-/// What may be given, by flag, environment or file; each line of the file has the name of its flag.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
-#[serde(rename_all = "kebab-case", default)]
-pub struct ConfigOverrides {
-    #[command(flatten)]
-    #[serde(skip)]
-    pub files: StoreSettings,
-    /// Storage engine [default: embedded]
-    #[arg(long, env = "SVCTRACK_STORE", value_name = "ENGINE", value_enum)]
-    pub store: Option<Engine>,
-    #[command(flatten)]
-    #[serde(skip)]
-    pub addresses: AddressSettings,
-    #[command(flatten)]
-    #[serde(skip)]
-    pub tls: TlsSettings,
-    #[command(flatten)]
-    #[serde(skip)]
-    pub proxies: ProxySettings,
-    /// Routes to serve, separated by commas; /health is always served [default: all]
-    #[arg(long, env = "SVCTRACK_ROUTES", value_name = "PARTS", value_enum, value_delimiter = ',')]
-    pub routes: Option<Vec<Part>>,
-    /// Requests per second and token, with bursts of twice as many; 0 means no limit [default: 150]
-    #[arg(long, env = "SVCTRACK_RATE_LIMIT", value_name = "PER_SECOND")]
-    pub rate_limit: Option<u32>,
-    /// Requests per second to the tracking routes of a tenant; 0 means no limit [default: 0]
-    #[arg(long, env = "SVCTRACK_TRACKING_RATE_LIMIT", value_name = "PER_SECOND")]
-    pub tracking_rate_limit: Option<u32>,
-    /// MiB of events without a token per day and tenant; 0 means no limit [default: 1024]
-    #[arg(long, env = "SVCTRACK_TRACKING_DAILY_MB", value_name = "MIB")]
-    pub tracking_daily_mb: Option<u32>,
-    /// Interval of scheduled backups, such as 6h or 1day [default: never]
-    #[arg(long, env = "SVCTRACK_BACKUP_EVERY", value_name = "INTERVAL")]
-    pub backup_every: Option<Interval>,
-    /// Directory of scheduled backups; use it for nothing else [default: backups, in the data directory]
-    #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "DIRECTORY")]
-    pub backup_to: Option<PathBuf>,
-    /// Number of scheduled backups to retain [default: 7]
-    #[arg(long, env = "SVCTRACK_BACKUP_KEEP", value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
-    pub backup_keep: Option<u32>,
-    /// Log level: error, warn, info, debug, or a filter by module [default: info]
-    #[arg(long, env = "SVCTRACK_LOG", value_name = "FILTER")]
-    pub log: Option<String>,
-    #[command(flatten)]
-    #[serde(skip)]
-    pub observe: ObserveSettings,
-    /// UUID of the tenant that the first start creates [default: random]
-    #[arg(long, env = "SVCTRACK_BOOTSTRAP_TENANT", value_name = "UUID")]
-    pub bootstrap_tenant: Option<String>,
-    /// API token that the first start creates; see `svctrack token generate` [default: random]
-    #[arg(long, env = "SVCTRACK_BOOTSTRAP_TOKEN", value_name = "TOKEN", hide_env_values = true)]
-    pub bootstrap_token: Option<String>,
-    /// Operator token that the first start creates [default: random; none with --bootstrap-token]
-    #[arg(
-        long,
-        env = "SVCTRACK_BOOTSTRAP_OPERATOR_TOKEN",
-        value_name = "TOKEN",
-        hide_env_values = true
-    )]
-    pub bootstrap_operator_token: Option<String>,
-}
 
 /// The configuration in force.
 #[derive(Clone, Debug, Serialize)]
@@ -217,14 +113,6 @@ pub enum ConfigError {
 }
 
 impl ConfigOverrides {
-    /// Reads a configuration file; one that is not there says nothing.
-    ///
-    /// # Errors
-    /// [`ConfigError::File`] when it cannot be read, or has a line that is not known.
-    pub fn of_file(path: &Path) -> Result<Self, ConfigError> {
-        read_if_there(path, read_file)
-    }
-
     /// What is in force when `self` wins over `file`.
     ///
     /// # Errors
@@ -261,78 +149,6 @@ impl ConfigOverrides {
             bootstrap: read_bootstrap(tenant, token, operator)?,
         })
     }
-}
-
-/// The names of the settings that a configuration file has.
-///
-/// # Errors
-/// As [`ConfigOverrides::of_file`].
-pub fn names_in_file(path: &Path) -> Result<BTreeSet<String>, ConfigError> {
-    read_if_there(path, |text| {
-        let lines: BTreeMap<String, IgnoredAny> = parse(text)?;
-        Ok(lines.into_keys().collect())
-    })
-}
-
-/// The result of `read` for a file, or the default for a missing one.
-fn read_if_there<T: Default>(
-    path: &Path,
-    read: impl FnOnce(&str) -> Result<T, String>,
-) -> Result<T, ConfigError> {
-    let failed = |cause: String| ConfigError::File(path.to_owned(), cause);
-    match text_file::read(path) {
-        Ok(text) => read(&text).map_err(failed),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(T::default()),
-        Err(error) => Err(failed(error.to_string())),
-    }
-}
-
-/// Reads lines of a file. An error has its line and the setting, but not the text of the line, which may be a secret.
-fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    toml::from_str(text).map_err(|error: toml::de::Error| {
-        let at = error.span().map_or(0, |span| span.start);
-        let setting = setting_at(text, at).map(|name| format!("`{name}`: ")).unwrap_or_default();
-        format!("line {}: {setting}{}", line_of(text, at), error.message())
-    })
-}
-
-/// The setting whose value has a place in a file.
-fn setting_at(text: &str, at: usize) -> Option<String> {
-    let lines: BTreeMap<toml::Spanned<String>, IgnoredAny> = toml::from_str(text).ok()?;
-    let before = lines.into_keys().filter(|name| name.span().start <= at);
-    before.max_by_key(|name| name.span().start).map(toml::Spanned::into_inner)
-}
-
-/// The settings of a file.
-fn read_file(text: &str) -> Result<ConfigOverrides, String> {
-    let lines: BTreeMap<toml::Spanned<String>, IgnoredAny> = parse(text)?;
-    let names = names();
-    let unknown = lines.keys().find(|name| !names.contains(name.get_ref()));
-    if let Some(unknown) = unknown {
-        let (name, line) = (unknown.get_ref(), line_of(text, unknown.span().start));
-        let near = nearest(name, names.iter().map(String::as_str));
-        let near = near.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default();
-        return Err(format!("line {line}: there is no setting `{name}`{near}"));
-    }
-    // Each group takes its own lines and leaves the others; read as one, an error would have lost its line.
-    Ok(ConfigOverrides {
-        files: parse(text)?,
-        addresses: parse(text)?,
-        tls: parse(text)?,
-        proxies: parse(text)?,
-        observe: parse(text)?,
-        ..parse(text)?
-    })
-}
-
-fn line_of(text: &str, at: usize) -> usize {
-    text.get(..at).unwrap_or_default().matches('\n').count() + 1
-}
-
-/// The names of all settings, which are those of their flags, in the order of these.
-fn names() -> Vec<String> {
-    let command = ConfigOverrides::augment_args(clap::Command::new("svctrack"));
-    command.get_arguments().filter_map(|flag| flag.get_long().map(str::to_owned)).collect()
 }
 
 fn check_url(url: String) -> Result<String, ConfigError> {
@@ -456,35 +272,11 @@ impl Config {
         let keep = usize::try_from(self.backup_keep).unwrap_or(usize::MAX).max(1);
         self.backup_every.map(|every| Schedule { folder, every, keep })
     }
-
-    /// Every setting, as the lines of a configuration file, each with a comment that says where its value is from. What
-    /// is not set, and what the first start creates, is a comment as a whole; secrets are not shown.
-    pub fn to_toml(&self, source: impl Fn(&str) -> String) -> String {
-        let values = toml::Table::try_from(self).unwrap_or_default();
-        let line = |name: String| match values.get(&name) {
-            Some(value) => format!("{name} = {value}  # {}\n", source(&name)),
-            None => format!("# {name}: {}  # {}\n", self.in_words(&name), source(&name)),
-        };
-        names().into_iter().map(line).collect()
-    }
-
-    /// What a setting that has no line of its own is.
-    fn in_words(&self, name: &str) -> String {
-        let is_set = match (&self.bootstrap, name) {
-            (Some(bootstrap), "bootstrap-tenant") => return bootstrap.tenant.to_string(),
-            (Some(_), "bootstrap-token") => true,
-            (Some(bootstrap), "bootstrap-operator-token") => bootstrap.operator.is_some(),
-            _ => false,
-        };
-        if is_set { "set, not shown" } else { "not set" }.to_owned()
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
-    use super::*;
+    use super::{file::read_file, *};
 
     #[test]
     fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
@@ -493,15 +285,6 @@ mod tests {
         let config = flags.over(file).unwrap();
         assert_eq!((config.cache_mb, config.log.as_str()), (64, "warn"));
         assert_eq!(config.data, PathBuf::from("./svctrack-data"));
-    }
-
-    #[test]
-    fn a_line_that_cannot_be_read_is_not_repeated() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(FILE_NAME);
-        fs::write(&path, "log = \"info\"\nbootstrap-token = svt_secret\n").unwrap();
-        let said = ConfigOverrides::of_file(&path).unwrap_err().to_string();
-        assert!(said.contains("line 2") && !said.contains("secret"), "{said}");
     }
 
     #[test]
@@ -515,74 +298,6 @@ mod tests {
             ..ConfigOverrides::default()
         };
         assert!(flags.over(file).unwrap().bootstrap.is_some());
-    }
-
-    #[test]
-    fn a_line_that_is_not_known_is_refused_by_its_number() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(FILE_NAME);
-        for (text, line) in [("cache = 64", "line 1:"), ("log = \"info\"\ncache = 64\n", "line 2:")]
-        {
-            fs::write(&path, text).unwrap();
-            let said = ConfigOverrides::of_file(&path).unwrap_err().to_string();
-            assert!(said.contains(line), "{said}");
-            assert!(said.contains("there is no setting `cache`"), "{said}");
-        }
-    }
-
-    #[test]
-    fn a_value_of_another_type_is_refused_with_the_name_of_its_setting() {
-        for (text, expect) in [
-            ("log = \"info\"\ncache-mb = \"64\"", "line 2: `cache-mb`: "),
-            ("backup-every = 6\nlog = \"info\"", "line 1: `backup-every`: "),
-            ("log-slow-ms = true", "line 1: `log-slow-ms`: "),
-            ("admin-listen = 9090", "line 1: `admin-listen`: "),
-            ("trusted-proxies = [\n\"10.0.0.1\",\n7]", "line 3: `trusted-proxies`: "),
-        ] {
-            let said = read_file(text).unwrap_err();
-            assert!(said.starts_with(expect), "{said}");
-        }
-    }
-
-    #[test]
-    fn a_port_in_the_file_is_one_of_the_loopback_address() {
-        let listen =
-            |text: &str| read_file(text).map(|given| given.addresses.listen.unwrap().to_string());
-        assert_eq!(listen("listen = 8080").as_deref(), Ok("127.0.0.1:8080"));
-        assert_eq!(listen("listen = \"localhost:8080\"").as_deref(), Ok("localhost:8080"));
-        let said = listen("log = \"info\"\nlisten = \":80\"").unwrap_err();
-        assert!(said.starts_with("line 2: `listen`: name the host"), "{said}");
-        for (text, expect) in
-            [("listen = true", "or a port"), ("listn = 1", "did you mean `listen`?")]
-        {
-            let said = listen(text).unwrap_err();
-            assert!(said.starts_with("line 1: ") && said.contains(expect), "{said}");
-        }
-    }
-
-    #[test]
-    fn what_is_in_force_can_be_used_as_a_file_and_holds_no_secret() {
-        let token = Token::generate().unwrap();
-        let given = ConfigOverrides {
-            bootstrap_tenant: Some("67e55044-10b1-426f-9247-bb680e5fe0c8".into()),
-            bootstrap_token: Some(token.reveal().into()),
-            ..ConfigOverrides::default()
-        };
-        let text =
-            given.over(ConfigOverrides::default()).unwrap().to_toml(|name| format!("{name}'s"));
-        assert!(read_file(&text).is_ok() && !text.contains("svt_"), "{text}");
-        for line in [
-            "# bootstrap-tenant: 67e55044-10b1-426f-9247-bb680e5fe0c8  # bootstrap-tenant's\n",
-            "# bootstrap-token: set, not shown  # bootstrap-token's\n",
-            "# bootstrap-operator-token: not set  # ",
-            "# public-url: not set  # public-url's\n",
-            "store = \"embedded\"  # store's\n",
-        ] {
-            assert!(text.contains(line), "{line}{text}");
-        }
-        let of_all = names().iter().all(|name| text.contains(&format!("{name}'s\n")));
-        assert!(of_all && text.lines().count() == names().len(), "{text}");
-        assert!(text.contains("cache-mb = 256  # cache-mb's\n"), "{text}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod cases;
 mod clocks;
 mod closings;
 mod command_line;
+mod configuration;
 mod contributing;
 mod corpora;
 mod coverage;

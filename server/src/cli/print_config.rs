@@ -1,4 +1,5 @@
-//! `svctrack serve --print-config`: the effective configuration, with the source of each value.
+//! `svctrack serve --print-config`: the effective configuration, with the source of each value, as
+//! lines of a configuration file or as JSON.
 
 use std::path::Path;
 
@@ -7,8 +8,12 @@ use svctrack_server::config::{Config, ConfigOverrides, FILE_NAME, names_in_file}
 
 use super::output::print_out;
 
-/// Prints what is in force as lines of a configuration file.
-pub(crate) fn print_config(config: &Config, matches: &ArgMatches) -> Result<(), String> {
+/// Prints what is in force.
+pub(crate) fn print_config(
+    config: &Config,
+    matches: &ArgMatches,
+    as_json: bool,
+) -> Result<(), String> {
     let command = ConfigOverrides::augment_args(Command::new("serve"));
     let in_file = names_in_file(Path::new(FILE_NAME)).map_err(|error| error.to_string())?;
     let source = |name: &str| {
@@ -22,5 +27,8 @@ pub(crate) fn print_config(config: &Config, matches: &ArgMatches) -> Result<(), 
             _ => "default".to_owned(),
         }
     };
-    print_out(config.to_toml(source).trim_end())
+    match as_json {
+        true => print_out(&format!("{:#}", config.to_json(source))),
+        false => print_out(config.to_toml(source).trim_end()),
+    }
 }

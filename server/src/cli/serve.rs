@@ -19,6 +19,9 @@ pub(crate) struct Serve {
     /// Print the effective configuration with the source of each value, and exit
     #[arg(long)]
     print_config: bool,
+    /// Print JSON: for each setting its `value` and `source`
+    #[arg(long, requires = "print_config")]
+    json: bool,
 }
 
 impl Serve {
@@ -27,7 +30,7 @@ impl Serve {
         let config = configure(self.given)?;
         check_settings(&config, matches).unwrap_or_else(|error| error.exit());
         if self.print_config {
-            return print_config(&config, matches);
+            return print_config(&config, matches, self.json);
         }
         warn_of_unscheduled(&config);
         // Connections have threads of their own. What is done here must not block: it would hold up new ones, and a stop.

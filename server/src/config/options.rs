@@ -1,0 +1,121 @@
+//! The options of the server: each is a flag, a variable of the environment and a line of `svctrack.toml`. Those of TLS,
+//! proxies and logging are in the `settings` of these.
+
+use std::path::PathBuf;
+
+use clap::Args as _;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    backups::Interval, listen_address::Listen, observe::settings::ObserveSettings,
+    proxies::settings::ProxySettings, served_parts::Part, tls::settings::TlsSettings,
+};
+
+/// Where the store is, and what it may take.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct StoreSettings {
+    /// Data directory [default: ./svctrack-data]
+    #[arg(long, env = "SVCTRACK_DATA", value_name = "DIRECTORY")]
+    pub data: Option<PathBuf>,
+    /// Memory for the store's cache, in MiB [default: 256]
+    #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    pub cache_mb: Option<u32>,
+}
+
+/// Where the server is reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct AddressSettings {
+    /// Address to listen on; a port alone means 127.0.0.1 [default: 127.0.0.1:8080]
+    #[arg(long, env = "SVCTRACK_LISTEN", value_name = "HOST:PORT")]
+    pub listen: Option<Listen>,
+    /// URL at which browsers reach the server [default: http:// or, with --tls-cert, https://, and the listen address]
+    #[arg(long, env = "SVCTRACK_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<String>,
+    /// Path of the browser script, to serve it under your own domain [default: /svctrack.js]
+    #[arg(long, env = "SVCTRACK_SCRIPT_PATH", value_name = "PATH")]
+    pub script_path: Option<String>,
+    /// Path prefix to which the script sends events [default: /analytics]
+    #[arg(long, env = "SVCTRACK_TRACKING_PREFIX", value_name = "PATH")]
+    pub tracking_prefix: Option<String>,
+}
+
+/// Where the data is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// In the data directory
+    #[default]
+    Embedded,
+    /// In memory, for trials: all data is lost when the server stops
+    Memory,
+}
+
+/// What may be given, by flag, environment or file; each line of the file has the name of its flag.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct ConfigOverrides {
+    #[command(flatten)]
+    #[serde(skip)]
+    pub files: StoreSettings,
+    /// Storage engine [default: embedded]
+    #[arg(long, env = "SVCTRACK_STORE", value_name = "ENGINE", value_enum)]
+    pub store: Option<Engine>,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub addresses: AddressSettings,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub tls: TlsSettings,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub proxies: ProxySettings,
+    /// Routes to serve, separated by commas; /health is always served [default: all]
+    #[arg(long, env = "SVCTRACK_ROUTES", value_name = "PARTS", value_enum, value_delimiter = ',')]
+    pub routes: Option<Vec<Part>>,
+    /// Requests per second and token, with bursts of twice as many; 0 means no limit [default: 150]
+    #[arg(long, env = "SVCTRACK_RATE_LIMIT", value_name = "PER_SECOND")]
+    pub rate_limit: Option<u32>,
+    /// Requests per second to the tracking routes of a tenant; 0 means no limit [default: 0]
+    #[arg(long, env = "SVCTRACK_TRACKING_RATE_LIMIT", value_name = "PER_SECOND")]
+    pub tracking_rate_limit: Option<u32>,
+    /// MiB of events without a token per day and tenant; 0 means no limit [default: 1024]
+    #[arg(long, env = "SVCTRACK_TRACKING_DAILY_MB", value_name = "MIB")]
+    pub tracking_daily_mb: Option<u32>,
+    /// Interval of scheduled backups, such as 6h or 1day [default: never]
+    #[arg(long, env = "SVCTRACK_BACKUP_EVERY", value_name = "INTERVAL")]
+    pub backup_every: Option<Interval>,
+    /// Directory of scheduled backups; use it for nothing else [default: backups, in the data directory]
+    #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "DIRECTORY")]
+    pub backup_to: Option<PathBuf>,
+    /// Number of scheduled backups to retain [default: 7]
+    #[arg(long, env = "SVCTRACK_BACKUP_KEEP", value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    pub backup_keep: Option<u32>,
+    /// Log level: error, warn, info, debug, or a filter by module [default: info]
+    #[arg(long, env = "SVCTRACK_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub observe: ObserveSettings,
+    /// UUID of the tenant that the first start creates [default: random]
+    #[arg(long, env = "SVCTRACK_BOOTSTRAP_TENANT", value_name = "UUID")]
+    pub bootstrap_tenant: Option<String>,
+    /// API token that the first start creates; see `svctrack token generate` [default: random]
+    #[arg(long, env = "SVCTRACK_BOOTSTRAP_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    pub bootstrap_token: Option<String>,
+    /// Operator token that the first start creates [default: random; none with --bootstrap-token]
+    #[arg(
+        long,
+        env = "SVCTRACK_BOOTSTRAP_OPERATOR_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true
+    )]
+    pub bootstrap_operator_token: Option<String>,
+}
+
+/// The names of all settings, which are those of their flags, in the order of these.
+pub(super) fn names() -> Vec<String> {
+    let command = ConfigOverrides::augment_args(clap::Command::new("svctrack"));
+    command.get_arguments().filter_map(|flag| flag.get_long().map(str::to_owned)).collect()
+}
