@@ -112,6 +112,7 @@ impl From<ReportError> for Issue {
 }
 
 impl fmt::Display for ReportError {
+    #[expect(clippy::too_many_lines, reason = "a sentence for each error")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InvalidDay(option, found) => {

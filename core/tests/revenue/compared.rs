@@ -223,15 +223,9 @@ fn compare_movements(
             let pays = model.before(*company, sum, end);
             at_end = at_end + pays;
             customers += i64::from(pays > ZERO);
-            for license in model.overdue(*company, end) {
-                let rate = match sum {
-                    Sum::In(currency) if currency != license.currency => continue,
-                    Sum::In(_) => Fraction::whole(1),
-                    Sum::Converted(day) => model.rate(license.currency, day),
-                };
-                overdue = overdue + license.mrr * rate;
-                overdue_count += 1;
-            }
+            let (amount, licenses) = overdue_at(model, *company, end, sum);
+            overdue = overdue + amount;
+            overdue_count += licenses;
         }
         let fx = revalued - at_start;
         let none = |amount: Fraction, of: i64| {
@@ -269,6 +263,21 @@ fn compare_movements(
         let end = at_start + fx + total[0] + total[1] + total[2] + total[5] + total[6];
         assert_eq!(end - total[3] - total[4] - total[7], at_end, "the invariant");
     }
+}
+
+/// What is overdue of a company, and of how many licenses.
+fn overdue_at(model: &Model<'_>, company: u8, end: i64, sum: Sum) -> (Fraction, i64) {
+    let (mut overdue, mut licenses) = (ZERO, 0);
+    for license in model.overdue(company, end) {
+        let rate = match sum {
+            Sum::In(currency) if currency != license.currency => continue,
+            Sum::In(_) => Fraction::whole(1),
+            Sum::Converted(day) => model.rate(license.currency, day),
+        };
+        overdue = overdue + license.mrr * rate;
+        licenses += 1;
+    }
+    (overdue, licenses)
 }
 
 fn retention(model: &Model<'_>, ledger: &Ledger) {

@@ -94,6 +94,7 @@ impl<T: Transaction> Tables<T> {
     }
 
     /// Every table, with all rows in it. It names all fields, so that a table that is added is thought of.
+    #[expect(clippy::too_many_lines, reason = "a line for each table")]
     pub(crate) fn all(&mut self) -> Result<[(Table, &mut T::Table); 28], StoreError> {
         let Self {
             known: _,
