@@ -1,6 +1,8 @@
 //! The first start: a tenant, its token, an operator's token, and a first company, so that an event has
 //! somewhere to go.
 
+pub(crate) mod settings;
+
 use svctrack_core::{
     resources::company::COMPANY,
     value::{Document, Json, TenantId},
@@ -8,12 +10,7 @@ use svctrack_core::{
 use svctrack_store::{Actor, StoreError, Tenant, TenantRecord, TokenRecord};
 use svctrack_web::Loads;
 
-use crate::{
-    app::App,
-    auth::Token,
-    config::{BootstrapSettings, Config},
-    served_parts::Part,
-};
+use crate::{app::App, auth::Token, config::Config, served_parts::Part};
 
 /// `externalId` of the company that the first start creates, which the printed example and the demo page use.
 const DEMO_COMPANY: &str = "demo";
@@ -45,8 +42,9 @@ impl Bootstrap {
     /// # Errors
     /// When the machine gives no randomness.
     pub(crate) fn prepare(config: &Config) -> Result<Self, getrandom::Error> {
-        if let Some(BootstrapSettings { tenant, token, operator }) = &config.bootstrap {
-            return Ok(Self { tenant: *tenant, token: token.clone(), operator: operator.clone() });
+        if let Some(given) = &config.bootstrap {
+            let operator = given.operator.as_ref().map(|operator| operator.token.clone());
+            return Ok(Self { tenant: given.tenant, token: given.token.token.clone(), operator });
         }
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)?;

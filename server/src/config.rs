@@ -12,14 +12,13 @@ use std::{
 
 use poem::http::uri::Scheme;
 use serde::Serialize;
-use svctrack_core::value::TenantId;
-use svctrack_store::{RateLimits, Tenant, embedded::Embedded};
+use svctrack_store::{RateLimits, embedded::Embedded};
 use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, MAX_PATH_BYTES};
 
 use crate::{
     app::Limits,
-    auth::Token,
     backups::{Interval, Schedule},
+    bootstrap::settings::BootstrapConfig,
     listen_address::Listen,
     observe::settings::ObserveConfig,
     proxies::settings::ProxyConfig,
@@ -87,18 +86,9 @@ pub struct Config {
     pub log: String,
     #[serde(flatten)]
     pub observe: ObserveConfig,
-    /// Tenant and token of the first start.
+    /// Tenant and tokens of the first start.
     #[serde(skip)]
-    pub bootstrap: Option<BootstrapSettings>,
-}
-
-/// The tenant and the token that the first start creates, instead of random ones.
-#[derive(Clone, Debug)]
-pub struct BootstrapSettings {
-    pub tenant: TenantId,
-    pub token: Token,
-    /// The operator's token, if one is to be created.
-    pub operator: Option<Token>,
+    pub bootstrap: Option<BootstrapConfig>,
 }
 
 /// Why there is no configuration.
@@ -120,9 +110,6 @@ impl ConfigOverrides {
     pub fn over(self, file: Self) -> Result<Config, ConfigError> {
         let (files, of_file) = (self.files, file.files);
         let (addresses, in_file) = (self.addresses, file.addresses);
-        let tenant = self.bootstrap_tenant.or(file.bootstrap_tenant);
-        let token = self.bootstrap_token.or(file.bootstrap_token);
-        let operator = self.bootstrap_operator_token.or(file.bootstrap_operator_token);
         let in_words = |message: &str| ConfigError::Value(message.to_owned());
         Ok(Config {
             store: self.store.or(file.store).unwrap_or_default(),
@@ -146,7 +133,7 @@ impl ConfigOverrides {
             backup_keep: self.backup_keep.or(file.backup_keep).unwrap_or(DEFAULT_BACKUP_KEEP),
             log: self.log.or(file.log).unwrap_or_else(|| "info".to_owned()),
             observe: self.observe.over(file.observe),
-            bootstrap: read_bootstrap(tenant, token, operator)?,
+            bootstrap: self.bootstrap.over(file.bootstrap).map_err(ConfigError::Value)?,
         })
     }
 }
@@ -186,37 +173,6 @@ fn read_prefix(prefix: Option<String>) -> Result<String, ConfigError> {
              {MAX_PATH_BYTES} bytes; found `{prefix}`"
         ))),
     }
-}
-
-fn read_bootstrap(
-    tenant: Option<String>,
-    token: Option<String>,
-    operator: Option<String>,
-) -> Result<Option<BootstrapSettings>, ConfigError> {
-    let invalid = |text: &str| ConfigError::Value(text.to_owned());
-    let (tenant, token) = match (tenant, token, &operator) {
-        (None, None, None) => return Ok(None),
-        (Some(tenant), Some(token), _) => (tenant, token),
-        _ => return Err(invalid("set both bootstrap-tenant and bootstrap-token, or neither")),
-    };
-    let tenant = TenantId::parse(&tenant)
-        .filter(|tenant| *tenant != Tenant::OPERATOR.id())
-        .ok_or_else(|| invalid("bootstrap-tenant must be a UUID other than the nil UUID"))?;
-    let token = read_token("bootstrap-token", &token)?;
-    let operator =
-        operator.map(|text| read_token("bootstrap-operator-token", &text)).transpose()?;
-    if operator.as_ref().is_some_and(|operator| operator.reveal() == token.reveal()) {
-        return Err(invalid("bootstrap-token and bootstrap-operator-token must differ"));
-    }
-    Ok(Some(BootstrapSettings { tenant, token, operator }))
-}
-
-/// A token is never repeated in an error: it is a secret.
-fn read_token(name: &str, text: &str) -> Result<Token, ConfigError> {
-    Token::parse(text).ok_or_else(|| {
-        let message = format!("{name} must be a token from `svctrack token generate`");
-        ConfigError::Value(message)
-    })
 }
 
 impl Config {
@@ -288,19 +244,6 @@ mod tests {
     }
 
     #[test]
-    fn bootstrap_settings_may_come_from_two_sources() {
-        let file = ConfigOverrides {
-            bootstrap_token: Some(Token::generate().unwrap().reveal().into()),
-            ..ConfigOverrides::default()
-        };
-        let flags = ConfigOverrides {
-            bootstrap_tenant: Some("67e55044-10b1-426f-9247-bb680e5fe0c8".into()),
-            ..ConfigOverrides::default()
-        };
-        assert!(flags.over(file).unwrap().bootstrap.is_some());
-    }
-
-    #[test]
     fn values_that_cannot_be_used_are_refused() {
         let check = |given: ConfigOverrides| {
             given.over(ConfigOverrides::default()).unwrap_err().to_string()
@@ -312,21 +255,5 @@ mod tests {
                 check(ConfigOverrides { addresses, ..ConfigOverrides::default() }).contains(url)
             );
         }
-        let alone =
-            ConfigOverrides { bootstrap_tenant: Some("x".into()), ..ConfigOverrides::default() };
-        assert_eq!(
-            check(alone.clone()),
-            "set both bootstrap-tenant and bootstrap-token, or neither"
-        );
-        let both = ConfigOverrides { bootstrap_token: Some("secret".into()), ..alone };
-        assert_eq!(check(both), "bootstrap-tenant must be a UUID other than the nil UUID");
-        let token = Some(Token::generate().unwrap().reveal().to_owned());
-        let same = ConfigOverrides {
-            bootstrap_tenant: Some("11111111-1111-4111-8111-111111111111".into()),
-            bootstrap_token: token.clone(),
-            bootstrap_operator_token: token,
-            ..ConfigOverrides::default()
-        };
-        assert_eq!(check(same), "bootstrap-token and bootstrap-operator-token must differ");
     }
 }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    process::{self, command},
+    client::Client,
+    process::{self, Server, command},
 };
 
 use crate::startup::refusal;
@@ -68,7 +69,9 @@ log-slow-ms = 1000  # default
 admin-listen = "127.0.0.1:9090"  # default
 # bootstrap-tenant: not set  # default
 # bootstrap-token: not set  # default
+# bootstrap-token-file: not set  # default
 # bootstrap-operator-token: not set  # default
+# bootstrap-operator-token-file: not set  # default
 "#
     );
     let output = command.arg("--json").output().await.unwrap();
@@ -99,4 +102,21 @@ async fn a_variable_that_is_no_setting_is_named_with_the_one_that_may_be_meant()
     let output = command.args(["serve", "--print-config"]).output().await.unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("listen = \"127.0.0.1:8080\""), "{said}");
+}
+
+#[tokio::test]
+async fn the_first_start_takes_its_token_from_a_file_which_the_configuration_names_alone() {
+    let (folder, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
+    let secret = folder.path().join("token");
+    fs::write(&secret, format!("{}\n", token.reveal())).unwrap();
+    let flags = ["--bootstrap-tenant", TENANT, "--bootstrap-token-file", secret.to_str().unwrap()];
+    let mut command = command(folder.path());
+    let output = command.arg("serve").args(flags).arg("--print-config").output().await.unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let of_file = format!("# bootstrap-token-file: {}  # flag", secret.display());
+    assert!(said.contains(&of_file) && !said.contains(token.reveal()), "{said}");
+    let (server, _) = Server::start_first(folder.path(), &flags).await;
+    let client = Client::new(&server.base, Some(token.reveal()));
+    assert_eq!(client.get("/companies").await.status, 200);
+    server.stop().await;
 }

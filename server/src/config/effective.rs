@@ -35,13 +35,20 @@ impl Config {
     /// What the first start is told to create, if it is told.
     fn of_first_start(&self, name: &str) -> Option<String> {
         let bootstrap = self.bootstrap.as_ref()?;
-        let is_set = match name {
+        let operator = bootstrap.operator.as_ref();
+        let (given, is_file) = match name {
             "bootstrap-tenant" => return Some(bootstrap.tenant.to_string()),
-            "bootstrap-token" => true,
-            "bootstrap-operator-token" => bootstrap.operator.is_some(),
-            _ => false,
+            "bootstrap-token" => (&bootstrap.token, false),
+            "bootstrap-token-file" => (&bootstrap.token, true),
+            "bootstrap-operator-token" => (operator?, false),
+            "bootstrap-operator-token-file" => (operator?, true),
+            _ => return None,
         };
-        is_set.then(|| "set, not shown".to_owned())
+        match &given.file {
+            Some(path) if is_file => Some(path.display().to_string()),
+            None if !is_file => Some("set, not shown".to_owned()),
+            _ => None,
+        }
     }
 }
 
@@ -50,6 +57,7 @@ mod tests {
     use super::*;
     use crate::{
         auth::Token,
+        bootstrap::settings::BootstrapSettings,
         config::{ConfigOverrides, file::read_file},
     };
 
@@ -57,8 +65,11 @@ mod tests {
     fn what_is_in_force_can_be_used_as_a_file_and_holds_no_secret() {
         let token = Token::generate().unwrap();
         let given = ConfigOverrides {
-            bootstrap_tenant: Some("67e55044-10b1-426f-9247-bb680e5fe0c8".into()),
-            bootstrap_token: Some(token.reveal().into()),
+            bootstrap: BootstrapSettings {
+                bootstrap_tenant: Some("67e55044-10b1-426f-9247-bb680e5fe0c8".into()),
+                bootstrap_token: Some(token.reveal().into()),
+                ..BootstrapSettings::default()
+            },
             ..ConfigOverrides::default()
         };
         let config = given.over(ConfigOverrides::default()).unwrap();

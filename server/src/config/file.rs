@@ -86,6 +86,7 @@ pub(super) fn read_file(text: &str) -> Result<ConfigOverrides, String> {
         tls: parse(text)?,
         proxies: parse(text)?,
         observe: parse(text)?,
+        bootstrap: parse(text)?,
         ..parse(text)?
     })
 }

@@ -1,5 +1,5 @@
 //! The options of the server: each is a flag, a variable of the environment and a line of `svctrack.toml`. Those of TLS,
-//! proxies and logging are in the `settings` of these.
+//! proxies, logging and the first start are in the `settings` of these.
 
 use std::path::PathBuf;
 
@@ -7,8 +7,9 @@ use clap::Args as _;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    backups::Interval, listen_address::Listen, observe::settings::ObserveSettings,
-    proxies::settings::ProxySettings, served_parts::Part, tls::settings::TlsSettings,
+    backups::Interval, bootstrap::settings::BootstrapSettings, listen_address::Listen,
+    observe::settings::ObserveSettings, proxies::settings::ProxySettings, served_parts::Part,
+    tls::settings::TlsSettings,
 };
 
 /// Where the store is, and what it may take.
@@ -98,20 +99,9 @@ pub struct ConfigOverrides {
     #[command(flatten)]
     #[serde(skip)]
     pub observe: ObserveSettings,
-    /// UUID of the tenant that the first start creates [default: random]
-    #[arg(long, env = "SVCTRACK_BOOTSTRAP_TENANT", value_name = "UUID")]
-    pub bootstrap_tenant: Option<String>,
-    /// API token that the first start creates; see `svctrack token generate` [default: random]
-    #[arg(long, env = "SVCTRACK_BOOTSTRAP_TOKEN", value_name = "TOKEN", hide_env_values = true)]
-    pub bootstrap_token: Option<String>,
-    /// Operator token that the first start creates [default: random; none with --bootstrap-token]
-    #[arg(
-        long,
-        env = "SVCTRACK_BOOTSTRAP_OPERATOR_TOKEN",
-        value_name = "TOKEN",
-        hide_env_values = true
-    )]
-    pub bootstrap_operator_token: Option<String>,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub bootstrap: BootstrapSettings,
 }
 
 /// The names of all settings, which are those of their flags, in the order of these.
