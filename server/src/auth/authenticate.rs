@@ -9,7 +9,7 @@ use svctrack_store::{KnownToken, Tenant};
 use super::{
     authorization_header::{token_in, user_of_basic},
     caller::{Caller, Credential, LocalAccess, Seen, SignedIn},
-    token::Token,
+    token_format::Token,
 };
 use crate::{app::App, body::refuse_form, error::Error, observe::trace::note_tenant};
 

@@ -7,9 +7,9 @@ pub(crate) mod denials;
 mod event_sender;
 pub(crate) mod session;
 pub(crate) mod sign_in;
-mod token;
+mod token_format;
 
-pub use self::token::Token;
+pub use self::token_format::Token;
 pub(crate) use self::{
     authenticate::authenticate,
     caller::{Caller, LocalAccess, Seen, SignedIn},

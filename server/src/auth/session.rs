@@ -17,7 +17,7 @@ use svctrack_store::{KnownToken, Revoked, TokenRecord};
 use super::{
     authenticate::{admit, known_token},
     caller::{Caller, Seen},
-    token::Token,
+    token_format::Token,
 };
 use crate::{
     app::App,

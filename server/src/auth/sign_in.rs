@@ -10,7 +10,7 @@ use svctrack_core::value::Timestamp;
 use svctrack_web::pages::address;
 use tokio::time::Instant;
 
-use super::token::Token;
+use super::token_format::Token;
 use crate::{
     limits::{MAX_SIGN_IN_FAILURES, ONE_TIME_LINK_SECONDS, SESSION_IDLE_MS},
     sender_limits::Address,

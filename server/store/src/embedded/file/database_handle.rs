@@ -1,6 +1,6 @@
 //! An open database, and the fence in front of its file.
 //!
-//! During recovery ([`crate::embedded::runtime::recovery`]), two databases are open over one file, and neither sees the
+//! During recovery ([`crate::embedded::runtime::reopen_after_error`]), two databases are open over one file, and neither sees the
 //! writes of the other. A database whose fence is shut can no longer read or write, whatever it still tries.
 
 use std::{fmt, io, sync::Arc, time::Instant};

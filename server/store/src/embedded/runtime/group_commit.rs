@@ -14,7 +14,7 @@ use std::{
 use redb::WriteTransaction;
 use svctrack_core::value::TenantId;
 
-use super::{recovery, shared::Shared};
+use super::{reopen_after_error, shared::Shared};
 use crate::{
     Health, StoreError, Tenant,
     embedded::{engagement, file::corruption, tables::transaction::WriteTables},
@@ -173,7 +173,7 @@ impl Writer {
 
     /// Brings the store back after an error; meanwhile every command hears what keeps it.
     fn recover(&mut self) {
-        recovery::recover(&self.shared, |cause| {
+        reopen_after_error::recover(&self.shared, |cause| {
             while let Some(job) = self.shared.queues.next() {
                 job.answer(Err(cause.unavailable()));
             }

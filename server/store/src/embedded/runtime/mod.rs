@@ -2,6 +2,6 @@
 
 pub(crate) mod group_commit;
 pub(crate) mod held_snapshots;
-pub(crate) mod recovery;
+pub(crate) mod reopen_after_error;
 pub(crate) mod shared;
 pub(crate) mod streamed_page;
