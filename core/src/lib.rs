@@ -4,8 +4,8 @@
 //!
 //! # Modules
 //!
-//! Each builds on those before it. Without the feature `records` there are [`value`] and
-//! [`tracking`] alone, as the tracker in the browser needs them; with `forms` also the resources and their checks.
+//! Each builds on those before it. The feature `records`, which is on by default, adds all of them. Without it there are
+//! [`value`] and [`tracking`], which is what the tracker in the browser needs; `forms` adds the resources and their checks.
 //!
 //! | Module | For |
 //! |---|---|

@@ -12,7 +12,7 @@ pub(crate) use self::{
     status::{Backups, Done},
 };
 pub use self::{
-    folder::{SUFFIX, backup_files, name_of},
+    folder::{SUFFIX, backup_files, name_of, newest_of_one_store},
     schedule::{Interval, Schedule},
     unfinished_file::{Unfinished, folder_of},
 };

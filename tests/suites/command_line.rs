@@ -62,7 +62,11 @@ impl Machine {
         write(&format!("svctrack-data/{FILE}"), &self.store);
         write("companies.csv", b"Company name,externalId\nGlobex,globex\n");
         match example.split(' ').nth(1) {
-            Some("restore" | "verify") => write("before-upgrade.backup.gz", &self.backup),
+            Some("restore" | "verify") => {
+                write("before-upgrade.backup.gz", &self.backup);
+                let scheduled = "svctrack-2026-11-20T12-00-00.000Z.backup.gz";
+                write(&format!("svctrack-data/backups/{scheduled}"), &self.backup);
+            }
             Some("import") => write("export/companies.ndjson", &self.companies),
             // The last tenant cannot be deleted.
             Some("tenant") => drop(run(folder.path(), &["tenant", "create", "--name", "b"]).await),

@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 
 use crate::asset::{ASSETS, Asset, asset};
 
-/// Where the script is served unless another path is chosen, and always besides.
+/// The default path of the script. The script is served there even if another path is chosen.
 pub const DEFAULT_SCRIPT_PATH: &str = "/svctrack.js";
 /// The default prefix of the tenant in the paths of tracking routes, which is always served besides a chosen one.
 pub const DEFAULT_TRACKING_PREFIX: &str = "/analytics";
-/// The longest path that can be chosen, in bytes: the snippet has 900, and two of these.
+/// The longest path that can be chosen, in bytes: the snippet, of at most 900 bytes, has two of them.
 pub const MAX_PATH_BYTES: usize = 64;
 
 /// The version of the loader: another one whenever a byte of the script differs.
 const LOADER_VERSION: &str = env!("LOADER_VERSION");
-/// Where the tracker's glue is, below the folder of the script: the loader asks for it by its version.
+/// The path of the tracker's JavaScript below the folder of the script, with its version.
 pub const GLUE_PATH: &str = concat!("/", env!("TRACKER_VERSION"), ".js");
 /// The version of the tracker's files.
 const TRACKER_VERSION: &str = env!("TRACKER_VERSION");
-/// The same of its WASM.
+/// The path of its WebAssembly there, with its version.
 pub const WASM_PATH: &str = concat!("/", env!("TRACKER_VERSION"), ".wasm");
 const LOADER: &str = "/svctrack.js";
 const GLUE: &str = "/svctrack_glue.js";

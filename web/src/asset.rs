@@ -18,6 +18,7 @@ pub struct Asset {
     pub integrity: &'static str,
 }
 
+/// All files that are embedded in the program.
 pub static ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
 /// The file that is served at `path`.

@@ -1,6 +1,7 @@
-//! All that a browser gets from svctrack: the snippet that customers paste, the loader and the tracker
-//! that it fetches, and the pages. It knows neither HTTP nor a store: the server asks for an
-//! [`Asset`] or a [`Page`] and sends it.
+//! The browser side of svctrack: the snippet that customers paste, the loader and the tracker that it fetches, and the
+//! pages. It is a part of `svctrack-server` and not meant for other programs.
+//!
+//! It knows neither HTTP nor a store: the server asks for an [`Asset`] or a [`Page`] and sends it.
 
 mod addresses;
 mod asset;

@@ -154,7 +154,7 @@ function open() {
   source.addEventListener("activity", arrive);
   source.addEventListener("open", () => {
     live.dataset.live = "ready";
-    if (!seen) status.textContent = "Waiting for activities.";
+    if (!seen) status.textContent = "Connected: new activities appear at the top.";
   });
   source.addEventListener("error", () => {
     const isOver = source.readyState === EventSource.CLOSED;

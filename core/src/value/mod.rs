@@ -1,7 +1,7 @@
-//! The values of bodies and records, each a type that is created only by parsing: ids, points in time, days, decimals,
+//! The values of bodies and records, each a type whose values are valid: ids, points in time, days, decimals,
 //! e-mails, JSON documents.
 //!
-//! Invariants: a parsed value is valid, and no later code checks it again; JSON keeps the order of its members and
+//! Invariants: what is parsed is checked then, and no later code checks it again; JSON keeps the order of its members and
 //! every digit of its numbers (R7).
 
 pub mod email;

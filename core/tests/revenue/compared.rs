@@ -228,13 +228,6 @@ fn compare_movements(
             overdue_count += licenses;
         }
         let fx = revalued - at_start;
-        let none = |amount: Fraction, of: i64| {
-            if of > 0 {
-                (amount / Fraction::whole(of.into())).rounded(6).text()
-            } else {
-                "null".into()
-            }
-        };
         let [new, reactivation, expansion, contraction, churn, negative, ..] = total;
         let moves = [new, reactivation, expansion, contraction, churn, negative];
         let expected = [vec![at_start], moves.to_vec(), vec![at_end]].concat();
@@ -243,7 +236,7 @@ fn compare_movements(
         assert_eq!(row.amounts().map(text).to_vec(), expected, "{about}");
         assert_eq!(
             [option(row.arpa), option(row.asp), text(row.overdue)],
-            [none(at_end, customers), none(new, counts[0]), overdue.text()],
+            [mean(at_end, customers), mean(new, counts[0]), overdue.text()],
             "{about}"
         );
         assert_eq!(row.fx.map(text), (currency.is_none() && model.asked.dated).then(|| fx.text()));
@@ -262,6 +255,14 @@ fn compare_movements(
         assert_eq!(found, [counts[0], counts[1], counts[2], customers, overdue_count]);
         let end = at_start + fx + total[0] + total[1] + total[2] + total[5] + total[6];
         assert_eq!(end - total[3] - total[4] - total[7], at_end, "the invariant");
+    }
+}
+
+/// A share of an amount, or null of none.
+fn mean(amount: Fraction, of: i64) -> String {
+    match of {
+        0 => "null".to_owned(),
+        _ => (amount / Fraction::whole(of.into())).rounded(6).text(),
     }
 }
 

@@ -128,6 +128,27 @@ pub(crate) fn newest_in(folder: &Path, now: Timestamp) -> Option<PathBuf> {
     newest.map(|at| folder.join(name_of(at)))
 }
 
+/// The newest backup in a folder that has backups of one store alone.
+///
+/// # Errors
+/// A message, where there is none, or where another store's could be taken for it.
+pub fn newest_of_one_store(folder: &Path, now: Timestamp) -> Result<PathBuf, String> {
+    let shown = folder.display();
+    let newest = newest_in(folder, now);
+    let newest = newest.ok_or_else(|| format!("there is no backup in `{shown}`"))?;
+    let store_of = |path: &Path| head_of(path).and_then(|head| head.store);
+    let store = store_of(&newest);
+    for name in names_in(folder).map_err(|error| format!("`{shown}`: {error}"))? {
+        let is_backup = moment_of(&name).is_some() && is_file(folder, &name);
+        if is_backup && store_of(&folder.join(name)) != store {
+            return Err(format!(
+                "`{shown}` has backups of several stores: name the one to restore"
+            ));
+        }
+    }
+    Ok(newest)
+}
+
 /// Removes what a crash has left.
 pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
     let is_left = |name: &String| {
@@ -198,6 +219,19 @@ mod tests {
         {
             assert_eq!(moment_of(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn the_newest_of_a_folder_is_restored_where_all_are_of_one_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let newest = || newest_of_one_store(folder.path(), day(30));
+        assert!(newest().unwrap_err().starts_with("there is no backup in "));
+        put(folder.path(), 3, Some(OWN), Some(0));
+        put(folder.path(), 20, Some(OWN), None);
+        put(folder.path(), 40, Some(OWN), Some(1));
+        assert_eq!(newest(), Ok(folder.path().join(name_of(day(20)))), "one is ahead of the clock");
+        put(folder.path(), 1, Some(OTHER), Some(0));
+        assert!(newest().unwrap_err().ends_with("name the one to restore"));
     }
 
     #[test]

@@ -4,18 +4,22 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::Value;
-use svctrack_server::config::{ConfigOverrides, StoreSettings};
-use svctrack_store::{Manifest, embedded::restore};
+use svctrack_server::{
+    backups::newest_of_one_store,
+    config::{ConfigOverrides, StoreSettings},
+};
+use svctrack_store::{Clock as _, Manifest, SystemClock, embedded::restore};
 
 use super::{backup::describe, output::print_out, target::configure};
 
 /// Restore a backup into an empty data directory
 #[derive(Args)]
-#[command(after_help = "Example:
-  svctrack restore --from before-upgrade.backup.gz --data ./restored")]
+#[command(after_help = "Examples:
+  svctrack restore --from before-upgrade.backup.gz --data ./restored
+  svctrack restore --from ./svctrack-data/backups --data ./restored")]
 pub(crate) struct Restore {
-    /// Backup file
-    #[arg(long, value_name = "FILE")]
+    /// Backup file, or a directory, of which the newest backup is taken
+    #[arg(long, value_name = "FILE|DIRECTORY")]
     from: PathBuf,
     #[command(flatten)]
     files: StoreSettings,
@@ -28,13 +32,20 @@ impl Restore {
     pub(crate) fn run(self) -> Result<(), String> {
         let config =
             configure(ConfigOverrides { files: self.files, ..ConfigOverrides::default() })?;
-        let manifest = restore(&self.from, &config.data, config.cache_bytes());
+        let from = match self.from.is_dir() {
+            true => newest_of_one_store(&self.from, SystemClock.now())?,
+            false => self.from,
+        };
+        let manifest = restore(&from, &config.data, config.cache_bytes());
         let manifest = manifest.map_err(|error| error.to_string())?;
         if self.json {
             return print_out(&Value::from(describe(&manifest)).to_string());
         }
         let Manifest { rows, .. } = manifest;
-        let folder = config.data.display();
-        print_out(&format!("{rows} rows as of {} are in `{folder}` now", manifest.at()))
+        let (from, folder) = (from.display(), config.data.display());
+        print_out(&format!(
+            "{rows} rows as of {} from `{from}` are in `{folder}` now",
+            manifest.at()
+        ))
     }
 }

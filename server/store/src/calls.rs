@@ -18,7 +18,7 @@ use crate::{
     Upserts,
 };
 
-/// What a call came to that may be sent again.
+/// The outcome of an idempotent call.
 #[derive(Clone, Copy, Debug)]
 pub struct Done<T> {
     /// The reply of the command.

@@ -18,7 +18,7 @@ pub fn is_too_late(now: Timestamp) -> bool {
     now.as_ms() > LATEST_MS
 }
 
-/// Where now comes from.
+/// The source of the current time.
 pub trait Clock: Send + Sync {
     /// The time, as well as it is known. Whoever sets the clock changes it.
     fn now(&self) -> Timestamp;

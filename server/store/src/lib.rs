@@ -8,7 +8,7 @@
 //! | [`embedded`] | one file with a checksum for each block and value | servers: acknowledged writes survive crashes and power loss |
 //! | [`memory`] | in memory, lost at the end of the process | tests, trials, and programs that need no disk |
 //!
-//! Both engines apply the same rules and pass the same tests. This module has no type of an engine.
+//! Both engines apply the same rules and pass the same tests. The types here do not depend on the engine.
 //!
 //! # Example
 //!

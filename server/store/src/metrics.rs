@@ -1,5 +1,5 @@
-//! Figures of a running store, for those who watch it: counts since the start, and how many values were in which range.
-//! To count takes some atomic additions, and neither a lock nor an allocation.
+//! Metrics of a running store: counters since the start, and histograms. To count takes some atomic additions, and
+//! neither a lock nor an allocation.
 
 use std::{
     collections::BTreeMap,

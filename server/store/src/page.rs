@@ -105,7 +105,7 @@ impl fmt::Debug for Page {
     }
 }
 
-/// What the records of a page come to.
+/// A hash over the records of a page, for its ETag.
 #[derive(Clone)]
 pub struct Digest {
     /// How many there are.

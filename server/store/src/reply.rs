@@ -50,7 +50,7 @@ pub enum Reply {
     Unsuppressed(usize),
 }
 
-/// How far a round has come that renews the licenses of a tenant.
+/// The progress of a round of automatic renewal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AutoRenewal {
     /// The entry of the index up to which licenses were read.

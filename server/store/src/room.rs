@@ -9,12 +9,12 @@ use super::{
     support::shares::{Share, Shares},
 };
 
-/// What is held up to this size, in bytes, is not counted: there is one of it a connection, and most of it is sent at once.
+/// A response up to this size, in bytes, takes no room: a connection has one of them, and most are sent at once.
 pub const UNCOUNTED_BYTES: usize = 64 * 1024;
 /// In what steps room is taken, in bytes, so that it is not asked for with each record.
 const STEP_BYTES: usize = 64 * 1024;
 
-/// From where room is taken; without a tenant nothing is counted.
+/// The memory budget from which a response takes room. Without a tenant there is no limit.
 #[derive(Clone, Default)]
 pub struct RoomOf(Option<(Arc<Shares<TenantId>>, TenantId)>);
 
@@ -30,7 +30,7 @@ impl RoomOf {
     }
 }
 
-/// Room, for as long as it is held.
+/// Memory that a response has reserved, until it is dropped.
 #[derive(Default)]
 pub struct Room {
     of: RoomOf,

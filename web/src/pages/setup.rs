@@ -176,7 +176,7 @@ fn arrived(last: &Arrived) -> impl Renderable {
 
 fn snippet(view: &SetupView) -> impl Renderable {
     let example = format!(
-        "svctrack.identify(\"user-1\", {{name: \"Ada Lovelace\", companyExternalId: \"{}\"}});\nsvctrack.track(\"Opened report\", {{info: {{pages: 3}}}});",
+        "<script>\nsvctrack.identify(\"user-1\", {{name: \"Ada Lovelace\", companyExternalId: \"{}\"}});\nsvctrack.track(\"Opened report\", {{info: {{pages: 3}}}});\n</script>",
         view.values.company
     );
     let demo = address("/demo", &[], &[("tenant", &view.values.tenant)]);

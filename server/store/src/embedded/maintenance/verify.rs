@@ -28,6 +28,7 @@ use crate::{
 /// Most problems that are reported one by one; the rest is counted.
 const MAX_TOLD: usize = 100;
 
+/// The result of a verification.
 #[derive(Debug, Default)]
 pub struct Verified {
     /// How many rows could be read.
@@ -38,7 +39,7 @@ pub struct Verified {
     pub problems: Vec<Problem>,
 }
 
-/// Something that is not as it should be.
+/// A corruption that `verify` found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub table: String,
