@@ -141,10 +141,11 @@ pub(super) fn paging(paging: &Paging) -> impl Renderable {
 
 /// A picture of a report, by its address; its figures are in a table as well.
 pub(super) fn chart<'a>(picture: &'a str, title: &'a str) -> impl Renderable + 'a {
-    maud! {
+    let chart = maud! {
         picture {
             source srcset={ (picture) "&theme=dark" } media="(prefers-color-scheme: dark)";
             img.chart src=(picture) width="900" height="320" alt={ "Chart: " (title) };
         }
-    }
+    };
+    maud! { div.scroll.of-chart tabindex="0" role="group" aria-label="Chart" { (chart) } }
 }

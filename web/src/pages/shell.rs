@@ -62,11 +62,16 @@ pub(super) fn layout<'a>(
             header.side {
                 a.brand href="/" { "svctrack" }
                 p.tenant { (shell.tenant) }
+                button.menu-opener type="button" popovertarget="menu" { "Menu" }
                 (search_form())
-                (navigation(shell))
-                form method="post" action="/sign-out" {
-                    (csrf(shell))
-                    button.quiet type="submit" { "Sign out" }
+                // On a phone it is opened by the button; elsewhere it is always there.
+                div #menu .menu popover {
+                    button.menu-opener type="button" popovertarget="menu" popovertargetaction="hide" { "Close" }
+                    (navigation(shell))
+                    form method="post" action="/sign-out" {
+                        (csrf(shell))
+                        button.quiet type="submit" { "Sign out" }
+                    }
                 }
             }
             main #main tabindex="-1" {
