@@ -2,6 +2,7 @@
 //! which wins over the default.
 
 mod effective;
+mod error;
 mod file;
 mod options;
 
@@ -27,6 +28,7 @@ use crate::{
 };
 
 pub use self::{
+    error::ConfigError,
     file::{FILE_NAME, names_in_file},
     options::{AddressSettings, ConfigOverrides, Engine, StoreSettings},
 };
@@ -89,17 +91,6 @@ pub struct Config {
     /// Tenant and tokens of the first start.
     #[serde(skip)]
     pub bootstrap: Option<BootstrapConfig>,
-}
-
-/// Why there is no configuration.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file is there but cannot be read.
-    #[error("{path}: {cause}", path = .0.display(), cause = .1)]
-    File(PathBuf, String),
-    /// A value cannot be used.
-    #[error("{0}")]
-    Value(String),
 }
 
 impl ConfigOverrides {

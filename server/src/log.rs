@@ -28,7 +28,7 @@ pub enum LogFormat {
     /// Fields as name=value, for people to read
     #[default]
     Text,
-    /// A JSON object a line, for programs
+    /// One JSON object per line, for programs
     Json,
 }
 

@@ -18,7 +18,7 @@ use super::{backup::describe, output::print_out, target::configure};
   svctrack restore --from before-upgrade.backup.gz --data ./restored
   svctrack restore --from ./svctrack-data/backups --data ./restored")]
 pub(crate) struct Restore {
-    /// Backup file, or a directory, of which the newest backup is taken
+    /// Backup file, or a directory, whose newest backup is restored
     #[arg(long, value_name = "FILE|DIRECTORY")]
     from: PathBuf,
     #[command(flatten)]

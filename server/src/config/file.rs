@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use svctrack_core::value::nearest;
 
 use super::{
-    ConfigError,
+    error::ConfigError,
     options::{ConfigOverrides, names},
 };
 use crate::text_file;

@@ -6,7 +6,7 @@ use svctrack_core::schema::ResourceDef;
 /// The format of records in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// A line of JSON a record.
+    /// One JSON object per line.
     #[default]
     Ndjson,
     /// A line of cells a record, below the names of their columns.

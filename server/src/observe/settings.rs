@@ -70,7 +70,7 @@ pub struct ObserveSettings {
     /// [default: failed]
     #[arg(long, env = "SVCTRACK_LOG_REQUESTS", value_name = "WHICH")]
     pub log_requests: Option<LogRequests>,
-    /// Milliseconds from which on a request is slow [default: 1000]
+    /// Duration in milliseconds from which a request counts as slow [default: 1000]
     #[arg(long, env = "SVCTRACK_LOG_SLOW_MS", value_name = "MS")]
     pub log_slow_ms: Option<u32>,
     /// Host and port for /metrics and /ready, or off [default: 127.0.0.1:9090, if it is free]

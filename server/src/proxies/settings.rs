@@ -24,14 +24,14 @@ pub enum ClientAddressFrom {
 #[serde(rename_all = "kebab-case", default)]
 pub struct ProxySettings {
     /// Addresses or networks of proxies on other machines, separated by commas; their connections are not limited, and
-    /// they name the client [default: none]
+    /// their header gives the client's address [default: none]
     #[arg(long, env = "SVCTRACK_TRUSTED_PROXIES", value_name = "ADDRESSES", value_delimiter = ',')]
     pub trusted_proxies: Option<Vec<Proxy>>,
-    /// Number of proxies before the server, where the outer ones have no known addresses: the client is that entry from
-    /// the end [default: none; the last entry that is no trusted proxy]
+    /// Number of proxies before the server, if the outer ones have no fixed address; the client is the Nth entry from the
+    /// end [default: none; the last entry that is not a trusted proxy]
     #[arg(long, env = "SVCTRACK_TRUSTED_HOPS", value_name = "NUMBER")]
     pub trusted_hops: Option<NonZeroU8>,
-    /// What names the client of a trusted proxy [default: x-forwarded-for]
+    /// Source of the client's address behind a trusted proxy [default: x-forwarded-for]
     #[arg(long, env = "SVCTRACK_CLIENT_ADDRESS_FROM", value_name = "SOURCE", value_enum)]
     pub client_address_from: Option<ClientAddressFrom>,
 }
