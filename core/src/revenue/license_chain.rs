@@ -113,26 +113,71 @@ impl Links {
         in_line
     }
 
-    /// What a gap leaves without successor is followed by the next license of its line: that of the same `parent`, and of
-    /// the parents of parents, if the currency is the same.
+    /// A license of a line, that of the same `parent` and of the parents of parents, follows the latest one before it that
+    /// a gap leaves without successor: of its currency, else of another one, since a renewal may change the currency.
     fn follow_parents(&mut self, licenses: &[License]) {
         let parents = Parents::of(licenses);
-        let mut chains: Vec<(ObjectId, u32, i64, ObjectId, usize)> = licenses
+        let mut lines: Vec<(ObjectId, i64, ObjectId, usize)> = licenses
             .iter()
             .enumerate()
-            .map(|(at, license)| {
-                (parents.first_of(license), license.currency, license.from, license.id, at)
-            })
+            .map(|(at, license)| (parents.first_of(license), license.from, license.id, at))
             .collect();
-        chains.sort_unstable();
-        for (a, b) in chains.iter().zip(chains.iter().skip(1)) {
-            let same = (a.0, a.1) == (b.0, b.1) && a.2 < b.2;
-            let free = self.successor(a.4).is_none() && self.followed.get(b.4) == Some(&false);
-            let ends = self.ends.get(a.4).is_some_and(|end| *end != NEVER);
-            if same && free && ends {
-                self.follow(a.4, b.4);
+        lines.sort_unstable();
+        for line in lines.chunk_by(|a, b| a.0 == b.0).filter(|line| line.len() > 1) {
+            let follows = |(.., at): &(_, _, _, usize)| self.followed.get(*at) == Some(&true);
+            if line.iter().skip(1).all(follows) {
+                continue;
+            }
+            let mut free = Free::default();
+            for begun in line.chunk_by(|a, b| a.1 == b.1) {
+                let of = |(.., at): &(_, _, _, usize)| Some((*at, licenses.get(*at)?.currency));
+                let begun: Vec<(usize, u32)> = begun.iter().filter_map(of).collect();
+                for take in [Free::take_of, Free::take_any] {
+                    for (start, currency) in &begun {
+                        if self.followed.get(*start) == Some(&false)
+                            && let Some(end) = take(&mut free, *currency)
+                        {
+                            self.follow(end, *start);
+                        }
+                    }
+                }
+                for (end, currency) in begun {
+                    let ends = self.ends.get(end).is_some_and(|end| *end != NEVER);
+                    if ends && self.successor(end).is_none() {
+                        free.add(end, currency);
+                    }
+                }
             }
         }
+    }
+}
+
+/// The licenses of a line without successor so far, by currency, each with its number in the order of their starts.
+#[derive(Default)]
+struct Free {
+    count: usize,
+    by_currency: Vec<(u32, Vec<(usize, usize)>)>,
+}
+
+impl Free {
+    fn add(&mut self, at: usize, currency: u32) {
+        self.count += 1;
+        match self.by_currency.iter_mut().find(|(known, _)| *known == currency) {
+            Some((_, free)) => free.push((self.count, at)),
+            None => self.by_currency.push((currency, vec![(self.count, at)])),
+        }
+    }
+
+    /// The latest one of a currency.
+    fn take_of(&mut self, currency: u32) -> Option<usize> {
+        let (_, free) = self.by_currency.iter_mut().find(|(known, _)| *known == currency)?;
+        free.pop().map(|(_, at)| at)
+    }
+
+    /// The latest one of any currency.
+    fn take_any(&mut self, _: u32) -> Option<usize> {
+        let latest = self.by_currency.iter_mut().max_by_key(|(_, free)| free.last().copied());
+        latest?.1.pop().map(|(_, at)| at)
     }
 }
 

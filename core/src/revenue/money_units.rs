@@ -60,6 +60,13 @@ fn scaled(number: Decimal, scale: u32) -> i128 {
     rounded.mantissa() * 10_i128.pow(scale.saturating_sub(rounded.scale()))
 }
 
+/// An amount of a currency with the rate `from` in one with the rate `to`, rounded as money is; none beyond [`MAX_AMOUNT`].
+pub(super) fn exchanged(amount: i128, from: i128, to: i128) -> Option<i128> {
+    let twice = amount.checked_mul(from)?.checked_mul(2)?;
+    let units = twice.checked_add(to)?.checked_div(to.checked_mul(2)?)?;
+    (units <= scaled(Decimal::from(MAX_AMOUNT), MONEY_SCALE)).then_some(units)
+}
+
 /// Whether no sum of amounts that add up to `total` overflows once it is converted at `rate`.
 pub(super) fn is_addable(total: i128, rate: i128) -> bool {
     total.checked_mul(rate).and_then(|sum| sum.checked_mul(MARGIN)).is_some()
@@ -159,6 +166,19 @@ mod tests {
         for none in ["0", "-1", "1000000001"] {
             assert_eq!(rate_units_of(decimal(none)), None, "{none}");
         }
+    }
+
+    #[test]
+    fn an_amount_is_exchanged_to_the_last_decimal_of_money() {
+        let check = |amount: &str, from: &str, to: &str, expect: Option<&str>| {
+            let [from, to] = [from, to].map(|rate| rate_units_of(decimal(rate)).unwrap());
+            let found = exchanged(units_of(decimal(amount)).unwrap(), from, to);
+            assert_eq!(found.map(|units| money(units).to_string()).as_deref(), expect);
+        };
+        check("120", "0.9", "1", Some("108"));
+        check("1", "1", "3", Some("0.333333"));
+        check("2", "1", "3", Some("0.666667"));
+        check("1000000000000000", "1000000000", "0.0000000001", None);
     }
 
     #[test]

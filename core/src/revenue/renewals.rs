@@ -121,6 +121,9 @@ pub struct RenewalRow {
     pub overdue: Number,
     /// What is ahead and undecided.
     pub open: Number,
+    /// How many licenses are renewed in another currency without a rate: they count as renewed at their own price,
+    /// neither for more nor for less.
+    pub not_compared: i64,
     /// How many licenses end in the interval.
     pub licenses: i64,
     /// How many companies have one that does.
@@ -164,8 +167,10 @@ pub struct RenewalLine {
     pub mrr: Number,
     /// Its outcome at the time of the report.
     pub outcome: Outcome,
-    /// Monthly value of what follows it, or is agreed to.
+    /// Monthly value of what follows it, or is agreed to, not converted.
     pub renewed_mrr: Option<Number>,
+    /// Currency of `renewed_mrr`.
+    pub renewed_currency: Option<String>,
     /// The license that follows it.
     #[serde(serialize_with = "hex::some")]
     pub successor: Option<ObjectId>,
@@ -193,11 +198,13 @@ pub fn renewals(
         // Within an interval, each currency's licenses stay next to each other.
         ending.sort_by_key(|ending| ending.interval);
         for licenses in ending.chunk_by(|a, b| a.interval == b.interval) {
-            add(&mut total, licenses, |ending| scope.rate(ending.interval, ending.currency));
+            add(&mut total, licenses, |ending| {
+                ending.converted(|currency| scope.rate(ending.interval, currency))
+            });
             for licenses in licenses.chunk_by(|a, b| a.currency == b.currency) {
                 let number = licenses.first().map_or(0, |ending| ending.currency);
                 if let Some(sums) = sums.get_mut(index(number)) {
-                    add(sums, licenses, |_| 1);
+                    add(sums, licenses, |ending| ending.in_own_currency(&scope));
                 }
             }
         }
@@ -229,10 +236,20 @@ pub(super) struct Ending {
     interval: usize,
     pub(super) currency: u32,
     day: Day,
-    pub(super) mrr: i128,
+    mrr: i128,
     outcome: Outcome,
-    /// Monthly value of what follows.
-    pub(super) renewed: i128,
+    /// Monthly value of what follows, and its currency.
+    renewed: i128,
+    renewed_currency: u32,
+}
+
+/// What a license that ends adds to the figures of its interval.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Due {
+    pub(super) mrr: i128,
+    /// What is renewed; none in another currency that cannot be compared.
+    pub(super) renewed: Option<i128>,
+    outcome: Outcome,
 }
 
 impl Ending {
@@ -256,16 +273,22 @@ impl Ending {
         };
         let interval = scope.borders.ends().partition_point(|end| *end <= time);
         scope.borders.starts().get(interval).filter(|start| **start <= time)?;
-        let (outcome, renewed) = outcome_of(scope, payer, at, license);
-        let currency = license.currency;
-        Some(Self { at, interval, currency, day, mrr: license.mrr, outcome, renewed })
+        let (outcome, renewed, renewed_currency) = outcome_of(scope, payer, at, license);
+        let (currency, mrr) = (license.currency, license.mrr);
+        Some(Self { at, interval, currency, day, mrr, outcome, renewed, renewed_currency })
     }
 
-    /// What it adds to the figures of its interval, at a rate.
-    pub(super) fn sums(&self, rate: i128) -> Sums {
-        let mut sums = Sums::default();
-        sums.add(self, rate);
-        sums
+    /// What it adds in its currency.
+    pub(super) fn in_own_currency(&self, scope: &Scope<'_>) -> Due {
+        let currencies = (self.renewed_currency, self.currency);
+        let renewed = scope.exchanged(self.interval, self.renewed, currencies);
+        Due { mrr: self.mrr, renewed, outcome: self.outcome }
+    }
+
+    /// What it adds in the base currency, at a rate for each currency.
+    pub(super) fn converted(&self, rate: impl Fn(u32) -> i128) -> Due {
+        let renewed = Some(self.renewed * rate(self.renewed_currency));
+        Due { mrr: self.mrr * rate(self.currency), renewed, outcome: self.outcome }
     }
 
     pub(super) fn line(&self, scope: &Scope<'_>, payer: &Payer<'_>) -> Option<RenewalLine> {
@@ -282,6 +305,8 @@ impl Ending {
             mrr: number_of(self.mrr, MONEY_SCALE),
             outcome: self.outcome,
             renewed_mrr: renewed.then(|| number_of(self.renewed, MONEY_SCALE)),
+            renewed_currency: renewed
+                .then(|| scope.ledger.currency(self.renewed_currency).to_owned()),
             successor: successor.map(|successor| successor.id),
         })
     }
@@ -300,14 +325,15 @@ fn outcome_of(
     payer: &Payer<'_>,
     at: usize,
     license: &License,
-) -> (Outcome, i128) {
+) -> (Outcome, i128, u32) {
+    let own = license.currency;
     let successor = payer.links.successor(at).and_then(|at| payer.licenses.get(at));
     match (successor, license.status) {
-        (Some(successor), _) => (Outcome::Renewed, successor.mrr.max(0)),
-        (None, RenewalStatus::Lost) => (Outcome::Churned, 0),
-        (None, RenewalStatus::Renewed) => (Outcome::Renewed, license.renewal_mrr().max(0)),
-        _ if license.end < scope.options.now.as_ms() => (Outcome::Overdue, 0),
-        _ => (Outcome::Open, 0),
+        (Some(next), _) => (Outcome::Renewed, next.mrr.max(0), next.currency),
+        (None, RenewalStatus::Lost) => (Outcome::Churned, 0, own),
+        (None, RenewalStatus::Renewed) => (Outcome::Renewed, license.renewal_mrr().max(0), own),
+        _ if license.end < scope.options.now.as_ms() => (Outcome::Overdue, 0, own),
+        _ => (Outcome::Open, 0, own),
     }
 }
 
@@ -321,6 +347,7 @@ pub(super) struct Sums {
     churned: i128,
     overdue: i128,
     open: i128,
+    not_compared: i64,
     licenses: i64,
     companies: i64,
     decided_companies: i64,
@@ -328,11 +355,11 @@ pub(super) struct Sums {
 }
 
 /// Adds the licenses of one company that end in one interval.
-fn add(sums: &mut [Sums], licenses: &[Ending], rate: impl Fn(&Ending) -> i128) {
+fn add(sums: &mut [Sums], licenses: &[Ending], due: impl Fn(&Ending) -> Due) {
     let Some(sums) = licenses.first().and_then(|ending| sums.get_mut(ending.interval)) else {
         return;
     };
-    licenses.iter().for_each(|ending| sums.add(ending, rate(ending)));
+    licenses.iter().for_each(|ending| sums.add(due(ending)));
     let is_renewed = licenses.iter().any(|ending| ending.outcome == Outcome::Renewed);
     let decided = [Outcome::Renewed, Outcome::Churned];
     let is_decided = licenses.iter().all(|ending| decided.contains(&ending.outcome));
@@ -347,12 +374,14 @@ fn series(currency: String, periods: &[Period], sums: &[Sums], scale: u32) -> Se
 }
 
 impl Sums {
-    fn add(&mut self, ending: &Ending, rate: i128) {
-        let (mrr, renewed) = (ending.mrr * rate, ending.renewed * rate);
+    pub(super) fn add(&mut self, due: Due) {
+        let mrr = due.mrr;
         self.base += mrr;
         self.licenses += 1;
-        match ending.outcome {
+        match due.outcome {
             Outcome::Renewed => {
+                let renewed = due.renewed.unwrap_or(mrr);
+                self.not_compared += i64::from(due.renewed.is_none());
                 self.renewed += renewed.min(mrr);
                 self.upgrade += (renewed - mrr).max(0);
                 self.downgrade += (mrr - renewed).max(0);
@@ -392,6 +421,7 @@ impl Sums {
             churned: number(self.churned),
             overdue: number(self.overdue),
             open: number(self.open),
+            not_compared: self.not_compared,
             licenses: self.licenses,
             companies: self.companies,
             of_base: rates(self.base, self.companies),
@@ -424,6 +454,7 @@ impl Renewals {
             "grossOfDecidedPercent",
             "netOfDecidedPercent",
             "logoOfDecidedPercent",
+            "notCompared",
         ]);
         for (scope, series) in scopes(&self.currencies, self.converted.as_ref()) {
             for row in &series.rows {
@@ -445,6 +476,7 @@ impl Renewals {
             "mrr",
             "outcome",
             "renewedMrr",
+            "renewedCurrency",
             "successor",
         ]);
         for line in &self.licenses {
@@ -456,11 +488,18 @@ impl Renewals {
 }
 
 impl RenewalLine {
+    /// What is agreed to, with its currency: `110 USD`.
+    pub(super) fn renewed_as_agreed(&self) -> String {
+        let mrr = self.renewed_mrr.map(|mrr| mrr.to_string()).unwrap_or_default();
+        format!("{mrr} {}", self.renewed_currency.as_deref().unwrap_or_default())
+    }
+
     /// A row, with the end of the license and its outcome.
     pub(super) fn cells_of_outcome(&self, row: Row) -> Row {
         let row = row.text(self.end).option(self.notice).money(&[self.mrr], &self.currency);
-        let row = row.text(self.outcome.name()).money_option(self.renewed_mrr, &self.currency);
-        row.option(self.successor)
+        let renewed = self.renewed_currency.as_deref().unwrap_or_default();
+        let row = row.text(self.outcome.name()).money_option(self.renewed_mrr, renewed);
+        row.text(renewed).option(self.successor)
     }
 }
 
@@ -493,13 +532,7 @@ impl RenewalRow {
         )
         .text(self.licenses)
         .text(self.companies)
-        .percent(&[
-            base.gross,
-            base.net,
-            base.logo,
-            decided.gross,
-            decided.net,
-            decided.logo,
-        ])
+        .percent(&[base.gross, base.net, base.logo, decided.gross, decided.net, decided.logo])
+        .text(self.not_compared)
     }
 }

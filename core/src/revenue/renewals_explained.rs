@@ -7,7 +7,7 @@ use super::{
     ledger::Ledger,
     options::Options,
     payer::each_payer,
-    renewals::{Ending, RenewalLine, RenewalsBy},
+    renewals::{Ending, RenewalLine, RenewalsBy, Sums},
     scope::Scope,
     table::Table,
 };
@@ -97,17 +97,27 @@ pub fn explain_renewals(
     each_payer(&scope, |payer| {
         let ending = (0..payer.licenses.len()).filter_map(|at| {
             let ending = Ending::of(&scope, payer, at, by)?;
-            let rate = counter.rate(ending.currency);
-            let units = ending.sums(rate).of(cell.line);
-            let [mrr, renewed] =
-                [ending.mrr, ending.renewed].map(|units| counter.number(units * rate));
+            let due = match in_currency {
+                Some(number) if number != ending.currency => return None,
+                Some(_) => ending.in_own_currency(&scope),
+                None => ending.converted(|currency| counter.rate(currency)),
+            };
+            let mut sums = Sums::default();
+            sums.add(due);
+            let units = sums.of(cell.line);
+            let renewal = ending.line(&scope, payer)?;
             let follows = matches!(
                 cell.line,
                 RenewalsLine::Renewed | RenewalsLine::Upgrade | RenewalsLine::Downgrade
             );
-            let term = if follows { format!("{mrr} -> {renewed}") } else { mrr.to_string() };
+            let mrr = counter.number(due.mrr);
+            let term = match due.renewed.map(|units| counter.number(units)) {
+                Some(renewed) if follows => format!("{mrr} -> {renewed}"),
+                None if follows => format!("{mrr} -> {}", renewal.renewed_as_agreed()),
+                _ => mrr.to_string(),
+            };
             let share = RenewalShare {
-                renewal: ending.line(&scope, payer)?,
+                renewal,
                 rate: counter.shown_rate(ending.currency),
                 amount: counter.number(units),
             };
@@ -130,6 +140,7 @@ impl RenewalsExplanation {
             "mrr",
             "outcome",
             "renewedMrr",
+            "renewedCurrency",
             "successor",
             "rate",
             "amount",

@@ -204,6 +204,22 @@ impl<'r> Scope<'r> {
         self.base.is_some() && self.missing.iter().all(|missing| missing.currency != name)
     }
 
+    /// An amount in another currency, at the rates of an interval's end; none where a rate is missing, or the amount
+    /// would be too large.
+    pub(super) fn exchanged(
+        &self,
+        interval: usize,
+        amount: i128,
+        (from, to): (u32, u32),
+    ) -> Option<i128> {
+        if from == to {
+            return Some(amount);
+        }
+        let known = self.has_rate(from) && self.has_rate(to);
+        let rates = known.then(|| (self.rate(interval, from), self.rate(interval, to)));
+        rates.and_then(|(from, to)| money_units::exchanged(amount, from, to))
+    }
+
     /// Whether rates change from interval to interval.
     pub(super) fn is_dated(&self) -> bool {
         self.rates.as_ref().is_some_and(|rows| rows.len() > 1)

@@ -452,7 +452,8 @@ fn renewals(model: &Model<'_>, ledger: &Ledger) {
                     && currency.is_none_or(|currency| currency == license.currency)
                     && belongs(license, from, to)
             });
-            compare_renewals(model, row, sums(model, currency, to), &ending.collect::<Vec<_>>());
+            let sum = (sums(model, currency, to), to);
+            compare_renewals(model, row, sum, &ending.collect::<Vec<_>>());
         }
     }
     let listed = model.licenses.iter().filter(|license| {
@@ -466,7 +467,7 @@ fn renewals(model: &Model<'_>, ledger: &Ledger) {
     }
 }
 
-fn compare_renewals(model: &Model<'_>, row: &RenewalRow, sum: Sum, ending: &[usize]) {
+fn compare_renewals(model: &Model<'_>, row: &RenewalRow, (sum, to): (Sum, i64), ending: &[usize]) {
     // Base, renewed, upgrade, downgrade, churned, overdue, open.
     let mut sums = [ZERO; 7];
     let mut companies = std::collections::BTreeMap::new();
@@ -477,7 +478,18 @@ fn compare_renewals(model: &Model<'_>, row: &RenewalRow, sum: Sum, ending: &[usi
             Sum::Converted(day) => model.rate(license.currency, day),
         };
         let (what, renewed) = outcome(model, *at);
-        let (mrr, renewed) = (license.mrr * rate, renewed * rate);
+        let next = model.successors[*at].map(|next| model.licenses[next].currency);
+        let next = next.unwrap_or(license.currency);
+        let renewed = match sum {
+            Sum::In(currency) if currency != next => {
+                let day = model.rate_day(to);
+                let rate = model.rate(next, day) / model.rate(currency, day);
+                (renewed * rate).rounded(6)
+            }
+            Sum::In(_) => renewed,
+            Sum::Converted(day) => renewed * model.rate(next, day),
+        };
+        let mrr = license.mrr * rate;
         sums[0] = sums[0] + mrr;
         let place = match what {
             Outcome::Renewed => 1,

@@ -184,19 +184,31 @@ impl<'m> Model<'m> {
 
     fn follow_parents(&mut self) {
         let roots: Vec<u8> = self.licenses.iter().map(|license| self.root(license)).collect();
-        let followed: Vec<usize> = self.successors.iter().flatten().copied().collect();
-        for (a, one) in self.licenses.iter().enumerate() {
-            if self.successors[a].is_some() || one.end.is_none() {
-                continue;
+        let order = |at: &usize| (self.licenses[*at].from, self.licenses[*at].id);
+        let mut starts: Vec<usize> = (0..self.licenses.len()).collect();
+        starts.sort_unstable_by_key(order);
+        let mut times: Vec<i64> = starts.iter().map(|at| self.licenses[*at].from).collect();
+        times.dedup();
+        for time in times {
+            for same_currency in [true, false] {
+                for b in &starts {
+                    let next = &self.licenses[*b];
+                    if next.from != time || self.successors.contains(&Some(*b)) {
+                        continue;
+                    }
+                    let before = (0..self.licenses.len()).filter(|a| {
+                        let one = &self.licenses[*a];
+                        (roots[*a], one.company) == (roots[*b], next.company)
+                            && (!same_currency || one.currency == next.currency)
+                            && one.from < next.from
+                            && one.end.is_some()
+                            && self.successors[*a].is_none()
+                    });
+                    if let Some(a) = before.max_by_key(order) {
+                        self.successors[a] = Some(*b);
+                    }
+                }
             }
-            let chain = self.licenses.iter().enumerate().filter(|(b, other)| {
-                (roots[*b], other.company, other.currency) == (roots[a], one.company, one.currency)
-                    && (other.from, other.id) > (one.from, one.id)
-            });
-            let next = chain.min_by_key(|(_, other)| (other.from, other.id));
-            self.successors[a] = next
-                .filter(|(b, other)| other.from > one.from && !followed.contains(b))
-                .map(|(b, _)| b);
         }
     }
 

@@ -71,7 +71,7 @@ const PAST: &[Member] = &[
 const RENEWAL: &[Member] = &[
     ("license", "id", "Id."), ("company", "id", "Company."), ("product", "text", "Product."), ("currency", "text", "Currency."),
     ("end", "day", "The day after its last day."), ("notice", "day?", "The last day of notice, if it renews automatically."), ("mrr", "money", "MRR."),
-    ("outcome", "outcome", "Outcome of the renewal."), ("renewedMrr", "money?", "MRR after the renewal."), ("successor", "id?", "The license that succeeds it."),
+    ("outcome", "outcome", "Outcome of the renewal."), ("renewedMrr", "money?", "MRR after the renewal."), ("renewedCurrency", "text?", "Currency of `renewedMrr`, which may differ from that of the license."), ("successor", "id?", "The license that succeeds it."),
 ];
 /// What the explanations of forecasts and of renewals have besides the line and the companies.
 #[rustfmt::skip]
@@ -195,7 +195,8 @@ const OBJECTS: &[Object] = &[
     ("RenewalRow", "Licenses due in a period: `base = renewed + downgrade + churned + overdue + open`.", &[PERIOD, &[
         ("base", "money", "MRR of the licenses that are due."), ("renewed", "money", "MRR that was renewed, up to the old price."), ("upgrade", "money", "MRR added by renewals above the old price."),
         ("downgrade", "money", "MRR lost by renewals below the old price."), ("churned", "money", "MRR of lost licenses."), ("overdue", "money", "MRR of undecided licenses past their end."),
-        ("open", "money", "MRR of undecided licenses before their end."), ("licenses", "count", "Number of licenses."), ("companies", "count", "Number of companies."),
+        ("open", "money", "MRR of undecided licenses before their end."),
+        ("notCompared", "count", "Licenses that are renewed in another currency without a rate: they count as renewed at the old price."), ("licenses", "count", "Number of licenses."), ("companies", "count", "Number of companies."),
         ("ofBase", "RenewalRates", "Rates as a share of the base."), ("ofDecided", "RenewalRates", "Rates as a share of the decided part."),
     ]], &[]),
     ("RenewalSeries", "Renewals in one currency.", &[&[

@@ -36,6 +36,7 @@ pub struct RenewalLine {
     pub mrr: f64,
     pub outcome: String,
     pub renewed_mrr: Option<f64>,
+    pub renewed_currency: Option<String>,
     pub successor: Option<String>,
 }
 
@@ -174,12 +175,13 @@ fn row<'v>(view: &'v RenewalsView, line: &'v RenewalLine) -> impl Renderable + '
                 td { (buttons(view, line, name)) }
             }
             @if line.outcome == "renewed" {
+                @let currency = line.renewed_currency.as_deref().unwrap_or(&line.currency);
                 td.num {
                     @match (&line.successor, line.renewed_mrr) {
                         (Some(successor), Some(mrr)) => {
-                            a href=(record_address("licenses", successor)) { (money(mrr, &line.currency)) }
+                            a href=(record_address("licenses", successor)) { (money(mrr, currency)) }
                         }
-                        (None, Some(mrr)) => (money(mrr, &line.currency)),
+                        (None, Some(mrr)) => (money(mrr, currency)),
                         _ => "–",
                     }
                 }
