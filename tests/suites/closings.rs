@@ -25,7 +25,8 @@ async fn closed(client: &Client, month: &str) -> Value {
 }
 
 async fn reopen(client: &Client, month: &str) -> Answer {
-    client.send(Method::DELETE, &format!("{CLOSINGS}/{month}"), &[], "").await.unwrap()
+    let path = format!("{CLOSINGS}/{month}?reason=late%20invoice");
+    client.send(Method::DELETE, &path, &[], "").await.unwrap()
 }
 
 /// The lines that are not 0, of months that a report compares.
@@ -208,4 +209,154 @@ async fn closing_needs_admin_and_shows_one_tenant_alone() {
     let theirs = server.operator.with_token(made["token"]["token"].as_str().unwrap());
     assert_eq!(theirs.get(CLOSINGS).await.json(), json!([]));
     assert_eq!(theirs.get(&format!("{CLOSINGS}/2024-02")).await.status, StatusCode::NOT_FOUND);
+}
+
+/// A license of Acme in euros, of a year that begins on a day.
+async fn year_of_acme(client: &Client, name: &str, from: &str, to: &str) {
+    put(client, "/companies", &json!([{"name": "Acme", "externalId": "acme"}])).await;
+    let license = json!({"externalId": name, "companyId": "extid-acme", "_currency": "EUR", "product": "Suite",
+        "fixedPeriod": true, "fromDate": from, "toDate": to, "mrr": 100});
+    put(client, "/licenses", &json!([license])).await;
+}
+
+async fn id(client: &Client, path: &str) -> Value {
+    client.get(path).await.json()["_id"].clone()
+}
+
+/// What the monthly report says of the last closed month.
+async fn since_closing(client: &Client, month: &str) -> Value {
+    let path = format!("/reports/mrr?from={month}-01&to=2024-08-01&gapDays=7");
+    client.get(&path).await.json()["closings"][0].take()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_difference_has_a_reason() {
+    let server = server().await;
+    let client = &server.client;
+    // The first license is bridged into April, in which it does not last.
+    year_of_acme(client, "first", "2023-03-29", "2024-03-28").await;
+    year_of_acme(client, "second", "2024-04-03", "2025-04-02").await;
+    let (first, acme) =
+        (id(client, "/licenses/extid-first").await, id(client, "/companies/extid-acme").await);
+    closed(client, "2024-04").await;
+    let gone = client.send(Method::DELETE, "/licenses/extid-first", &[], "").await.unwrap();
+    assert_eq!(gone.status, StatusCode::OK);
+    let month = since_closing(client, "2024-04").await;
+    assert_eq!(month["changedLicenses"], json!([first]), "{month}");
+    let company = json!({"company": acme, "currencies": [month["currencies"][0]]});
+    assert_eq!((&month["companies"], &month["companyCount"]), (&json!([company]), &json!(1)));
+    let differences = &month["currencies"][0]["difference"];
+    assert_eq!((&differences["start"], &differences["new"]), (&json!(-100), &json!(100)));
+    assert_eq!((&month["ratesChanged"], &month["timeZoneChanged"]), (&json!(false), &json!(false)));
+
+    // One that ended long before makes a reactivation of what was new.
+    assert_eq!(reopen(client, "2024-04").await.json()["deletedCount"], 1);
+    closed(client, "2024-04").await;
+    assert_eq!(since_closing(client, "2024-04").await["changedLicenses"], json!([]));
+    year_of_acme(client, "older", "2020-01-01", "2020-12-31").await;
+    let month = since_closing(client, "2024-04").await;
+    assert_eq!(month["currencies"][0]["difference"]["reactivation"], 100, "{month}");
+    assert_eq!(month["changedLicenses"], json!([id(client, "/licenses/extid-older").await]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rates_and_a_time_zone_that_were_changed_are_reasons() {
+    let server = server().await;
+    let client = &server.client;
+    store_twelve(client).await;
+    closed(client, "2024-07").await;
+    let month = async || since_closing(client, "2024-07").await;
+    let reasons = |month: &Value| {
+        ["changedLicenseCount", "companyCount", "ratesChanged", "timeZoneChanged"]
+            .map(|name| month[name].to_string())
+            .join(" ")
+    };
+    assert_eq!(reasons(&month().await), "0 0 false false");
+    let set = async |settings: Value| put(client, "/settings", &settings).await;
+    set(json!({"currencies": {"base": "EUR", "rates": {"USD": {"2023-01-01": 0.9, "2024-08-01": 0.7}}}})).await;
+    assert_eq!(reasons(&month().await), "0 0 false false", "a rate of a later day");
+    set(json!({"currencies": {"base": "EUR", "rates": {"USD": {"2023-01-01": 0.8}}}})).await;
+    let changed = month().await;
+    assert_eq!(reasons(&changed), "0 0 true false");
+    assert_eq!(changed["converted"]["difference"]["end"], -30);
+    // Without rates nothing is converted.
+    set(json!({"currencies": null})).await;
+    assert_eq!(reasons(&month().await), "0 0 true false");
+    set(json!({"currencies": {"base": "EUR", "rates": {"USD": 0.9}}, "timeZone": "Asia/Tokyo"}))
+        .await;
+    let path = "/reports/mrr?from=2024-07-01&to=2024-08-01&gapDays=7&timeZone=UTC";
+    let report = client.get(path).await.json();
+    assert_eq!(reasons(&report["closings"][0]), "0 0 false true");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_month_lists_its_companies_as_they_were() {
+    let server = server().await;
+    let client = &server.client;
+    store_twelve(client).await;
+    let april = closed(client, "2024-04").await;
+    put(client, "/licenses/extid-T02", &json!({"mrr": 1050})).await;
+    put(client, "/settings", &json!({"currencies": null})).await;
+    let path = format!("{CLOSINGS}/2024-04?by=company");
+    let found = client.get(&path).await.json();
+    assert_eq!(found["converted"], april["converted"]);
+    let companies = found["companies"].as_array().unwrap();
+    let acorn = id(client, "/companies/extid-Acorn").await;
+    let acorn = companies.iter().find(|of| of["company"] == acorn).unwrap();
+    assert_eq!(
+        (&acorn["converted"]["start"], &acorn["converted"]["end"]),
+        (&json!(1100), &json!(1100))
+    );
+    for line in ["start", "expansion", "contraction", "churn", "end", "customers"] {
+        let sum: f64 = companies.iter().filter_map(|of| of["converted"][line].as_f64()).sum();
+        assert_eq!(Some(sum), april["converted"][line].as_f64(), "{line}");
+    }
+    let csv = client.send(Method::GET, &path, &[("accept", "text/csv")], "").await.unwrap();
+    let text = csv.text();
+    let head = "month,company,scope,currency,start,new,reactivation,expansion,contraction,churn,negative,end,customers\n";
+    assert!(text.replace('\r', "").starts_with(head), "{text}");
+    assert!(
+        text.contains(",currency,USD,200.00,0.00,0.00,100.00,0.00,0.00,0.00,300.00,1"),
+        "{text}"
+    );
+    for (path, status) in
+        [("2024-04?by=owner", 400), ("2024-04?from=2024-01-01", 400), ("2024-05?by=company", 404)]
+    {
+        assert_eq!(
+            client.get(&format!("{CLOSINGS}/{path}")).await.status.as_u16(),
+            status,
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reopening_says_who_when_and_why() {
+    let server = server().await;
+    let client = &server.client;
+    store_twelve(client).await;
+    let first = closed(client, "2024-04").await;
+    assert_eq!(first["reopened"], Value::Null);
+    let path = format!("{CLOSINGS}/2024-04");
+    for (query, code) in
+        [("", "required"), ("?reason=%20", "required"), ("?why=late", "unknown_parameter")]
+    {
+        let refused =
+            client.send(Method::DELETE, &format!("{path}{query}"), &[], "").await.unwrap();
+        assert_eq!(
+            (refused.status, &refused.json()["code"]),
+            (StatusCode::BAD_REQUEST, &json!(code)),
+            "{query}"
+        );
+    }
+    assert_eq!(client.get(&path).await.json(), first);
+    assert_eq!(reopen(client, "2024-04").await.json()["deletedCount"], 1);
+    assert_eq!(reopen(client, "2024-04").await.json()["deletedCount"], 0);
+    let again = closed(client, "2024-04").await;
+    let reopened = &again["reopened"];
+    assert_eq!(reopened.as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&reopened[0]["reason"], &reopened[0]["by"], &reopened[0]["at"]),
+        (&json!("late invoice"), &first["closedBy"], &json!("2024-08-01T09:30:00.000Z"))
+    );
 }

@@ -1,6 +1,9 @@
 //! Closed months: stored figures of a month, and their difference from the current ones.
 
-use std::ops::Range;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -8,11 +11,15 @@ use serde::{Deserialize, Serialize};
 use super::{
     calendar::{Day, Interval},
     error::ReportError,
+    explain::{CompanyMovements, mrr_by_company},
     hex,
+    ledger::Ledger,
+    license_facts::LicenseFacts,
     movements::{MovementRow, Movements},
     options::{Options, View},
     query::{ReportKind, ReportQuery},
-    series::Series,
+    rates::Rates,
+    series::{Series, scopes},
     table::{Row, Table},
 };
 use crate::value::{Document, Issue, Number, ObjectId, Timestamp};
@@ -35,7 +42,9 @@ const CLOSED_COLUMNS: [&str; 14] = [
     "end",
     "customers",
 ];
-/// Most licenses that a difference names.
+/// How many columns of a table of closed months are figures, with their scope and currency.
+const FIGURES: usize = 11;
+/// Most licenses, and most companies, that a difference names.
 const MAX_NAMED: usize = 100;
 
 /// A month that was closed.
@@ -63,6 +72,45 @@ pub struct Closing {
     pub currencies: Vec<ClosedLines>,
     /// All in the base currency; null where a rate was missing.
     pub converted: Option<ClosedLines>,
+    /// When and why the month was reopened before it was closed like this, the first time first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reopened: Vec<Reopening>,
+}
+
+/// A reopening of a closed month.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reopening {
+    /// When it was reopened.
+    #[serde(with = "super::about::text")]
+    pub at: Timestamp,
+    /// Id of the token with which it was.
+    pub by: Option<String>,
+    /// Why, as it was sent.
+    pub reason: String,
+}
+
+impl Reopening {
+    /// The longest reason, in bytes: a few sentences.
+    pub const MAX_REASON_BYTES: usize = 1_000;
+
+    /// A reason as it is stored.
+    ///
+    /// # Errors
+    /// Where there is none, or a longer one than [`Self::MAX_REASON_BYTES`].
+    pub fn reason(sent: Option<&str>) -> Result<String, Issue> {
+        let reason = sent.map(str::trim).filter(|reason| !reason.is_empty());
+        let issue = |code, message| Issue::of_member("reason", code, message);
+        match reason {
+            None => {
+                Err(issue("required", "`reason` is required: why the month is reopened".into()))
+            }
+            Some(long) if long.len() > Self::MAX_REASON_BYTES => {
+                let most = Self::MAX_REASON_BYTES;
+                Err(issue("too_long", format!("`reason` must be at most {most} bytes long")))
+            }
+            Some(reason) => Ok(reason.to_owned()),
+        }
+    }
 }
 
 /// The lines of a month in one currency.
@@ -91,6 +139,18 @@ pub struct ClosedLines {
     pub customers: i64,
 }
 
+/// The lines of a month for one company.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CompanyLines {
+    /// `_id` of the company.
+    #[serde(serialize_with = "hex::one")]
+    pub company: ObjectId,
+    /// Each currency by itself.
+    pub currencies: Vec<ClosedLines>,
+    /// All in the base currency; null where a rate was missing.
+    pub converted: Option<ClosedLines>,
+}
+
 /// What a report says of a month that was closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -104,11 +164,114 @@ pub struct ClosedMonth {
     pub currencies: Vec<Difference>,
     /// All in the base currency; null where it is converted at other rates now.
     pub converted: Option<Difference>,
-    /// Licenses that were changed since and last in the month, then or now: at most 100.
+    /// The companies with a difference, those with the largest one first: at most 100.
+    pub companies: Vec<ClosedCompany>,
+    /// How many these are.
+    pub company_count: usize,
+    /// Licenses that were changed since and last in the month, then or now, and those of the companies with a difference:
+    /// at most 100.
     #[serde(serialize_with = "hex::many")]
     pub changed_licenses: Vec<ObjectId>,
     /// How many these are.
     pub changed_license_count: usize,
+    /// Whether rates that convert the month were changed since.
+    pub rates_changed: bool,
+    /// Whether the tenant's time zone was changed since, in which licenses end.
+    pub time_zone_changed: bool,
+}
+
+/// What differs in a closed month for one company.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ClosedCompany {
+    /// `_id` of the company.
+    #[serde(serialize_with = "hex::one")]
+    pub company: ObjectId,
+    /// Each currency by itself.
+    pub currencies: Vec<Difference>,
+}
+
+/// A license that was changed after a month was closed.
+#[derive(Clone, Debug)]
+pub struct ChangedLicense {
+    /// Its facts when the month was closed; none where it was not stored.
+    pub then: Option<LicenseFacts<'static>>,
+    /// Its facts now; none where it was deleted.
+    pub now: Option<LicenseFacts<'static>>,
+}
+
+/// What was changed after a month was closed.
+#[derive(Debug)]
+pub struct SinceClosing<'s> {
+    /// The licenses, by their ids.
+    pub licenses: BTreeMap<ObjectId, ChangedLicense>,
+    /// The licenses of now.
+    pub ledger: &'s Ledger,
+    /// Rates when the month was closed, and now.
+    pub rates: [Option<Rates>; 2],
+    /// Whether the tenant's time zone was changed.
+    pub time_zone_changed: bool,
+}
+
+impl SinceClosing<'_> {
+    /// The companies that differ by the changes of their licenses, those with the largest difference first.
+    fn companies(&self, options: &Options) -> Result<Vec<ClosedCompany>, ReportError> {
+        let facts = self.licenses.values().flat_map(|it| it.then.iter().chain(&it.now));
+        let companies: BTreeSet<ObjectId> = facts.map(|facts| facts.company).collect();
+        let now = self.ledger.of_companies(&companies);
+        let before = self.licenses.iter().map(|(id, it)| (*id, it.then.clone()));
+        let then = now.changed(&before.collect())?;
+        let lines = |ledger| -> Result<BTreeMap<ObjectId, Vec<ClosedLines>>, ReportError> {
+            let rows = mrr_by_company(ledger, options)?.into_iter();
+            let lines = |row: CompanyMovements| {
+                let lines = row.currencies.iter().filter_map(ClosedLines::of_first);
+                (row.company, lines.collect())
+            };
+            Ok(rows.map(lines).collect())
+        };
+        let (then, now) = (lines(&then)?, lines(&now)?);
+        let differing = companies.into_iter().filter_map(|company| {
+            let of = |lines: &BTreeMap<_, Vec<ClosedLines>>| {
+                lines.get(&company).cloned().unwrap_or_default()
+            };
+            let mut currencies = Difference::of_each(&of(&then), &of(&now));
+            currencies.retain(|it| !it.difference.is_zero());
+            (!currencies.is_empty()).then_some(ClosedCompany { company, currencies })
+        });
+        let mut differing: Vec<ClosedCompany> = differing.collect();
+        differing.sort_by_key(|it| (std::cmp::Reverse(it.largest()), it.company));
+        Ok(differing)
+    }
+
+    /// The licenses of some companies, and those that last within some time, then or now.
+    fn licenses(&self, of: &BTreeSet<ObjectId>, times: &Range<Timestamp>) -> Vec<ObjectId> {
+        let counts = |facts: &LicenseFacts<'_>| {
+            let lasts = facts.from.is_none_or(|from| from < times.end)
+                && facts.end.is_none_or(|end| end >= times.start);
+            lasts || of.contains(&facts.company)
+        };
+        let changed = self.licenses.iter();
+        let changed = changed.filter(|(_, it)| it.then.iter().chain(&it.now).any(counts));
+        changed.map(|(id, _)| *id).collect()
+    }
+
+    /// Whether one of these currencies is converted otherwise.
+    fn has_other_rates<'c>(
+        &self,
+        mut currencies: impl Iterator<Item = &'c String>,
+        day: Option<Day>,
+    ) -> bool {
+        let [then, now] = &self.rates;
+        let base = |rates: &Option<Rates>| rates.as_ref().map(|rates| rates.base().to_owned());
+        let rate = |rates: &Option<Rates>, name: &str| rates.as_ref()?.on(name, day?);
+        base(then) != base(now) || currencies.any(|name| rate(then, name) != rate(now, name))
+    }
+}
+
+impl ClosedCompany {
+    fn largest(&self) -> Decimal {
+        let amounts = self.currencies.iter().flat_map(|it| it.difference.amounts());
+        amounts.map(|amount| amount.as_decimal().abs()).max().unwrap_or_default()
+    }
 }
 
 /// The lines of a month as they were closed, and how those of now differ.
@@ -160,8 +323,23 @@ impl ClosedLines {
         Self::with(currency, amounts, row.customers)
     }
 
+    /// A row with its currency and figures.
+    fn cells(&self, row: Row) -> Row {
+        let row = row.text(&self.currency).money(&self.amounts(), &self.currency);
+        row.text(self.customers)
+    }
+
     fn none(currency: &str) -> Self {
         Self::with(currency, [Number::from(Decimal::ZERO); 8], 0)
+    }
+
+    /// Those of the first row of a series.
+    fn of_first(series: &Series<MovementRow>) -> Option<Self> {
+        Some(Self::of(&series.currency, series.rows.first()?))
+    }
+
+    fn is_zero(&self) -> bool {
+        self.customers == 0 && self.amounts().iter().all(|amount| amount.as_decimal().is_zero())
     }
 
     /// Its lines less those of another.
@@ -175,6 +353,17 @@ impl ClosedLines {
 }
 
 impl Difference {
+    /// Each currency of both, by name.
+    fn of_each(closed: &[ClosedLines], now: &[ClosedLines]) -> Vec<Self> {
+        let of = |lines: &[ClosedLines], name: &str| {
+            lines.iter().find(|line| line.currency == name).cloned()
+        };
+        let names: BTreeSet<&String> = closed.iter().chain(now).map(|it| &it.currency).collect();
+        let between =
+            |name: &&String| Self::between(of(closed, name).as_ref(), of(now, name).as_ref());
+        names.iter().filter_map(between).collect()
+    }
+
     fn between(closed: Option<&ClosedLines>, now: Option<&ClosedLines>) -> Option<Self> {
         let currency = &closed.or(now)?.currency;
         let none = ClosedLines::none(currency);
@@ -198,9 +387,6 @@ impl Closing {
         if Day::at(about.now, zone) < about.to {
             return Err(ReportError::MonthNotEnded);
         }
-        let lines = |series: &Series<MovementRow>| {
-            series.rows.first().map(|row| ClosedLines::of(&series.currency, row))
-        };
         Ok(Self {
             month: about.from.to_string().chars().take(MONTH_CHARS).collect(),
             closed_at: about.now,
@@ -210,21 +396,72 @@ impl Closing {
             gap_days: about.gap_days,
             reactivation_within: about.reactivation_within,
             rate_date: about.rate_date,
-            currencies: report.currencies.iter().filter_map(lines).collect(),
-            converted: report.converted.as_ref().and_then(lines),
+            currencies: report.currencies.iter().filter_map(ClosedLines::of_first).collect(),
+            converted: report.converted.as_ref().and_then(ClosedLines::of_first),
+            reopened: Vec::new(),
         })
+    }
+
+    /// The options of the closed figures, for the currencies by themselves.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn options(&self) -> Result<Options, ReportError> {
+        let invalid = || ReportError::InvalidMonth(self.month.clone());
+        let (from, to) = self.days().ok_or_else(invalid)?;
+        let options = Options::between(&from.to_string(), &to.to_string(), self.closed_at)?;
+        Ok(Options {
+            zone: Options::zone_of(&self.time_zone)?,
+            view: self.view,
+            gap_days: self.gap_days,
+            reactivation_within: self.reactivation_within,
+            rate_date: self.rate_date,
+            ..options
+        })
+    }
+
+    /// The figures of each company, of the licenses and the rates that the month was closed with.
+    ///
+    /// # Errors
+    /// What is wrong with the options.
+    pub fn companies(
+        &self,
+        ledger: &Ledger,
+        rates: Option<Rates>,
+    ) -> Result<Vec<CompanyLines>, ReportError> {
+        let rows = mrr_by_company(ledger, &Options { rates, ..self.options()? })?;
+        let lines = |row: CompanyMovements| {
+            let converted = row.converted.as_ref().filter(|_| self.converted.is_some());
+            CompanyLines {
+                company: row.company,
+                currencies: row.currencies.iter().filter_map(ClosedLines::of_first).collect(),
+                converted: converted.and_then(ClosedLines::of_first),
+            }
+        };
+        Ok(rows.into_iter().map(lines).collect())
+    }
+
+    /// The closed figures of each company, as rows of text.
+    pub fn company_table(&self, companies: &[CompanyLines]) -> Table {
+        let figures = CLOSED_COLUMNS.into_iter().skip(CLOSED_COLUMNS.len() - FIGURES);
+        let mut table = Table::new(["month", "company"].into_iter().chain(figures));
+        for company in companies {
+            for (scope, lines) in scopes(&company.currencies, company.converted.as_ref()) {
+                let cells = Row::default().text(&self.month).text(company.company).text(scope);
+                table.push(lines.cells(cells));
+            }
+        }
+        table
     }
 
     /// Closed months as rows of text.
     pub fn table(closings: &[Self]) -> Table {
         let mut table = Table::new(CLOSED_COLUMNS);
         for closing in closings {
-            let currencies = closing.currencies.iter().map(|lines| ("currency", lines));
-            let converted = closing.converted.iter().map(|lines| ("converted", lines));
-            for (scope, lines) in currencies.chain(converted) {
+            for (scope, lines) in scopes(&closing.currencies, closing.converted.as_ref()) {
                 let row = Row::default().text(&closing.month).text(closing.closed_at);
-                let row = row.option(closing.closed_by.as_ref()).text(scope).text(&lines.currency);
-                table.push(row.money(&lines.amounts(), &lines.currency).text(lines.customers));
+                let row = row.option(closing.closed_by.as_ref()).text(scope);
+                table.push(lines.cells(row));
             }
         }
         table
@@ -268,45 +505,52 @@ impl Closing {
             && about.reactivation_within == self.reactivation_within
     }
 
-    /// What a report of all companies says of the month now, if it has it and has the same options; of the licenses
-    /// that were changed since, it names the first.
-    pub fn compared(&self, report: &Movements, changed: &[ObjectId]) -> Option<ClosedMonth> {
-        if !self.is_comparable(report) {
-            return None;
-        }
-        let (from, to) = self.days()?;
-        if from < report.about.from || to > report.about.to {
-            return None;
-        }
+    /// Whether a report of all companies has the month, with the same options.
+    pub fn is_in(&self, report: &Movements) -> bool {
+        let about = &report.about;
+        let has_days = |(from, to): (Day, Day)| about.from <= from && to <= about.to;
+        self.is_comparable(report) && self.days().is_some_and(has_days)
+    }
+
+    /// What a report of all companies that has the month says of it now, and why it differs.
+    ///
+    /// # Errors
+    /// What is wrong with the options.
+    pub fn compared(
+        &self,
+        report: &Movements,
+        since: &SinceClosing<'_>,
+    ) -> Result<ClosedMonth, ReportError> {
         let now = |series: &Series<MovementRow>| {
             let row = series.rows.iter().find(|row| row.period.period == self.month)?;
             Some(ClosedLines::of(&series.currency, row))
         };
         let rows: Vec<ClosedLines> = report.currencies.iter().filter_map(now).collect();
-        let in_both = |closed: &ClosedLines| {
-            let row = rows.iter().find(|row| row.currency == closed.currency);
-            Difference::between(Some(closed), row)
-        };
-        let is_added = |row: &&ClosedLines| {
-            self.currencies.iter().all(|closed| closed.currency != row.currency)
-        };
-        let added =
-            rows.iter().filter(is_added).filter_map(|row| Difference::between(None, Some(row)));
-        let mut currencies: Vec<_> =
-            self.currencies.iter().filter_map(in_both).chain(added).collect();
-        currencies.sort_by(|a, b| a.currency.cmp(&b.currency));
+        let currencies = Difference::of_each(&self.currencies, &rows);
         let converted = report.converted.as_ref().and_then(now);
         let is_converted_alike = report.about.rate_date == self.rate_date;
         let converted = converted.filter(|row| {
             is_converted_alike
                 && self.converted.as_ref().is_some_and(|closed| closed.currency == row.currency)
         });
-        Some(ClosedMonth {
+        let converted =
+            converted.and_then(|row| Difference::between(self.converted.as_ref(), Some(&row)));
+        let companies = since.companies(&self.options()?)?;
+        let differing = companies.iter().map(|it| it.company).collect();
+        let changed = self.times().map(|times| since.licenses(&differing, &times));
+        let changed = changed.unwrap_or_default();
+        let is_converted_as_closed =
+            converted.as_ref().is_some_and(|found| found.difference.is_zero());
+        let names = currencies.iter().map(|found| &found.currency);
+        Ok(ClosedMonth {
             month: self.month.clone(),
             closed_at: self.closed_at,
+            rates_changed: !is_converted_as_closed && since.has_other_rates(names, self.rate_date),
+            time_zone_changed: since.time_zone_changed,
             currencies,
-            converted: converted
-                .and_then(|row| Difference::between(self.converted.as_ref(), Some(&row))),
+            converted,
+            company_count: companies.len(),
+            companies: companies.into_iter().take(MAX_NAMED).collect(),
             changed_licenses: changed.iter().take(MAX_NAMED).copied().collect(),
             changed_license_count: changed.len(),
         })

@@ -4,7 +4,7 @@
 //! their start.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     ops::Range,
 };
 
@@ -226,6 +226,25 @@ impl Ledger {
             licenses.map(move |license| (company, license.clone()))
         });
         ledger.sorted(licenses.collect(), changes.values().flatten().cloned())
+    }
+
+    /// The licenses of some companies.
+    #[must_use]
+    pub fn of_companies(&self, companies: &BTreeSet<ObjectId>) -> Self {
+        let mut ledger = Self {
+            currencies: self.currencies.clone(),
+            products: self.products.clone(),
+            total: self.total,
+            ..Self::default()
+        };
+        for id in companies {
+            for (id, licenses) in self.companies(Some(*id)) {
+                let first = ledger.licenses.len();
+                ledger.licenses.extend_from_slice(licenses);
+                ledger.companies.push(Company { id, licenses: first..ledger.licenses.len() });
+            }
+        }
+        ledger
     }
 
     /// The ledger with these licenses, and the facts of others.

@@ -52,7 +52,10 @@ pub use self::{
     about::{About, OverdueLicense, Overlap},
     at_stake::{AtStake, Usage, Weights},
     calendar::{Day, Interval, MAX_INTERVALS, Period, Unit},
-    closing::{ClosedLines, ClosedMonth, Closing, ClosingRequest, Difference, days_of_month},
+    closing::{
+        ChangedLicense, ClosedCompany, ClosedLines, ClosedMonth, Closing, ClosingRequest,
+        CompanyLines, Difference, Reopening, SinceClosing, days_of_month,
+    },
     cohorts::{Cohort, CohortCell, Cohorts, Column, cohorts},
     customers::{CurrencyAmount, Customer, Customers, NameOf, UsageOf, customers},
     customers_query::{AttributesOf, CustomerPage, IsAskedFor},

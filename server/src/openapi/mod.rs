@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 use svctrack_core::{
     access::{TENANT, TOKEN},
     resources::{REGISTRY, company::COMPANY, end_user::END_USER},
+    revenue::Reopening,
     schema::ResourceDef,
     value::TenantId,
 };
@@ -36,7 +37,7 @@ use self::{
 };
 use crate::{
     route_def::{Access, Described, Kind, RouteDoc},
-    routes::lean_companies,
+    routes::{closings::BY_COMPANY, lean_companies},
 };
 
 /// Groups of routes that belong to no resource, each with what it is and the first names of its paths; the last
@@ -231,6 +232,17 @@ fn query_parameters(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> Ve
         let flag = json!({ "type": "boolean", "default": false });
         let description = "If true, all tokens derived from it by issue or rotation are revoked too, even if it was revoked before.";
         parameters.push(parameter("cascade", description, flag));
+    }
+    if doc.gives == Kind::Closing && path.contains("{month}") {
+        let company = json!({ "type": "string", "enum": [BY_COMPANY] });
+        parameters.push(parameter("by", "Also returns the figures of each company.", company));
+    }
+    if doc.gives == Kind::Deleted && path.contains("{month}") {
+        parameters.push(json!({
+            "name": "reason", "in": "query", "required": true,
+            "schema": { "type": "string", "minLength": 1, "maxLength": Reopening::MAX_REASON_BYTES },
+            "description": "Why the month is reopened.",
+        }));
     }
     if doc.gives == Kind::Deleted && def.is_some_and(|def| *def == END_USER) {
         parameters.push(json!({

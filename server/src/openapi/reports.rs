@@ -141,6 +141,15 @@ const OBJECTS: &[Object] = &[
         ("timeZone", "text", "Time zone of the days."), ("view", "view", "How movements are counted."), ("gapDays", "count", "Longest gap or overlap between two licenses that is bridged, in days."),
         ("reactivationWithin", "count?", "Days within which a returning company counts as a reactivation; null means at any time."), ("rateDate", "day?", "Day of the rates."),
         ("currencies", "[ClosedLines]", "Each currency separately."), ("converted", "ClosedLines?", "All currencies converted to the base currency; null if a rate was missing."),
+    ]], &[&[("companies", "[CompanyLines]", "With `by=company`: the figures of each company."), ("reopened", "[Reopening]", "When and why the month was reopened before.")]]),
+    ("Reopening", "A reopening of a closed month.", &[&[
+        ("at", "time", "When it was reopened."), ("by", "text?", "Id of the token that reopened it."), ("reason", "text", "Why."),
+    ]], &[]),
+    ("CompanyLines", "MRR movements of a company in a closed month.", &[&[
+        ("company", "id", "The company."), ("currencies", "[ClosedLines]", "Each currency separately."), ("converted", "ClosedLines?", "All currencies converted to the base currency; null if a rate was missing."),
+    ]], &[]),
+    ("ClosedCompany", "Changes of a company in a closed month.", &[&[
+        ("company", "id", "The company."), ("currencies", "[ClosedDifference]", "Each currency separately."),
     ]], &[]),
     ("ClosedDifference", "The closed figures of a month, and the difference of the current ones.", &[&[
         ("currency", "text", "The currency of the amounts."), ("closed", "ClosedLines", "The closed figures."),
@@ -149,8 +158,11 @@ const OBJECTS: &[Object] = &[
     ("ClosedMonth", "Changes of a month since it was closed.", &[&[
         ("month", "text", "The month."), ("closedAt", "time", "When it was closed."), ("currencies", "[ClosedDifference]", "Each currency separately."),
         ("converted", "ClosedDifference?", "All currencies converted to the base currency; null if the report uses rates of another day."),
-        ("changedLicenses", "[id]", "Licenses of the month that were changed since, at most 100."),
+        ("companies", "[ClosedCompany]", "Companies whose figures differ, at most 100, the largest difference first."), ("companyCount", "count", "Their number."),
+        ("changedLicenses", "[id]", "Licenses of the month and of these companies that were changed, created or deleted since, at most 100."),
         ("changedLicenseCount", "count", "Their number."),
+        ("ratesChanged", "flag", "Whether exchange rates of the month were changed since, so that it is converted differently."),
+        ("timeZoneChanged", "flag", "Whether the time zone of the tenant was changed since, in which licenses end."),
     ]], &[]),
     ("RetentionRow", "Retention of a period. A ratio with the denominator 0 is null.", &[PERIOD, &[
         ("base", "money", "MRR at the start."), ("kept", "money", "MRR retained, without expansion: the numerator of GRR."),

@@ -4,9 +4,13 @@ use poem::{Request, Response, http::Method};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use svctrack_core::revenue::days_of_month;
-use svctrack_web::pages::{ClosedLine, ClosingLine, ClosingsView, Problem, address, closings_page};
+use svctrack_web::pages::{
+    ClosedCompany, ClosedLine, ClosingLine, ClosingsView, Differences, Problem, address,
+    closings_page,
+};
 
 use super::{
+    by_ids::{by_ids, text},
     forms::{problems_of, sent},
     respond::{html, rejected, see},
     visit::Visit,
@@ -42,7 +46,17 @@ struct Compared {
     month: String,
     currencies: Vec<Difference>,
     converted: Option<Difference>,
+    companies: Vec<OfCompany>,
+    company_count: usize,
     changed_license_count: usize,
+    rates_changed: bool,
+    time_zone_changed: bool,
+}
+
+#[derive(Deserialize)]
+struct OfCompany {
+    company: String,
+    currencies: Vec<Difference>,
 }
 
 #[derive(Deserialize)]
@@ -69,9 +83,10 @@ pub(super) async fn close(visit: Visit, mut request: Request) -> Result<Response
 
 /// `POST /app/closings/:month/reopen`
 pub(super) async fn reopen(visit: Visit, mut request: Request) -> Result<Response, Error> {
-    visit.form(&mut request).await?;
+    let (pairs, _room) = visit.form(&mut request).await?;
     let month = path_part(&request, "month").unwrap_or_default();
-    let path = address("/reports/closings/{}", &[&month], &[]);
+    let reason = [("reason", sent(&pairs, "reason"))];
+    let path = address("/reports/closings/{}", &[&month], &reason);
     let done = visit.api.send(Method::DELETE, &path, &[], &Value::Null).await;
     after(&visit, done).await
 }
@@ -109,23 +124,39 @@ async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
         .and_then(|last| days_of_month(&last.month))
         .map(|(_, next)| month(&next.to_string()));
     let this_month = month(&visit.day(0));
+    let of_companies = compared.iter().flat_map(|it| &it.companies);
+    let names = of_companies.map(|it| it.company.as_str());
+    let names = by_ids(visit, "companies", names, "name").await?;
     let lines = closings.into_iter().rev().map(|closing| {
         let at = compared.iter().position(|it| it.month == closing.month);
         let compared = at.map(|at| compared.swap_remove(at));
-        let (differences, changed) = match compared {
-            None => (None, 0),
-            Some(compared) => {
-                let each = compared.currencies.into_iter().chain(compared.converted);
-                (Some(each.map(|it| it.difference).collect()), compared.changed_license_count)
+        let differences = compared.map(|compared| {
+            let more_companies = compared.company_count - compared.companies.len();
+            let companies = compared.companies.into_iter().map(|it| ClosedCompany {
+                name: names.get(&it.company).map(|record| text(record, "name").to_owned()),
+                lines: it.currencies.into_iter().map(|it| it.difference).collect(),
+                company: it.company,
+            });
+            Differences {
+                companies: companies.collect(),
+                more_companies,
+                changed_licenses: compared.changed_license_count,
+                rates_changed: compared.rates_changed,
+                time_zone_changed: compared.time_zone_changed,
+                lines: compared
+                    .currencies
+                    .into_iter()
+                    .chain(compared.converted)
+                    .map(|it| it.difference)
+                    .collect(),
             }
-        };
+        });
         let converted = closing.converted.map(|line| ClosedLine { is_converted: true, ..line });
         ClosingLine {
             month: closing.month,
             closed_at: closing.closed_at,
             lines: closing.currencies.into_iter().chain(converted).collect(),
             differences,
-            changed_licenses: changed,
         }
     });
     Ok(ClosingsView {
@@ -145,10 +176,10 @@ async fn compared(visit: &Visit, closings: &[Closing]) -> Result<Vec<Compared>, 
         return Ok(Vec::new());
     };
     let options = options_of(closings);
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut query = vec![("from", from.to_string()), ("to", to.to_string())];
     query.push(("interval", "month".to_owned()));
-    query.extend(options.iter().map(|(name, value)| (*name, text(value))));
+    query.extend(options.iter().map(|(name, value)| (*name, plain(value))));
     let query: Vec<_> = query.iter().map(|(name, text)| (*name, text.as_str())).collect();
     Ok(visit.api.get::<Mrr>(&address("/reports/mrr", &[], &query)).await?.closings)
 }

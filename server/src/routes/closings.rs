@@ -5,14 +5,19 @@ use std::sync::Arc;
 use poem::{Request, Response, http::header};
 use svctrack_core::{
     access::unknown_members,
-    revenue::{Closing, ClosingRequest, Report, ReportError, ReportQuery, days_of_month},
+    revenue::{
+        Closing, ClosingRequest, CompanyLines, Reopening, Report, ReportError, ReportQuery, Table,
+        days_of_month,
+    },
+    schema::{Unknown, sent_twice},
+    value::{Issue, issue::quoted},
 };
 use svctrack_store::{Actor, NewClosing, ReportJob, StoreError};
 
 use super::{
     lists::{CSV, prefers_csv},
     reports::csv_of,
-    request::{authorise, read_body},
+    request::{authorise, query_pairs, read_body},
     respond::{deleted_count, json, name_ignored},
     strict::Strictness,
 };
@@ -62,30 +67,81 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     let caller = authorise(app, request, "reports:read").await?;
     let closings = app.store.closings(&caller.tenant).await?;
     if prefers_csv(request) {
-        let mut response = json(csv_of(&Closing::table(&closings))?);
-        response.headers_mut().insert(header::CONTENT_TYPE, CSV);
-        return Ok(response);
+        return csv(&Closing::table(&closings));
     }
     Ok(json(serde_json::to_string(&closings).map_err(internal)?))
 }
 
-/// `GET /reports/closings/{month}`
+fn csv(table: &Table) -> Result<Response, Error> {
+    let mut response = json(csv_of(table)?);
+    response.headers_mut().insert(header::CONTENT_TYPE, CSV);
+    Ok(response)
+}
+
+/// `GET /reports/closings/{month}`: its figures, or with `by=company` those of each company.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "reports:read").await?;
     let month = month_in_path(request)?;
+    let by = only_text(request, "by")?;
+    if let Some(other) = by.as_ref().filter(|by| *by != BY_COMPANY) {
+        let message = format!("`by` must be `{BY_COMPANY}`; found {}", quoted(other));
+        return Err(bad_parameter(Issue::of_member("by", "unknown_choice", message)));
+    }
+    if by.is_some() {
+        let found = app.store.closed_companies(&caller.tenant, month).await?;
+        let (closing, companies) = found.ok_or(NOT_CLOSED)?;
+        if prefers_csv(request) {
+            return csv(&closing.company_table(&companies));
+        }
+        let companies = ByCompany { closing, companies };
+        return Ok(json(serde_json::to_string(&companies).map_err(internal)?));
+    }
     let closings = app.store.closings(&caller.tenant).await?;
-    let found = closings.iter().find(|closing| closing.month == month);
-    let found = found.ok_or(Error::NotFound(
-        "this month is not closed: `GET /reports/closings` lists those that are",
-    ))?;
-    Ok(json(serde_json::to_string(found).map_err(internal)?))
+    let found = closings.into_iter().find(|closing| closing.month == month).ok_or(NOT_CLOSED)?;
+    if prefers_csv(request) {
+        return csv(&Closing::table(&[found]));
+    }
+    Ok(json(serde_json::to_string(&found).map_err(internal)?))
 }
 
-/// `DELETE /reports/closings/{month}`: opens it again; one that is not closed is opened zero times (R15).
+const NOT_CLOSED: Error =
+    Error::NotFound("this month is not closed: `GET /reports/closings` lists those that are");
+/// What a closed month can be divided by.
+pub(crate) const BY_COMPANY: &str = "company";
+
+/// A closed month with the figures of each company.
+#[derive(serde::Serialize)]
+struct ByCompany {
+    #[serde(flatten)]
+    closing: Closing,
+    companies: Vec<CompanyLines>,
+}
+
+/// The only parameter that a route takes.
+fn only_text(request: &Request, known: &str) -> Result<Option<String>, Error> {
+    let mut sent = None;
+    for (name, value) in query_pairs(request) {
+        if name != known {
+            return Err(bad_parameter(Unknown::among(&name, [known]).issue()));
+        }
+        if sent.replace(value).is_some() {
+            return Err(bad_parameter(sent_twice(known)));
+        }
+    }
+    Ok(sent)
+}
+
+fn bad_parameter(issue: Issue) -> Error {
+    Error::BadRequest(vec![issue])
+}
+
+/// `DELETE /reports/closings/{month}`: opens it again, for a reason; one that is not closed is opened zero times (R15).
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     let month = month_in_path(request)?;
-    let was_closed = app.store.reopen_month(caller.into(), month).await?;
+    let sent = only_text(request, "reason")?;
+    let reason = Reopening::reason(sent.as_deref()).map_err(bad_parameter)?;
+    let was_closed = app.store.reopen_month(caller.into(), month, reason).await?;
     Ok(deleted_count(usize::from(was_closed)))
 }
 

@@ -177,9 +177,14 @@ impl dyn Store {
         of_reply!(reply, Reply::Closed(closed) => closed.map(|closed| *closed))
     }
 
-    /// Opens the last closed month again, and says whether it was closed.
-    pub async fn reopen_month(&self, actor: Actor, month: String) -> Result<bool, StoreError> {
-        let reply = self.write(actor, Command::ReopenMonth(month)).await?;
+    /// Opens the last closed month again, for a reason, and says whether it was closed.
+    pub async fn reopen_month(
+        &self,
+        actor: Actor,
+        month: String,
+        reason: String,
+    ) -> Result<bool, StoreError> {
+        let reply = self.write(actor, Command::ReopenMonth { month, reason }).await?;
         of_reply!(reply, Reply::Reopened(was_closed) => was_closed)
     }
 

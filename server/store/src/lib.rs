@@ -95,7 +95,7 @@ use svctrack_core::{
         overlay::Overlay,
         upsert::{Access, Item, Outcome},
     },
-    revenue::Closing,
+    revenue::{Closing, CompanyLines},
     schema::{Handling, ListQuery, ResourceDef, Shaped},
     tracking::{Event, activity::ActivityQuery},
     value::{IdSequence, ObjectId, RecordRef, TenantId, Timestamp},
@@ -170,7 +170,12 @@ pub enum Command {
     /// Closes a month with its current figures.
     CloseMonth(Box<NewClosing>),
     /// Reopens the last closed month.
-    ReopenMonth(String),
+    ReopenMonth {
+        /// The month, such as `2026-01`.
+        month: String,
+        /// Why, as it was sent.
+        reason: String,
+    },
     /// Applies a bulk upsert: each body creates or updates a record (R17).
     Upsert {
         /// The resource that the records are of.
@@ -529,6 +534,16 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// If the store cannot be read.
     fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<Closing>, StoreError>>;
+
+    /// The figures of each company in a closed month, as they were closed; none where it is not closed.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn closed_companies(
+        &self,
+        tenant: &Tenant,
+        month: String,
+    ) -> BoxFuture<'_, Result<Option<(Closing, Vec<CompanyLines>)>, StoreError>>;
 
     /// Records that a token was used; this is written with another commit (R43).
     fn token_used(&self, token: &TokenRecord, now: Timestamp);

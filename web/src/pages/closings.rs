@@ -8,7 +8,7 @@ use super::{
     format::{day, money},
     page,
     parts::{Head, Problem, empty, problems, table},
-    shell::{Shell, csrf, layout, title_bar},
+    shell::{Shell, csrf, layout, record_address, title_bar},
 };
 use crate::page::Page;
 
@@ -56,9 +56,44 @@ pub struct ClosingLine {
     /// Its figures: each currency by itself, then converted.
     pub lines: Vec<ClosedLine>,
     /// The figures of now less these; none where they are computed with other options.
-    pub differences: Option<Vec<ClosedLine>>,
+    pub differences: Option<Differences>,
+}
+
+/// The figures of now less those of a closed month, and why they differ.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Differences {
+    pub lines: Vec<ClosedLine>,
+    /// The companies that differ, those with the largest difference first.
+    pub companies: Vec<ClosedCompany>,
+    /// How many others differ.
+    pub more_companies: usize,
     /// Licenses of the month that were changed since.
     pub changed_licenses: usize,
+    pub rates_changed: bool,
+    pub time_zone_changed: bool,
+}
+
+/// What differs for one company.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClosedCompany {
+    pub company: String,
+    pub name: Option<String>,
+    pub lines: Vec<ClosedLine>,
+}
+
+impl Differences {
+    /// Why the figures differ: `2 licenses and the exchange rates were changed`.
+    fn reasons(&self) -> String {
+        let licenses = match self.changed_licenses {
+            0 => None,
+            1 => Some("1 license".to_owned()),
+            count => Some(format!("{count} licenses")),
+        };
+        let rates = self.rates_changed.then(|| "exchange rates".to_owned());
+        let zone = self.time_zone_changed.then(|| "time zone".to_owned());
+        let all: Vec<String> = licenses.into_iter().chain(rates).chain(zone).collect();
+        if all.is_empty() { String::new() } else { format!("{} changed", all.join(", ")) }
+    }
 }
 
 /// The page of closed months.
@@ -133,6 +168,8 @@ fn last_one<'v>(shell: &'v Shell, last: &'v ClosingLine) -> impl Renderable + 'v
             form method="post" action=(address("/app/closings/{}/reopen", &[&last.month], &[])) {
                 (csrf(shell))
                 p { "Reopening deletes the stored figures. The month can be closed again later, with the figures at that time." }
+                label for="f-reason" { "Reason" }
+                input #f-reason name="reason" required maxlength="1000";
                 button.bad type="submit" { "Open " (last.month) " again" }
             }
         }
@@ -163,8 +200,10 @@ fn months(closings: &[ClosingLine]) -> impl Renderable {
 
 /// A month: its figures, and below them those that differ now.
 fn month(closing: &ClosingLine) -> impl Renderable {
-    let differences = closing.differences.as_deref().unwrap_or_default();
-    let differing: Vec<&ClosedLine> = differences.iter().filter(|line| !line.is_zero()).collect();
+    let differences = closing.differences.as_ref();
+    let lines = differences.map_or(&[][..], |differences| &*differences.lines);
+    let differing: Vec<&ClosedLine> = lines.iter().filter(|line| !line.is_zero()).collect();
+    let reasons = differences.map(Differences::reasons).filter(|reasons| !reasons.is_empty());
     maud! {
         tbody {
             @for (at, line) in closing.lines.iter().enumerate() {
@@ -186,8 +225,17 @@ fn month(closing: &ClosingLine) -> impl Renderable {
             @for (at, line) in differing.iter().enumerate() {
                 tr.difference {
                     th scope="row" { span.hidden-label { (closing.month) } }
-                    td { @if at == 0 { "Change since closing" @if closing.changed_licenses > 0 { ", " (licenses(closing)) } } }
+                    td { @if at == 0 { "Change since closing" @if let Some(reasons) = &reasons { ", " (reasons) } } }
                     (amounts(line, true))
+                }
+            }
+            @if let Some(differences) = differences {
+                @for company in &differences.companies { (of_company(company)) }
+                @if differences.more_companies > 0 {
+                    tr.difference {
+                        th scope="row" { span.hidden-label { (closing.month) } }
+                        td colspan="9" { "and " (differences.more_companies) " more companies" }
+                    }
                 }
             }
             @if closing.differences.is_none() {
@@ -200,10 +248,16 @@ fn month(closing: &ClosingLine) -> impl Renderable {
     }
 }
 
-fn licenses(closing: &ClosingLine) -> String {
-    match closing.changed_licenses {
-        1 => "1 license changed".to_owned(),
-        count => format!("{count} licenses changed"),
+fn of_company(company: &ClosedCompany) -> impl Renderable {
+    let name = company.name.as_deref().unwrap_or(&company.company);
+    maud! {
+        @for line in company.lines.iter().filter(|line| !line.is_zero()) {
+            tr.difference {
+                th scope="row" {}
+                td { a href=(record_address("companies", &company.company)) { (name) } }
+                (amounts(line, true))
+            }
+        }
     }
 }
 

@@ -43,7 +43,7 @@ pub use self::{
     activity::{ActivityLine, DayCount, Of},
     address::{address, literal},
     audit::{AuditLine, AuditView, RecordChange, audit_page},
-    closings::{ClosedLine, ClosingLine, ClosingsView, closings_page},
+    closings::{ClosedCompany, ClosedLine, ClosingLine, ClosingsView, Differences, closings_page},
     customers::{CustomerLine, CustomersView, customers_page},
     demo::{DemoState, DemoView, demo_page},
     explanation::{

@@ -27,7 +27,7 @@ use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use parking_lot::{Mutex, RwLock};
 use svctrack_core::{
     plan::{Person, upsert::Outcome},
-    revenue::Closing,
+    revenue::{Closing, CompanyLines},
     schema::{ListQuery, ResourceDef},
     tracking::activity::ActivityQuery,
     value::{ObjectId, RecordRef, TenantId, Timestamp},
@@ -78,6 +78,7 @@ use super::{
         token_uses::TokenUses,
     },
     reads::{
+        closing_changes,
         ledgers::Ledgers,
         list::{self, Asked},
         logs, read, rehearse,
@@ -494,6 +495,18 @@ impl Store for Embedded {
         let tenant = tenant.id();
         let read = move |snapshot: &RedbSnapshot| closings::closings(snapshot, tenant);
         self.read_apart(&self.short, tenant, read).boxed()
+    }
+
+    fn closed_companies(
+        &self,
+        tenant: &Tenant,
+        month: String,
+    ) -> BoxFuture<'_, Result<Option<(Closing, Vec<CompanyLines>)>, StoreError>> {
+        let (tenant, ledgers) = (tenant.id(), self.ledgers.clone());
+        let read = move |snapshot: &RedbSnapshot| {
+            closing_changes::companies(&ledgers, snapshot, tenant, &month)
+        };
+        self.read_apart(&self.scans, tenant, read).boxed()
     }
 
     fn token_used(&self, token: &TokenRecord, now: Timestamp) {

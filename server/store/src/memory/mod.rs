@@ -16,7 +16,7 @@ use futures_util::{FutureExt as _, StreamExt as _, TryFutureExt as _, future, st
 use parking_lot::Mutex;
 use svctrack_core::{
     plan::{Person, upsert::Outcome},
-    revenue::Closing,
+    revenue::{Closing, CompanyLines},
     schema::{ListQuery, ResourceDef},
     tracking::activity::ActivityQuery,
     value::{ObjectId, RecordRef, TenantId, Timestamp},
@@ -39,7 +39,7 @@ use crate::{
         token_uses::TokenUses,
     },
     reads::{
-        backup,
+        backup, closing_changes,
         ledgers::Ledgers,
         list::{self, Asked},
         logs, read, rehearse,
@@ -313,6 +313,15 @@ impl Store for Memory {
 
     fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<Closing>, StoreError>> {
         self.read(|state| closings::closings(&**state, tenant.id()))
+    }
+
+    fn closed_companies(
+        &self,
+        tenant: &Tenant,
+        month: String,
+    ) -> BoxFuture<'_, Result<Option<(Closing, Vec<CompanyLines>)>, StoreError>> {
+        let tenant = tenant.id();
+        self.read(|state| closing_changes::companies(&self.ledgers, &**state, tenant, &month))
     }
 
     fn token_used(&self, token: &TokenRecord, now: Timestamp) {

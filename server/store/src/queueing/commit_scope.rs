@@ -31,7 +31,7 @@ fn changed_tenant(command: &Command, actor: TenantId) -> Option<TenantId> {
         | Command::DecideRenewal { .. }
         | Command::Delete { .. }
         | Command::CloseMonth(_)
-        | Command::ReopenMonth(_)
+        | Command::ReopenMonth { .. }
         | Command::Upsert { .. }
         | Command::Import(_)
         | Command::Track(_)

@@ -53,7 +53,29 @@ impl Past {
         if let Some(since) = since.filter(|since| as_of < *since) {
             return Err(rejected(ReportError::NoHistory(since)));
         }
-        let undone = Undone::since(snapshot, tenant, as_of)?;
+        let undone = Undone::since(snapshot, tenant, |_, at| at <= as_of)?;
+        let history = Some(History { as_of, since });
+        Self::undone(snapshot, tenant, books, undone, history)
+    }
+
+    /// What was stored when a row of the change log was the last one.
+    pub(crate) fn at(
+        snapshot: &impl Snapshot,
+        tenant: TenantId,
+        books: &Books,
+        sequence: u64,
+    ) -> Result<Self, StoreError> {
+        let undone = Undone::since(snapshot, tenant, |row, _| row <= sequence)?;
+        Self::undone(snapshot, tenant, books, undone, None)
+    }
+
+    fn undone(
+        snapshot: &impl Snapshot,
+        tenant: TenantId,
+        books: &Books,
+        undone: Undone,
+        history: Option<History>,
+    ) -> Result<Self, StoreError> {
         let (zone, rates) = match &undone.settings {
             Some(settings) => currencies_of(settings)?,
             None => (books.zone, books.rates.clone()),
@@ -67,23 +89,23 @@ impl Past {
             true => later.clone(),
             false => Arc::new(later.changed(&undone.licenses_in(zone)).map_err(rejected)?),
         };
-        let history = Some(History { as_of, since });
         Ok(Self { zone, rates, ledger, later: Some(later), history })
     }
 }
 
 /// What the changes since a point in time have replaced.
 #[derive(Default)]
-struct Undone {
-    licenses: BTreeMap<ObjectId, Option<Box<LicenseFacts<'static>>>>,
-    settings: Option<Document>,
+pub(super) struct Undone {
+    pub(super) licenses: BTreeMap<ObjectId, Option<Box<LicenseFacts<'static>>>>,
+    pub(super) settings: Option<Document>,
 }
 
 impl Undone {
-    fn since(
+    /// The changes back to the first one that `is_before`, by its number in the change log and its time.
+    pub(super) fn since(
         snapshot: &impl Snapshot,
         tenant: TenantId,
-        as_of: Timestamp,
+        is_before: impl Fn(u64, Timestamp) -> bool,
     ) -> Result<Self, StoreError> {
         let mut undone = Self::default();
         let versions = snapshot.open(REVENUE_VERSIONS)?;
@@ -92,7 +114,7 @@ impl Undone {
         for row in versions.range(first.as_slice()..=last.as_slice())?.rev() {
             let (key, value) = row?;
             let row: VersionRow = codec::unseal_row(key.value(), value.value())?;
-            if row.at <= as_of {
+            if is_before(keys::sequence_at_end(key.value()).unwrap_or_default(), row.at) {
                 break;
             }
             match row.replaced {

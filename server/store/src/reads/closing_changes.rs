@@ -1,89 +1,91 @@
-//! What has changed in closed months since they were closed.
+//! What has changed in closed months since they were closed, and the companies of which their figures are.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::collections::BTreeMap;
 
 use svctrack_core::{
     resources::license::LICENSE,
-    revenue::{ClosedMonth, LicenseFacts, Movements},
-    value::{ObjectId, TenantId, Timestamp, Zone},
+    revenue::{
+        ChangedLicense, ClosedMonth, Closing, CompanyLines, LicenseFacts, Movements, SinceClosing,
+    },
+    value::{ObjectId, TenantId},
 };
 
+use super::{
+    as_of::{Past, Undone},
+    ledgers::{Ledgers, currencies_of, rejected},
+};
 use crate::{
     StoreError,
-    rows::{
-        Bytes as _, CLOSINGS, REVENUE_VERSIONS, Rows as _, Snapshot, codec, keys,
-        revenue_version::{Replaced, VersionRow},
+    rows::{CLOSINGS, Snapshot},
+    rules::{
+        closings::{self, ClosingRow},
+        open_tables::RecordTables,
+        view::View,
     },
-    rules::{closings, open_tables::RecordTables, view::View},
 };
 
-/// The closed months of a tenant.
+/// The closed months of a tenant, and what is stored now.
 pub(crate) struct Closed<'s, S> {
     pub(crate) snapshot: &'s S,
     pub(crate) tenant: TenantId,
-    pub(crate) zone: Zone,
+    pub(crate) now: &'s Past,
 }
-
-/// The facts of licenses before they were changed, none of one that was not there.
-type Before = BTreeMap<ObjectId, Option<Box<LicenseFacts<'static>>>>;
 
 impl<S: Snapshot> Closed<'_, S> {
     /// Those that a report has, each as it was closed and as it is now.
     pub(crate) fn compared(&self, report: &Movements) -> Result<Vec<ClosedMonth>, StoreError> {
         let mut months = Vec::new();
         for row in closings::all(&self.snapshot.open(CLOSINGS)?, self.tenant)? {
-            if row.closing.compared(report, &[]).is_none() {
-                continue;
+            if row.closing.is_in(report) {
+                let since = self.since(&row)?;
+                months.push(row.closing.compared(report, &since).map_err(rejected)?);
             }
-            let times = row.closing.times();
-            let changed = times.map(|times| self.changed(row.sequence, &times));
-            months.extend(row.closing.compared(report, &changed.transpose()?.unwrap_or_default()));
         }
         Ok(months)
     }
 
-    /// The licenses that were changed after a row of the change log, and last within some time, then or now.
-    fn changed(
-        &self,
-        sequence: u64,
-        times: &Range<Timestamp>,
-    ) -> Result<Vec<ObjectId>, StoreError> {
+    /// What was changed after a month was closed.
+    fn since(&self, row: &ClosingRow) -> Result<SinceClosing<'_>, StoreError> {
+        let is_before = |sequence, _| sequence <= row.sequence;
+        let undone = Undone::since(self.snapshot, self.tenant, is_before)?;
+        let (zone, rates) = match &undone.settings {
+            Some(settings) => currencies_of(settings)?,
+            None => (self.now.zone, self.now.rates.clone()),
+        };
         let tables = RecordTables::open(self.snapshot)?;
         let view = View::of_snapshot(self.tenant, &tables);
-        let mut changed = Vec::new();
-        for (id, then) in self.before(sequence)? {
+        let mut licenses: BTreeMap<ObjectId, ChangedLicense> = BTreeMap::new();
+        for (id, then) in undone.licenses {
             let now =
                 view.read(&LICENSE, id, |stored| Ok(LicenseFacts::as_stored(stored.text())))?;
             let (then, now) = (then.map(|facts| *facts), now.flatten());
-            let lasts = |facts: &LicenseFacts<'_>| {
-                let facts = facts.clone().ending_in(self.zone);
-                facts.from.is_none_or(|from| from < times.end)
-                    && facts.end.is_none_or(|end| end >= times.start)
-            };
-            if then != now && then.iter().chain(&now).any(lasts) {
-                changed.push(id);
+            if then != now {
+                let ending = |facts: LicenseFacts<'static>| facts.ending_in(self.now.zone);
+                let changed = ChangedLicense { then: then.map(ending), now: now.map(ending) };
+                licenses.insert(id, changed);
             }
         }
-        Ok(changed)
+        Ok(SinceClosing {
+            licenses,
+            ledger: &self.now.ledger,
+            rates: [rates, self.now.rates.clone()],
+            time_zone_changed: zone != self.now.zone,
+        })
     }
+}
 
-    /// What was stored of the licenses that were changed after a row of the change log.
-    fn before(&self, sequence: u64) -> Result<Before, StoreError> {
-        let mut before = Before::new();
-        let versions = self.snapshot.open(REVENUE_VERSIONS)?;
-        let (first, last) = (
-            keys::change(self.tenant, sequence.saturating_add(1)),
-            keys::change(self.tenant, u64::MAX),
-        );
-        for row in versions.range(first.as_slice()..=last.as_slice())? {
-            let (key, value) = row?;
-            let row: VersionRow = codec::unseal_row(key.value(), value.value())?;
-            match row.replaced {
-                Replaced::NoLicense(id) => drop(before.entry(id).or_insert(None)),
-                Replaced::License(facts) => drop(before.entry(facts.id).or_insert(Some(facts))),
-                Replaced::Settings(_) => {}
-            }
-        }
-        Ok(before)
-    }
+/// The figures of each company in a closed month, as they were closed; none where it is not closed.
+pub(crate) fn companies(
+    ledgers: &Ledgers,
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    month: &str,
+) -> Result<Option<(Closing, Vec<CompanyLines>)>, StoreError> {
+    let closed = closings::all(&snapshot.open(CLOSINGS)?, tenant)?;
+    let Some(row) = closed.into_iter().find(|row| row.closing.month == month) else {
+        return Ok(None);
+    };
+    let past = Past::at(snapshot, tenant, &*ledgers.of(snapshot, tenant)?, row.sequence)?;
+    let companies = row.closing.companies(&past.ledger, past.rates).map_err(rejected)?;
+    Ok(Some((row.closing, companies)))
 }

@@ -151,7 +151,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         past: &'b Past,
         now: Timestamp,
     ) -> Result<Self, StoreError> {
-        let closed = Closed { snapshot, tenant, zone: past.zone };
+        let closed = Closed { snapshot, tenant, now: past };
         Ok(Self { tables: RecordTables::open(snapshot)?, tenant, past, closed, now })
     }
 

@@ -121,7 +121,7 @@ fn action_of(
         Command::Upsert { def, .. } => (def.name, "upsert"),
         Command::Import(Upserts { def, .. }) => (def.name, "import"),
         Command::CloseMonth(_) => ("month", "close"),
-        Command::ReopenMonth(_) => ("month", "reopen"),
+        Command::ReopenMonth { .. } => ("month", "reopen"),
         Command::AddTenant { .. } => ("tenant", "create"),
         Command::ChangeTenant { .. } => ("tenant", "update"),
         Command::DeleteTenant(_) => ("tenant", "delete"),
@@ -376,7 +376,7 @@ fn target_of(command: &Command, reply: &Reply, trail: &Trail) -> Option<Target> 
             of("integrationissues", Some(id.to_string()))
         }
         (Command::CloseMonth(new), _) => of("closings", Some(new.closing.month.clone())),
-        (Command::ReopenMonth(month), _) => of("closings", Some(month.clone())),
+        (Command::ReopenMonth { month, .. }, _) => of("closings", Some(month.clone())),
         (Command::ContinueErasure(id), _) | (_, Reply::Erasing(Some(id))) => {
             of("endusers", Some(id.to_string()))
         }

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
     audit::Changed,
-    revenue::Closing,
+    revenue::{Closing, Reopening},
     value::{Issue, ObjectId, TenantId, Timestamp, issue::quoted},
 };
 
@@ -34,10 +34,20 @@ pub(crate) struct ClosingRow {
     /// Up to where in the change log its figures are.
     pub(crate) sequence: u64,
     pub(crate) closing: Closing,
+    /// Whether it was reopened: its figures do not count, but when and why it was is kept for the next closing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_open: bool,
 }
 
 /// The closed months of a tenant, in their order.
 pub(crate) fn all(table: &impl Rows, tenant: TenantId) -> Result<Vec<ClosingRow>, StoreError> {
+    let mut closings = with_open(table, tenant)?;
+    closings.retain(|row| !row.is_open);
+    Ok(closings)
+}
+
+/// The same, and those that were reopened.
+fn with_open(table: &impl Rows, tenant: TenantId) -> Result<Vec<ClosingRow>, StoreError> {
     let (first, last) = (keys::closing(tenant, ""), keys::closing(tenant, "\u{7f}"));
     let mut closings = Vec::new();
     for row in table.range(first.as_slice()..=last.as_slice())? {
@@ -70,8 +80,12 @@ pub(crate) fn close(
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     let tenant = actor.tenant.id();
     let closed_at = now.max(new.closing.closed_at);
-    let closing = Closing { closed_at, closed_by: actor.token.clone(), ..new.closing.clone() };
-    let known = all(&tables.closings, tenant)?;
+    let (open, known): (Vec<_>, Vec<_>) =
+        with_open(&tables.closings, tenant)?.into_iter().partition(|row| row.is_open);
+    let before = open.into_iter().find(|row| row.closing.month == new.closing.month);
+    let reopened = before.map(|row| row.closing.reopened).unwrap_or_default();
+    let closed_by = actor.token.clone();
+    let closing = Closing { closed_at, closed_by, reopened, ..new.closing.clone() };
     if let Some(known) = known.iter().find(|known| known.closing.month == closing.month) {
         let others = known.closing.other_options(&closing);
         if others.is_empty() {
@@ -92,12 +106,21 @@ pub(crate) fn close(
     if is_changed_since(tables, tenant, new.sequence)? {
         return Ok(Ok(Reply::Closed(None)));
     }
-    let key = keys::closing(tenant, &closing.month);
-    let row = ClosingRow { sequence: new.sequence, closing };
-    let json = serde_json::to_vec(&row).map_err(|error| StoreError::Internal(error.to_string()))?;
-    tables.closings.insert(&key, &codec::seal(&key, &json))?;
+    let row = ClosingRow { sequence: new.sequence, closing, is_open: false };
+    put(tables, tenant, &row)?;
     log(actor, &row.closing.month, ChangeKind::Created, tables, pending, now)?;
     Ok(Ok(Reply::Closed(Some(Box::new(row.closing)))))
+}
+
+fn put(
+    tables: &mut Tables<impl Transaction>,
+    tenant: TenantId,
+    row: &ClosingRow,
+) -> Result<(), StoreError> {
+    let key = keys::closing(tenant, &row.closing.month);
+    let json = serde_json::to_vec(row).map_err(|error| StoreError::Internal(error.to_string()))?;
+    tables.closings.insert(&key, &codec::seal(&key, &json))?;
+    Ok(())
 }
 
 /// Whether something that reports read was changed after a row of the change log.
@@ -111,28 +134,32 @@ fn is_changed_since(
     Ok(last.flatten().is_some_and(|last| last > sequence))
 }
 
-/// Opens the last closed month again; says whether it was closed.
+/// Opens the last closed month again, for a reason; says whether it was closed.
 pub(crate) fn reopen(
     actor: &Actor,
-    month: &str,
+    (month, reason): (&str, &str),
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     now: Timestamp,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     let tenant = actor.tenant.id();
-    let key = keys::closing(tenant, month);
-    if tables.closings.get(&key)?.is_none() {
+    let mut closed = all(&tables.closings, tenant)?;
+    if closed.iter().all(|row| row.closing.month != month) {
         return Ok(Ok(Reply::Reopened(false)));
     }
-    let last = all(&tables.closings, tenant)?.pop().map(|row| row.closing.month);
-    if let Some(last) = last.filter(|last| last != month) {
+    let Some(mut row) = closed.pop() else { return Ok(Ok(Reply::Reopened(false))) };
+    let last = &row.closing.month;
+    if last != month {
         let message = format!(
             "only the last closed month can be reopened: reopen the later ones first, beginning with `{}`",
-            reopening(&last)
+            reopening(last)
         );
         return Ok(Err(conflict("not_the_last_month", message)));
     }
-    tables.closings.remove(&key)?;
+    let (by, reason) = (actor.token.clone(), reason.to_owned());
+    row.closing.reopened.push(Reopening { at: now, by, reason });
+    row.is_open = true;
+    put(tables, tenant, &row)?;
     log(actor, month, ChangeKind::Deleted, tables, pending, now)?;
     Ok(Ok(Reply::Reopened(true)))
 }

@@ -136,7 +136,9 @@ fn dispatch(
             Ok(Ok(Reply::Audited))
         }
         Command::CloseMonth(new) => closings::close(actor, new, tables, pending, ctx.now),
-        Command::ReopenMonth(month) => closings::reopen(actor, month, tables, pending, ctx.now),
+        Command::ReopenMonth { month, reason } => {
+            closings::reopen(actor, (month, reason), tables, pending, ctx.now)
+        }
         Command::Sweep => sweep(actor, tables, pending, ctx).map(Ok),
         Command::AutoRenew(round) => {
             let round = auto_renewal::go_on(actor, round, tables, pending, ctx)?;

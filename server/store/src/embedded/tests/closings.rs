@@ -13,6 +13,10 @@ pub(super) fn close(sequence: u64) -> Command {
     Command::CloseMonth(Box::new(NewClosing { closing, sequence }))
 }
 
+fn reopen(month: &str, reason: &str) -> Command {
+    Command::ReopenMonth { month: month.to_owned(), reason: reason.to_owned() }
+}
+
 #[tokio::test]
 async fn a_month_is_not_closed_with_figures_from_before_a_change() {
     let world = World::new().await;
@@ -26,8 +30,5 @@ async fn a_month_is_not_closed_with_figures_from_before_a_change() {
     assert_eq!(world.rows(rows::CLOSINGS), 0);
     world.add_company("other").await;
     assert!(matches!(world.write(close(sequence)).await, Reply::Closed(Some(_))));
-    assert!(matches!(
-        world.write(Command::ReopenMonth("2026-01".to_owned())).await,
-        Reply::Reopened(true)
-    ));
+    assert!(matches!(world.write(reopen("2026-01", "late invoice")).await, Reply::Reopened(true)));
 }
