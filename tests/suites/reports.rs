@@ -289,6 +289,31 @@ async fn segments_are_those_of_a_property_of_companies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_rest_beyond_the_largest_segments_is_explained() {
+    let server = server().await;
+    let client = &server.client;
+    let names: Vec<String> = (10..70).map(|number| format!("c{number}")).collect();
+    let companies =
+        names.iter().map(|name| json!({"name": name, "externalId": name, "owner": name}));
+    put(client, "/companies", &companies.collect()).await;
+    let licenses = names.iter().enumerate().map(|(at, name)| {
+        json!({"companyId": format!("extid-{name}"), "_currency": "EUR", "fromDate": "2024-01-15", "mrr": 10 + at})
+    });
+    put(client, "/licenses", &licenses.collect()).await;
+    let path = "/reports/mrr?from=2024-01-01&to=2024-03-01&by=owner";
+    let report = client.get(path).await.json();
+    let rest = &report["segments"][50];
+    assert_eq!((&rest["isRest"], &rest["companies"]), (&json!(true), &json!(10)));
+    let path = format!("{path}&explain=new&period=2024-01&segment=(rest)");
+    let found = client.get(&path).await.json();
+    assert_eq!(found["amount"], rest["converted"]["rows"][0]["new"], "{found}");
+    assert_eq!(found["companies"].as_array().unwrap().len(), 10);
+    // Without so many segments there is no rest.
+    let few = client.get(&format!("{path}&companyId=extid-c10")).await;
+    assert_eq!((few.status.as_u16(), &few.json()["code"]), (422, &json!("unknown_cell")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_currency_without_a_rate_leaves_no_converted_total() {
     let server = server().await;
     store_twelve(&server.client).await;
@@ -356,6 +381,14 @@ async fn wrong_parameters_are_rejected_with_their_codes() {
         ("mrr?explain=end&cohort=2024-01", "unknown_parameter", "/cohort"),
         ("forecast?explain=churn", "unknown_choice", "/explain"),
         ("forecast?explain=actual", "unknown_cell", "/period"),
+        ("mrr?explain=churn&by=phase&segment=none", "unknown_cell", "/segment"),
+        ("mrr?explain=churn&segment=live", "no_effect", "/segment"),
+        ("mrr?by=phase&segment=live", "no_effect", "/segment"),
+        ("mrr?currency=EUR", "no_effect", "/currency"),
+        ("forecast?currency=EUR", "no_effect", "/currency"),
+        ("renewals?period=2024-01", "no_effect", "/period"),
+        ("retention?cohort=2024-01", "no_effect", "/cohort"),
+        ("usage?action=Login", "no_effect", "/action"),
         ("mrr?frm=2024-01-01", "unknown_parameter", "/frm"),
         ("mrr?from=2024-01-01&from=2024-02-01", "sent_twice", "/from"),
         ("retention?by=phase", "unknown_parameter", "/by"),

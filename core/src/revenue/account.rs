@@ -34,34 +34,35 @@ struct InCurrency {
 #[derive(Debug)]
 struct Series {
     pairs: Spread<Tally>,
-    activities: Vec<Tally>,
+    /// What changes within each window, in the view of activities.
+    activities: Option<Spread<Tally>>,
 }
 
 impl Series {
     fn over(windows: usize, view: View) -> Self {
-        let activities = if view == View::Activities { windows } else { 0 };
-        Self { pairs: Spread::over(windows), activities: vec![Tally::default(); activities] }
+        let activities = (view == View::Activities).then(|| Spread::over(windows));
+        Self { pairs: Spread::over(windows), activities }
     }
 
-    fn add(&mut self, scope: &Scope<'_>, stream: &Stream, windows: Windows<'_>, view: View) {
+    fn add(&mut self, scope: &Scope<'_>, stream: &Stream, windows: Windows<'_>) {
         stream.pairs(scope, windows, |from, to, tally| self.pairs.add(from, to, tally));
-        if view == View::Activities {
-            stream.activities(scope, windows, |at, tally| add_at(&mut self.activities, at, tally));
+        if let Some(activities) = &mut self.activities {
+            stream.activities(scope, windows, |from, to, tally| activities.add(from, to, tally));
         }
     }
 
     fn join(&mut self, other: &Self) {
         self.pairs.join(&other.pairs);
-        for (sum, other) in self.activities.iter_mut().zip(&other.activities) {
-            *sum += *other;
+        if let (Some(own), Some(other)) = (&mut self.activities, &other.activities) {
+            own.join(other);
         }
     }
 
     /// What is paid, and the movements of the view.
     fn sums(&self) -> Vec<(Tally, Tally)> {
         let pairs = self.pairs.sums();
-        let moves = if self.activities.is_empty() { &pairs } else { &self.activities };
-        pairs.iter().copied().zip(moves.iter().copied()).collect()
+        let moves = self.activities.as_ref().map_or_else(|| pairs.clone(), Spread::sums);
+        pairs.into_iter().zip(moves).collect()
     }
 }
 
@@ -98,18 +99,16 @@ pub(super) struct Sums {
 }
 
 impl Account {
-    /// No company yet, over a number of windows, with the movements of a view: activities need windows that follow each
-    /// other.
+    /// No company yet, over a number of windows, with the movements of a view.
     pub(super) fn new(scope: &Scope<'_>, windows: usize, view: View) -> Self {
         Self { windows, view, by_currency: places(scope), mixed: None, mixed_fx: vec![0; windows] }
     }
 
     pub(super) fn add(&mut self, scope: &Scope<'_>, payer: &Payer<'_>, windows: Windows<'_>) {
         let is_alone = payer.parts.len() == 1;
-        let view = self.view;
         for (currency, stream) in payer.parts {
             if let Some(series) = self.series(*currency, is_alone) {
-                series.add(scope, stream, windows, view);
+                series.add(scope, stream, windows);
             }
         }
         if payer.mixed.is_some() {
@@ -145,13 +144,13 @@ impl Account {
         if scope.is_dated() {
             let revalued = Revalued { scope, parts: payer.parts, mixed: stream };
             revalued.pairs(windows, |at, tally| series.pairs.add(at, at + 1, tally));
-            if view == View::Activities {
-                revalued.activities(windows, |at, tally| add_at(&mut series.activities, at, tally));
+            if let Some(activities) = &mut series.activities {
+                revalued.activities(windows, |at, tally| activities.add(at, at + 1, tally));
             }
             let fx = &mut self.mixed_fx;
             revalued.fx(windows, |at, change| add_at(fx, at, change));
         } else {
-            series.add(scope, stream, windows, view);
+            series.add(scope, stream, windows);
         }
     }
 

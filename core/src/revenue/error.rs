@@ -37,6 +37,8 @@ pub enum ReportError {
     UnknownInterval(String),
     /// An option takes other words: its name, the words, and what was found.
     UnknownChoice(&'static str, &'static [&'static str], String),
+    /// An option that says something of another one, which is absent: its name, and that of the other.
+    Needs(&'static str, &'static str),
     /// A number that is not whole, or not from 0 to the greatest that is taken: the option, that, and what was found.
     InvalidNumber(&'static str, u32, String),
     /// A company that cannot be one: what was found.
@@ -72,6 +74,7 @@ impl ReportError {
             Self::UnknownTimeZone(_) => "unknown_time_zone",
             Self::UnknownInterval(_) => "unknown_interval",
             Self::UnknownChoice(..) => "unknown_choice",
+            Self::Needs(..) => "no_effect",
             Self::InvalidNumber(..) => "invalid_number",
             Self::InvalidCompany(_) => "invalid_id",
             Self::UnknownSegment(_) => "unknown_segment",
@@ -90,6 +93,7 @@ impl ReportError {
             | Self::UnknownChoice(option, ..)
             | Self::InvalidNumber(option, ..)
             | Self::TooManyDays(option, _)
+            | Self::Needs(option, _)
             | Self::UnknownCell(option) => option,
             Self::InvalidTime(_) | Self::AsOfAhead | Self::NoHistory(_) => "asOf",
             Self::InvalidMonth(_) | Self::MonthNotEnded => "month",
@@ -157,6 +161,7 @@ impl fmt::Display for ReportError {
                 quoted_list(words),
                 quoted(found)
             ),
+            Self::Needs(option, other) => write!(f, "`{option}` has no effect without `{other}`"),
             Self::InvalidNumber(option, most, found) => write!(
                 f,
                 "`{option}` must be a whole number from 0 to {most}; found {}",

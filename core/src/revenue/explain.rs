@@ -236,7 +236,7 @@ pub struct LicenseShare {
 ///
 /// # Errors
 /// What is wrong with the options, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
-/// converted, or a cohort without companies.
+/// converted, or a segment or a cohort without companies.
 pub fn explain(
     ledger: &Ledger,
     options: &Options,
@@ -250,6 +250,7 @@ pub fn explain(
     let scope = Scope::of_span(ledger, options)?;
     let number = scope.asked_currency(cell.currency.as_deref())?;
     let base = scope.base.clone().unwrap_or_default();
+    let mut has_segment = cell.segment.is_none();
     let mut has_cohort = cell.cohort.is_none();
     let looker = Looker {
         scope: &scope,
@@ -264,6 +265,7 @@ pub fn explain(
         if asked.is_some_and(|(asked, segment_of)| segment_of(payer.id) != *asked) {
             return;
         }
+        has_segment = true;
         if let Some(cohort) = &cell.cohort {
             if cohort_of(&scope, payer).is_none_or(|day| options.interval.name(day) != *cohort) {
                 return;
@@ -278,6 +280,9 @@ pub fn explain(
             companies.push((own, looker.share(payer, own)));
         }
     });
+    if !has_segment {
+        return Err(ReportError::UnknownCell("segment"));
+    }
     if !has_cohort {
         return Err(ReportError::UnknownCell("cohort"));
     }

@@ -3,7 +3,7 @@
 //! Invariant: `start + fx + new + reactivation + expansion - contraction - churn + negative + entering - leaving` is
 //! `end`, for each currency, in the base currency, for each segment, and in both views.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     about::{About, OverdueLicense, Overlap, overdue_licenses, overlaps_of},
@@ -24,6 +24,9 @@ use crate::value::{Number, ObjectId, number::MONEY_SCALE};
 
 /// How many segments are listed; the others are summed up.
 pub const MAX_SEGMENTS: usize = 50;
+
+/// The name of the rest in tables, and of the figure to explain.
+pub(super) const REST: &str = "(rest)";
 
 /// The segment of a company.
 pub type SegmentOf<'s> = &'s dyn Fn(ObjectId) -> Option<String>;
@@ -160,6 +163,21 @@ pub fn mrr(
         overlaps_total: overlaps.total,
         closings: Vec::new(),
     })
+}
+
+/// The companies of the rest, if there is one.
+///
+/// # Errors
+/// What is wrong with the options.
+pub(super) fn rest_of(
+    ledger: &Ledger,
+    options: &Options,
+    segment_of: SegmentOf<'_>,
+) -> Result<BTreeSet<ObjectId>, ReportError> {
+    let scope = Scope::new(ledger, options)?;
+    let places = Segments::of(&scope, segment_of).places;
+    let companies = ledger.companies(options.company).map(|(id, _)| id).zip(places);
+    Ok(companies.filter(|(_, place)| *place == MAX_SEGMENTS).map(|(id, _)| id).collect())
 }
 
 /// Segments, the largest first, and the place of each company among them.
@@ -330,7 +348,7 @@ impl Movements {
         };
         add("", &self.currencies, self.converted.as_ref());
         for segment in self.segments.iter().flatten() {
-            let name = if segment.is_rest { "(rest)" } else { "(none)" };
+            let name = if segment.is_rest { REST } else { "(none)" };
             let name = segment.segment.as_deref().unwrap_or(name);
             add(name, &segment.currencies, segment.converted.as_ref());
         }

@@ -2,6 +2,8 @@
 //!
 //! Every report is a pass over these steps; none reads a license once per period.
 
+use std::ops::Range;
+
 use super::{
     ledger::{License, NEVER},
     license_chain::Links,
@@ -73,6 +75,12 @@ pub(super) struct Windows<'w> {
 impl Windows<'_> {
     pub(super) fn len(&self) -> usize {
         self.starts.len().min(self.ends.len())
+    }
+
+    /// The windows that a point in time is in.
+    fn around(&self, time: i64) -> Range<usize> {
+        let first = self.ends.partition_point(|end| *end <= time);
+        first..self.starts.partition_point(|start| *start <= time).min(self.len())
     }
 }
 
@@ -198,21 +206,22 @@ impl Stream {
         steps
     }
 
-    /// Puts each step that falls in a window, of those without gaps, under its line.
+    /// Puts each step under its line, in the range of windows that it falls in.
     pub(super) fn activities(
         &self,
         scope: &Scope<'_>,
         windows: Windows<'_>,
-        mut add: impl FnMut(usize, Tally),
+        mut add: impl FnMut(usize, usize, Tally),
     ) {
         let Some(first) = windows.starts.first() else { return };
         for at in self.before(*first)..self.steps.len() {
             let Some(step) = self.steps.get(at) else { return };
-            let window = windows.ends.partition_point(|end| *end <= step.at);
-            if window >= windows.len() {
+            let falls = windows.around(step.at);
+            if falls.start >= windows.len() {
                 return;
             }
-            add(window, Tally::of(self.after(at), step.paid, || self.entry(scope, at)));
+            let tally = Tally::of(self.after(at), step.paid, || self.entry(scope, at));
+            add(falls.start, falls.end, tally);
         }
     }
 }
@@ -265,13 +274,16 @@ impl Revalued<'_> {
         times.dedup();
         let Some(first) = windows.starts.first() else { return };
         for time in times.into_iter().filter(|time| time >= first) {
-            let window = windows.ends.partition_point(|end| *end <= time);
-            if window >= windows.len() {
+            let falls = windows.around(time);
+            if falls.start >= windows.len() {
                 return;
             }
-            let rate = |currency| self.scope.rate(window, currency);
-            let (a, b) = (self.paid(time, false, rate), self.paid(time, true, rate));
-            add(window, Tally::of(a, b, || self.entry(time)));
+            let first = self.scope.intervals_of(windows.len()).start;
+            for window in falls {
+                let rate = |currency| self.scope.rate(first + window, currency);
+                let (a, b) = (self.paid(time, false, rate), self.paid(time, true, rate));
+                add(window, Tally::of(a, b, || self.entry(time)));
+            }
         }
     }
 }

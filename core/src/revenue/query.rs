@@ -297,6 +297,7 @@ impl<'s> Sent<'s> {
             by.map(|name| SegmentBy::parse(name).map_err(|error| self.issues.push(error.into())));
         let page = self.page();
         let explain = self.explain(kind);
+        self.check_needs();
         ReportQuery {
             kind,
             from: self.day("from"),
@@ -354,6 +355,13 @@ impl<'s> Sent<'s> {
         })
     }
 
+    /// Reports parameters that say something of another one, which was not sent.
+    fn check_needs(&mut self) {
+        let has = |name: &str| self.values.contains_key(name);
+        let lacks = NEEDS.iter().filter(|(name, other)| has(name) && !has(other));
+        self.issues.extend(lacks.map(|(name, other)| ReportError::Needs(name, other).into()));
+    }
+
     fn page(&mut self) -> CustomerPage {
         CustomerPage {
             sort: self.value("sort", CustomerPage::sort_of).unwrap_or_default(),
@@ -366,6 +374,15 @@ impl<'s> Sent<'s> {
     }
 }
 
+/// Parameters that say something of another one.
+const NEEDS: &[(&str, &str)] = &[
+    ("period", "explain"),
+    ("currency", "explain"),
+    ("segment", "explain"),
+    ("segment", "by"),
+    ("cohort", "explain"),
+    ("action", "explain"),
+];
 /// The name of the whole report among its periods.
 pub(super) const SPAN: &str = "span";
 pub(super) const THEMES: &[&str] = &["light", "dark"];

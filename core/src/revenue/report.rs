@@ -1,5 +1,7 @@
 //! Computes any report from the parameters of a request ([`ReportQuery`]).
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::{
@@ -13,7 +15,7 @@ use super::{
     forecast::{Forecast, Later, forecast},
     forecast_explained::{ForecastCell, ForecastExplanation, explain_forecast},
     ledger::Ledger,
-    movements::{Movements, SegmentOf, mrr},
+    movements::{Movements, REST, SegmentOf, mrr, rest_of},
     options::Options,
     query::{Explain, ExplainedLine, Part, ReportKind, ReportQuery, SPAN},
     renewals::{Renewals, renewals},
@@ -135,6 +137,15 @@ fn explained(
 ) -> Result<Report, ReportError> {
     let segment_of = |company| first_attribute(sources, company);
     let segment_of: Option<SegmentOf<'_>> = (!query.attributes.is_empty()).then_some(&segment_of);
+    let rest = match segment_of {
+        Some(segment_of) if asked.segment.as_deref() == Some(REST) => {
+            rest_of(sources.ledger, options, segment_of)?
+        }
+        _ => BTreeSet::new(),
+    };
+    let of_rest =
+        |company| rest.contains(&company).then(|| REST.to_owned()).or_else(|| segment_of?(company));
+    let segment_of: Option<SegmentOf<'_>> = segment_of.is_some().then_some(&of_rest);
     let (from, to) = asked.days(options)?;
     let (currency, segment) = (asked.currency.clone(), asked.segment.clone());
     Ok(match asked.line {

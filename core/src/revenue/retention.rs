@@ -8,7 +8,7 @@ use super::{
     error::ReportError,
     ledger::Ledger,
     money_units::{CONVERTED_SCALE, number_of, ratio},
-    options::{Options, View},
+    options::Options,
     payer::{Windows, each_payer},
     scope::Scope,
     series::scopes,
@@ -60,9 +60,9 @@ pub struct RetentionSeries {
     pub currency: String,
     /// The retention of each interval.
     pub rows: Vec<RetentionRow>,
-    /// The year that ends with each interval, by what is paid at both ends of it.
+    /// The year that ends with each interval, in the view of the report.
     pub trailing_year: Vec<RetentionRow>,
-    /// The whole report, by what is paid at both ends of it.
+    /// The whole report, in its view.
     pub span: RetentionRow,
 }
 
@@ -111,11 +111,9 @@ pub fn retention(ledger: &Ledger, options: &Options) -> Result<Retention, Report
         Windows { starts: &years, ends },
         Windows { starts: first.unwrap_or_default(), ends: last.unwrap_or_default() },
     ];
-    let views = [options.view, View::EndPoints, View::EndPoints];
     let mut accounts: Vec<(Account, Windows<'_>)> = windows
         .into_iter()
-        .zip(views)
-        .map(|(windows, view)| (Account::new(&scope, windows.len(), view), windows))
+        .map(|windows| (Account::new(&scope, windows.len(), options.view), windows))
         .collect();
     each_payer(&scope, |payer| {
         accounts.iter_mut().for_each(|(account, windows)| account.add(&scope, payer, *windows));

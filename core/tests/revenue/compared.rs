@@ -294,9 +294,11 @@ fn retention(model: &Model<'_>, ledger: &Ledger) {
             compare_retention(model, row, currency, (*from, *to), model.asked.activities);
         }
         for (row, (_, to)) in series.trailing_year.iter().zip(&intervals) {
-            compare_retention(model, row, currency, (model::a_year_before(*to), *to), false);
+            let year = (model::a_year_before(*to), *to);
+            compare_retention(model, row, currency, year, model.asked.activities);
         }
-        compare_retention(model, &series.span, currency, (model.asked.from, model.asked.to), false);
+        let span = (model.asked.from, model.asked.to);
+        compare_retention(model, &series.span, currency, span, model.asked.activities);
     }
 }
 

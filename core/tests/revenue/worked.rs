@@ -199,6 +199,9 @@ fn retention_asks_those_who_were_there() {
     assert!(bridged[8].starts_with("span 83.33 96.67 0 "));
     let activities = retained(&Options { view: View::Activities, ..asked() });
     assert_eq!(activities[2], "2024-02 94.65 99.47 0 0.53 0.97");
+    // What comes and goes within a period counts in the whole report too.
+    assert!(activities[8].starts_with("span 83.33 96.67 0 "), "{}", activities[8]);
+    assert_ne!(activities[8], "span 83.33 96.67 0 3.33 2.24");
 }
 
 #[test]

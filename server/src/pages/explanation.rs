@@ -60,8 +60,7 @@ const BEHIND: &[(&str, &str, &str)] = &[
     ("renewals", "logoOfDecidedPercent", "renewed"),
     ("forecast", "difference", "actual"),
 ];
-/// What stands for all segments beyond the largest, and for companies without one.
-const REST: &str = "(rest)";
+/// What stands for companies without a segment.
 const NONE: &str = "(none)";
 
 /// The table of a report, of which each figure leads to what is behind it.
@@ -83,7 +82,6 @@ impl Figures<'_> {
         }
         let line = self.line(self.header.get(at)?)?;
         let segment = match self.cell(row, "segment") {
-            Some(REST) => return None,
             Some(NONE) => Some(""),
             segment => segment.filter(|name| !name.is_empty()),
         };
@@ -257,7 +255,8 @@ mod tests {
             "/app/reports/retention/explain?interval=month&from=2025-03-01&to=2026-03-01\
              &rateDate=2026-03-31&explain=retained"
         );
-        assert_eq!(behind("mrr", "end", &[("segment", "(rest)"), ("end", "5")]), None);
+        let rest = behind("mrr", "end", &[("segment", "(rest)"), ("end", "5")]).unwrap();
+        assert!(rest.ends_with("&segment=%28rest%29"), "{rest}");
     }
 
     #[test]
