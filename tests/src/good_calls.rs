@@ -54,7 +54,11 @@ impl<'s> GoodCalls<'s> {
             assert_eq!(closed.status, StatusCode::OK, "{}", closed.text());
         }
         let (content_type, body) = self.body_of(route);
-        GoodCall { path: route.path_to(&id), content_type, body }
+        let mut path = route.path_to(&id);
+        if (route.method.as_str(), &*route.path) == ("DELETE", "/reports/closings/{month}") {
+            path.push_str("?reason=correction");
+        }
+        GoodCall { path, content_type, body }
     }
 
     /// Creates something that a route is about; its id.

@@ -53,6 +53,15 @@ impl Operation {
             .collect()
     }
 
+    /// The parameters that the query must have.
+    fn required_query(&self) -> String {
+        let parameters = self.says["parameters"].as_array().unwrap().iter();
+        let required = parameters.filter(|it| it["in"] == "query" && it["required"] == true);
+        let pair =
+            |it: &Value| Some(format!("{}={}", it["name"].as_str()?, it["example"].as_str()?));
+        required.map(|it| pair(it).unwrap()).collect::<Vec<_>>().join("&")
+    }
+
     /// A stream has no end, and pages are for people.
     fn is_tried(&self) -> bool {
         self.path != "/activities/stream"
@@ -167,6 +176,10 @@ async fn send(
     for (name, example) in operation.path_examples() {
         let value = assigned_id(client, operation).await.unwrap_or(example);
         path = path.replace(&format!("{{{name}}}"), &value);
+    }
+    let query = operation.required_query();
+    if !query.is_empty() {
+        path = format!("{path}?{query}");
     }
     let body = match (media_type, example) {
         ("", _) => String::new(),

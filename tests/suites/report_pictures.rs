@@ -2,7 +2,7 @@
 
 use hyper::{Method, StatusCode};
 use serde_json::json;
-use svctrack_tests::{client::Client, in_process::InProcess};
+use svctrack_tests::{browser::Browser, client::Client, in_process::InProcess};
 
 use super::reports::{put, server, store_twelve};
 
@@ -88,4 +88,102 @@ async fn every_report_is_a_picture_that_is_legible_alone() {
     let empty = InProcess::start().await;
     let nothing = picture(&empty.client, "/reports/mrr").await;
     assert!(nothing.iter().any(|text| text == "no data"), "{nothing:?}");
+}
+
+/// What is wrong with a picture in a page: shapes that are cut off, and texts that cover each other by more than a pixel.
+/// The box of a text is higher than its letters.
+const FLAWS: &str = r"
+    document.body.style.margin = 0;
+    const frame = document.querySelector('svg').getBoundingClientRect();
+    const name = (node) => node.textContent.trim() || node.outerHTML.slice(0, 90);
+    const shapes = [...document.querySelectorAll('svg :is(text, rect, circle, line, path, polyline)')];
+    const isOut = (box) => box.left < frame.left - 1 || box.right > frame.right + 1
+        || box.top < frame.top - 1 || box.bottom > frame.bottom + 1;
+    const flaws = shapes.filter((node) => isOut(node.getBoundingClientRect()))
+        .map((node) => 'cut off: ' + name(node));
+    const texts = shapes.filter((node) => node.tagName === 'text' && node.textContent.trim());
+    const boxes = texts.map((node) => {
+        const box = node.getBoundingClientRect(), inset = box.height / 5;
+        return [box.left, box.top + inset, box.right, box.bottom - inset];
+    });
+    boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
+        const width = Math.min(a[2], b[2]) - Math.max(a[0], b[0]);
+        const height = Math.min(a[3], b[3]) - Math.max(a[1], b[1]);
+        if (width > 1 && height > 1) flaws.push(name(texts[i]) + ' covers ' + name(texts[i + 1 + j]));
+    }));
+    return flaws;
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pictures_are_drawn_whole_and_none_of_their_texts_covers_another() {
+    let server = server().await;
+    let client = &server.client;
+    store_twelve(client).await;
+    let long = "Österreichische Gesellschaft für Wasserwirtschaft und Umwelttechnik mbH & Co. KG";
+    put(client, "/companies/extid-Dune", &json!({"name": long})).await;
+    let trial = json!({"companyId": "extid-Acorn", "_currency": "EUR", "fromDate": "2024-01-01"});
+    assert_eq!(client.post("/licenses", &trial).await.status, StatusCode::OK);
+    let browser = Browser::start().await;
+    browser.page.goto("data:text/html,<body>").await.unwrap();
+    let mut found = Vec::new();
+    for rates in [json!({"USD": 0.9}), json!({"SEK": 0.1})] {
+        put(client, "/settings", &json!({"currencies": {"base": "EUR", "rates": rates}})).await;
+        for path in [
+            "mrr?from=2024-01-01&to=2024-08-01",
+            "mrr?from=2024-01-01&to=2024-08-01&by=phase&theme=dark",
+            "mrr?from=2020-01-01&to=2024-08-01",
+            "mrr?from=2024-06-01&to=2024-08-01&interval=day",
+            "retention?from=2024-01-01&to=2024-08-01",
+            "retention?part=cohorts&from=2022-01-01&to=2024-08-01",
+            "renewals?from=2024-01-01&to=2024-08-01",
+            "forecast",
+            "customers",
+            "usage?from=2024-01-01&to=2024-08-01",
+            "mrr?from=2024-01-01&to=2024-08-01&explain=end&currency=EUR",
+            "renewals?from=2024-01-01&to=2024-08-01&explain=base&currency=EUR",
+            "mrr?companyId=extid-Elm&from=2024-04-01",
+        ] {
+            let accept = [("accept", "image/svg+xml")];
+            let path = format!("/reports/{path}");
+            let answer = client.send(Method::GET, &path, &accept, "").await.unwrap();
+            assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
+            let svg = json!(answer.text());
+            let flaws = browser.run(&format!("document.body.innerHTML = {svg};{FLAWS}")).await;
+            let flaws = flaws.as_array().unwrap().iter();
+            found.extend(flaws.map(|flaw| format!("{path}, {rates}: {flaw}")));
+        }
+    }
+    browser.close().await;
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_says_what_it_leaves_out_and_names_companies() {
+    let server = server().await;
+    let client = &server.client;
+    store_twelve(client).await;
+    let trial = json!({"companyId": "extid-Acorn", "_currency": "EUR", "fromDate": "2024-01-01"});
+    assert_eq!(client.post("/licenses", &trial).await.status, StatusCode::OK);
+    let rates = json!({"currencies": {"base": "EUR", "rates": {"SEK": 0.1}}});
+    put(client, "/settings", &rates).await;
+    let texts = picture(client, "/reports/mrr?from=2024-01-01&to=2024-08-01&by=phase").await;
+    let note = "All segments together; Not converted: no rate of USD; only one currency is drawn; 1 license does not count";
+    assert!(texts.iter().any(|text| text == note), "{texts:?}");
+    let explained = "/reports/mrr?from=2024-01-01&to=2024-08-01&explain=start&currency=EUR";
+    let texts = picture(client, explained).await;
+    for name in ["Acorn", "Dune", "Elm"] {
+        assert!(texts.iter().any(|text| text == name), "{texts:?}");
+    }
+    let accept = [("accept", "image/svg+xml")];
+    let answer = client.send(Method::GET, explained, &accept, "").await.unwrap();
+    let document = roxmltree::Document::parse(answer.text()).unwrap();
+    let fonts = document.descendants().filter_map(|node| node.attribute("font-family"));
+    let fonts: Vec<&str> = fonts.collect();
+    assert!(
+        !fonts.is_empty() && fonts.iter().all(|font| font.ends_with(", sans-serif")),
+        "{fonts:?}"
+    );
+    // For programs as well.
+    let json = client.get(explained).await.json();
+    assert_eq!(json["companies"][0]["name"], "Acorn");
 }

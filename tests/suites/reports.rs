@@ -138,7 +138,7 @@ async fn a_figure_is_explained_by_its_companies_and_licenses() {
     assert_eq!(server.client.get(&whole).await.json()["amount"], json!(1000));
     let text = csv(&server.client, &path).await;
     assert!(
-        text.text().starts_with("company,companyAmount,currency,formula,license,"),
+        text.text().starts_with("company,companyName,companyAmount,currency,formula,license,"),
         "{}",
         text.text()
     );
@@ -342,6 +342,29 @@ async fn a_currency_without_a_rate_leaves_no_converted_total() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_base_without_rates_converts_what_is_in_it() {
+    let server = server().await;
+    let client = &server.client;
+    put(client, "/companies", &json!([{"name": "Acme", "externalId": "acme"}])).await;
+    let license = json!({"companyId": "extid-acme", "_currency": "EUR", "fromDate": "2024-01-01", "mrr": 100});
+    put(client, "/licenses", &json!([license])).await;
+    let report = async || client.get("/reports/mrr?from=2024-07-01&to=2024-08-01").await.json();
+    put(client, "/settings", &json!({"currencies": {"base": "EUR"}})).await;
+    let found = report().await;
+    assert_eq!(
+        (&found["missingRates"], &found["converted"]["rows"][0]["end"]),
+        (&json!([]), &json!(100))
+    );
+    // A second currency is missing, and not both.
+    let second =
+        json!({"companyId": "extid-acme", "_currency": "USD", "fromDate": "2024-01-01", "mrr": 9});
+    put(client, "/licenses", &json!([second])).await;
+    let found = report().await;
+    assert_eq!(found["missingRates"], json!([{"currency": "USD", "day": "2024-07-31"}]));
+    assert_eq!((&found["baseCurrency"], &found["converted"]), (&json!("EUR"), &Value::Null));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn licenses_that_do_not_count_are_named() {
     let server = server().await;
     store_twelve(&server.client).await;
@@ -375,13 +398,15 @@ async fn wrong_parameters_are_rejected_with_their_codes() {
         ("mrr?view=both", "unknown_choice", "/view"),
         ("mrr?rates=live", "unknown_choice", "/rates"),
         ("mrr?companyId=x", "invalid_id", "/companyId"),
+        ("mrr?companyId=extid-nosuch", "company_not_found", "/companyId"),
+        ("forecast?companyId=0123456789abcdef01234567", "company_not_found", "/companyId"),
+        ("usage?companyId=extid-nosuch", "company_not_found", "/companyId"),
         ("mrr?explain=profit", "unknown_choice", "/explain"),
         ("mrr?explain=churn&period=2024-13", "unknown_cell", "/period"),
         ("mrr?explain=churn&currency=XYZ", "unknown_cell", "/currency"),
         ("mrr?explain=end&cohort=2024-01", "unknown_parameter", "/cohort"),
         ("forecast?explain=churn", "unknown_choice", "/explain"),
         ("forecast?explain=actual", "unknown_cell", "/period"),
-        ("mrr?explain=churn&by=phase&segment=none", "unknown_cell", "/segment"),
         ("mrr?explain=churn&segment=live", "no_effect", "/segment"),
         ("mrr?by=phase&segment=live", "no_effect", "/segment"),
         ("mrr?currency=EUR", "no_effect", "/currency"),
@@ -475,9 +500,9 @@ async fn every_report_is_a_table_for_spreadsheets() {
         ("retention?part=cohorts", "scope,currency,cohort,period,"),
         ("renewals", "scope,currency,period,"),
         ("renewals?part=licenses", "license,company,product,"),
-        ("renewals?explain=base", "company,companyAmount,currency,formula,license,"),
+        ("renewals?explain=base", "company,companyName,companyAmount,currency,formula,license,"),
         ("forecast", "scope,currency,period,"),
-        ("forecast?explain=base", "company,companyAmount,currency,formula,license,"),
+        ("forecast?explain=base", "company,companyName,companyAmount,currency,formula,license,"),
         ("customers", "company,name,status,"),
     ] {
         let answer = csv(&server.client, &format!("/reports/{path}")).await;
@@ -495,6 +520,46 @@ async fn every_report_is_a_table_for_spreadsheets() {
     assert!(customers.text().contains(",EUR,-20.00,"), "{}", customers.text());
     let segments = csv(&server.client, "/reports/mrr?by=phase").await;
     assert!(segments.text().contains("\n'@SUM(A1),"), "{}", segments.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_says_in_each_row_what_its_figures_leave_out() {
+    let server = server().await;
+    let client = &server.client;
+    store_twelve(client).await;
+    let notes = async |path: &str| {
+        let text = csv(client, &format!("/reports/{path}")).await.text().replace('\r', "");
+        let (head, rows) = text.split_once('\n').unwrap();
+        assert!(head.ends_with(",note"), "{path}: {head}");
+        let last = |row: &str| row.rsplit_once(',').unwrap().1.to_owned();
+        rows.lines().map(last).collect::<std::collections::BTreeSet<_>>()
+    };
+    const TABLES: [&str; 7] = [
+        "mrr?by=phase",
+        "retention",
+        "retention?part=cohorts",
+        "renewals",
+        "renewals?part=licenses",
+        "forecast",
+        "customers",
+    ];
+    for table in TABLES {
+        assert_eq!(notes(table).await.into_iter().collect::<Vec<_>>(), [""], "{table}");
+    }
+    put(client, "/settings", &json!({"currencies": {"base": "EUR", "rates": {"SEK": 0.1}}})).await;
+    let trial = json!({"companyId": "extid-Acorn", "_currency": "EUR", "fromDate": "2024-01-01"});
+    client.post("/licenses", &trial).await;
+    for table in TABLES {
+        let found = notes(table).await;
+        let all = |note: &String| {
+            note.starts_with("no rate: USD on ")
+                && note.ends_with("; excluded licenses: 1 no_money")
+        };
+        assert!(found.len() == 1 && found.iter().all(all), "{table}: {found:?}");
+    }
+    // Also where nothing counts.
+    let none = notes("mrr?companyId=extid-Acorn&product=none").await;
+    assert!(none.iter().all(|note| note.ends_with("1 no_money")), "{none:?}");
 }
 
 #[test]

@@ -189,11 +189,16 @@ fn missing(successor: &Document) -> Vec<Issue> {
     lacking.map(|(_, name)| issue(name)).collect()
 }
 
+/// Whether a license is to be renewed by itself sometime: it has `autoRenews`, and is not decided.
+pub fn renews_by_itself(license: &impl Members) -> bool {
+    AUTO_RENEWS.get(license) == Some(true)
+        && RENEWAL_STATUS.get(license).as_deref() == Some(ONGOING)
+}
+
 /// Whether a license that renews by itself is due: ongoing, and its last day of notice, or its end, is past.
 pub fn is_due(license: &impl Members, at: Timestamp, zone: Zone) -> bool {
-    let renews = AUTO_RENEWS.get(license) == Some(true)
-        && RENEWAL_STATUS.get(license).as_deref() == Some(ONGOING);
-    let Some(end) = end_of(license, zone).filter(|_| renews && is_fixed(license)) else {
+    let renews = renews_by_itself(license) && is_fixed(license);
+    let Some(end) = end_of(license, zone).filter(|_| renews) else {
         return false;
     };
     end <= at || last_day_of_notice(license, Day::at(end, zone)) < Some(Day::at(at, zone))

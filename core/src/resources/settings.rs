@@ -164,6 +164,11 @@ impl Currencies {
         (!rates.is_empty()).then_some(Self { base, rates })
     }
 
+    /// The base currency that is set, also where no rate is: then amounts of several currencies are not added up.
+    pub fn base_of(settings: &Document) -> Option<String> {
+        CURRENCIES.get(settings)?.text(BASE).map(std::borrow::Cow::into_owned)
+    }
+
     /// The base currency, in which reports give their totals.
     pub fn base(&self) -> &str {
         &self.base

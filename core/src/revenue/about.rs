@@ -108,6 +108,22 @@ impl About {
     }
 }
 
+impl About {
+    /// What the figures leave out, in words; empty where that is nothing:
+    /// `no rate: USD on 2024-07-31; excluded licenses: 2 no_money`.
+    pub(super) fn note(&self) -> String {
+        let rates = self.missing_rates.iter();
+        let rates = rates.map(|missing| format!("{} on {}", missing.currency, missing.day));
+        let excluded = self.excluded.iter();
+        let excluded = excluded.map(|it| format!("{} {}", it.total, it.reason.name()));
+        let lists = [("no rate", rates.collect()), ("excluded licenses", excluded.collect())];
+        let lists = lists.into_iter().filter(|(_, list): &(_, Vec<String>)| !list.is_empty());
+        let parts: Vec<_> =
+            lists.map(|(what, list)| format!("{what}: {}", list.join(", "))).collect();
+        parts.join("; ")
+    }
+}
+
 /// A license that is past and ongoing, and has no successor: it left MRR at its end, while its company stays
 /// a customer (R29).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

@@ -201,6 +201,6 @@ impl Cohorts {
                 }
             }
         }
-        table
+        table.noted(&self.about.note())
     }
 }

@@ -296,6 +296,6 @@ impl Customers {
                 .option(stake.map(|stake| stake.points));
             table.push(cells.option(stake.map(|stake| &stake.text)));
         }
-        table
+        table.noted(&self.about.note())
     }
 }

@@ -43,6 +43,8 @@ pub enum ReportError {
     InvalidNumber(&'static str, u32, String),
     /// A company that cannot be one: what was found.
     InvalidCompany(String),
+    /// No company has this reference.
+    CompanyNotFound(RecordRef),
     /// Companies are put into segments by a property that has one value, and is stored: what was found.
     UnknownSegment(String),
     /// A number of days beyond the greatest that is taken.
@@ -77,6 +79,7 @@ impl ReportError {
             Self::Needs(..) => "no_effect",
             Self::InvalidNumber(..) => "invalid_number",
             Self::InvalidCompany(_) => "invalid_id",
+            Self::CompanyNotFound(_) => "company_not_found",
             Self::UnknownSegment(_) => "unknown_segment",
             Self::TooManyDays(..) => "too_many_days",
             Self::InvalidRate(_) => "invalid_rate",
@@ -99,7 +102,7 @@ impl ReportError {
             Self::InvalidMonth(_) | Self::MonthNotEnded => "month",
             Self::FromAfterTo | Self::TooLong(_) | Self::NotOfLicenses => "from",
             Self::TooManyIntervals | Self::UnknownInterval(_) => "interval",
-            Self::InvalidCompany(_) => "companyId",
+            Self::InvalidCompany(_) | Self::CompanyNotFound(_) => "companyId",
             Self::UnknownSegment(_) => "by",
             Self::UnknownTimeZone(_) => "timeZone",
             Self::InvalidRate(_) | Self::TooManyCurrencies(_) | Self::AmountTooLarge => {
@@ -169,6 +172,9 @@ impl fmt::Display for ReportError {
             ),
             Self::InvalidCompany(found) => {
                 write!(f, "`companyId` must be {}; found {}", RecordRef::FORMS, quoted(found))
+            }
+            Self::CompanyNotFound(reference) => {
+                write!(f, "no company has the id {}", quoted(&reference.to_string()))
             }
             Self::UnknownSegment(found) => write!(
                 f,

@@ -4,6 +4,7 @@ use super::{
     account::{Account, Sums, overdue_of},
     calendar::{Day, Period},
     cohorts::{check_interval, cohort_of},
+    customers::NameOf,
     error::ReportError,
     hex,
     ledger::{Ledger, NEVER},
@@ -194,6 +195,8 @@ pub struct CompanyShare {
     /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
+    /// Its name, where that is known.
+    pub name: Option<String>,
     /// Its amount under the line.
     pub amount: Number,
     /// What it pays just before the period, after each change in it, and just before its end.
@@ -390,6 +393,7 @@ impl Looker<'_> {
         let texts: Vec<String> = amounts.iter().map(ToString::to_string).collect();
         CompanyShare {
             company: payer.id,
+            name: None,
             amount,
             formula: format!("{}: {} {amount}", texts.join(" -> "), self.line.name()),
             pays: amounts,
@@ -428,10 +432,17 @@ impl Looker<'_> {
 }
 
 impl Explanation {
+    /// The same with the names of its companies.
+    pub(super) fn named(mut self, name_of: NameOf<'_>) -> Self {
+        self.companies.iter_mut().for_each(|share| share.name = name_of(share.company));
+        self
+    }
+
     /// The licenses as text, each with the amount of its company.
     pub fn table(&self) -> Table {
         let mut table = Table::new([
             "company",
+            "companyName",
             "companyAmount",
             "currency",
             "formula",
@@ -448,7 +459,7 @@ impl Explanation {
         ]);
         for company in &self.companies {
             for license in &company.licenses {
-                let row = Row::default().text(company.company);
+                let row = Row::default().text(company.company).option(company.name.as_ref());
                 let row = row.money(&[company.amount], &self.currency).text(&self.currency);
                 let row = row.text(&company.formula).text(license.license).text(&license.product);
                 let row = row.text(&license.currency).text(license.from).option(license.end);

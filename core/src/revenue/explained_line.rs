@@ -2,6 +2,7 @@
 
 use super::{
     calendar::Day,
+    customers::NameOf,
     explain::add_up,
     hex,
     money_units::{CONVERTED_SCALE, RATE_SCALE, number_of},
@@ -50,6 +51,8 @@ pub struct LineCompany<R> {
     /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
+    /// Its name, where that is known.
+    pub name: Option<String>,
     /// Its amount under the line.
     pub amount: Number,
     /// Its amount in numbers: `base: mrr 1200 + fcNewMrr 500 = 1700`.
@@ -103,7 +106,7 @@ impl Counter<'_> {
         let amount = self.number(units);
         let formula = format!("{}: {} = {amount}", self.name, terms.join(" + "));
         (!licenses.is_empty())
-            .then_some((units, LineCompany { company, amount, formula, licenses }))
+            .then_some((units, LineCompany { company, name: None, amount, formula, licenses }))
     }
 
     /// The figure as the companies add up to it, those with the largest amounts first.
@@ -130,8 +133,14 @@ impl Counter<'_> {
 
 impl<L, R> LineExplanation<L, R> {
     /// The columns of a company, with which the row of each of its licenses begins.
-    pub(super) const COLUMNS: [&'static str; 4] =
-        ["company", "companyAmount", "currency", "formula"];
+    pub(super) const COLUMNS: [&'static str; 5] =
+        ["company", "companyName", "companyAmount", "currency", "formula"];
+
+    /// The same with the names of its companies.
+    pub(super) fn named(mut self, name_of: NameOf<'_>) -> Self {
+        self.companies.iter_mut().for_each(|found| found.name = name_of(found.company));
+        self
+    }
 
     /// Each license with the beginning of its row.
     pub(super) fn rows(&self) -> impl Iterator<Item = (Row, &R)> {
@@ -139,7 +148,7 @@ impl<L, R> LineExplanation<L, R> {
         companies
             .flat_map(|company| company.licenses.iter().map(move |license| (company, license)))
             .map(|(company, license)| {
-                let row = Row::default().text(company.company);
+                let row = Row::default().text(company.company).option(company.name.as_ref());
                 let row = row.money(&[company.amount], &self.currency).text(&self.currency);
                 (row.text(&company.formula), license)
             })

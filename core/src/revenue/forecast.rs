@@ -253,6 +253,6 @@ impl Forecast {
                 table.push(cells.money_option(row.difference, &series.currency));
             }
         }
-        table
+        table.noted(&self.about.note())
     }
 }

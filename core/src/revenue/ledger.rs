@@ -137,6 +137,19 @@ pub enum Reason {
     AmountTooLarge,
 }
 
+impl Reason {
+    /// Its name, as JSON has it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::NoDates => "no_dates",
+            Self::NoMoney => "no_money",
+            Self::NoCurrency => "no_currency",
+            Self::ZeroLength => "zero_length",
+            Self::AmountTooLarge => "amount_too_large",
+        }
+    }
+}
+
 /// Names as small numbers.
 #[derive(Clone, Debug, Default)]
 struct Names {
@@ -372,6 +385,12 @@ impl Ledger {
     /// The sum of all amounts, without their signs.
     pub(super) fn total(&self) -> i128 {
         self.total
+    }
+
+    /// Whether a company has a license, also one that does not count.
+    pub fn has_company(&self, company: ObjectId) -> bool {
+        self.companies(Some(company)).next().is_some()
+            || self.excluded.iter().any(|(_, _, of)| *of == company)
     }
 
     /// Companies with their licenses, in the order of their ids; one alone where one is asked for.

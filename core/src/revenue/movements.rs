@@ -352,7 +352,7 @@ impl Movements {
             let name = segment.segment.as_deref().unwrap_or(name);
             add(name, &segment.currencies, segment.converted.as_ref());
         }
-        table
+        table.noted(&self.about.note())
     }
 }
 

@@ -21,12 +21,16 @@ use crate::value::{Number, ObjectId};
 const MAX_RANKED: usize = 20;
 /// Most lines of cohorts, the latest ones.
 const MAX_COHORTS: usize = 12;
+/// Most currencies without a rate that are named.
+const MAX_NAMED: usize = 4;
 
 /// What a picture shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// The figure, the currency or the unit, and the zone.
     pub title: String,
+    /// What is not drawn, below the title; empty where that is nothing.
+    pub note: String,
     /// The days, and through when they reach.
     pub description: String,
     /// The labels of the axis: periods, or those that are ranked.
@@ -110,13 +114,29 @@ fn picture(
     series: Vec<Drawn>,
 ) -> Picture {
     let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
-    let mut description =
+    let description =
         format!("From {} until before {}, as of {}.", about.from, about.to, about.now);
-    if !about.missing_rates.is_empty() {
-        description.push_str(" Rates are missing: other currencies are left out.");
-    }
     let title = format!("{what}{unit}, {}", about.time_zone);
-    Picture { title, description, labels, series, is_ranking: false }
+    Picture { title, note: note_of(about), description, labels, series, is_ranking: false }
+}
+
+/// What figures leave out, in words.
+fn note_of(about: &About) -> String {
+    let missing = &about.missing_rates;
+    let names = missing.iter().take(MAX_NAMED).map(|rate| rate.currency.as_str());
+    let mut rates = names.collect::<Vec<_>>().join(", ");
+    if missing.len() > MAX_NAMED {
+        rates.push_str(&format!(" and {} more", missing.len() - MAX_NAMED));
+    }
+    let rates = (!missing.is_empty())
+        .then(|| format!("Not converted: no rate of {rates}; only one currency is drawn"));
+    let excluded: usize = about.excluded.iter().map(|excluded| excluded.total).sum();
+    let excluded = match excluded {
+        0 => None,
+        1 => Some("1 license does not count".to_owned()),
+        count => Some(format!("{count} licenses do not count")),
+    };
+    rates.into_iter().chain(excluded).collect::<Vec<_>>().join("; ")
 }
 
 impl Movements {
@@ -135,7 +155,12 @@ impl Movements {
             drawn("end", Mark::Line, rows, |row| Some(row.end)),
         ];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
-        picture(&self.about, "MRR and its movements", currency, labels, series)
+        let mut picture = picture(&self.about, "MRR and its movements", currency, labels, series);
+        if self.segments.is_some() {
+            let apart = if picture.note.is_empty() { "" } else { "; " };
+            picture.note = format!("All segments together{apart}{}", picture.note);
+        }
+        picture
     }
 }
 
@@ -214,7 +239,7 @@ impl Customers {
     fn picture(&self) -> Picture {
         let rows = self.rows.iter().filter(|row| row.at_stake.is_some());
         let rows: Vec<_> = rows.take(MAX_RANKED).collect();
-        let labels = rows.iter().map(|row| row.name.clone().unwrap_or(row.company.to_string()));
+        let labels = rows.iter().map(|row| label_of(row.name.as_ref(), row.company));
         let at_stake = drawn("at stake", Mark::Bars, &rows, |row| {
             row.at_stake.as_ref().map(|stake| stake.amount)
         });
@@ -227,7 +252,8 @@ impl Customers {
 
 impl Explanation {
     fn picture(&self) -> Picture {
-        let rows = self.companies.iter().map(|share| (share.company, share.amount));
+        let rows = self.companies.iter();
+        let rows = rows.map(|share| (label_of(share.name.as_ref(), share.company), share.amount));
         let description = format!("{}, from {} until before {}.", self.formula, self.from, self.to);
         by_company(self.line.name(), &self.currency, description, rows)
     }
@@ -235,10 +261,16 @@ impl Explanation {
 
 impl<L, R> LineExplanation<L, R> {
     fn picture(&self, name: &str) -> Picture {
-        let rows = self.companies.iter().map(|company| (company.company, company.amount));
+        let rows = self.companies.iter();
+        let rows = rows.map(|found| (label_of(found.name.as_ref(), found.company), found.amount));
         let description = format!("{}, from {} until before {}.", self.formula, self.from, self.to);
         by_company(name, &self.currency, description, rows)
     }
+}
+
+/// What a company is called: its name, or its id.
+fn label_of(name: Option<&String>, company: ObjectId) -> String {
+    name.cloned().unwrap_or_else(|| company.to_string())
 }
 
 /// The amounts of companies under a line, the first of them.
@@ -246,13 +278,14 @@ fn by_company(
     line: &str,
     currency: &str,
     description: String,
-    rows: impl Iterator<Item = (ObjectId, Number)>,
+    rows: impl Iterator<Item = (String, Number)>,
 ) -> Picture {
     let rows: Vec<_> = rows.take(MAX_RANKED).collect();
     Picture {
         title: format!("{line} by company, {currency}"),
+        note: String::new(),
         description,
-        labels: rows.iter().map(|(company, _)| company.to_string()).collect(),
+        labels: rows.iter().map(|(label, _)| label.clone()).collect(),
         series: vec![drawn(line, Mark::Bars, &rows, |(_, amount)| Some(*amount))],
         is_ranking: true,
     }

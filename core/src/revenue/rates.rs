@@ -69,6 +69,11 @@ impl Rates {
         &self.base
     }
 
+    /// Whether no rate of another currency is set.
+    pub(super) fn is_empty(&self) -> bool {
+        self.always.is_empty() && self.dated.is_empty()
+    }
+
     /// The rate that holds on a day: the last one set for it or a day before, never a later one.
     pub fn on(&self, currency: &str, day: Day) -> Option<Decimal> {
         if currency == self.base {

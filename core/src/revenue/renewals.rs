@@ -461,7 +461,7 @@ impl Renewals {
                 table.push(row.cells(scope, &series.currency));
             }
         }
-        table
+        table.noted(&self.about.note())
     }
 
     /// The licenses as text.
@@ -483,7 +483,7 @@ impl Renewals {
             let row = Row::default().text(line.license).text(line.company).text(&line.product);
             table.push(line.cells_of_outcome(row.text(&line.currency)));
         }
-        table
+        table.noted(&self.about.note())
     }
 }
 

@@ -146,23 +146,26 @@ fn explained(
     let of_rest =
         |company| rest.contains(&company).then(|| REST.to_owned()).or_else(|| segment_of?(company));
     let segment_of: Option<SegmentOf<'_>> = segment_of.is_some().then_some(&of_rest);
+    let name_of = sources.name_of;
     let (from, to) = asked.days(options)?;
     let (currency, segment) = (asked.currency.clone(), asked.segment.clone());
     Ok(match asked.line {
         ExplainedLine::Revenue(line) => {
             let segment = segment.map(|name| Some(name).filter(|name| !name.is_empty()));
             let cell = Cell { from, to, line, currency, segment, cohort: asked.cohort.clone() };
-            Report::Explanation(explain(sources.ledger, options, segment_of, &cell)?.into())
+            Report::Explanation(
+                explain(sources.ledger, options, segment_of, &cell)?.named(name_of).into(),
+            )
         }
         ExplainedLine::Forecast(line) => {
             let cell = ForecastCell { from, to, line, currency };
             let found = explain_forecast(sources.ledger, options, sources.later, cell)?;
-            Report::ForecastExplanation(found.into())
+            Report::ForecastExplanation(found.named(name_of).into())
         }
         ExplainedLine::Renewals(line) => {
             let cell = RenewalsCell { from, to, line, currency };
             let found = explain_renewals(sources.ledger, options, query.renewals_by, cell)?;
-            Report::RenewalsExplanation(found.into())
+            Report::RenewalsExplanation(found.named(name_of).into())
         }
         ExplainedLine::Usage(_) => return Err(ReportError::NotOfLicenses),
     })

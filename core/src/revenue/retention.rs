@@ -227,6 +227,6 @@ impl Retention {
                 rows.iter().for_each(|row| table.push(row.cells(scope, &series.currency, over)));
             }
         }
-        table
+        table.noted(&self.about.note())
     }
 }

@@ -9,6 +9,7 @@ use super::{
     listed::MAX_LISTED,
     money_units,
     options::{Options, Valuation},
+    rates::Rates,
 };
 use crate::value::ObjectId;
 
@@ -146,7 +147,9 @@ impl<'r> Scope<'r> {
     fn find_rates(&mut self) -> Result<(), ReportError> {
         let days = self.rate_days();
         let day = self.options.to.before();
-        let Some(rates) = &self.options.rates else {
+        // A single currency is added up without rates, whatever the base is (R28).
+        let is_plain = |rates: &&Rates| rates.is_empty() && self.currencies.len() == 1;
+        let Some(rates) = self.options.rates.as_ref().filter(|rates| !is_plain(rates)) else {
             let name = |number: &u32| self.ledger.currency(*number).to_owned();
             if let [one] = self.currencies.as_slice() {
                 self.base = Some(name(one));

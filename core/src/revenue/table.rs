@@ -18,6 +18,17 @@ impl Table {
         Self { header: header.into_iter().map(ToOwned::to_owned).collect(), rows: Vec::new() }
     }
 
+    /// With a last column that says in every row what the figures leave out, so that it stays when rows are sorted or
+    /// filtered; a table without rows has one that says it.
+    pub(super) fn noted(mut self, note: &str) -> Self {
+        if self.rows.is_empty() && !note.is_empty() {
+            self.rows.push(vec![String::new(); self.header.len()]);
+        }
+        self.header.push("note".to_owned());
+        self.rows.iter_mut().for_each(|row| row.push(note.to_owned()));
+        self
+    }
+
     pub(super) fn push(&mut self, row: Row) {
         self.rows.push(row.0);
     }

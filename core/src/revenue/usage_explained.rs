@@ -162,6 +162,7 @@ impl UsageExplanation {
         });
         Picture {
             title: format!("Activities of users, {}", self.line.name()),
+            note: String::new(),
             description: format!("{}.", self.formula),
             labels: users.iter().map(|user| user.user.to_string()).collect(),
             series: vec![bars],

@@ -23,6 +23,7 @@ impl UsageReport {
         let (from, to, now) = (self.from, self.to, self.now);
         Picture {
             title: format!("{what}, {}", self.time_zone),
+            note: String::new(),
             description: format!("From {from} until before {to}, as of {now}."),
             labels,
             series,

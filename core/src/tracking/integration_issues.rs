@@ -383,6 +383,9 @@ fn of_parked(route: Route, code: &'static str, message: &str, at: Timestamp) -> 
     }
 }
 
+/// The code of a license that could not be renewed automatically.
+pub const AUTO_RENEWAL_FAILED: &str = "auto_renewal_failed";
+
 /// A license that could not be renewed automatically, and why.
 #[must_use]
 pub fn not_renewed(license: ObjectId, issue: &Issue, at: Timestamp) -> Finding {
@@ -391,7 +394,7 @@ pub fn not_renewed(license: ObjectId, issue: &Issue, at: Timestamp) -> Finding {
     sample.set("code", Json::string(issue.code));
     Finding {
         route: Route::Renewals,
-        code: "auto_renewal_failed",
+        code: AUTO_RENEWAL_FAILED,
         cause: license.to_string(),
         message: format!(
             "the license {} was not renewed: {}",

@@ -114,11 +114,19 @@ fn the_example_reads_a_csv_file_and_prints_mrr() {
     // Without a gap that is bridged, the late renewal is churn and reactivation.
     assert_eq!(
         lines[15],
-        ",converted,EUR,2024-01,2024-01-01,2024-02-01,2050.00,,480.00,0.00,0.00,0.00,1000.00,0.00,,,1530.00,4,2,0,1,382.50,240.00,0.00,0"
+        ",converted,EUR,2024-01,2024-01-01,2024-02-01,2050.00,,480.00,0.00,0.00,0.00,1000.00,0.00,,,1530.00,4,2,0,1,382.50,240.00,0.00,0,"
     );
     assert!(lines[16].contains(",2024-02,"), "{}", lines[16]);
     assert!(lines[16].contains(",1530.00,,0.00,1100.00,0.00,0.00,300.00,"), "{}", lines[16]);
     assert_eq!(run("twelve.csv", &[]).unwrap().lines().count(), 1 + 2 * 7);
+    // Its last day is paid, so that it counts just before the next one.
+    let end = |to: &str| {
+        let path = format!("{folder}/fortnight.csv");
+        let arguments = [&*path, "2024-01-01", to].map(ToOwned::to_owned);
+        let printed = mrr_of_csv::report(&arguments).unwrap();
+        printed.lines().nth(1).unwrap().split(',').nth(16).unwrap().to_owned()
+    };
+    assert_eq!(["2024-01-14", "2024-01-15", "2024-01-16"].map(end), ["5.00", "5.00", "0.00"]);
     assert!(run("main.rs", &[]).is_err() && run("none.csv", &[]).is_err());
     assert!(run("twelve.csv", &["EUR", "USD=-1"]).unwrap_err().contains("the rate of `USD`"));
 }

@@ -82,6 +82,7 @@ const EXPLAINED: &[Member] = &[
 /// What a company has in them besides its licenses.
 const EXPLAINED_COMPANY: &[Member] = &[
     ("company", "id", "The company."),
+    ("name", "text?", "Name of the company."),
     ("amount", "money", "Amount of the company."),
     ("formula", "text", "The amount as a formula."),
 ];

@@ -1,8 +1,8 @@
 //! Charts of reports as standalone SVG, drawn by one function for every report.
 
 use charts_rs::{
-    BarChart, Color, HorizontalBarChart, Series, SeriesCategory, THEME_DARK, THEME_LIGHT,
-    YAxisConfig, svg_with_accessibility,
+    BarChart, ChartBase, Color, HorizontalBarChart, Series, SeriesCategory, THEME_DARK,
+    THEME_LIGHT, YAxisConfig, svg_with_accessibility,
 };
 use svctrack_core::{
     revenue::{Drawn, Mark, Picture, Report, ReportQuery},
@@ -17,6 +17,8 @@ const BAR_HEIGHT: f32 = 26.0;
 const FRAME_HEIGHT: f32 = 120.0;
 /// Room on the right of a ranking for the label of its longest bar.
 const LABEL_WIDTH: f32 = 60.0;
+/// Room on the right for the half of the last label that is beyond its place.
+const LAST_LABEL_WIDTH: f32 = 30.0;
 /// What dark pictures are drawn on: the ground of the pages.
 const DARK_GROUND: (u8, u8, u8) = (0x14, 0x16, 0x1b);
 /// What is drawn of a report that has nothing to show.
@@ -26,6 +28,14 @@ const STEPS: f32 = 5.0;
 /// Characters of a label of a ranking.
 const MAX_LABEL_CHARS: usize = 28;
 
+/// The font that texts are measured with, and those that they are shown with: where the first is not installed, the next
+/// ones are about as wide.
+const MEASURED_FONT: &str = r#"font-family="Roboto""#;
+const SHOWN_FONTS: &str =
+    r#"font-family="Roboto, Arial, 'Liberation Sans', Helvetica, sans-serif""#;
+/// Height of the line below the title.
+const NOTE_HEIGHT: f32 = 20.0;
+
 /// The picture of a report.
 pub(super) fn to_svg(report: &Report, query: &ReportQuery) -> Result<String, StoreError> {
     let picture = report.picture(query);
@@ -33,6 +43,7 @@ pub(super) fn to_svg(report: &Report, query: &ReportQuery) -> Result<String, Sto
     let drawn =
         if picture.is_ranking { ranking(&picture, theme) } else { over_time(&picture, theme) };
     let svg = drawn.map_err(|error| StoreError::Internal(error.to_string()))?;
+    let svg = svg.replace(MEASURED_FONT, SHOWN_FONTS);
     Ok(svg_with_accessibility(&svg, &picture.title, &picture.description))
 }
 
@@ -41,6 +52,8 @@ fn over_time(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
     let mut chart = BarChart::new_with_theme(series, picture.labels.clone(), theme);
     (chart.base.width, chart.base.height) = (WIDTH, HEIGHT);
     chart.base.title.text.clone_from(&picture.title);
+    note(&mut chart.base, picture);
+    chart.base.margin.right += LAST_LABEL_WIDTH;
     chart.base.background_color = ground(theme);
     chart.base.empty_text = Some(NO_DATA.to_owned());
     for axis in &mut chart.y_axis_configs {
@@ -102,9 +115,18 @@ fn ranking(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
     chart.base.margin.right += LABEL_WIDTH;
     chart.base.height = f32::from(count).mul_add(BAR_HEIGHT, FRAME_HEIGHT);
     chart.base.title.text.clone_from(&picture.title);
+    note(&mut chart.base, picture);
     chart.base.background_color = ground(theme);
     chart.base.empty_text = Some(NO_DATA.to_owned());
     chart.svg()
+}
+
+/// Writes below the title what is not drawn.
+fn note(base: &mut ChartBase, picture: &Picture) {
+    if !picture.note.is_empty() {
+        base.sub_title.text.clone_from(&picture.note);
+        base.height += NOTE_HEIGHT;
+    }
 }
 
 fn ground(theme: &str) -> Color {
@@ -170,8 +192,8 @@ mod tests {
             drawn(Mark::Line, [60, -1]),
         ];
         let labels = vec!["a".to_owned(), "b".to_owned()];
-        let (title, description) = (String::new(), String::new());
-        let picture = Picture { title, description, labels, series, is_ranking: false };
+        let (title, note, description) = (String::new(), String::new(), String::new());
+        let picture = Picture { title, note, description, labels, series, is_ranking: false };
         assert_eq!(extent(&picture), (-9.0, 62.0));
     }
 }

@@ -95,7 +95,7 @@ use svctrack_core::{
         overlay::Overlay,
         upsert::{Access, Item, Outcome},
     },
-    revenue::{Closing, CompanyLines},
+    revenue::Closing,
     schema::{Handling, ListQuery, ResourceDef, Shaped},
     tracking::{Event, activity::ActivityQuery},
     value::{IdSequence, ObjectId, RecordRef, TenantId, Timestamp},
@@ -118,7 +118,7 @@ pub use self::{
     page::{Digest, Later, Next, Page, PageFor, Rewrite},
     parked_today::ParkedToday,
     reply::{Answer, AutoRenewal, Reply, Tracked, Upserted},
-    revenue::{NewClosing, ReportJob, WriteReport, WrittenReport},
+    revenue::{ClosedCompanies, NewClosing, ReportJob, WriteReport, WrittenReport},
     room::{Room, RoomOf, UNCOUNTED_BYTES},
     rows::archive::{ArchiveError, check_archive, read_head},
     times::{ClockState, MAX_DRIFT_MS},
@@ -543,7 +543,7 @@ pub trait Store: Send + Sync {
         &self,
         tenant: &Tenant,
         month: String,
-    ) -> BoxFuture<'_, Result<Option<(Closing, Vec<CompanyLines>)>, StoreError>>;
+    ) -> BoxFuture<'_, Result<Option<ClosedCompanies>, StoreError>>;
 
     /// Records that a token was used; this is written with another commit (R43).
     fn token_used(&self, token: &TokenRecord, now: Timestamp);

@@ -32,6 +32,7 @@ pub(crate) const SECTIONS: &[(&str, &[Page])] = &[
         page("api-guide", "server/docs/api.md", "API guide"),
         page("import-export", "server/docs/import-export.md", "Import and export"),
         page("revenue", "server/docs/revenue.md", "Revenue reports"),
+        page("closing", "server/docs/closing.md", "History and closings"),
         page("usage", "server/docs/usage.md", "Usage reports"),
         page("metrics", "core/docs/metrics.md", "Engagement and MRR"),
         page("privacy", "server/docs/privacy.md", "Privacy requests"),

@@ -122,7 +122,7 @@ pub fn closings_page(shell: &Shell, view: &ClosingsView) -> Page {
         (title_bar("Closed months", &actions))
         p.muted {
             "Closing a month stores its MRR figures. Later changes of these figures are listed here. "
-            a href="/docs/revenue" { "Closing a month" }
+            a href="/docs/closing" { "Closing a month" }
         }
         (problems(&view.problems))
         @if view.may_close { (next(shell, view)) }

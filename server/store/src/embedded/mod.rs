@@ -27,7 +27,7 @@ use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use parking_lot::{Mutex, RwLock};
 use svctrack_core::{
     plan::{Person, upsert::Outcome},
-    revenue::{Closing, CompanyLines},
+    revenue::Closing,
     schema::{ListQuery, ResourceDef},
     tracking::activity::ActivityQuery,
     value::{ObjectId, RecordRef, TenantId, Timestamp},
@@ -63,10 +63,10 @@ use self::{
     tables::snapshot::RedbSnapshot,
 };
 use super::{
-    ActivityBatch, Actor, Answer, BackupFile, Clock, Command, Health, KnownTenant, KnownToken,
-    LogQuery, Manifest, Page, PageFor, Part, Rehearsal, Reply, ReportJob, Scrub, ScrubReport,
-    Store, StoreError, StoreId, StoreMetrics, StoreStatus, Tenant, TenantRecord, TokenRecord,
-    Upserts, WrittenReport,
+    ActivityBatch, Actor, Answer, BackupFile, Clock, ClosedCompanies, Command, Health, KnownTenant,
+    KnownToken, LogQuery, Manifest, Page, PageFor, Part, Rehearsal, Reply, ReportJob, Scrub,
+    ScrubReport, Store, StoreError, StoreId, StoreMetrics, StoreStatus, Tenant, TenantRecord,
+    TokenRecord, Upserts, WrittenReport,
     metrics::Measures,
     queueing::{
         batch::BulkThrottle,
@@ -501,7 +501,7 @@ impl Store for Embedded {
         &self,
         tenant: &Tenant,
         month: String,
-    ) -> BoxFuture<'_, Result<Option<(Closing, Vec<CompanyLines>)>, StoreError>> {
+    ) -> BoxFuture<'_, Result<Option<ClosedCompanies>, StoreError>> {
         let (tenant, ledgers) = (tenant.id(), self.ledgers.clone());
         let read = move |snapshot: &RedbSnapshot| {
             closing_changes::companies(&ledgers, snapshot, tenant, &month)

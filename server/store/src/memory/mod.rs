@@ -16,7 +16,7 @@ use futures_util::{FutureExt as _, StreamExt as _, TryFutureExt as _, future, st
 use parking_lot::Mutex;
 use svctrack_core::{
     plan::{Person, upsert::Outcome},
-    revenue::{Closing, CompanyLines},
+    revenue::Closing,
     schema::{ListQuery, ResourceDef},
     tracking::activity::ActivityQuery,
     value::{ObjectId, RecordRef, TenantId, Timestamp},
@@ -27,6 +27,7 @@ pub use self::faults::Faults;
 use self::state::State;
 use crate::*;
 use crate::{
+    ClosedCompanies,
     corruption::contained,
     metrics::Measures,
     queueing::{
@@ -319,7 +320,7 @@ impl Store for Memory {
         &self,
         tenant: &Tenant,
         month: String,
-    ) -> BoxFuture<'_, Result<Option<(Closing, Vec<CompanyLines>)>, StoreError>> {
+    ) -> BoxFuture<'_, Result<Option<ClosedCompanies>, StoreError>> {
         let tenant = tenant.id();
         self.read(|state| closing_changes::companies(&self.ledgers, &**state, tenant, &month))
     }

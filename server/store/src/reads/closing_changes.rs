@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use svctrack_core::{
     resources::license::LICENSE,
-    revenue::{
-        ChangedLicense, ClosedMonth, Closing, CompanyLines, LicenseFacts, Movements, SinceClosing,
-    },
+    revenue::{ChangedLicense, ClosedMonth, LicenseFacts, Movements, SinceClosing},
     value::{ObjectId, TenantId},
 };
 
@@ -15,7 +13,7 @@ use super::{
     ledgers::{Ledgers, currencies_of, rejected},
 };
 use crate::{
-    StoreError,
+    ClosedCompanies, StoreError,
     rows::{CLOSINGS, Snapshot},
     rules::{
         closings::{self, ClosingRow},
@@ -80,7 +78,7 @@ pub(crate) fn companies(
     snapshot: &impl Snapshot,
     tenant: TenantId,
     month: &str,
-) -> Result<Option<(Closing, Vec<CompanyLines>)>, StoreError> {
+) -> Result<Option<ClosedCompanies>, StoreError> {
     let closed = closings::all(&snapshot.open(CLOSINGS)?, tenant)?;
     let Some(row) = closed.into_iter().find(|row| row.closing.month == month) else {
         return Ok(None);

@@ -323,8 +323,11 @@ impl<'s, S: Snapshot> Reader<'s, S> {
 
 /// The zone and the rates of settings.
 pub(crate) fn currencies_of(settings: &Document) -> Result<(Zone, Option<Rates>), StoreError> {
-    let rates = Currencies::of(settings).map(|currencies| Rates::of(&currencies));
-    Ok((settings::time_zone(settings), rates.transpose().map_err(rejected)?))
+    let rates = match Currencies::of(settings) {
+        Some(currencies) => Some(Rates::of(&currencies).map_err(rejected)?),
+        None => Currencies::base_of(settings).map(Rates::new),
+    };
+    Ok((settings::time_zone(settings), rates))
 }
 
 /// The error of a rejected report query, as a response has it.

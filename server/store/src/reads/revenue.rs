@@ -173,7 +173,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
             later,
             attributes_of: &|id| of(id).map(|known| known.attributes.clone()).unwrap_or_default(),
             is_asked_for: &|id| of(id).is_some_and(|known| known.is_asked_for),
-            name_of: &|id| of(id).and_then(|known| known.name.clone()),
+            name_of: &|id| of(id).map_or_else(|| self.name(id), |known| known.name.clone()),
             usage_of: &|id| of(id).map(|known| known.usage.clone()).unwrap_or_default(),
         };
         let mut made = report(query, &options, sources).map_err(rejected)?;
@@ -189,15 +189,28 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         View::of_snapshot(self.tenant, &self.tables)
     }
 
-    /// The one that the report is of, if it is of one. One that was deleted is found by its `_id`, since a report of an
-    /// earlier time has its licenses; one that never was has none (R2).
+    /// The one that the report is of, if it is of one. One that was deleted is found by its `_id`, where a report of an
+    /// earlier time has its licenses.
     fn company(&self, query: &ReportQuery) -> Result<Option<ObjectId>, StoreError> {
         let Some(reference) = query.company() else { return Ok(None) };
-        let deleted = || match reference {
-            RecordRef::Id(id) => *id,
-            _ => ObjectId::MAX,
+        let deleted = match reference {
+            RecordRef::Id(id) if self.past.ledger.has_company(*id) => Some(*id),
+            // That list is filtered as lists are: by a company that is none, it is empty (R2).
+            _ if query.needs_usage() => Some(ObjectId::MAX),
+            _ => None,
         };
-        Ok(Some(self.view().locate(&COMPANY, reference)?.unwrap_or_else(deleted)))
+        let found = self.view().locate(&COMPANY, reference)?.or(deleted);
+        let not_found = || rejected(ReportError::CompanyNotFound(reference.clone()));
+        found.map(Some).ok_or_else(not_found)
+    }
+
+    /// The name of a company, of which nothing else is read.
+    fn name(&self, id: ObjectId) -> Option<String> {
+        let read = self.view().read(&COMPANY, id, |company| {
+            let name = company.get(NAME.name).and_then(|name| name.as_str());
+            Ok(name.map(std::borrow::Cow::into_owned))
+        });
+        read.ok().flatten().flatten()
     }
 
     /// What the report reads of companies.

@@ -8,7 +8,7 @@ use svctrack_core::{
         end_user::{self, END_USER},
         settings,
     },
-    revenue::{Report, UsagePlan},
+    revenue::{Report, ReportError, UsagePlan},
     schema::Lookup as _,
     usage::{Counting, Counts, Malformed},
     value::{ObjectId, TenantId, Timestamp},
@@ -42,8 +42,10 @@ pub(crate) fn usage(
     let view = View::of_snapshot(tenant, &tables);
     let zone = settings::time_zone(&settings::of_tenant(&view)?);
     let company = match job.query.company() {
-        // One that is not there has no users (R2).
-        Some(reference) => Some(view.locate(&COMPANY, reference)?.unwrap_or(ObjectId::MAX)),
+        Some(reference) => {
+            let not_found = || rejected(ReportError::CompanyNotFound(reference.clone()));
+            Some(view.locate(&COMPANY, reference)?.ok_or_else(not_found)?)
+        }
         None => None,
     };
     let options = job.query.options(now, zone, None, company).map_err(rejected)?;

@@ -3,15 +3,15 @@
 
 use svctrack_core::{
     audit::Changed,
-    plan::{Appended, Change, version_of},
-    resources::{end_user::END_USER, settings::SETTINGS},
+    plan::{Appended, Change, renews_by_itself, version_of},
+    resources::{end_user::END_USER, license::LICENSE, settings::SETTINGS},
     schema::{Entry, ResourceDef},
     tracking::{intake::wait_for_creation, integration_issues},
     value::{Document, ObjectId, TenantId, Timestamp},
 };
 
 use super::{
-    audit, engagement, history, messages, new_users,
+    audit, engagement, history, integration_issues as issues_report, messages, new_users,
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
@@ -82,6 +82,7 @@ impl<T: Transaction> Applier<'_, T> {
             Some(_) => self.tables.records.put(&key, value)?,
         }
         self.tables.known.forget_record(self.tenant, def, id);
+        self.settle_renewal(def, id, before, Some(document))?;
         if *def == SETTINGS {
             self.pending.traces.remove(&self.tenant);
         }
@@ -102,6 +103,23 @@ impl<T: Transaction> Applier<'_, T> {
         self.log_change(what, def, (Some(before), None))?;
         self.tables.records.remove(&keys::record(self.tenant, def.code, id))?;
         self.tables.known.forget_record(self.tenant, def, id);
+        self.settle_renewal(def, id, Some(before), None)
+    }
+
+    /// Takes a license out of the report of issues once it is not to be renewed by itself any more.
+    fn settle_renewal(
+        &mut self,
+        def: &ResourceDef,
+        id: ObjectId,
+        before: Option<&Document>,
+        after: Option<&Document>,
+    ) -> Result<(), StoreError> {
+        let is_settled = *def == LICENSE
+            && before.is_some_and(renews_by_itself)
+            && !after.is_some_and(renews_by_itself);
+        if is_settled {
+            issues_report::settle_renewal(self.tables, self.pending, self.tenant, id)?;
+        }
         Ok(())
     }
 

@@ -18,6 +18,7 @@ use svctrack_core::{
 
 use super::{
     apply::apply,
+    integration_issues,
     open_tables::{Tables, Transaction},
     pending::{MANY_CAUSES, Pending},
     view::View,
@@ -63,7 +64,10 @@ pub(crate) fn go_on(
                 round.renewed += 1;
                 continue;
             }
-            Ok(None) | Err(Refusal::NotFound) => continue,
+            Ok(None) | Err(Refusal::NotFound) => {
+                integration_issues::settle_renewal(tables, pending, tenant, id)?;
+                continue;
+            }
             Err(Refusal::Invalid(issues) | Refusal::Conflict(issues)) => issues.into_iter().next(),
             Err(refusal @ Refusal::Lookup(_)) => {
                 skip_corrupted(id, refusal.into())?;

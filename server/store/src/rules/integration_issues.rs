@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 use svctrack_core::{
     plan::{Finding, MAX_REPORTED, Person, REPORTED_DAYS, Route},
     tracking::{
-        integration_issues::Entry,
+        integration_issues::{AUTO_RENEWAL_FAILED, Entry},
         unknown_members::{self, MAX_NAMES, MEMBER_UNKNOWN},
     },
     value::{ObjectId, TenantId, Timestamp, time::DAY_MS},
@@ -49,6 +49,20 @@ pub(crate) fn fold(
         && let Some(oldest) = oldest(tables, tenant)?
     {
         remove(tables, pending, tenant, oldest)?;
+    }
+    Ok(())
+}
+
+/// Removes the entry of a license that could not be renewed automatically: that is settled.
+pub(crate) fn settle_renewal(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    license: ObjectId,
+) -> Result<(), StoreError> {
+    let cause = cause_key(tenant, Route::Renewals, AUTO_RENEWAL_FAILED, &license.to_string());
+    if let Some(entry) = known(tables, tenant, &cause)? {
+        remove(tables, pending, tenant, entry.id)?;
     }
     Ok(())
 }
