@@ -3,8 +3,8 @@
 #![cfg_attr(
     feature = "records",
     doc = "\
-- Reading a call: [`realtime`], [`pipeline`] and [`bulk`] turn a body into [`Event`]s, and [`unread`] collects unknown
-  members. [`event`] has the event and its checks, [`script`] the rules of the browser script.
+- Reading a call: [`realtime`], [`pipeline`] and [`bulk`] turn a body into [`Event`]s, and [`unknown_members`] collects
+  members that are not known. [`event`] has the event and its checks, [`script`] the rules of the browser script.
 - Processing: [`intake`] finds the user and the company and plans what is stored; an event whose user or company is
   unknown is parked. [`group`] does the same for a company.
 - Reading back: [`activity`] and [`listed`] for lists of activities, [`integration_issues`] for the report."
