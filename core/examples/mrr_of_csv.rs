@@ -12,7 +12,7 @@ use std::{collections::HashMap, env, error::Error, process::ExitCode};
 
 use svctrack_core::{
     revenue::{Day, Ledger, LicenseFacts, Options, Rates, mrr},
-    value::{ObjectId, Timestamp, Zone, time::DAY_MS},
+    value::{ObjectId, Timestamp, Zone, period::Period, time::DAY_MS},
 };
 
 fn main() -> ExitCode {
@@ -64,13 +64,13 @@ fn read(path: &str) -> Result<Vec<LicenseFacts<'static>>, Box<dyn Error>> {
         let cell = |name: &str| row.get(name).map(String::as_str).unwrap_or_default();
         let next = id(companies.len());
         let company = *companies.entry(cell("company").to_owned()).or_insert(next);
+        let (from, to) = (date(cell("from"))?, date(cell("to"))?);
         let mrr = Some(cell("mrr")).filter(|mrr| !mrr.is_empty());
         licenses.push(LicenseFacts {
             product: cell("product").to_owned().into(),
             currency: cell("currency").to_owned().into(),
-            from: date(cell("from"))?,
-            // The last day counts whole, also where the period is no whole months.
-            end: date(cell("to"))?.map(|last| Day::at(last, Zone::UTC)).and_then(after),
+            from,
+            end: from.zip(to).and_then(|(from, to)| end_between(from, to)),
             mrr: mrr.map(str::parse).transpose()?,
             ..LicenseFacts::new(id(licenses.len()), company)
         });
@@ -78,9 +78,13 @@ fn read(path: &str) -> Result<Vec<LicenseFacts<'static>>, Box<dyn Error>> {
     Ok(licenses)
 }
 
-/// The day after a last day.
-fn after(last: Day) -> Option<Timestamp> {
-    Timestamp::from_ms(last.begin(Zone::UTC)?.as_ms() + DAY_MS)
+/// The end of a license: that of its whole months, else the day after its last one.
+fn end_between(from: Timestamp, last: Timestamp) -> Option<Timestamp> {
+    let period = Period::between(from, last, Zone::UTC);
+    match period.filter(|period| period.months.fract().is_zero()) {
+        Some(period) => Some(period.end),
+        None => Timestamp::from_ms(Day::at(last, Zone::UTC).begin(Zone::UTC)?.as_ms() + DAY_MS),
+    }
 }
 
 /// A date; none where the cell is empty.
