@@ -248,8 +248,8 @@ impl<'a> Arriving<'a> {
         Ok(())
     }
 
-    /// Unpacks the body. It is measured first, so that its room is taken before it is held. Packed bytes have room of
-    /// another kind, so that no body holds room that others need to be unpacked.
+    /// Decompresses the body: measures its size, reserves memory for it, and then decodes it. Compressed bytes have a
+    /// budget of their own, so that no body holds memory that others need for theirs.
     async fn decode(self, packed: Bytes, max: usize) -> Result<(Bytes, Option<Place<'a>>), Error> {
         let measured = packed.clone();
         let arrived = apart(packed.len(), move || unpacked_bytes(&measured, max)).await?;

@@ -1,5 +1,5 @@
-//! Work that takes a processor for long, such as to read a large body or to compress a response. It is done at a lower
-//! priority than what serves requests, so that these wait for no slice of time of it, however much of it there is.
+//! CPU-bound work, such as parsing a large body or compressing a response. It runs at a lower priority than requests, so
+//! that these do not wait for it, however much of it there is.
 
 use tokio::task::{JoinHandle, spawn_blocking};
 

@@ -98,8 +98,8 @@ pub(crate) const DISCARD_TIMEOUT: Duration = Duration::from_millis(100);
 pub(crate) const ANSWER_STALL: Duration =
     Duration::from_millis(if cfg!(test) { 200 } else { 120_000 });
 
-/// Large responses that are gathered or on their way in the whole process, in bytes. A tenant has at most as much as is
-/// left to others then, so one alone half of it: four of the largest lists that are held, or fifteen that are read as
+/// Memory budget of the process for large responses, collected or being sent, in bytes. A tenant takes no more than it
+/// leaves free, so one alone takes half: four of the largest lists that are held, or fifteen that are read as
 /// they are sent (D7).
 pub(crate) const ANSWER_BUDGET_BYTES: usize = 32 * 1024 * 1024;
 /// About how much of a large response is handed to its connection at a time, in bytes, where all of it is held: each

@@ -252,7 +252,7 @@ async fn give_up_if_slow(rest: Arc<Mutex<Rest>>) {
 }
 
 impl Rest {
-    /// Lets go of what is not on its way, and of its room.
+    /// Drops pieces that are not being sent, and releases their budget.
     fn let_go(&mut self, on_its_way: usize) {
         self.pieces = None;
         self.room.shrink_to(on_its_way);

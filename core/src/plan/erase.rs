@@ -101,7 +101,7 @@ impl Person {
 /// Plans a ticket without what it says about people; nothing changes when it says nothing.
 ///
 /// # Errors
-/// [`Refusal::Lookup`] when the store cannot say.
+/// [`Refusal::Lookup`] if the store cannot be read.
 pub fn clear_ticket(
     id: ObjectId,
     stored: &Document,

@@ -22,13 +22,13 @@ pub struct Planned {
 /// Why a command cannot be carried out.
 #[derive(Debug)]
 pub enum Refusal {
-    /// The record is not there.
+    /// There is no such record.
     NotFound,
-    /// What was sent breaks a rule.
+    /// The body, or the record as it would be, is invalid.
     Invalid(Vec<Issue>),
     /// Another record holds a unique key, or refers to this one.
     Conflict(Vec<Issue>),
-    /// The store could not say.
+    /// The store could not be read.
     Lookup(LookupError),
 }
 

@@ -22,7 +22,7 @@ const MAX_RECORD_BYTES: usize = 4 * 1024 * 1024;
 /// with it.
 ///
 /// # Errors
-/// When the store cannot say.
+/// If the store cannot be read.
 pub(super) fn assemble(
     def: &'static ResourceDef,
     before: Option<&Document>,

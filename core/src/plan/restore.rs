@@ -14,7 +14,7 @@ use crate::{
     value::Document,
 };
 
-/// Takes into a body what an import brings back although the service sets it, where a record does not show it already.
+/// Copies values that the service normally sets from an imported row into the body, unless the record has them already.
 ///
 /// # Errors
 /// If the store cannot be read.

@@ -23,7 +23,7 @@ const MAX_LATER_MS: i64 = 60_000;
 /// Plans the settings of a new tenant, with every default (R41).
 ///
 /// # Errors
-/// [`Refusal::Lookup`] when the store cannot say.
+/// [`Refusal::Lookup`] if the store cannot be read.
 pub fn settings(lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Vec<Change>, Refusal> {
     Ok(create_as(&SETTINGS, SETTINGS_ID, Document::default(), lookup, ctx)?.changes)
 }
@@ -60,7 +60,7 @@ pub fn token_user(
 /// nothing else, and came with it (R57).
 ///
 /// # Errors
-/// [`Refusal::Lookup`] when the store cannot say.
+/// [`Refusal::Lookup`] if the store cannot be read.
 pub fn mark_token_user(
     user: ObjectId,
     label: &str,

@@ -11,7 +11,7 @@ use crate::{
 /// it rejected. `before` is the record as it is stored, none for a create, `after` as it will be.
 ///
 /// # Errors
-/// When the store cannot say.
+/// If the store cannot be read.
 pub(super) fn ignored(
     def: &ResourceDef,
     body: &mut Shaped,

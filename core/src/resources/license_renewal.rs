@@ -195,7 +195,7 @@ pub fn renews_by_itself(license: &impl Members) -> bool {
         && RENEWAL_STATUS.get(license).as_deref() == Some(ONGOING)
 }
 
-/// Whether a license that renews by itself is due: ongoing, and its last day of notice, or its end, is past.
+/// Whether a license that renews automatically is due: ongoing, and its last day of notice, or its end, is past.
 pub fn is_due(license: &impl Members, at: Timestamp, zone: Zone) -> bool {
     let renews = renews_by_itself(license) && is_fixed(license);
     let Some(end) = end_of(license, zone).filter(|_| renews) else {
@@ -277,7 +277,7 @@ fn successor_among<'l>(
 mod tests {
     use super::*;
 
-    /// A year's license that renews by itself, with these members besides or instead.
+    /// A year's license that renews automatically, with these members besides or instead.
     fn year(more: &str) -> Document {
         let mut license = Document::parse(
             br#"{"_id":"6553f1000102030405000001","product":"Suite","fromDate":"2026-01-01","toDate":"2026-12-31",

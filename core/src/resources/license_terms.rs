@@ -122,7 +122,7 @@ pub(super) fn fill_renewal_date(license: &Document, ctx: FillCtx) -> Option<Json
     Some(end.map_or_else(Json::null, |end| Json::string(&end.to_string())))
 }
 
-/// `otherwise` when the license renews by itself, else null.
+/// `otherwise` when the license renews automatically, else null.
 fn notice(license: &Document, otherwise: Json) -> Option<Json> {
     let renews = AUTO_RENEWS.get(license) == Some(true);
     Some(if renews { otherwise } else { Json::null() })

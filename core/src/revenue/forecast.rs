@@ -210,7 +210,7 @@ impl Sums {
 }
 
 /// What is expected of a license once it is over, in each scenario: of one that is ongoing, has no successor, and
-/// renews by itself or is taken to.
+/// renews automatically or is taken to.
 pub(super) fn expected_of(
     scope: &Scope<'_>,
     payer: &Payer<'_>,

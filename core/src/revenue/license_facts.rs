@@ -58,7 +58,7 @@ pub struct LicenseFacts<'f> {
     pub arr: Option<Decimal>,
     /// Whether it has a fixed term.
     pub fixed: bool,
-    /// Whether it renews by itself.
+    /// Whether it renews automatically.
     pub auto_renews: bool,
     /// The status of its renewal.
     pub status: RenewalStatus,

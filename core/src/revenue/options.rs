@@ -44,10 +44,10 @@ impl View {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Valuation {
-    /// Those of one day for the whole report, so that no movement comes from a currency.
+    /// Rates of one day for the whole report, so that no movement comes from a currency.
     #[default]
     Constant,
-    /// Those of the last day of each interval; what they change is the line `fx`.
+    /// Rates of the last day of each interval; what they change is the line `fx`.
     Dated,
 }
 

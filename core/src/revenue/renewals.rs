@@ -126,7 +126,7 @@ pub struct RenewalRow {
     pub not_compared: i64,
     /// How many licenses end in the interval.
     pub licenses: i64,
-    /// How many companies have one that does.
+    /// How many companies have a license that ends in the interval.
     pub companies: i64,
     /// Rates of the base.
     pub of_base: RenewalRates,
@@ -312,7 +312,7 @@ impl Ending {
     }
 }
 
-/// The last day on which a license that renews by itself can be cancelled.
+/// The last day on which a license that renews automatically can be cancelled.
 pub(super) fn notice_of(scope: &Scope<'_>, license: &License) -> Option<Day> {
     let end = license.end_time().filter(|_| license.auto_renews && license.fixed)?;
     let day = Day::at(end, scope.options.zone);

@@ -118,7 +118,7 @@ pub struct UsageCohort {
     pub cohort: String,
     /// The Monday with which it begins.
     pub from: Day,
-    /// How many they are.
+    /// The number of users in the cohort.
     pub users: u64,
     /// Those of them who were active in that week, and in each after it.
     pub cells: Vec<RetentionCell>,

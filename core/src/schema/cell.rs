@@ -1,9 +1,9 @@
 //! A value as people write it: in the cell of a table, and in the field of a form. A text is there as it is, any other
 //! value as JSON or in words; what is empty is no value.
 //!
-//! A spreadsheet takes what begins with certain signs for a formula, in some languages also their full-width forms, and
-//! may pass over blanks and breaks before them. A cell with such a text has a `'` in front, and so has one that begins
-//! with `'` itself, so that taking it off gives back what was there.
+//! A spreadsheet evaluates a cell that begins with certain signs as a formula (CSV injection), in some languages also with
+//! their full-width forms, and after blanks and line breaks. Such a text gets a leading `'`, and so does one that begins
+//! with `'` itself, so that removing one `'` restores the text.
 
 use super::field::{FieldDef, Kind};
 use crate::value::{Json, issue::quoted};

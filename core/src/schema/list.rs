@@ -41,7 +41,7 @@ pub struct ListQuery {
 /// What was read from a query, and what was ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read<T> {
-    /// What is asked for.
+    /// The query as it was parsed.
     pub query: T,
     /// Parameters that are not known (R49).
     pub unknown: Vec<Unknown>,

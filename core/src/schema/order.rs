@@ -6,8 +6,7 @@ use rust_decimal::Decimal;
 
 use crate::value::{Issue, JsonRef, Members, Number, ObjectId};
 
-/// How many bytes the texts in the keys of a page, and of all that is in front of it, may have; twice
-/// as many are held while they are found.
+/// Maximum of the sort keys of a page and of the records before it, in bytes. Sorting holds up to twice as much.
 const MAX_KEY_BYTES: usize = 8 * 1024 * 1024;
 
 /// A value as `sort` compares it.

@@ -9,7 +9,7 @@ use crate::value::{Document, Issue, Json};
 /// A body, checked against the fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shaped {
-    /// What is to be stored; `null` clears a property. What is no value of its field is an empty object: it counts as
+    /// What is to be stored; `null` clears a property. An invalid value is replaced by an empty object: it counts as
     /// present, and no field reads anything from it.
     pub patch: Document,
     /// Names that the resource does not know, in the order sent (R6).

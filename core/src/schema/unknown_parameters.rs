@@ -35,7 +35,7 @@ impl Unknown {
     }
 }
 
-/// What is wrong with a parameter that has one value and is sent again: which one counts would be a guess.
+/// The issue of a single-valued parameter that is repeated, which is ambiguous.
 pub fn sent_twice(name: &str) -> Issue {
     Issue::of_member(name, "sent_twice", format!("`{name}` must be sent once"))
 }

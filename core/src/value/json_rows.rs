@@ -10,7 +10,7 @@ use super::{
     malformed::{Fault, Faults, Malformed},
 };
 
-/// Most names of members of an envelope that are kept: more are named nowhere.
+/// Maximum number of unknown members of an envelope that are reported by name.
 const MAX_OTHERS: usize = 100;
 /// How deep a row lies in the array, counting itself.
 const DEPTH_OF_ROWS: usize = 2;

@@ -133,8 +133,8 @@ pub fn member_in<'a>(object: &'a [u8], name: &str) -> Option<JsonRef<'a>> {
     }
 }
 
-/// Where to look for a member from on: just in front of it, as long as no other object begins before
-/// it; otherwise at the first one. `None` when the name is nowhere in the text.
+/// The offset at which the search for a member starts: just before it, as long as no other object begins earlier;
+/// otherwise at the first member. `None` when the name is nowhere in the text.
 fn start_of(object: &[u8], name: &str) -> Option<usize> {
     // A name that begins with what can follow a string would be found there.
     let plain = name.starts_with(|first: char| first.is_alphanumeric() || first == '_');

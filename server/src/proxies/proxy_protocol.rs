@@ -20,7 +20,7 @@ const MAX_V1_BYTES: usize = 107;
 const V2_FIXED_BYTES: usize = 16;
 /// Longest rest of version 2, in bytes: the longest addresses take 216, and what proxies add less than that again.
 const MAX_V2_REST_BYTES: usize = 520;
-/// How long is waited for the next piece of what may begin a header: short beside the time that the whole one has.
+/// Timeout for the next piece of what may begin a header; much shorter than that of the whole header.
 const PIECE_PAUSE: Duration = Duration::from_millis(5);
 
 /// Reads the header of a connection; returns the client that it names, if it names one. A peer on the same machine may

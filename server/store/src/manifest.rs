@@ -11,7 +11,7 @@ use svctrack_core::value::Timestamp;
 pub struct StoreId([u8; 5]);
 
 impl StoreId {
-    /// That of a store whose ids of records are made of these bytes.
+    /// The id of a store whose record ids contain these bytes.
     pub const fn from_bytes(bytes: [u8; 5]) -> Self {
         Self(bytes)
     }
@@ -47,7 +47,7 @@ impl TryFrom<String> for StoreId {
 pub struct BackupHead {
     /// The version of its format.
     pub(crate) svctrack_backup: u32,
-    /// That of its rows.
+    /// The version of the format of its rows.
     pub(crate) store_format: u32,
     /// The point in time of the backup, which has all that was acknowledged before.
     pub at: Timestamp,
@@ -72,7 +72,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// That of a backup with these tables.
+    /// The manifest of a backup with these tables.
     pub(crate) fn of(head: BackupHead, tables: Vec<TableSum>) -> Self {
         Self { head, rows: tables.iter().map(|table| table.rows).sum(), tables }
     }

@@ -1,4 +1,4 @@
-//! What a command comes to, once it is on disk.
+//! The result of a command that is on disk.
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{plan::upsert::Outcome, revenue::Closing, value::ObjectId};

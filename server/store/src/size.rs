@@ -1,4 +1,4 @@
-//! How much a command asks of a store.
+//! The cost of a command for a store.
 
 use svctrack_core::{tracking::Event, value::Document};
 

@@ -1,5 +1,5 @@
-//! Commands that share a transaction, and how many of them do: as many as a commit is spread over well, and
-//! no more bulk than others need not notice.
+//! Commands that share a transaction, and how many: enough to amortize a commit, and few enough bulk commands not to
+//! delay others.
 
 use std::time::{Duration, Instant};
 

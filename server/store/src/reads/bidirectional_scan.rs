@@ -1,4 +1,4 @@
-//! Two who read the same rows towards each other, each on a thread of its own, until they meet.
+//! Two threads read a range of rows from both ends until they meet.
 
 use parking_lot::Mutex;
 use svctrack_core::value::ObjectId;

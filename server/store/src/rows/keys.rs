@@ -130,8 +130,7 @@ pub(crate) fn message(tenant: TenantId, week: u16, id: &str) -> Vec<u8> {
     key
 }
 
-/// The UUID that a text is. Two spellings of one are two ids, so that only that counts in which it is written: with
-/// hyphens, in small letters.
+/// Parses a UUID in its canonical form only (hyphens, lower case), so that two spellings stay two ids.
 fn canonical_uuid(id: &str) -> Option<TenantId> {
     TenantId::parse(id).filter(|_| !id.bytes().any(|byte| byte.is_ascii_uppercase()))
 }

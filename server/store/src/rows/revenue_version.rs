@@ -85,7 +85,7 @@ mod tests {
             "01808099a08365",
             "01da0f01",
             "01ec1200",
-            // It is fixed, renews by itself, is renewed, after a notice of 3 months, for 1005 with one decimal.
+            // It is fixed, renews automatically, is renewed, after a notice of 3 months, for 1005 with one decimal.
             "01",
             "01",
             "01",

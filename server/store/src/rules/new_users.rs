@@ -1,5 +1,5 @@
-//! How many end users events have created within the hour, for tenants that limit them (R41). It is written at once and
-//! not gathered, since the next event of the same transaction asks.
+//! The number of end users that events created in the current hour, for tenants that limit them (R41). It is written
+//! immediately, because the next event of the same transaction reads it.
 
 use svctrack_core::{
     tracking::intake::hour_of,
