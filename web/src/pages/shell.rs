@@ -66,7 +66,7 @@ pub(super) fn layout<'a>(
                 (search_form())
                 // On a phone it is opened by the button; elsewhere it is always there.
                 div #menu .menu popover {
-                    button.menu-opener type="button" popovertarget="menu" popovertargetaction="hide" { "Close" }
+                    button.menu-opener type="button" popovertarget="menu" { "Close" }
                     (navigation(shell))
                     form method="post" action="/sign-out" {
                         (csrf(shell))
