@@ -55,6 +55,7 @@ mod pages_of_people;
 mod proxied_clients;
 mod proxy;
 mod renewals;
+mod report_changes;
 mod report_pictures;
 mod reports;
 mod resource_limits;

@@ -9,6 +9,7 @@ mod about;
 mod account;
 mod at_stake;
 mod calendar;
+mod closed_difference;
 mod closing;
 mod cohorts;
 mod customers;
@@ -52,10 +53,8 @@ pub use self::{
     about::{About, OverdueLicense, Overlap},
     at_stake::{AtStake, Usage, Weights},
     calendar::{Day, Interval, MAX_INTERVALS, Period, Unit},
-    closing::{
-        ChangedLicense, ClosedCompany, ClosedLines, ClosedMonth, Closing, ClosingRequest,
-        CompanyLines, Difference, Reopening, SinceClosing, days_of_month,
-    },
+    closed_difference::{ChangedLicense, ClosedCompany, ClosedMonth, Difference, SinceClosing},
+    closing::{ClosedLines, Closing, ClosingRequest, CompanyLines, Reopening, days_of_month},
     cohorts::{Cohort, CohortCell, Cohorts, Column, cohorts},
     customers::{CurrencyAmount, Customer, Customers, NameOf, UsageOf, customers},
     customers_query::{AttributesOf, CustomerPage, IsAskedFor},

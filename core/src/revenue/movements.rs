@@ -9,7 +9,7 @@ use super::{
     about::{About, OverdueLicense, Overlap, overdue_licenses, overlaps_of},
     account::{Account, Sums},
     calendar::Period,
-    closing::ClosedMonth,
+    closed_difference::ClosedMonth,
     error::ReportError,
     ledger::Ledger,
     listed::Listed,

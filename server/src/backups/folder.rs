@@ -131,7 +131,7 @@ pub(crate) fn newest_in(folder: &Path, now: Timestamp) -> Option<PathBuf> {
 /// The newest backup in a folder that has backups of one store alone.
 ///
 /// # Errors
-/// A message, where there is none, or where another store's could be taken for it.
+/// A message if the folder has no backup, or backups of several stores.
 pub fn newest_of_one_store(folder: &Path, now: Timestamp) -> Result<PathBuf, String> {
     let shown = folder.display();
     let newest = newest_in(folder, now);

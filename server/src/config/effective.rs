@@ -32,7 +32,7 @@ impl Config {
         Value::Object(names().into_iter().map(setting).collect::<Map<_, _>>())
     }
 
-    /// What the first start is told to create, if it is told.
+    /// The value of a bootstrap setting, if it is set; a secret is not shown.
     fn of_first_start(&self, name: &str) -> Option<String> {
         let bootstrap = self.bootstrap.as_ref()?;
         let operator = bootstrap.operator.as_ref();

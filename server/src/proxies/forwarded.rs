@@ -1,4 +1,4 @@
-//! Entries of proxies, each of which says from where a request came to it: of `X-Forwarded-For`, and of `Forwarded`
+//! Entries of proxies, each with the address of the proxy's client: of `X-Forwarded-For`, and of `Forwarded`
 //! (RFC 7239).
 
 use std::net::{IpAddr, SocketAddr};
@@ -23,8 +23,8 @@ fn client_of_entry(entry: &str) -> Option<IpAddr> {
     read_address(quoted.unwrap_or(value))
 }
 
-/// The parts of a text between separators that are in no quotes, the last one first. They are told apart from the end,
-/// which a proxy wrote: a quote that the client opened before that and never closed changes nothing there.
+/// Splits a text at separators outside quotes, the last part first. It reads from the end, which a proxy wrote: a quote
+/// that the client opened earlier and never closed has no effect there.
 fn split_outside_quotes(text: &str, separator: char) -> Vec<&str> {
     let (mut rest, mut is_quoted) = (text, false);
     let separates = |character: char| {

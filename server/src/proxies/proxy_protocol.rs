@@ -131,7 +131,7 @@ mod tests {
         [V2_PREFIX.as_slice(), &fixed, addresses, &[4, 0, 2, 0, 0]].concat()
     }
 
-    /// What comes of these pieces, after each of which the sender waits, and what is left to read.
+    /// Reads a header that arrives in these pieces, with a pause after each; returns the result and the unread rest.
     async fn read(peer: &str, pieces: &[&[u8]]) -> (io::Result<Option<SocketAddr>>, Vec<u8>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();

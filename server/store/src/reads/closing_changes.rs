@@ -1,4 +1,4 @@
-//! What has changed in closed months since they were closed, and the companies of which their figures are.
+//! Changes to closed months since they were closed, and their figures by company.
 
 use std::collections::BTreeMap;
 

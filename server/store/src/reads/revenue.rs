@@ -195,7 +195,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         let Some(reference) = query.company() else { return Ok(None) };
         let deleted = match reference {
             RecordRef::Id(id) if self.past.ledger.has_company(*id) => Some(*id),
-            // That list is filtered as lists are: by a company that is none, it is empty (R2).
+            // Customers are filtered like a list: an unknown company is an empty result (R2).
             _ if query.needs_usage() => Some(ObjectId::MAX),
             _ => None,
         };

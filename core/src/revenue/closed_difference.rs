@@ -1,0 +1,248 @@
+//! How current figures differ from those of a closed month, and why: changed licenses, rates or time zone.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
+
+use rust_decimal::Decimal;
+use serde::Serialize;
+
+use super::{
+    calendar::{Day, Interval},
+    closing::{ClosedLines, Closing},
+    error::ReportError,
+    explain::{CompanyMovements, mrr_by_company},
+    hex,
+    ledger::Ledger,
+    license_facts::LicenseFacts,
+    movements::{MovementRow, Movements},
+    options::Options,
+    rates::Rates,
+    series::Series,
+};
+use crate::value::{ObjectId, Timestamp};
+
+/// Most licenses, and most companies, that a difference names.
+const MAX_NAMED: usize = 100;
+
+/// What a report says of a month that was closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClosedMonth {
+    /// The closed month, such as `2026-10`.
+    pub month: String,
+    /// When it was closed.
+    #[serde(serialize_with = "super::about::text::serialize")]
+    pub closed_at: Timestamp,
+    /// Each currency by itself.
+    pub currencies: Vec<Difference>,
+    /// All in the base currency; null where it is converted at other rates now.
+    pub converted: Option<Difference>,
+    /// The companies with a difference, those with the largest one first: at most 100.
+    pub companies: Vec<ClosedCompany>,
+    /// How many these are.
+    pub company_count: usize,
+    /// Licenses that were changed since and last in the month, then or now, and those of the companies with a difference:
+    /// at most 100.
+    #[serde(serialize_with = "hex::many")]
+    pub changed_licenses: Vec<ObjectId>,
+    /// How many these are.
+    pub changed_license_count: usize,
+    /// Whether rates that convert the month were changed since.
+    pub rates_changed: bool,
+    /// Whether the tenant's time zone was changed since, in which licenses end.
+    pub time_zone_changed: bool,
+}
+
+/// What differs in a closed month for one company.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ClosedCompany {
+    /// `_id` of the company.
+    #[serde(serialize_with = "hex::one")]
+    pub company: ObjectId,
+    /// Each currency by itself.
+    pub currencies: Vec<Difference>,
+}
+
+/// A license that was changed after a month was closed.
+#[derive(Clone, Debug)]
+pub struct ChangedLicense {
+    /// Its facts when the month was closed; none where it was not stored.
+    pub then: Option<LicenseFacts<'static>>,
+    /// Its facts now; none where it was deleted.
+    pub now: Option<LicenseFacts<'static>>,
+}
+
+/// What was changed after a month was closed.
+#[derive(Debug)]
+pub struct SinceClosing<'s> {
+    /// The licenses, by their ids.
+    pub licenses: BTreeMap<ObjectId, ChangedLicense>,
+    /// The licenses of now.
+    pub ledger: &'s Ledger,
+    /// Rates when the month was closed, and now.
+    pub rates: [Option<Rates>; 2],
+    /// Whether the tenant's time zone was changed.
+    pub time_zone_changed: bool,
+}
+
+impl SinceClosing<'_> {
+    /// The companies that differ by the changes of their licenses, those with the largest difference first.
+    fn companies(&self, options: &Options) -> Result<Vec<ClosedCompany>, ReportError> {
+        let facts = self.licenses.values().flat_map(|it| it.then.iter().chain(&it.now));
+        let companies: BTreeSet<ObjectId> = facts.map(|facts| facts.company).collect();
+        let now = self.ledger.of_companies(&companies);
+        let before = self.licenses.iter().map(|(id, it)| (*id, it.then.clone()));
+        let then = now.changed(&before.collect())?;
+        let lines = |ledger| -> Result<BTreeMap<ObjectId, Vec<ClosedLines>>, ReportError> {
+            let rows = mrr_by_company(ledger, options)?.into_iter();
+            let lines = |row: CompanyMovements| {
+                let lines = row.currencies.iter().filter_map(ClosedLines::of_first);
+                (row.company, lines.collect())
+            };
+            Ok(rows.map(lines).collect())
+        };
+        let (then, now) = (lines(&then)?, lines(&now)?);
+        let differing = companies.into_iter().filter_map(|company| {
+            let of = |lines: &BTreeMap<_, Vec<ClosedLines>>| {
+                lines.get(&company).cloned().unwrap_or_default()
+            };
+            let mut currencies = Difference::of_each(&of(&then), &of(&now));
+            currencies.retain(|it| !it.difference.is_zero());
+            (!currencies.is_empty()).then_some(ClosedCompany { company, currencies })
+        });
+        let mut differing: Vec<ClosedCompany> = differing.collect();
+        differing.sort_by_key(|it| (std::cmp::Reverse(it.largest()), it.company));
+        Ok(differing)
+    }
+
+    /// The licenses of some companies, and those that last within some time, then or now.
+    fn licenses(&self, of: &BTreeSet<ObjectId>, times: &Range<Timestamp>) -> Vec<ObjectId> {
+        let counts = |facts: &LicenseFacts<'_>| {
+            let lasts = facts.from.is_none_or(|from| from < times.end)
+                && facts.end.is_none_or(|end| end >= times.start);
+            lasts || of.contains(&facts.company)
+        };
+        let changed = self.licenses.iter();
+        let changed = changed.filter(|(_, it)| it.then.iter().chain(&it.now).any(counts));
+        changed.map(|(id, _)| *id).collect()
+    }
+
+    /// Whether one of these currencies is converted otherwise.
+    fn has_other_rates<'c>(
+        &self,
+        mut currencies: impl Iterator<Item = &'c String>,
+        day: Option<Day>,
+    ) -> bool {
+        let [then, now] = &self.rates;
+        let base = |rates: &Option<Rates>| rates.as_ref().map(|rates| rates.base().to_owned());
+        let rate = |rates: &Option<Rates>, name: &str| rates.as_ref()?.on(name, day?);
+        base(then) != base(now) || currencies.any(|name| rate(then, name) != rate(now, name))
+    }
+}
+
+impl ClosedCompany {
+    fn largest(&self) -> Decimal {
+        let amounts = self.currencies.iter().flat_map(|it| it.difference.amounts());
+        amounts.map(|amount| amount.as_decimal().abs()).max().unwrap_or_default()
+    }
+}
+
+/// The lines of a month as they were closed, and how those of now differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The currency of the amounts.
+    pub currency: String,
+    /// As they were closed.
+    pub closed: ClosedLines,
+    /// Those of now less those that were closed.
+    pub difference: ClosedLines,
+}
+
+impl Difference {
+    /// Each currency of both, by name.
+    fn of_each(closed: &[ClosedLines], now: &[ClosedLines]) -> Vec<Self> {
+        let of = |lines: &[ClosedLines], name: &str| {
+            lines.iter().find(|line| line.currency == name).cloned()
+        };
+        let names: BTreeSet<&String> = closed.iter().chain(now).map(|it| &it.currency).collect();
+        let between =
+            |name: &&String| Self::between(of(closed, name).as_ref(), of(now, name).as_ref());
+        names.iter().filter_map(between).collect()
+    }
+
+    fn between(closed: Option<&ClosedLines>, now: Option<&ClosedLines>) -> Option<Self> {
+        let currency = &closed.or(now)?.currency;
+        let none = ClosedLines::none(currency);
+        let (closed, now) = (closed.unwrap_or(&none), now.unwrap_or(&none));
+        Some(Self {
+            currency: currency.clone(),
+            closed: closed.clone(),
+            difference: now.less(closed),
+        })
+    }
+}
+
+impl Closing {
+    /// Whether a report has the options of the closed figures.
+    fn is_comparable(&self, report: &Movements) -> bool {
+        let about = &report.about;
+        about.interval == Interval::Month
+            && about.time_zone == self.time_zone
+            && about.view == self.view
+            && about.gap_days == self.gap_days
+            && about.reactivation_within == self.reactivation_within
+    }
+
+    /// Whether a report of all companies has the month, with the same options.
+    pub fn is_in(&self, report: &Movements) -> bool {
+        let about = &report.about;
+        let has_days = |(from, to): (Day, Day)| about.from <= from && to <= about.to;
+        self.is_comparable(report) && self.days().is_some_and(has_days)
+    }
+
+    /// What a report of all companies that has the month says of it now, and why it differs.
+    ///
+    /// # Errors
+    /// What is wrong with the options.
+    pub fn compared(
+        &self,
+        report: &Movements,
+        since: &SinceClosing<'_>,
+    ) -> Result<ClosedMonth, ReportError> {
+        let now = |series: &Series<MovementRow>| {
+            let row = series.rows.iter().find(|row| row.period.period == self.month)?;
+            Some(ClosedLines::of(&series.currency, row))
+        };
+        let rows: Vec<ClosedLines> = report.currencies.iter().filter_map(now).collect();
+        let currencies = Difference::of_each(&self.currencies, &rows);
+        let converted = report.converted.as_ref().and_then(now);
+        let is_converted_alike = report.about.rate_date == self.rate_date;
+        let converted = converted.filter(|row| {
+            is_converted_alike
+                && self.converted.as_ref().is_some_and(|closed| closed.currency == row.currency)
+        });
+        let converted =
+            converted.and_then(|row| Difference::between(self.converted.as_ref(), Some(&row)));
+        let companies = since.companies(&self.options()?)?;
+        let differing = companies.iter().map(|it| it.company).collect();
+        let changed = self.times().map(|times| since.licenses(&differing, &times));
+        let changed = changed.unwrap_or_default();
+        let is_converted_as_closed =
+            converted.as_ref().is_some_and(|found| found.difference.is_zero());
+        let names = currencies.iter().map(|found| &found.currency);
+        Ok(ClosedMonth {
+            month: self.month.clone(),
+            closed_at: self.closed_at,
+            rates_changed: !is_converted_as_closed && since.has_other_rates(names, self.rate_date),
+            time_zone_changed: since.time_zone_changed,
+            currencies,
+            converted,
+            company_count: companies.len(),
+            companies: companies.into_iter().take(MAX_NAMED).collect(),
+            changed_licenses: changed.iter().take(MAX_NAMED).copied().collect(),
+            changed_license_count: changed.len(),
+        })
+    }
+}
