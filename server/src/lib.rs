@@ -48,6 +48,7 @@ mod running_at;
 pub mod script;
 mod sender_limits;
 pub mod served_parts;
+mod setting_text;
 mod text_file;
 pub mod tls;
 pub mod transfer;

@@ -1,14 +1,13 @@
 //! The schedule of backups: they are created while the server runs, and the oldest are removed.
 
 use std::{
-    io,
+    fmt, io,
     path::PathBuf,
     str::FromStr,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use serde::{Deserialize, Serialize};
 use svctrack_core::value::Timestamp;
 use svctrack_store::{
     BackupFile, Clock, Manifest, Store, StoreError, StoreId, support::private_folder,
@@ -20,6 +19,7 @@ use super::{
     status::{Backups, Done},
     unfinished_file::Unfinished,
 };
+use crate::setting_text::setting_as_text;
 
 /// Shortest interval of a schedule.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
@@ -29,9 +29,10 @@ const LOOK_EVERY: Duration = Duration::from_secs(60);
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(10 * 60);
 
 /// How often something is done: `6h`, `1day`, `90min`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval(Duration);
+
+setting_as_text!(Interval);
 
 impl FromStr for Interval {
     type Err = String;
@@ -42,17 +43,9 @@ impl FromStr for Interval {
     }
 }
 
-impl TryFrom<String> for Interval {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<Interval> for String {
-    fn from(interval: Interval) -> Self {
-        humantime::format_duration(interval.0).to_string()
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        humantime::format_duration(self.0).fmt(f)
     }
 }
 
@@ -193,7 +186,7 @@ mod tests {
     #[test]
     fn an_interval_is_read_as_people_write_it() {
         assert_eq!("6h".parse(), Ok(Interval(Duration::from_secs(6 * 3600))));
-        assert_eq!(String::from("1day".parse::<Interval>().unwrap()), "1day");
+        assert_eq!("1day".parse::<Interval>().unwrap().to_string(), "1day");
         for other in ["", "6", "0s", "10ms", "often"] {
             assert!(other.parse::<Interval>().is_err(), "{other}");
         }

@@ -9,15 +9,17 @@ use std::{
     time::Duration,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use svctrack_core::value::TenantId;
 use svctrack_store::{Clock as _, SystemClock};
 
-use crate::log::{Lines, LogFormat};
+use crate::{
+    log::{Lines, LogFormat},
+    setting_text::setting_as_text,
+};
 
 /// Which requests are logged, as people write it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogRequests {
     /// No request has a line.
     Off,
@@ -27,6 +29,8 @@ pub enum LogRequests {
     /// The same, and one in this many of the others.
     OneIn(NonZeroU32),
 }
+
+setting_as_text!(LogRequests);
 
 impl FromStr for LogRequests {
     type Err = String;
@@ -44,20 +48,6 @@ impl FromStr for LogRequests {
                 )
             }),
         }
-    }
-}
-
-impl TryFrom<String> for LogRequests {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<LogRequests> for String {
-    fn from(log: LogRequests) -> Self {
-        log.to_string()
     }
 }
 

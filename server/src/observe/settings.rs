@@ -5,20 +5,21 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::request_log::LogRequests;
-use crate::{listen_address::Listen, log::LogFormat};
+use crate::{listen_address::Listen, log::LogFormat, setting_text::setting_as_text};
 
 /// The port that Prometheus itself has by default, and many programs for their figures.
 const DEFAULT_ADMIN_PORT: u16 = 9090;
 
 /// Where figures are offered to who runs the server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminListen {
     /// No figures are offered.
     Off,
     /// Figures are offered at this address.
     On(Listen),
 }
+
+setting_as_text!(AdminListen);
 
 impl FromStr for AdminListen {
     type Err = String;
@@ -30,20 +31,6 @@ impl FromStr for AdminListen {
             "off" => Ok(Self::Off),
             address => Listen::parse(address, DEFAULT_ADMIN_PORT).map(Self::On),
         }
-    }
-}
-
-impl TryFrom<String> for AdminListen {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<AdminListen> for String {
-    fn from(listen: AdminListen) -> Self {
-        listen.to_string()
     }
 }
 

@@ -3,12 +3,14 @@
 use std::{fmt, net::IpAddr, str::FromStr};
 
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
+
+use crate::setting_text::setting_as_text;
 
 /// The address of a proxy, or the network that it is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proxy(pub(super) IpNet);
+
+setting_as_text!(Proxy);
 
 impl FromStr for Proxy {
     type Err = String;
@@ -23,20 +25,6 @@ impl FromStr for Proxy {
                 "expected an address or a network, such as 10.0.0.5 or 10.0.0.0/8; found `{text}`"
             )
         })
-    }
-}
-
-impl TryFrom<String> for Proxy {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<Proxy> for String {
-    fn from(proxy: Proxy) -> Self {
-        proxy.to_string()
     }
 }
 

@@ -1,0 +1,21 @@
+//! Settings that are a text in a configuration file and in JSON, in the same form as their flag.
+
+/// Serializes types by their `Display`, and deserializes them by their `FromStr`, whose error is a message.
+macro_rules! setting_as_text {
+    ($($setting:ty),+) => {$(
+        impl serde::Serialize for $setting {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $setting {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(from)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )+};
+}
+
+pub(crate) use setting_as_text;
