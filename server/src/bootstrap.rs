@@ -40,12 +40,16 @@ impl Bootstrap {
     /// What a first start creates: what the configuration gives, else a random tenant and tokens.
     ///
     /// # Errors
-    /// When the machine gives no randomness.
-    pub(crate) fn prepare(config: &Config) -> Result<Self, getrandom::Error> {
+    /// A message if a token cannot be read, or the machine gives no randomness.
+    pub(crate) fn prepare(config: &Config) -> Result<Self, String> {
         if let Some(given) = &config.bootstrap {
-            let operator = given.operator.as_ref().map(|operator| operator.token.clone());
-            return Ok(Self { tenant: given.tenant, token: given.token.token.clone(), operator });
+            let (token, operator) = given.read_tokens()?;
+            return Ok(Self { tenant: given.tenant, token, operator });
         }
+        Self::random().map_err(|error| error.to_string())
+    }
+
+    fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)?;
         Ok(Self {

@@ -1,6 +1,10 @@
 //! One connection: from its first bytes, over TLS where the server speaks it, to requests and their responses.
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc};
+use std::{
+    convert::Infallible,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use http_body_util::combinators::BoxBody;
 use hyper::{
@@ -24,7 +28,8 @@ use crate::{
     client_stream::ClientStream,
     connections::Waiting,
     keep_alive::HeadTimer,
-    limits::{HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_HEAD_BYTES, MAX_HEADERS},
+    limits::{HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_HANDSHAKES_PER_SECOND, MAX_HEAD_BYTES, MAX_HEADERS},
+    observe::connection_counts::ConnectionCounts,
     proxies::Proxies,
     request_head::WithoutTls,
     tls::acceptor::{Opened, Tls},
@@ -46,10 +51,14 @@ impl Peers {
         RemoteAddr(client.into())
     }
 
+    /// The address of the client, as far as the connection names it.
+    fn address(&self) -> IpAddr {
+        self.remote.ip().to_canonical()
+    }
+
     /// Whether the client may begin one more handshake now; a proxy may always.
-    pub(crate) fn may_begin_handshake(&self, tls: &Tls) -> bool {
-        let client = self.remote.ip().to_canonical();
-        self.proxies.have(client) || tls.may_begin(client)
+    fn may_begin_handshake(&self, tls: &Tls) -> bool {
+        self.proxies.have(self.address()) || tls.may_begin(self.address())
     }
 }
 
@@ -79,6 +88,7 @@ pub(crate) struct Connection<E> {
     /// Becomes true when the server stops.
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) watcher: Watcher,
+    pub(crate) counts: Arc<ConnectionCounts>,
 }
 
 impl<E> Connection<E>
@@ -89,20 +99,24 @@ where
     pub(crate) async fn serve(mut self, mut stream: TcpStream, tls: Option<Arc<Tls>>) {
         // Responses are small and written whole, so waiting for more to send only delays them.
         let _ = stream.set_nodelay(true);
-        if self.peers.proxies.send_header(self.peers.remote.ip()) {
+        if self.peers.proxies.begin_with_header(self.peers.address()) {
             let read = self.peers.proxies.read_header(&mut stream, self.peers.remote);
             match self.waiting.for_client(read).await {
                 Some(Ok(client)) => self.peers.remote = client,
                 Some(Err(error)) => {
-                    return tracing::debug!(cause = %error, "PROXY protocol failed");
+                    let cause = format_args!("PROXY protocol: {error}");
+                    return self.counts.reject(self.peers.address(), cause);
                 }
                 None => return,
             }
-            if tls.as_ref().is_some_and(|tls| !self.peers.may_begin_handshake(tls)) {
-                return tracing::debug!("TLS handshakes a second of a client of a proxy reached");
-            }
         }
         let Some(tls) = tls else { return self.serve_http(stream, Over::Tcp).await };
+        if !self.peers.may_begin_handshake(&tls) {
+            let cause = format_args!(
+                "limit of {MAX_HANDSHAKES_PER_SECOND} TLS handshakes per second and address"
+            );
+            return self.counts.reject(self.peers.address(), cause);
+        }
         match tls.open(stream, &self.waiting).await {
             Ok(Opened::Tls(stream)) => self.serve_http(stream, Over::Tls).await,
             Ok(Opened::PlainHttp(stream)) => self.serve_http(stream, Over::TcpInsteadOfTls).await,
@@ -114,7 +128,7 @@ where
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let Self { peers, endpoint, waiting, stopping, watcher } = self;
+        let Self { peers, endpoint, waiting, stopping, watcher, .. } = self;
         let stream = ClientStream::new(stream, endpoint.clone(), stopping);
         let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT - HEAD_TIMEOUT);
         let service = service_fn(move |request: hyper::Request<Incoming>| {

@@ -16,11 +16,11 @@ use tokio::{
 };
 
 use crate::{
-    connections::{Connections, Place},
+    connections::Connections,
     http_connection::{Connection, Peers},
     limits::{
-        ACCEPT_PAUSE, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MAX_HANDSHAKES_PER_SECOND,
-        RESERVED_FILES, STOP_STALL, STOP_TIMEOUT,
+        ACCEPT_PAUSE, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, RESERVED_FILES, STOP_STALL,
+        STOP_TIMEOUT,
     },
     observe::connection_counts::ConnectionCounts,
     proxies::Proxies,
@@ -44,23 +44,6 @@ impl Clients {
         let places = max_connections(RESERVED_FILES + workers.files());
         Self { places, proxies, counts, tls: None }
     }
-
-    /// The place of a connection, unless its address has reached a limit.
-    fn admit(&self, place: Option<Place>, address: IpAddr, log: &mut LogThrottle) -> Option<Place> {
-        let is_one_too_many = !self.proxies.have(address)
-            && self.tls.as_ref().is_some_and(|tls| !tls.may_begin(address));
-        let reached = match &place {
-            None => ("connections", MAX_CONNECTIONS_PER_ADDRESS),
-            Some(_) if is_one_too_many => {
-                ("TLS handshakes a second", MAX_HANDSHAKES_PER_SECOND.get() as usize)
-            }
-            Some(_) => return place,
-        };
-        self.counts.reject();
-        let (of, most) = reached;
-        log.log(|| tracing::warn!(of, most, "connection limit per address reached"));
-        None
-    }
 }
 
 /// Serves `endpoint` on `listener` until `stop` is done, then lets requests in flight finish until the `workers` are
@@ -83,7 +66,7 @@ where
     let graceful = GracefulShutdown::new();
     let connections = Connections::new(clients.places, clients.proxies.clone());
     let stopping = watch::Sender::new(false);
-    let (mut failed, mut turned_away) = (LogThrottle::default(), LogThrottle::default());
+    let mut failed = LogThrottle::default();
     let mut stop = std::pin::pin!(stop);
     loop {
         // One is taken at a time; the others wait in the backlog until it has a place.
@@ -109,7 +92,10 @@ where
             }
         };
         failed = LogThrottle::default();
-        let Some(place) = clients.admit(place, address_of(remote), &mut turned_away) else {
+        let Some(place) = place else {
+            let cause =
+                format_args!("limit of {MAX_CONNECTIONS_PER_ADDRESS} connections per address");
+            clients.counts.reject(address_of(remote), cause);
             continue;
         };
         let connection = Connection {
@@ -118,6 +104,7 @@ where
             waiting: place.waiting.clone(),
             stopping: stopping.subscribe(),
             watcher: graceful.watcher(),
+            counts: clients.counts.clone(),
         };
         let (tls, counted) = (clients.tls.clone(), clients.counts.open());
         worker.spawn(async move {

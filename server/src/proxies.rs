@@ -7,6 +7,7 @@ mod proxy_protocol;
 pub mod settings;
 
 use std::{
+    borrow::Cow,
     io,
     net::{IpAddr, SocketAddr},
     num::NonZeroU8,
@@ -16,14 +17,11 @@ use std::{
 use poem::http::{HeaderMap, HeaderName, header};
 use tokio::{net::TcpStream, time::timeout};
 
-pub use self::network::Proxy;
 use self::settings::{ClientAddressFrom, ProxyConfig};
+pub use self::{network::Proxy, proxy_protocol::read_header as read_proxy_header};
 use crate::limits::PROXY_HEADER_TIMEOUT;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-
-/// Reads the entries of a line, the last one first; none for one that names no address.
-type ReadEntries = fn(&str) -> Vec<Option<IpAddr>>;
 
 /// The proxies of a server; those on the same machine are always among them.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +51,7 @@ impl Proxies {
     }
 
     /// Whether connections of an address begin with a header of the PROXY protocol.
-    pub(crate) fn send_header(&self, address: IpAddr) -> bool {
+    pub(crate) fn begin_with_header(&self, address: IpAddr) -> bool {
         self.source == ClientAddressFrom::ProxyProtocol && self.have(address.to_canonical())
     }
 
@@ -75,23 +73,35 @@ impl Proxies {
     /// before that may be forged by the client. A proxy that sends no valid entry is the client.
     pub fn client_of(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
-        let (name, read): (_, ReadEntries) = match self.source {
-            ClientAddressFrom::XForwardedFor => (FORWARDED_FOR, forwarded::x_forwarded_for),
-            ClientAddressFrom::Forwarded => (header::FORWARDED, forwarded::forwarded),
-            // It was named at the beginning of the connection.
-            ClientAddressFrom::ProxyProtocol => return peer,
-        };
         if !self.have(peer) {
             return peer;
         }
-        let lines = headers.get_all(name).iter().rev();
         // A byte that the client has sent and that is no ASCII spoils its own entry alone.
-        let mut entries = lines.flat_map(|line| read(&String::from_utf8_lossy(line.as_bytes())));
-        let named = match self.hops {
-            Some(hops) => entries.nth(usize::from(hops.get()) - 1).flatten(),
-            None => self.last_that_is_none(entries),
+        let lines = |name| -> Vec<Cow<'_, str>> {
+            let lines = headers.get_all(name).iter().rev();
+            lines.map(|line| String::from_utf8_lossy(line.as_bytes())).collect()
+        };
+        let named = match self.source {
+            ClientAddressFrom::XForwardedFor => {
+                let lines = lines(FORWARDED_FOR);
+                self.client_among(lines.iter().flat_map(|line| forwarded::x_forwarded_for(line)))
+            }
+            ClientAddressFrom::Forwarded => {
+                let lines = lines(header::FORWARDED);
+                self.client_among(lines.iter().flat_map(|line| forwarded::forwarded(line)))
+            }
+            // It was named at the beginning of the connection.
+            ClientAddressFrom::ProxyProtocol => None,
         };
         named.unwrap_or(peer)
+    }
+
+    /// The client among the entries of proxies, the last of which comes first.
+    fn client_among(&self, mut entries: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
+        match self.hops {
+            Some(hops) => entries.nth(usize::from(hops.get()) - 1).flatten(),
+            None => self.last_that_is_none(entries),
+        }
     }
 
     /// The first of these that is no proxy.

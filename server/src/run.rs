@@ -326,7 +326,7 @@ async fn start_first(
         }
         return Ok(());
     }
-    let first = Bootstrap::prepare(config).map_err(io::Error::from)?;
+    let first = Bootstrap::prepare(config).map_err(RunError::Setting)?;
     if config.bootstrap.is_some() {
         first.found(app).await?;
         // Nobody may have meant it: the disk that holds the store may be missing.

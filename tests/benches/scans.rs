@@ -20,7 +20,7 @@ const ROUNDS: usize = 9;
 const SORT_MS: f64 = 150.0;
 const SEARCH_MS: f64 = 100.0;
 /// A cache that leaves room below what either may take: the pages that a list passes are in it.
-const SMALL_CACHE: &[&str] = &["--cache-mb", "24"];
+pub(crate) const SMALL_CACHE: &[&str] = &["--cache-mb", "24"];
 /// What either may take above rest, its part of the cache included, in MiB.
 const MEMORY_MIB: f64 = 64.0;
 

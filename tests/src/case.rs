@@ -34,7 +34,7 @@ pub struct Case {
 }
 
 /// A request, with its placeholders filled.
-pub struct Step(pub Value);
+pub struct Step(Value);
 
 /// The response to a request.
 #[derive(Debug, Default)]
@@ -76,13 +76,23 @@ impl Case {
         self.name.split('/').next().unwrap()
     }
 
+    fn given(&self) -> impl Iterator<Item = &Value> {
+        self.says["given"].as_array().into_iter().flatten()
+    }
+
+    /// The requests in their order, with the placeholders that a response fills.
+    pub fn steps(&self) -> Vec<Step> {
+        let requests = self.given().chain([&self.says["request"]]);
+        requests.map(|step| Step(fill(step, &[]))).collect()
+    }
+
     /// Carries the case out, step by step, and compares.
     ///
     /// # Errors
     /// What came out otherwise.
     pub fn run(&self, mut carry_out: impl FnMut(&Step) -> Found) -> Result<(), String> {
         let mut answers = Vec::new();
-        for step in self.says["given"].as_array().into_iter().flatten() {
+        for step in self.given() {
             let found = carry_out(&Step(fill(step, &answers)));
             if !(200..300).contains(&found.status) {
                 return Err(format!("{}: given: {} {}", self.name, found.status, found.text));

@@ -6,33 +6,23 @@ use std::sync::Arc;
 use hyper::{Method, StatusCode};
 use poem::{Endpoint as _, EndpointExt as _, Request, Response, endpoint::BoxEndpoint};
 use serde_json::Value;
-use svctrack_core::value::TenantId;
 use svctrack_server::{
     app::{App, Limits},
-    auth::Token,
     background_jobs, router,
 };
 use svctrack_store::{
-    Actor, Clock, Command, Store, StoreError, TenantRecord, TokenRecord,
+    Clock, Store, StoreError,
     embedded::{Embedded, LogLimits, OpenError, storage::StoreFile},
 };
 use svctrack_web::Addresses;
 
-use crate::{TENANT, workload::Target};
+use crate::{tokens::Tokens, workload::Target};
 
 /// Cache of a store, in bytes.
 const CACHE_BYTES: usize = 4 * 1024 * 1024;
 /// A log of engagement through which the few rows of a test go several times.
 pub const SMALL_LOG: LogLimits =
     LogLimits { min_logged: 2, fold_from: 12, min_folded: 3, at_hand: 10 };
-
-/// The tokens of a store, which outlive the servers over it.
-#[derive(Clone, Debug)]
-pub struct Tokens {
-    /// A tenant's, which may do everything.
-    pub tenant: String,
-    pub operator: String,
-}
 
 /// A server without connections.
 pub struct Direct {
@@ -45,18 +35,9 @@ impl Direct {
     /// Creates the tenant of an empty store, and its tokens.
     pub async fn found(store_file: Box<dyn StoreFile>, clock: Arc<dyn Clock>) -> Tokens {
         let store = Embedded::open_file(store_file, CACHE_BYTES, SMALL_LOG, clock.clone()).unwrap();
-        let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
-        let id = TenantId::parse(TENANT).unwrap();
-        let record = TokenRecord::of_everything(token.digest(), id, "test", clock.now());
-        let tenant = TenantRecord::new(id, "test".to_owned(), clock.now());
-        let founding = Command::AddTenant { tenant, token: Box::new(record) };
-        store.write(Actor::operator(), founding).await.unwrap();
-        let record = TokenRecord::of_operator(operator.digest(), "test", clock.now());
-        let command = Command::AddToken { token: Box::new(record), user: None };
-        store.write(Actor::operator(), command).await.unwrap();
+        let tokens = Tokens::create(&store, clock.now(), |_| {}).await;
         store.close();
-        let reveal = |token: &Token| token.reveal().to_owned();
-        Tokens { tenant: reveal(&token), operator: reveal(&operator) }
+        tokens
     }
 
     /// Opens the store on a medium.

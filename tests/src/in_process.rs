@@ -11,17 +11,16 @@ use std::{
     time::Duration,
 };
 
-use svctrack_core::value::{TenantId, Timestamp};
+use svctrack_core::value::Timestamp;
 use svctrack_server::{
     app::{App, Limits},
-    auth::Token,
     listener::{Clients, serve},
     proxies::Proxies,
     router,
     workers::Workers,
 };
 use svctrack_store::{
-    Actor, Clock, Store, SystemClock, TenantRecord, TokenRecord,
+    Clock, Store, SystemClock, TokenRecord,
     embedded::{Embedded, storage::StoreFile},
     memory::Memory,
 };
@@ -29,7 +28,7 @@ use svctrack_web::Addresses;
 use tempfile::TempDir;
 use tokio::{net::TcpListener, sync::oneshot};
 
-use crate::{TENANT, client::Client, direct::SMALL_LOG};
+use crate::{client::Client, direct::SMALL_LOG, tokens::Tokens};
 
 /// Cache of a test's store, in bytes.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
@@ -163,17 +162,7 @@ impl InProcess {
         folder: Option<TempDir>,
         change: impl FnOnce(&mut TokenRecord),
     ) -> Self {
-        let token = Token::generate().unwrap();
-        let tenant = TenantId::parse(TENANT).unwrap();
-        let mut record =
-            TokenRecord::of_everything(token.digest(), tenant, "test", SystemClock.now());
-        change(&mut record);
-        let name = "test".to_owned();
-        let founding = TenantRecord::new(tenant, name, record.created_at);
-        store.add_tenant(Actor::operator(), founding, record).await.unwrap();
-        let operator = Token::generate().unwrap();
-        let record = TokenRecord::of_operator(operator.digest(), "test", SystemClock.now());
-        store.add_token(Actor::operator(), record, None).await.unwrap();
+        let tokens = Tokens::create(&*store, SystemClock.now(), change).await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let app = App::new(store.clone(), clock, Addresses::new(&base), Limits::default());
@@ -186,8 +175,8 @@ impl InProcess {
             serve(listener, clients, &mut workers, endpoint, stop).await
         });
         Self {
-            client: Client::new(&base, Some(token.reveal())),
-            operator: Client::new(&base, Some(operator.reveal())),
+            client: Client::new(&base, Some(&tokens.tenant)),
+            operator: Client::new(&base, Some(&tokens.operator)),
             anonymous: Client::new(&base, None),
             base,
             store,

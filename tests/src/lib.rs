@@ -23,6 +23,7 @@ pub mod public_api;
 pub mod reader;
 pub mod site;
 pub mod tls;
+pub mod tokens;
 pub mod workload;
 
 pub use case::{TENANT, project};

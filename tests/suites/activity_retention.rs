@@ -6,12 +6,7 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_core::value::Timestamp;
 use svctrack_store::{Store as _, embedded::verify_file};
-use svctrack_tests::{
-    TENANT,
-    direct::{Direct, Tokens},
-    disk::Disk,
-    in_process::StillClock,
-};
+use svctrack_tests::{TENANT, direct::Direct, disk::Disk, in_process::StillClock, tokens::Tokens};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Cache of a store that is verified, in bytes.

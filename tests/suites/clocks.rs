@@ -13,10 +13,11 @@ use svctrack_server::auth::Token;
 use svctrack_store::{Clock as _, Store as _};
 use svctrack_tests::{
     TENANT,
-    direct::{Direct, Tokens},
+    direct::Direct,
     disk::Disk,
     in_process::SetClock,
     process::{FakeClock, PATIENCE, Server, command},
+    tokens::Tokens,
 };
 use tempfile::TempDir;
 

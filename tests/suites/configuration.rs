@@ -105,7 +105,7 @@ async fn a_variable_that_is_no_setting_is_named_with_the_one_that_may_be_meant()
 }
 
 #[tokio::test]
-async fn the_first_start_takes_its_token_from_a_file_which_the_configuration_names_alone() {
+async fn the_first_start_alone_reads_its_token_from_a_file_that_the_configuration_names() {
     let (folder, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
     let secret = folder.path().join("token");
     fs::write(&secret, format!("{}\n", token.reveal())).unwrap();
@@ -115,6 +115,12 @@ async fn the_first_start_takes_its_token_from_a_file_which_the_configuration_nam
     let said = String::from_utf8(output.stdout).unwrap();
     let of_file = format!("# bootstrap-token-file: {}  # flag", secret.display());
     assert!(said.contains(&of_file) && !said.contains(token.reveal()), "{said}");
+    let (server, _) = Server::start_first(folder.path(), &flags).await;
+    let client = Client::new(&server.base, Some(token.reveal()));
+    assert_eq!(client.get("/companies").await.status, 200);
+    server.stop().await;
+
+    fs::remove_file(&secret).unwrap();
     let (server, _) = Server::start_first(folder.path(), &flags).await;
     let client = Client::new(&server.base, Some(token.reveal()));
     assert_eq!(client.get("/companies").await.status, 200);

@@ -64,6 +64,7 @@ targets! {
     no_json_makes_its_reader_panic "json"
     no_lines_of_json_make_their_reader_panic "ndjson"
     no_client_hides_behind_the_header_of_its_proxy "proxies"
+    no_header_of_the_proxy_protocol_makes_its_reader_panic "proxy_protocol"
     no_query_makes_its_reader_panic "queries"
     no_request_is_answered_with_an_error_of_the_server "requests"
 }

@@ -23,11 +23,12 @@ use svctrack_store::{
 };
 use svctrack_tests::{
     alone::is_alone,
-    direct::{Direct, Tokens},
+    direct::Direct,
     disk::{Disk, Fault, Left},
     in_process::StillClock,
     model::Random,
     process::PATIENCE,
+    tokens::Tokens,
     workload::{self, Sender},
 };
 

@@ -132,7 +132,7 @@ async fn a_client_that_a_proxy_names_has_its_own_limit_of_handshakes() {
     let files = authority.issue_to(certificates.path());
     let logged = Logged::start(&[&BY_PROXY_PROTOCOL[..], &files.flags()].concat()).await;
     let deadline = Instant::now() + PATIENCE;
-    while !logged.text().contains("TLS handshakes a second") {
+    while !logged.text().contains("TLS handshakes per second and address") {
         assert!(Instant::now() < deadline, "{}", logged.text());
         for _ in 0..100 {
             logged.connect().await.write_all(&version_2(1)).await.unwrap();
@@ -162,6 +162,8 @@ async fn a_header_that_cannot_be_read_ends_the_connection_and_one_that_is_not_as
         stream.write_all(&header).await.unwrap();
         assert_eq!(ask(&mut stream).await.unwrap_err(), "", "{header:?}");
     }
+    let cause = "PROXY protocol: no valid header\",\"rejected\":1";
+    assert!(logged.text().contains(cause), "{}", logged.text());
     // One that is never complete is ended in time.
     let mut stream = logged.connect().await;
     stream.write_all(b"PROXY TCP4 ").await.unwrap();

@@ -4,6 +4,7 @@
 //! sequence number in its head. Invariant: what is not a scheduled backup of the store itself is never removed.
 
 use std::{
+    cmp::Reverse,
     fs::{self, File},
     io::{self, BufReader},
     path::{Path, PathBuf},
@@ -120,31 +121,35 @@ pub(super) fn backups_in(folder: &Path, store: StoreId) -> io::Result<Found> {
     Ok(found)
 }
 
+/// The times of the backups in a folder, the newest first. Those whose names are ahead of the clock come last.
+fn newest_first(folder: &Path, now: Timestamp) -> io::Result<Vec<Timestamp>> {
+    let names = names_in(folder)?.into_iter().filter(|name| is_file(folder, name));
+    let mut times: Vec<_> = names.filter_map(|name| moment_of(&name)).collect();
+    times.sort_unstable_by_key(|at| Reverse((!is_ahead(*at, now), *at)));
+    Ok(times)
+}
+
 /// The newest backup in a folder, if there is one. One whose name is ahead of the clock is taken where there is no other.
 pub(crate) fn newest_in(folder: &Path, now: Timestamp) -> Option<PathBuf> {
-    let names = names_in(folder).ok()?.into_iter().filter(|name| is_file(folder, name));
-    let newest =
-        names.filter_map(|name| moment_of(&name)).max_by_key(|at| (!is_ahead(*at, now), *at));
+    let newest = newest_first(folder, now).ok()?.first().copied();
     newest.map(|at| folder.join(name_of(at)))
 }
 
-/// The newest backup in a folder that has backups of one store alone.
+/// The newest backup in a folder whose readable backups are of one store.
 ///
 /// # Errors
-/// A message if the folder has no backup, or backups of several stores.
+/// A message if the folder cannot be read, has no backup, or backups of several stores, or if the newest cannot be read.
 pub fn newest_of_one_store(folder: &Path, now: Timestamp) -> Result<PathBuf, String> {
     let shown = folder.display();
-    let newest = newest_in(folder, now);
-    let newest = newest.ok_or_else(|| format!("there is no backup in `{shown}`"))?;
-    let store_of = |path: &Path| head_of(path).and_then(|head| head.store);
-    let store = store_of(&newest);
-    for name in names_in(folder).map_err(|error| format!("`{shown}`: {error}"))? {
-        let is_backup = moment_of(&name).is_some() && is_file(folder, &name);
-        if is_backup && store_of(&folder.join(name)) != store {
-            return Err(format!(
-                "`{shown}` has backups of several stores: name the one to restore"
-            ));
-        }
+    let times = newest_first(folder, now).map_err(|error| format!("`{shown}`: {error}"))?;
+    let mut paths = times.into_iter().map(|at| folder.join(name_of(at)));
+    let newest = paths.next().ok_or_else(|| format!("there is no backup in `{shown}`"))?;
+    let Some(head) = head_of(&newest) else {
+        let newest = newest.display();
+        return Err(format!("`{newest}` is corrupted: name another backup to restore"));
+    };
+    if paths.filter_map(|path| head_of(&path)).any(|other| other.store != head.store) {
+        return Err(format!("`{shown}` has backups of several stores: name the one to restore"));
     }
     Ok(newest)
 }
@@ -230,8 +235,14 @@ mod tests {
         put(folder.path(), 20, Some(OWN), None);
         put(folder.path(), 40, Some(OWN), Some(1));
         assert_eq!(newest(), Ok(folder.path().join(name_of(day(20)))), "one is ahead of the clock");
+        fs::write(folder.path().join(name_of(day(2))), "x").unwrap();
+        assert!(newest().is_ok(), "an older one that is corrupted belongs to no other store");
         put(folder.path(), 1, Some(OTHER), Some(0));
         assert!(newest().unwrap_err().ends_with("name the one to restore"));
+        fs::write(folder.path().join(name_of(day(21))), "x").unwrap();
+        assert!(newest().unwrap_err().ends_with("is corrupted: name another backup to restore"));
+        let nowhere = newest_of_one_store(&folder.path().join("nowhere"), day(30)).unwrap_err();
+        assert!(nowhere.contains("No such file"), "{nowhere}");
     }
 
     #[test]

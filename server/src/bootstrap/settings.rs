@@ -1,12 +1,16 @@
 //! The settings of the first start.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use svctrack_core::value::TenantId;
 use svctrack_store::Tenant;
 
 use crate::{auth::Token, text_file};
+
+/// Names of the settings of tokens; with `-file`, of those of their files.
+const TOKEN: &str = "bootstrap-token";
+const OPERATOR_TOKEN: &str = "bootstrap-operator-token";
 
 /// What may be given, by flag, environment or file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
@@ -38,43 +42,31 @@ pub struct BootstrapSettings {
 #[derive(Clone, Debug)]
 pub struct BootstrapConfig {
     pub tenant: TenantId,
-    pub token: BootstrapToken,
-    /// The operator's token, if one is to be created.
-    pub operator: Option<BootstrapToken>,
+    pub token: TokenSource,
+    /// The source of the operator's token, if one is to be created.
+    pub operator: Option<TokenSource>,
 }
 
-/// A token that the first start creates.
+/// The source of a token that the first start creates.
 #[derive(Clone, Debug)]
-pub struct BootstrapToken {
-    pub token: Token,
-    /// The file that it was read from.
-    pub file: Option<PathBuf>,
+pub enum TokenSource {
+    Setting(Token),
+    /// A file, which only the first start reads: later, a container's secret may be gone.
+    File(PathBuf),
 }
 
 impl BootstrapSettings {
     /// What is in force when `self` wins over `file`; none without a tenant.
     ///
     /// # Errors
-    /// A message for what is missing, cannot be read, or is no tenant or token.
+    /// A message for what is missing, or is no tenant or token.
     pub(crate) fn over(self, file: Self) -> Result<Option<BootstrapConfig>, String> {
-        let token =
-            match read_token("bootstrap-token", self.bootstrap_token, self.bootstrap_token_file)? {
-                None => {
-                    read_token("bootstrap-token", file.bootstrap_token, file.bootstrap_token_file)?
-                }
-                given => given,
-            };
-        let name = "bootstrap-operator-token";
-        let operator = match read_token(
-            name,
-            self.bootstrap_operator_token,
-            self.bootstrap_operator_token_file,
-        )? {
-            None => {
-                read_token(name, file.bootstrap_operator_token, file.bootstrap_operator_token_file)?
-            }
-            given => given,
-        };
+        let of_file = (file.bootstrap_token, file.bootstrap_token_file);
+        let token = source(TOKEN, (self.bootstrap_token, self.bootstrap_token_file))?
+            .or(source(TOKEN, of_file)?);
+        let given = (self.bootstrap_operator_token, self.bootstrap_operator_token_file);
+        let of_file = (file.bootstrap_operator_token, file.bootstrap_operator_token_file);
+        let operator = source(OPERATOR_TOKEN, given)?.or(source(OPERATOR_TOKEN, of_file)?);
         let (tenant, token) = match (self.bootstrap_tenant.or(file.bootstrap_tenant), token) {
             (None, None) if operator.is_none() => return Ok(None),
             (Some(tenant), Some(token)) => (tenant, token),
@@ -83,37 +75,55 @@ impl BootstrapSettings {
         let tenant = TenantId::parse(&tenant)
             .filter(|tenant| *tenant != Tenant::OPERATOR.id())
             .ok_or("bootstrap-tenant must be a UUID other than the nil UUID")?;
-        if operator.as_ref().is_some_and(|other| other.token.reveal() == token.token.reveal()) {
-            return Err("bootstrap-token and bootstrap-operator-token must differ".to_owned());
-        }
         Ok(Some(BootstrapConfig { tenant, token, operator }))
     }
 }
 
-/// A token as it is given, or as a file has it. It is never repeated in an error: it is a secret.
-fn read_token(
-    name: &str,
-    given: Option<String>,
-    file: Option<PathBuf>,
-) -> Result<Option<BootstrapToken>, String> {
-    let text = match (given, &file) {
-        (None, None) => return Ok(None),
-        (Some(_), Some(_)) => return Err(format!("set {name} or {name}-file, not both")),
-        (Some(text), None) => text,
-        (None, Some(path)) => read_file(path).map_err(|cause| format!("{name}-file: {cause}"))?,
-    };
-    let token = Token::parse(text.trim_end()).ok_or_else(|| match &file {
-        None => format!("{name} must be a token from `svctrack token generate`"),
-        Some(path) => {
-            let path = path.display();
-            format!("{name}-file: {path} must hold a token from `svctrack token generate`, and nothing else")
+impl BootstrapConfig {
+    /// The tenant's token, and the operator's, if one is to be created.
+    ///
+    /// # Errors
+    /// A message if a file cannot be read or holds no token, or if both are the same.
+    pub(crate) fn read_tokens(&self) -> Result<(Token, Option<Token>), String> {
+        let token = self.token.read(TOKEN)?;
+        let operator = self.operator.as_ref().map(|source| source.read(OPERATOR_TOKEN));
+        let operator = operator.transpose()?;
+        if operator.as_ref().is_some_and(|operator| operator.reveal() == token.reveal()) {
+            return Err(format!("{TOKEN} and {OPERATOR_TOKEN} must differ"));
         }
-    })?;
-    Ok(Some(BootstrapToken { token, file }))
+        Ok((token, operator))
+    }
 }
 
-fn read_file(path: &Path) -> Result<String, String> {
-    text_file::read(path).map_err(|error| format!("{}: {error}", path.display()))
+impl TokenSource {
+    /// The token, which an error never repeats: it is a secret.
+    fn read(&self, name: &str) -> Result<Token, String> {
+        let path = match self {
+            Self::Setting(token) => return Ok(token.clone()),
+            Self::File(path) => path,
+        };
+        let (text, path) = (text_file::read(path), path.display());
+        let text = text.map_err(|error| format!("{name}-file: {path}: {error}"))?;
+        Token::parse(text.trim_end()).ok_or_else(|| {
+            format!("{name}-file: {path} must hold a token from `svctrack token generate`, and nothing else")
+        })
+    }
+}
+
+/// The source of a token, if it is given itself or by its file.
+fn source(
+    name: &str,
+    given: (Option<String>, Option<PathBuf>),
+) -> Result<Option<TokenSource>, String> {
+    match given {
+        (None, None) => Ok(None),
+        (Some(_), Some(_)) => Err(format!("set {name} or {name}-file, not both")),
+        (None, Some(path)) => Ok(Some(TokenSource::File(path))),
+        (Some(text), None) => match Token::parse(text.trim_end()) {
+            Some(token) => Ok(Some(TokenSource::Setting(token))),
+            None => Err(format!("{name} must be a token from `svctrack token generate`")),
+        },
+    }
 }
 
 #[cfg(test)]
@@ -157,7 +167,8 @@ mod tests {
             bootstrap_operator_token: token,
             ..of_tenant(TENANT)
         };
-        assert_eq!(refusal(same), "bootstrap-token and bootstrap-operator-token must differ");
+        let same = same.over(Default::default()).unwrap().unwrap().read_tokens().unwrap_err();
+        assert_eq!(same, "bootstrap-token and bootstrap-operator-token must differ");
     }
 
     #[test]
@@ -166,13 +177,13 @@ mod tests {
         let path = folder.path().join("token");
         let given =
             || BootstrapSettings { bootstrap_token_file: Some(path.clone()), ..of_tenant(TENANT) };
-        let said = given().over(Default::default()).unwrap_err();
+        let read = || given().over(Default::default()).unwrap().unwrap().read_tokens();
+        let said = read().unwrap_err();
         assert!(said.starts_with("bootstrap-token-file: ") && said.contains("token: "), "{said}");
 
         let secret = secret();
         fs::write(&path, format!("{secret}\n")).unwrap();
-        let read = given().over(Default::default()).unwrap().unwrap().token;
-        assert_eq!((read.token.reveal(), read.file.as_ref()), (&*secret, Some(&path)));
+        assert_eq!(read().unwrap().0.reveal(), secret);
         let twice = BootstrapSettings { bootstrap_token: Some(secret.clone()), ..given() };
         let said = twice.over(Default::default()).unwrap_err();
         assert_eq!(said, "set bootstrap-token or bootstrap-token-file, not both");
@@ -181,7 +192,7 @@ mod tests {
         assert!(given().over(of_file).is_ok(), "a flag wins over a line of the file");
 
         fs::write(&path, format!("{secret} and more")).unwrap();
-        let said = given().over(Default::default()).unwrap_err();
+        let said = read().unwrap_err();
         assert!(said.contains("nothing else") && !said.contains(&secret), "{said}");
     }
 }

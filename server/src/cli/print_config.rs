@@ -8,11 +8,18 @@ use svctrack_server::config::{Config, ConfigOverrides, FILE_NAME, names_in_file}
 
 use super::output::print_out;
 
+/// The form in which the configuration is printed.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    Toml,
+    Json,
+}
+
 /// Prints what is in force.
 pub(crate) fn print_config(
     config: &Config,
     matches: &ArgMatches,
-    as_json: bool,
+    form: Form,
 ) -> Result<(), String> {
     let command = ConfigOverrides::augment_args(Command::new("serve"));
     let in_file = names_in_file(Path::new(FILE_NAME)).map_err(|error| error.to_string())?;
@@ -27,8 +34,9 @@ pub(crate) fn print_config(
             _ => "default".to_owned(),
         }
     };
-    match as_json {
-        true => print_out(&format!("{:#}", config.to_json(source))),
-        false => print_out(config.to_toml(source).trim_end()),
-    }
+    let printed = match form {
+        Form::Json => config.to_json(source).map(|settings| format!("{settings:#}")),
+        Form::Toml => config.to_toml(source),
+    };
+    print_out(printed.map_err(|error| error.to_string())?.trim_end())
 }

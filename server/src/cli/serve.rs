@@ -4,7 +4,7 @@ use clap::{ArgMatches, Args};
 use svctrack_server::{config::ConfigOverrides, run, workers};
 
 use super::{
-    print_config::print_config,
+    print_config::{Form, print_config},
     target::configure,
     unused_flags::{check_settings, warn_of_unscheduled},
 };
@@ -30,7 +30,8 @@ impl Serve {
         let config = configure(self.given)?;
         check_settings(&config, matches).unwrap_or_else(|error| error.exit());
         if self.print_config {
-            return print_config(&config, matches, self.json);
+            let form = if self.json { Form::Json } else { Form::Toml };
+            return print_config(&config, matches, form);
         }
         warn_of_unscheduled(&config);
         // Connections have threads of their own. What is done here must not block: it would hold up new ones, and a stop.

@@ -1,11 +1,18 @@
 //! Counters of open, accepted and rejected connections.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    fmt,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-/// Connections: how many are open, were accepted, and were beyond a limit.
+/// Rejected connections for each one that is logged: a flood of them does not fill the log.
+const REJECTED_PER_LINE: u64 = 100;
+
+/// Connections: how many are open, were accepted, and were rejected.
 #[derive(Debug, Default)]
 pub struct ConnectionCounts {
     open: AtomicU64,
@@ -24,9 +31,12 @@ impl ConnectionCounts {
         OpenConnection(self.clone())
     }
 
-    /// Counts one that has no place.
-    pub(crate) fn reject(&self) {
-        self.rejected.fetch_add(1, Ordering::Relaxed);
+    /// Counts a rejected connection of a client; logs the first of [`REJECTED_PER_LINE`].
+    pub(crate) fn reject(&self, client: IpAddr, cause: fmt::Arguments<'_>) {
+        let before = self.rejected.fetch_add(1, Ordering::Relaxed);
+        if before.is_multiple_of(REJECTED_PER_LINE) {
+            tracing::warn!(%client, %cause, rejected = before + 1, "connection rejected");
+        }
     }
 
     /// How many are open, were accepted, and were rejected.

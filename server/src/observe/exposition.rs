@@ -132,7 +132,7 @@ impl Figures {
         to.one_gauge("svctrack_connections_open", "Open connections", open as f64)?;
         let help = "Connections since the start";
         to.one_counter("svctrack_connections_accepted", help, accepted)?;
-        let help = "Connections and TLS handshakes rejected by the limit per address";
+        let help = "Connections rejected by a limit per address, or without a valid header of the PROXY protocol";
         to.one_counter("svctrack_connections_rejected", help, rejected)?;
         let streams = self.0.streams.taken() as f64;
         to.one_gauge("svctrack_streams_open", "Open streams of activities", streams)

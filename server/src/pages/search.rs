@@ -1,6 +1,5 @@
 //! Search over everything: records of several resources, and pages.
 
-use futures_util::future::try_join_all;
 use poem::{Request, Response};
 use serde_json::{Map, Value};
 use svctrack_core::{
@@ -54,12 +53,12 @@ pub(super) async fn search(visit: Visit, request: Request) -> Result<Response, E
     let query = sent(&pairs, "q").trim().to_owned();
     let mut view = SearchView { query, groups: Vec::new() };
     if !view.query.is_empty() {
-        let allowed = SEARCHED
-            .iter()
-            .filter(|searched| visit.api.may(&format!("{}:read", searched.def.path)));
-        let found = allowed.map(|searched| records(&visit, searched, &view.query));
-        let found = try_join_all(found).await?;
-        view.groups = [pages(&visit, &view.query)].into_iter().chain(found).collect();
+        view.groups.push(pages(&visit, &view.query));
+        for searched in SEARCHED {
+            if visit.api.may(&format!("{}:read", searched.def.path)) {
+                view.groups.push(records(&visit, searched, &view.query).await?);
+            }
+        }
         view.groups.retain(|group| !group.hits.is_empty());
     }
     Ok(html(search_page(&visit.shell, &view)))
@@ -80,24 +79,21 @@ fn pages(visit: &Visit, query: &str) -> HitGroup {
     HitGroup { label: "Pages".to_owned(), hits, all: None }
 }
 
-/// The records of a resource in which a text is found.
+/// The records of a resource in which a text is found. Lists are read one after another: each uses all processors that
+/// are idle.
 async fn records(visit: &Visit, searched: &Searched, query: &str) -> Result<HitGroup, Error> {
     let path = searched.def.path;
     let limit = (SHOWN + 1).to_string();
     let literal = literal(query);
-    let of = |by: &str| if by == SEARCH { query } else { literal.as_str() };
-    let lists = searched.by.iter().map(|by| {
-        let list = address("/{}", &[path], &[(by, of(by)), ("limit", &limit)]);
-        async move {
-            let list: Result<Vec<Map<String, Value>>, _> = visit.api.get(&list).await;
-            // A text that cannot be searched for, such as one that is too long, is found nowhere.
-            list.or_else(|error| error.into_issues().map(|_| Vec::new()))
-        }
-    });
     let (mut hits, mut all) = (Vec::new(), None);
-    for (by, list) in searched.by.iter().zip(try_join_all(lists).await?) {
+    for by in searched.by {
+        let text = if *by == SEARCH { query } else { &literal };
+        let list = address("/{}", &[path], &[(by, text), ("limit", &limit)]);
+        let list: Result<Vec<Map<String, Value>>, _> = visit.api.get(&list).await;
+        // A text that cannot be searched for, such as one that is too long, is found nowhere.
+        let list = list.or_else(|error| error.into_issues().map(|_| Vec::new()))?;
         if list.len() > SHOWN && all.is_none() {
-            all = Some(address("/app/records/{}", &[path], &[(by, of(by))]));
+            all = Some(address("/app/records/{}", &[path], &[(by, text)]));
         }
         for record in &list {
             let hit = hit(searched, record);

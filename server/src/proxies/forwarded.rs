@@ -4,20 +4,19 @@
 use std::net::{IpAddr, SocketAddr};
 
 /// The entries of a line of `X-Forwarded-For`, the last one first; none for one that cannot be read.
-pub(super) fn x_forwarded_for(line: &str) -> Vec<Option<IpAddr>> {
-    line.rsplit(',').map(|entry| read_address(entry.trim())).collect()
+pub(super) fn x_forwarded_for(line: &str) -> impl Iterator<Item = Option<IpAddr>> {
+    line.rsplit(',').map(|entry| read_address(entry.trim()))
 }
 
 /// The entries of a line of `Forwarded`, the last one first; none for one that names no address.
-pub(super) fn forwarded(line: &str) -> Vec<Option<IpAddr>> {
-    split_outside_quotes(line, ',').into_iter().map(client_of_entry).collect()
+pub(super) fn forwarded(line: &str) -> impl Iterator<Item = Option<IpAddr>> {
+    split_outside_quotes(line, ',').map(client_of_entry)
 }
 
 /// The address that `for` has, in an entry such as `for="[2001:db8::1]:4711";proto=https`.
 fn client_of_entry(entry: &str) -> Option<IpAddr> {
-    let pairs = split_outside_quotes(entry, ';').into_iter().rev();
-    let mut pairs = pairs.filter_map(|pair| pair.split_once('='));
-    let (_, value) = pairs.find(|(name, _)| name.trim().eq_ignore_ascii_case("for"))?;
+    let pairs = split_outside_quotes(entry, ';').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.filter(|(name, _)| name.trim().eq_ignore_ascii_case("for")).last()?;
     let value = value.trim();
     let quoted = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     read_address(quoted.unwrap_or(value))
@@ -25,16 +24,16 @@ fn client_of_entry(entry: &str) -> Option<IpAddr> {
 
 /// Splits a text at separators outside quotes, the last part first. It reads from the end, which a proxy wrote: a quote
 /// that the client opened earlier and never closed has no effect there.
-fn split_outside_quotes(text: &str, separator: char) -> Vec<&str> {
+fn split_outside_quotes(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut rest, mut is_quoted) = (text, false);
-    let separates = |character: char| {
+    let separates = move |character: char| {
         rest = rest.strip_suffix(character).unwrap_or_default();
         if character == '"' && !escapes_what_follows(rest) {
             is_quoted = !is_quoted;
         }
         character == separator && !is_quoted
     };
-    text.rsplit(separates).collect()
+    text.rsplit(separates)
 }
 
 /// Whether the backslashes at the end of a text escape the next character.
@@ -59,7 +58,7 @@ mod tests {
     fn check(line: &str, expect: &[Option<&str>]) {
         let expect: Vec<_> =
             expect.iter().map(|text| text.map(|text| text.parse().unwrap())).collect();
-        assert_eq!(forwarded(line), expect, "{line}");
+        assert_eq!(forwarded(line).collect::<Vec<_>>(), expect, "{line}");
     }
 
     #[test]
@@ -88,11 +87,7 @@ mod tests {
         for opened in ["for=\"192.0.2.1", "for=192.0.2.1, for=\"", "for=\"\\", "\u{fffd}\"\\\""] {
             for (added, expect) in [("for=192.0.2.2", "192.0.2.2"), (v6, "2001:db8::1")] {
                 let line = format!("{opened}, {added}");
-                assert_eq!(
-                    forwarded(&line).first(),
-                    Some(&Some(expect.parse().unwrap())),
-                    "{line}"
-                );
+                assert_eq!(forwarded(&line).next(), Some(Some(expect.parse().unwrap())), "{line}");
             }
         }
     }

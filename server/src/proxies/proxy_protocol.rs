@@ -8,7 +8,11 @@ use std::{
 };
 
 use ppp::{HeaderResult, v1, v2};
-use tokio::{io::AsyncReadExt as _, net::TcpStream, time::sleep};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _},
+    net::TcpStream,
+    time::sleep,
+};
 
 /// How a header of version 2 begins.
 const V2_PREFIX: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
@@ -35,6 +39,14 @@ pub(super) async fn read_client(
     if peer.is_loopback() && !begins_with_header(stream).await? {
         return Ok(None);
     }
+    read_header(stream).await
+}
+
+/// Reads a header to its last byte; returns the client that it names, if it names one.
+///
+/// # Errors
+/// When there is no header, or it cannot be read.
+pub async fn read_header(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<SocketAddr>> {
     let mut header = vec![0; V2_PREFIX.len()];
     stream.read_exact(&mut header).await?;
     match header == V2_PREFIX {
@@ -64,7 +76,10 @@ async fn begins_with_header(stream: &TcpStream) -> io::Result<bool> {
 }
 
 /// Byte by byte: what comes after the end of the line is not the proxy's.
-async fn read_v1_rest(stream: &mut TcpStream, header: &mut Vec<u8>) -> io::Result<()> {
+async fn read_v1_rest(
+    stream: &mut (impl AsyncRead + Unpin),
+    header: &mut Vec<u8>,
+) -> io::Result<()> {
     while !header.ends_with(b"\r\n") {
         if header.len() == MAX_V1_BYTES {
             return Err(malformed());
@@ -74,7 +89,10 @@ async fn read_v1_rest(stream: &mut TcpStream, header: &mut Vec<u8>) -> io::Resul
     Ok(())
 }
 
-async fn read_v2_rest(stream: &mut TcpStream, header: &mut Vec<u8>) -> io::Result<()> {
+async fn read_v2_rest(
+    stream: &mut (impl AsyncRead + Unpin),
+    header: &mut Vec<u8>,
+) -> io::Result<()> {
     read_up_to(stream, header, V2_FIXED_BYTES).await?;
     let length = header.last_chunk().map_or(0, |length| u16::from_be_bytes(*length).into());
     if length > MAX_V2_REST_BYTES {
@@ -84,7 +102,11 @@ async fn read_v2_rest(stream: &mut TcpStream, header: &mut Vec<u8>) -> io::Resul
 }
 
 /// Reads on until the header has a length.
-async fn read_up_to(stream: &mut TcpStream, header: &mut Vec<u8>, length: usize) -> io::Result<()> {
+async fn read_up_to(
+    stream: &mut (impl AsyncRead + Unpin),
+    header: &mut Vec<u8>,
+    length: usize,
+) -> io::Result<()> {
     let before = header.len();
     header.resize(length, 0);
     stream.read_exact(header.get_mut(before..).unwrap_or_default()).await.map(drop)
@@ -110,7 +132,7 @@ fn client_in(header: &[u8]) -> io::Result<Option<SocketAddr>> {
 }
 
 fn malformed() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "no header of the PROXY protocol")
+    io::Error::new(io::ErrorKind::InvalidData, "no valid header")
 }
 
 #[cfg(test)]

@@ -13,17 +13,19 @@ use crate::in_process::InProcess;
 /// A backup that is accepted has the head that is read alone. One that ends early, or goes on, is rejected.
 pub(super) fn check(input: &[u8]) -> bool {
     let _ = check_archive(input);
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(input).unwrap();
-    let packed = encoder.finish().unwrap();
+    let packed = pack(input);
     let Ok(manifest) = check_archive(&*packed) else { return false };
     assert_eq!(read_head(&*packed).unwrap().at, manifest.at());
     for wrong in [&input[..input.len() - 1], &[input, b"\x01"].concat()] {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(wrong).unwrap();
-        assert!(check_archive(&*encoder.finish().unwrap()).is_err());
+        assert!(check_archive(&*pack(wrong)).is_err());
     }
     true
+}
+
+fn pack(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// A backup of a store with a tenant.

@@ -50,7 +50,7 @@ pub struct Tried {
 }
 
 /// Every target, by name.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     Target { name: "backup", check: backups::check, more_seeds: backups::seeds },
     Target { name: "csv", check: rows::check_csv, more_seeds: Vec::new },
     Target { name: "dates", check: values::check_dates, more_seeds: Vec::new },
@@ -61,6 +61,7 @@ pub const TARGETS: [Target; 12] = [
     Target { name: "json", check: values::check_json, more_seeds: requests::bodies },
     Target { name: "ndjson", check: rows::check_ndjson, more_seeds: requests::bodies },
     Target { name: "proxies", check: values::check_proxies, more_seeds: Vec::new },
+    Target { name: "proxy_protocol", check: values::check_proxy_protocol, more_seeds: Vec::new },
     Target { name: "queries", check: values::check_queries, more_seeds: requests::queries },
     Target { name: "requests", check: requests::check, more_seeds: requests::seeds },
 ];
@@ -103,7 +104,7 @@ impl Target {
         Ok(tried)
     }
 
-    /// Tries random inputs for a time; the same seed makes the same ones.
+    /// Tries random inputs for a time; the same seed makes the same ones of the same seeds.
     ///
     /// # Errors
     /// What to do about the first for which the target panics.

@@ -12,20 +12,19 @@ use poem::{
     http::{HeaderName, HeaderValue, Method, StatusCode, Uri},
 };
 use serde_json::Value;
-use svctrack_core::value::{TenantId, Timestamp};
+use svctrack_core::value::Timestamp;
 use svctrack_server::{
     app::{App, Limits},
-    auth::Token,
     router,
 };
-use svctrack_store::{Actor, Clock as _, TenantRecord, TokenRecord, memory::Memory};
+use svctrack_store::{Clock as _, memory::Memory};
 use svctrack_web::Addresses;
 use tokio::runtime::Runtime;
 
 use crate::{
-    TENANT,
     case::{Case, NOW, Step},
     in_process::StillClock,
+    tokens::Tokens,
 };
 
 /// A line that separates one request from the next.
@@ -39,8 +38,7 @@ const OPERATOR: &str = "{{operator}}";
 
 struct Server {
     endpoint: BoxEndpoint<'static, Response>,
-    token: String,
-    operator: String,
+    tokens: Tokens,
 }
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
@@ -73,24 +71,17 @@ impl Server {
     async fn start() -> Self {
         let clock = Arc::new(StillClock::at(Timestamp::parse(NOW).unwrap()));
         let store = Arc::new(Memory::new(clock.clone()).unwrap());
-        let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
-        let tenant = TenantId::parse(TENANT).unwrap();
-        let record = TokenRecord::of_everything(token.digest(), tenant, "test", clock.now());
-        let founding = TenantRecord::new(tenant, "test".to_owned(), clock.now());
-        let store: Arc<dyn svctrack_store::Store> = store;
-        store.add_tenant(Actor::operator(), founding, record).await.unwrap();
-        let record = TokenRecord::of_operator(operator.digest(), "test", clock.now());
-        store.add_token(Actor::operator(), record, None).await.unwrap();
+        let tokens = Tokens::create(&*store, clock.now(), |_| {}).await;
         let addresses = Addresses::new("http://svctrack.example");
         let app = App::new(store, clock, addresses, Limits::default());
         let endpoint = router::endpoint(&app).unwrap().boxed();
-        let reveal = |token: Token| token.reveal().to_owned();
-        Self { endpoint, token: reveal(token), operator: reveal(operator) }
+        Self { endpoint, tokens }
     }
 
     /// A request as text: its first line, its headers, an empty line, and its body; none for what no server gets to see.
     fn request(&self, text: &str, ids: &[String]) -> Option<Request> {
-        let mut text = text.replace(TOKEN, &self.token).replace(OPERATOR, &self.operator);
+        let mut text = text.replace(TOKEN, &self.tokens.tenant);
+        text = text.replace(OPERATOR, &self.tokens.operator);
         for (index, id) in ids.iter().enumerate() {
             text = text.replace(&format!("{{{{id:{index}}}}}"), id);
         }
@@ -110,19 +101,10 @@ impl Server {
     }
 }
 
-/// The requests of a case, with the placeholders that an answer fills.
-fn steps(case: &Case) -> Vec<Step> {
-    let given = case.says["given"].as_array().into_iter().flatten();
-    let with_tenant = |step: &Value| {
-        Step(serde_json::from_str(&step.to_string().replace("{{tenant}}", TENANT)).unwrap())
-    };
-    given.chain([&case.says["request"]]).map(with_tenant).collect()
-}
-
 /// The requests of each case as text.
 pub(super) fn seeds() -> Vec<Vec<u8>> {
     let as_input = |case: &Case| {
-        let steps: Vec<_> = steps(case).iter().map(as_text).collect();
+        let steps: Vec<_> = case.steps().iter().map(as_text).collect();
         steps.join(SEPARATOR).into_bytes()
     };
     Case::all().iter().map(as_input).collect()
@@ -143,14 +125,14 @@ fn as_text(step: &Step) -> String {
 
 /// The bodies of all cases.
 pub(super) fn bodies() -> Vec<Vec<u8>> {
-    let steps = Case::all().iter().flat_map(steps).collect::<Vec<_>>();
+    let steps = Case::all().iter().flat_map(Case::steps).collect::<Vec<_>>();
     let bodies = steps.iter().map(|step| step.body().into_bytes());
     bodies.filter(|body| !body.is_empty()).collect()
 }
 
 /// The queries of all cases.
 pub(super) fn queries() -> Vec<Vec<u8>> {
-    let steps = Case::all().iter().flat_map(steps).collect::<Vec<_>>();
+    let steps = Case::all().iter().flat_map(Case::steps).collect::<Vec<_>>();
     let queries = steps.iter().filter_map(|step| step.path().split_once('?'));
     queries.map(|(_, query)| query.as_bytes().to_vec()).collect()
 }

@@ -1,5 +1,6 @@
 //! Values as callers send them: JSON, ids, dates, HTML, queries, forms, events, and headers of proxies.
 
+use futures_util::FutureExt as _;
 use poem::http::{HeaderMap, HeaderName, HeaderValue, header};
 use serde_json::value::RawValue;
 use svctrack_core::{
@@ -18,7 +19,7 @@ use svctrack_core::{
 use svctrack_server::{
     auth::Token,
     proxies::{
-        Proxies,
+        Proxies, read_proxy_header,
         settings::{ClientAddressFrom, ProxyConfig},
     },
 };
@@ -204,4 +205,18 @@ pub(super) fn check_proxies(input: &[u8]) -> bool {
         is_read |= client(&[sent.as_bytes()]) != peer;
     }
     is_read
+}
+
+/// A header is read to its end, and what comes after it changes nothing.
+pub(super) fn check_proxy_protocol(input: &[u8]) -> bool {
+    let mut left = input;
+    let Some(Ok(client)) = read_proxy_header(&mut left).now_or_never() else { return false };
+    let header = &input[..input.len() - left.len()];
+    let sent = [header, b"GET / HTTP/1.1"].concat();
+    let mut left = &*sent;
+    assert_eq!(read_proxy_header(&mut left).now_or_never().unwrap().unwrap(), client);
+    assert_eq!(left, b"GET / HTTP/1.1");
+    let mut cut = &header[..header.len() - 1];
+    assert!(read_proxy_header(&mut cut).now_or_never().unwrap().is_err());
+    true
 }
