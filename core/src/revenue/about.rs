@@ -11,7 +11,10 @@ use super::{
     payer::Payer,
     scope::{Excluded, MissingRate, Scope},
 };
-use crate::value::{Number, ObjectId, Timestamp};
+use crate::value::{Number, ObjectId, Timestamp, counted, issue::shortened};
+
+/// Most currencies without a rate that a note names: it is a line of a picture, and a cell of every row of a table.
+const MAX_NAMED: usize = 4;
 
 /// What a report was asked, and what it could not count.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -109,18 +112,18 @@ impl About {
 }
 
 impl About {
-    /// What the figures leave out, in words; empty where that is nothing:
-    /// `no rate: USD on 2024-07-31; excluded licenses: 2 no_money`.
+    /// What the figures leave out: `no rate for USD, SEK; 2 licenses excluded`. Empty where that is nothing.
     pub(super) fn note(&self) -> String {
-        let rates = self.missing_rates.iter();
-        let rates = rates.map(|missing| format!("{} on {}", missing.currency, missing.day));
-        let excluded = self.excluded.iter();
-        let excluded = excluded.map(|it| format!("{} {}", it.total, it.reason.name()));
-        let lists = [("no rate", rates.collect()), ("excluded licenses", excluded.collect())];
-        let lists = lists.into_iter().filter(|(_, list): &(_, Vec<String>)| !list.is_empty());
-        let parts: Vec<_> =
-            lists.map(|(what, list)| format!("{what}: {}", list.join(", "))).collect();
-        parts.join("; ")
+        let missing = &self.missing_rates;
+        let named = missing.iter().take(MAX_NAMED).map(|rate| shortened(&rate.currency));
+        let mut rates = named.collect::<Vec<_>>().join(", ");
+        if missing.len() > MAX_NAMED {
+            rates.push_str(&format!(" and {} more", missing.len() - MAX_NAMED));
+        }
+        let rates = (!missing.is_empty()).then(|| format!("no rate for {rates}"));
+        let excluded: usize = self.excluded.iter().map(|excluded| excluded.total).sum();
+        let excluded = (excluded > 0).then(|| format!("{} excluded", counted(excluded, "license")));
+        rates.into_iter().chain(excluded).collect::<Vec<_>>().join("; ")
     }
 }
 

@@ -137,19 +137,6 @@ pub enum Reason {
     AmountTooLarge,
 }
 
-impl Reason {
-    /// Its name, as JSON has it.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::NoDates => "no_dates",
-            Self::NoMoney => "no_money",
-            Self::NoCurrency => "no_currency",
-            Self::ZeroLength => "zero_length",
-            Self::AmountTooLarge => "amount_too_large",
-        }
-    }
-}
-
 /// Names as small numbers.
 #[derive(Clone, Debug, Default)]
 struct Names {

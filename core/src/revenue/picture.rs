@@ -21,8 +21,6 @@ use crate::value::{Number, ObjectId};
 const MAX_RANKED: usize = 20;
 /// Most lines of cohorts, the latest ones.
 const MAX_COHORTS: usize = 12;
-/// Most currencies without a rate that are named.
-const MAX_NAMED: usize = 4;
 
 /// What a picture shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,9 +99,14 @@ pub(super) fn in_percent(ratio: Number) -> Option<Number> {
     percent(ratio).parse().ok().map(|percent: rust_decimal::Decimal| percent.into())
 }
 
-/// All in the base currency, else the first currency.
-fn shown<'s, S>(converted: Option<&'s S>, currencies: &'s [S]) -> Option<&'s S> {
-    converted.or(currencies.first())
+/// All in the base currency, else the first currency; and what that leaves out.
+fn shown<'s, S>(
+    converted: Option<&'s S>,
+    currencies: &'s [S],
+) -> (Option<&'s S>, Option<&'static str>) {
+    let is_one_of_many = converted.is_none() && currencies.len() > 1;
+    let left_out = is_one_of_many.then_some("only one currency is drawn");
+    (converted.or(currencies.first()), left_out)
 }
 
 fn picture(
@@ -117,31 +120,21 @@ fn picture(
     let description =
         format!("From {} until before {}, as of {}.", about.from, about.to, about.now);
     let title = format!("{what}{unit}, {}", about.time_zone);
-    Picture { title, note: note_of(about), description, labels, series, is_ranking: false }
+    Picture { title, note: about.note(), description, labels, series, is_ranking: false }
 }
 
-/// What figures leave out, in words.
-fn note_of(about: &About) -> String {
-    let missing = &about.missing_rates;
-    let names = missing.iter().take(MAX_NAMED).map(|rate| rate.currency.as_str());
-    let mut rates = names.collect::<Vec<_>>().join(", ");
-    if missing.len() > MAX_NAMED {
-        rates.push_str(&format!(" and {} more", missing.len() - MAX_NAMED));
+impl Picture {
+    /// The same, with more in its note.
+    fn saying(mut self, more: Option<&str>) -> Self {
+        let note = (!self.note.is_empty()).then_some(&*self.note);
+        self.note = note.into_iter().chain(more).collect::<Vec<_>>().join("; ");
+        self
     }
-    let rates = (!missing.is_empty())
-        .then(|| format!("Not converted: no rate of {rates}; only one currency is drawn"));
-    let excluded: usize = about.excluded.iter().map(|excluded| excluded.total).sum();
-    let excluded = match excluded {
-        0 => None,
-        1 => Some("1 license does not count".to_owned()),
-        count => Some(format!("{count} licenses do not count")),
-    };
-    rates.into_iter().chain(excluded).collect::<Vec<_>>().join("; ")
 }
 
 impl Movements {
     fn picture(&self) -> Picture {
-        let shown = shown(self.converted.as_ref(), &self.currencies);
+        let (shown, left_out) = shown(self.converted.as_ref(), &self.currencies);
         let (currency, rows) = parts(shown);
         let bars = |name, value: fn(&MovementRow) -> Number| {
             drawn(name, Mark::Bars, rows, |row| Some(value(row)))
@@ -155,12 +148,10 @@ impl Movements {
             drawn("end", Mark::Line, rows, |row| Some(row.end)),
         ];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
-        let mut picture = picture(&self.about, "MRR and its movements", currency, labels, series);
-        if self.segments.is_some() {
-            let apart = if picture.note.is_empty() { "" } else { "; " };
-            picture.note = format!("All segments together{apart}{}", picture.note);
-        }
-        picture
+        let together = self.segments.is_some().then_some("all segments together");
+        picture(&self.about, "MRR and its movements", currency, labels, series)
+            .saying(left_out)
+            .saying(together)
     }
 }
 
@@ -171,7 +162,7 @@ fn parts<R>(series: Option<&Series<R>>) -> (&str, &[R]) {
 
 impl Retention {
     fn picture(&self) -> Picture {
-        let shown = shown(self.converted.as_ref(), &self.currencies);
+        let (shown, left_out) = shown(self.converted.as_ref(), &self.currencies);
         let rows = shown.map_or(&[][..], |series| &*series.trailing_year);
         let series = vec![
             drawn("NRR", Mark::Line, rows, |row| in_percent(row.nrr?)),
@@ -181,12 +172,14 @@ impl Retention {
         let currency =
             shown.map_or(String::new(), |series| format!("percent of {}", series.currency));
         picture(&self.about, "Retention of the year before", &currency, labels, series)
+            .saying(left_out)
     }
 }
 
 impl Cohorts {
     fn picture(&self) -> Picture {
-        let (currency, rows) = parts(shown(self.converted.as_ref(), &self.currencies));
+        let (shown, left_out) = shown(self.converted.as_ref(), &self.currencies);
+        let (currency, rows) = parts(shown);
         let rows = rows.get(rows.len().saturating_sub(MAX_COHORTS)..).unwrap_or_default();
         let series = rows.iter().map(|cohort| {
             let share = |cell: &Option<super::CohortCell>| in_percent(cell.as_ref()?.share?);
@@ -196,12 +189,14 @@ impl Cohorts {
         let unit =
             if currency.is_empty() { String::new() } else { format!("percent of {currency}") };
         picture(&self.about, "Share that cohorts keep", &unit, labels, series.collect())
+            .saying(left_out)
     }
 }
 
 impl Renewals {
     fn picture(&self) -> Picture {
-        let (currency, rows) = parts(shown(self.converted.as_ref(), &self.currencies));
+        let (shown, left_out) = shown(self.converted.as_ref(), &self.currencies);
+        let (currency, rows) = parts(shown);
         let bars = |name, value: fn(&RenewalRow) -> Number| {
             drawn(name, Mark::Bars, rows, |row| Some(value(row)))
         };
@@ -214,13 +209,14 @@ impl Renewals {
             bars("open", |row| row.open),
         ];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
-        picture(&self.about, "MRR of licenses that end", currency, labels, series)
+        picture(&self.about, "MRR of licenses that end", currency, labels, series).saying(left_out)
     }
 }
 
 impl Forecast {
     fn picture(&self) -> Picture {
-        let (currency, rows) = parts(shown(self.converted.as_ref(), &self.currencies));
+        let (shown, left_out) = shown(self.converted.as_ref(), &self.currencies);
+        let (currency, rows) = parts(shown);
         let line = |name, mark, value: fn(&ForecastRow) -> Number| {
             drawn(name, mark, rows, |row| Some(value(row)))
         };
@@ -231,7 +227,7 @@ impl Forecast {
             line("pessimistic", Mark::Dashes, |row| row.total.pessimistic),
         ];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
-        picture(&self.about, "MRR to come, in scenarios", currency, labels, series)
+        picture(&self.about, "MRR to come, in scenarios", currency, labels, series).saying(left_out)
     }
 }
 

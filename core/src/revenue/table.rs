@@ -19,11 +19,8 @@ impl Table {
     }
 
     /// With a last column that says in every row what the figures leave out, so that it stays when rows are sorted or
-    /// filtered; a table without rows has one that says it.
+    /// filtered.
     pub(super) fn noted(mut self, note: &str) -> Self {
-        if self.rows.is_empty() && !note.is_empty() {
-            self.rows.push(vec![String::new(); self.header.len()]);
-        }
         self.header.push("note".to_owned());
         self.rows.iter_mut().for_each(|row| row.push(note.to_owned()));
         self

@@ -176,6 +176,20 @@ fn without_a_rate_there_is_no_total_and_no_currency_is_left_out() {
 }
 
 #[test]
+fn a_note_names_few_currencies_and_each_of_them_shortly() {
+    let long = "C".repeat(10_000);
+    let currencies = ["AAA", "BBB", &long, "DDD", "EEE", "FFF"].into_iter().enumerate();
+    let lines = currencies.map(|(number, currency)| {
+        format!("L{number} Acme {currency} 2024-01-01 - 100 Suite ongoing")
+    });
+    let ledger = ledger(&lines.collect::<Vec<_>>().join("\n"));
+    let report = mrr(&ledger, &options("2024-01-01", "2024-02-01", "2024-02-01"), None).unwrap();
+    let note = format!("no rate for AAA, BBB, {}..., DDD and 2 more", "C".repeat(64));
+    let rows = report.table().rows;
+    assert!(rows.len() == 6 && rows.iter().all(|row| row.last() == Some(&note)), "{rows:?}");
+}
+
+#[test]
 fn a_single_currency_needs_no_rates() {
     let asked = options("2024-01-01", "2024-03-01", "2024-03-01");
     let report = mrr(&ledger(LICENSE), &asked, None).unwrap();
