@@ -1,6 +1,8 @@
 //! Revenue reports: from the tenant's ledger, and from companies, users and tickets where a report asks for them.
 
 use std::{
+    borrow::Cow,
+    cell::Cell,
     collections::BTreeMap,
     hash::{BuildHasher as _, Hasher as _},
     sync::Arc,
@@ -168,15 +170,25 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         let options = query.options(since, past.zone, past.rates.clone(), company);
         let options = Options { history: past.history, ..options.map_err(rejected)? };
         let of = |id: ObjectId| companies.get(&id);
+        let unread = Cell::new(None);
+        let name = |id| {
+            self.name(id).unwrap_or_else(|error| {
+                unread.set(Some(error));
+                None
+            })
+        };
         let sources = Sources {
             ledger: &past.ledger,
             later,
             attributes_of: &|id| of(id).map(|known| known.attributes.clone()).unwrap_or_default(),
             is_asked_for: &|id| of(id).is_some_and(|known| known.is_asked_for),
-            name_of: &|id| of(id).map_or_else(|| self.name(id), |known| known.name.clone()),
+            name_of: &|id| of(id).map_or_else(|| name(id), |known| known.name.clone()),
             usage_of: &|id| of(id).map(|known| known.usage.clone()).unwrap_or_default(),
         };
         let mut made = report(query, &options, sources).map_err(rejected)?;
+        if let Some(error) = unread.take() {
+            return Err(error);
+        }
         if let Report::Mrr(report) = &mut made
             && query.has_closings()
         {
@@ -205,12 +217,12 @@ impl<'b, S: Snapshot> Maker<'b, S> {
     }
 
     /// The name of a company, of which nothing else is read.
-    fn name(&self, id: ObjectId) -> Option<String> {
-        let read = self.view().read(&COMPANY, id, |company| {
+    fn name(&self, id: ObjectId) -> Result<Option<String>, StoreError> {
+        let name = self.view().read(&COMPANY, id, |company| {
             let name = company.get(NAME.name).and_then(|name| name.as_str());
-            Ok(name.map(std::borrow::Cow::into_owned))
-        });
-        read.ok().flatten().flatten()
+            Ok(name.map(Cow::into_owned))
+        })?;
+        Ok(name.flatten())
     }
 
     /// What the report reads of companies.
@@ -223,7 +235,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
                 let name = company.get(NAME.name).and_then(|name| name.as_str());
                 let attributes = query.attributes().iter();
                 let attributes = attributes.map(|property| property.of(&company)).collect();
-                let name = name.map(std::borrow::Cow::into_owned);
+                let name = name.map(Cow::into_owned);
                 let is_asked_for = filters.iter().all(|filter| filter.admits(&company));
                 let usage = Usage::default();
                 companies.insert(id, Company { name, attributes, is_asked_for, usage });

@@ -220,3 +220,21 @@ fn a_report_is_computed_once_while_other_tenants_write() {
     world.report(ReportKind::Customers, "a");
     assert_eq!(computed(&world), 2);
 }
+
+#[test]
+fn whichever_access_fails_an_explanation_names_its_companies_or_is_an_error() {
+    let world = World::new(0);
+    let pairs = [("explain".to_owned(), "end".to_owned())];
+    let query = ReportQuery::parse(ReportKind::Mrr, &pairs).unwrap();
+    for accesses in 0.. {
+        let write: WriteReport = Arc::new(|report, _| Ok(serde_json::to_string(report).unwrap()));
+        let job = ReportJob { query: query.clone(), key: accesses.to_string(), write };
+        world.store.faults().fail_after(accesses);
+        let found = world.store.revenue(&actor().tenant, job).now_or_never().unwrap();
+        world.store.faults().clear();
+        let Ok(found) = found else { continue };
+        let named = found.text.matches(r#""name":"C""#).count();
+        assert_eq!(named, COMPANIES as usize, "{accesses}: {}", found.text);
+        return;
+    }
+}
