@@ -28,11 +28,9 @@ const STEPS: f32 = 5.0;
 /// Characters of a label of a ranking.
 const MAX_LABEL_CHARS: usize = 28;
 
-/// The font that texts are measured with, and those that they are shown with: where the first is not installed, the next
-/// ones are about as wide.
-const MEASURED_FONT: &str = r#"font-family="Roboto""#;
-const SHOWN_FONTS: &str =
-    r#"font-family="Roboto, Arial, 'Liberation Sans', Helvetica, sans-serif""#;
+/// The fonts that texts are shown with. They are measured with the first one: where it is not installed, the next ones
+/// are about as wide.
+const FONTS: &str = "Roboto, Arial, 'Liberation Sans', Helvetica, sans-serif";
 /// Height of the line below the title.
 const NOTE_HEIGHT: f32 = 20.0;
 
@@ -43,7 +41,6 @@ pub(super) fn to_svg(report: &Report, query: &ReportQuery) -> Result<String, Sto
     let drawn =
         if picture.is_ranking { ranking(&picture, theme) } else { over_time(&picture, theme) };
     let svg = drawn.map_err(|error| StoreError::Internal(error.to_string()))?;
-    let svg = svg.replace(MEASURED_FONT, SHOWN_FONTS);
     Ok(svg_with_accessibility(&svg, &picture.title, &picture.description))
 }
 
@@ -51,11 +48,8 @@ fn over_time(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
     let series = picture.series.iter().map(series_of).collect();
     let mut chart = BarChart::new_with_theme(series, picture.labels.clone(), theme);
     (chart.base.width, chart.base.height) = (WIDTH, HEIGHT);
-    chart.base.title.text.clone_from(&picture.title);
-    note(&mut chart.base, picture);
+    frame(&mut chart.base, picture, theme);
     chart.base.margin.right += LAST_LABEL_WIDTH;
-    chart.base.background_color = ground(theme);
-    chart.base.empty_text = Some(NO_DATA.to_owned());
     for axis in &mut chart.y_axis_configs {
         axis.formatter = Some("{t}".to_owned());
         fit(axis, extent(picture));
@@ -114,15 +108,16 @@ fn ranking(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
     chart.base.width = WIDTH;
     chart.base.margin.right += LABEL_WIDTH;
     chart.base.height = f32::from(count).mul_add(BAR_HEIGHT, FRAME_HEIGHT);
-    chart.base.title.text.clone_from(&picture.title);
-    note(&mut chart.base, picture);
-    chart.base.background_color = ground(theme);
-    chart.base.empty_text = Some(NO_DATA.to_owned());
+    frame(&mut chart.base, picture, theme);
     chart.svg()
 }
 
-/// Writes below the title what is not drawn.
-fn note(base: &mut ChartBase, picture: &Picture) {
+/// What every chart has around what it draws: the title, and below it what is not drawn.
+fn frame(base: &mut ChartBase, picture: &Picture, theme: &str) {
+    FONTS.clone_into(&mut base.font_family);
+    base.title.text.clone_from(&picture.title);
+    base.background_color = ground(theme);
+    base.empty_text = Some(NO_DATA.to_owned());
     if !picture.note.is_empty() {
         base.sub_title.text.clone_from(&picture.note);
         base.height += NOTE_HEIGHT;
