@@ -167,7 +167,8 @@ async fn a_picture_says_what_it_leaves_out_and_names_companies() {
     let rates = json!({"currencies": {"base": "EUR", "rates": {"SEK": 0.1}}});
     put(client, "/settings", &rates).await;
     let texts = picture(client, "/reports/mrr?from=2024-01-01&to=2024-08-01&by=phase").await;
-    let note = "no rate for USD; 1 license excluded; only one currency is drawn; all segments together";
+    let note =
+        "no rate for USD; 1 license excluded; only one currency is drawn; all segments together";
     assert!(texts.iter().any(|text| text == note), "{texts:?}");
     // Customers are ranked by what is at stake in all currencies with a rate.
     let texts = picture(client, "/reports/customers").await;

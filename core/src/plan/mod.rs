@@ -74,4 +74,4 @@ pub use self::{
 };
 #[cfg(feature = "records")]
 #[doc(inline)]
-pub use crate::resources::license_renewal::{is_due, renews_by_itself};
+pub use crate::resources::license_renewal::{awaits_auto_renewal, is_due};

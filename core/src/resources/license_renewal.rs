@@ -189,15 +189,15 @@ fn missing(successor: &Document) -> Vec<Issue> {
     lacking.map(|(_, name)| issue(name)).collect()
 }
 
-/// Whether a license is to be renewed by itself sometime: it has `autoRenews`, and is not decided.
-pub fn renews_by_itself(license: &impl Members) -> bool {
+/// Whether a license is to be renewed automatically, now or later: it has `autoRenews`, and is not decided.
+pub fn awaits_auto_renewal(license: &impl Members) -> bool {
     AUTO_RENEWS.get(license) == Some(true)
         && RENEWAL_STATUS.get(license).as_deref() == Some(ONGOING)
 }
 
 /// Whether a license that renews automatically is due: ongoing, and its last day of notice, or its end, is past.
 pub fn is_due(license: &impl Members, at: Timestamp, zone: Zone) -> bool {
-    let renews = renews_by_itself(license) && is_fixed(license);
+    let renews = awaits_auto_renewal(license) && is_fixed(license);
     let Some(end) = end_of(license, zone).filter(|_| renews) else {
         return false;
     };

@@ -132,13 +132,18 @@ impl Links {
             for begun in line.chunk_by(|a, b| a.1 == b.1) {
                 let of = |(.., at): &(_, _, _, usize)| Some((*at, licenses.get(*at)?.currency));
                 let begun: Vec<(usize, u32)> = begun.iter().filter_map(of).collect();
-                for take in [Free::take_of, Free::take_any] {
-                    for (start, currency) in &begun {
-                        if self.followed.get(*start) == Some(&false)
-                            && let Some(end) = take(&mut free, *currency)
-                        {
-                            self.follow(end, *start);
-                        }
+                for (start, currency) in &begun {
+                    if self.followed.get(*start) == Some(&false)
+                        && let Some(end) = free.take_of(*currency)
+                    {
+                        self.follow(end, *start);
+                    }
+                }
+                for (start, _) in &begun {
+                    if self.followed.get(*start) == Some(&false)
+                        && let Some(end) = free.take_any()
+                    {
+                        self.follow(end, *start);
                     }
                 }
                 for (end, currency) in begun {
@@ -175,7 +180,7 @@ impl Free {
     }
 
     /// The latest one of any currency.
-    fn take_any(&mut self, _: u32) -> Option<usize> {
+    fn take_any(&mut self) -> Option<usize> {
         let latest = self.by_currency.iter_mut().max_by_key(|(_, free)| free.last().copied());
         latest?.1.pop().map(|(_, at)| at)
     }

@@ -28,8 +28,8 @@ const STEPS: f32 = 5.0;
 /// Characters of a label of a ranking.
 const MAX_LABEL_CHARS: usize = 28;
 
-/// The fonts that texts are shown with. They are measured with the first one: where it is not installed, the next ones
-/// are about as wide.
+/// The fonts that texts are shown with. The library knows no family of this name and measures with Roboto: where that is
+/// not installed, the next ones are about as wide.
 const FONTS: &str = "Roboto, Arial, 'Liberation Sans', Helvetica, sans-serif";
 /// Height of the line below the title.
 const NOTE_HEIGHT: f32 = 20.0;

@@ -3,7 +3,7 @@
 
 use svctrack_core::{
     audit::Changed,
-    plan::{Appended, Change, renews_by_itself, version_of},
+    plan::{Appended, Change, awaits_auto_renewal, version_of},
     resources::{end_user::END_USER, license::LICENSE, settings::SETTINGS},
     schema::{Entry, ResourceDef},
     tracking::{intake::wait_for_creation, integration_issues},
@@ -115,8 +115,8 @@ impl<T: Transaction> Applier<'_, T> {
         after: Option<&Document>,
     ) -> Result<(), StoreError> {
         let is_settled = *def == LICENSE
-            && before.is_some_and(renews_by_itself)
-            && !after.is_some_and(renews_by_itself);
+            && before.is_some_and(awaits_auto_renewal)
+            && !after.is_some_and(awaits_auto_renewal);
         if is_settled {
             issues_report::settle_renewal(self.tables, self.pending, self.tenant, id)?;
         }
