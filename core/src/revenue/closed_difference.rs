@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{
     calendar::{Day, Interval},
-    closing::{ClosedLines, Closing},
+    closing::{Closing, MonthFigures},
     error::ReportError,
     explain::{CompanyMovements, mrr_by_company},
     hex,
@@ -29,7 +29,7 @@ const MAX_NAMED: usize = 100;
 /// What a report says of a month that was closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ClosedMonth {
+pub struct MonthDifference {
     /// The closed month, such as `2026-10`.
     pub month: String,
     /// When it was closed.
@@ -40,7 +40,7 @@ pub struct ClosedMonth {
     /// All in the base currency; null where it is converted at other rates now.
     pub converted: Option<Difference>,
     /// The companies with a difference, those with the largest one first: at most 100.
-    pub companies: Vec<ClosedCompany>,
+    pub companies: Vec<CompanyDifference>,
     /// How many these are.
     pub company_count: usize,
     /// Licenses that were changed since and last in the month, then or now, and those of the companies with a difference:
@@ -57,7 +57,7 @@ pub struct ClosedMonth {
 
 /// What differs in a closed month for one company.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ClosedCompany {
+pub struct CompanyDifference {
     /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
@@ -89,30 +89,30 @@ pub struct SinceClosing<'s> {
 
 impl SinceClosing<'_> {
     /// The companies that differ by the changes of their licenses, those with the largest difference first.
-    fn companies(&self, options: &Options) -> Result<Vec<ClosedCompany>, ReportError> {
+    fn companies(&self, options: &Options) -> Result<Vec<CompanyDifference>, ReportError> {
         let facts = self.licenses.values().flat_map(|it| it.then.iter().chain(&it.now));
         let companies: BTreeSet<ObjectId> = facts.map(|facts| facts.company).collect();
         let now = self.ledger.of_companies(&companies);
         let before = self.licenses.iter().map(|(id, it)| (*id, it.then.clone()));
         let then = now.changed(&before.collect())?;
-        let lines = |ledger| -> Result<BTreeMap<ObjectId, Vec<ClosedLines>>, ReportError> {
+        let lines = |ledger| -> Result<BTreeMap<ObjectId, Vec<MonthFigures>>, ReportError> {
             let rows = mrr_by_company(ledger, options)?.into_iter();
             let lines = |row: CompanyMovements| {
-                let lines = row.currencies.iter().filter_map(ClosedLines::of_first);
+                let lines = row.currencies.iter().filter_map(MonthFigures::of_first);
                 (row.company, lines.collect())
             };
             Ok(rows.map(lines).collect())
         };
         let (then, now) = (lines(&then)?, lines(&now)?);
         let differing = companies.into_iter().filter_map(|company| {
-            let of = |lines: &BTreeMap<_, Vec<ClosedLines>>| {
+            let of = |lines: &BTreeMap<_, Vec<MonthFigures>>| {
                 lines.get(&company).cloned().unwrap_or_default()
             };
             let mut currencies = Difference::of_each(&of(&then), &of(&now));
             currencies.retain(|it| !it.difference.is_zero());
-            (!currencies.is_empty()).then_some(ClosedCompany { company, currencies })
+            (!currencies.is_empty()).then_some(CompanyDifference { company, currencies })
         });
-        let mut differing: Vec<ClosedCompany> = differing.collect();
+        let mut differing: Vec<CompanyDifference> = differing.collect();
         differing.sort_by_key(|it| (std::cmp::Reverse(it.largest()), it.company));
         Ok(differing)
     }
@@ -142,7 +142,7 @@ impl SinceClosing<'_> {
     }
 }
 
-impl ClosedCompany {
+impl CompanyDifference {
     fn largest(&self) -> Decimal {
         let amounts = self.currencies.iter().flat_map(|it| it.difference.amounts());
         amounts.map(|amount| amount.as_decimal().abs()).max().unwrap_or_default()
@@ -155,15 +155,15 @@ pub struct Difference {
     /// The currency of the amounts.
     pub currency: String,
     /// As they were closed.
-    pub closed: ClosedLines,
+    pub closed: MonthFigures,
     /// Those of now less those that were closed.
-    pub difference: ClosedLines,
+    pub difference: MonthFigures,
 }
 
 impl Difference {
     /// Each currency of both, by name.
-    fn of_each(closed: &[ClosedLines], now: &[ClosedLines]) -> Vec<Self> {
-        let of = |lines: &[ClosedLines], name: &str| {
+    fn of_each(closed: &[MonthFigures], now: &[MonthFigures]) -> Vec<Self> {
+        let of = |lines: &[MonthFigures], name: &str| {
             lines.iter().find(|line| line.currency == name).cloned()
         };
         let names: BTreeSet<&String> = closed.iter().chain(now).map(|it| &it.currency).collect();
@@ -172,9 +172,9 @@ impl Difference {
         names.iter().filter_map(between).collect()
     }
 
-    fn between(closed: Option<&ClosedLines>, now: Option<&ClosedLines>) -> Option<Self> {
+    fn between(closed: Option<&MonthFigures>, now: Option<&MonthFigures>) -> Option<Self> {
         let currency = &closed.or(now)?.currency;
-        let none = ClosedLines::none(currency);
+        let none = MonthFigures::none(currency);
         let (closed, now) = (closed.unwrap_or(&none), now.unwrap_or(&none));
         Some(Self {
             currency: currency.clone(),
@@ -210,12 +210,12 @@ impl Closing {
         &self,
         report: &Movements,
         since: &SinceClosing<'_>,
-    ) -> Result<ClosedMonth, ReportError> {
+    ) -> Result<MonthDifference, ReportError> {
         let now = |series: &Series<MovementRow>| {
             let row = series.rows.iter().find(|row| row.period.period == self.month)?;
-            Some(ClosedLines::of(&series.currency, row))
+            Some(MonthFigures::of(&series.currency, row))
         };
-        let rows: Vec<ClosedLines> = report.currencies.iter().filter_map(now).collect();
+        let rows: Vec<MonthFigures> = report.currencies.iter().filter_map(now).collect();
         let currencies = Difference::of_each(&self.currencies, &rows);
         let converted = report.converted.as_ref().and_then(now);
         let is_converted_alike = report.about.rate_date == self.rate_date;
@@ -232,7 +232,7 @@ impl Closing {
         let is_converted_as_closed =
             converted.as_ref().is_some_and(|found| found.difference.is_zero());
         let names = currencies.iter().map(|found| &found.currency);
-        Ok(ClosedMonth {
+        Ok(MonthDifference {
             month: self.month.clone(),
             closed_at: self.closed_at,
             rates_changed: !is_converted_as_closed && since.has_other_rates(names, self.rate_date),

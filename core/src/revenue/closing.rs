@@ -23,10 +23,12 @@ use crate::value::{Document, Issue, Number, ObjectId, Timestamp};
 
 /// Characters of a month such as `2026-01`.
 const MONTH_CHARS: usize = 7;
-const CLOSED_COLUMNS: [&str; 14] = [
-    "month",
-    "closedAt",
-    "closedBy",
+/// The columns of a closed month before its figures.
+const MONTH_COLUMNS: [&str; 3] = ["month", "closedAt", "closedBy"];
+/// The same of a company in it.
+const COMPANY_COLUMNS: [&str; 2] = ["month", "company"];
+/// The columns of figures, with their scope and currency.
+const FIGURE_COLUMNS: [&str; 11] = [
     "scope",
     "currency",
     "start",
@@ -39,8 +41,6 @@ const CLOSED_COLUMNS: [&str; 14] = [
     "end",
     "customers",
 ];
-/// How many columns of a table of closed months are figures, with their scope and currency.
-const FIGURES: usize = 11;
 
 /// A month that was closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,9 +64,9 @@ pub struct Closing {
     /// The day of the rates.
     pub rate_date: Option<Day>,
     /// Each currency by itself.
-    pub currencies: Vec<ClosedLines>,
+    pub currencies: Vec<MonthFigures>,
     /// All in the base currency; null where a rate was missing.
-    pub converted: Option<ClosedLines>,
+    pub converted: Option<MonthFigures>,
     /// When and why the month was reopened before it was closed like this, the first time first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reopened: Vec<Reopening>,
@@ -108,10 +108,10 @@ impl Reopening {
     }
 }
 
-/// The lines of a month in one currency.
+/// The figures of a month in one currency, or how two of them differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ClosedLines {
+pub struct MonthFigures {
     /// The currency of the amounts.
     pub currency: String,
     /// MRR just before it begins.
@@ -134,19 +134,19 @@ pub struct ClosedLines {
     pub customers: i64,
 }
 
-/// The lines of a month for one company.
+/// The figures of a company in a month.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CompanyLines {
+pub struct CompanyFigures {
     /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
     /// Each currency by itself.
-    pub currencies: Vec<ClosedLines>,
+    pub currencies: Vec<MonthFigures>,
     /// All in the base currency; null where a rate was missing.
-    pub converted: Option<ClosedLines>,
+    pub converted: Option<MonthFigures>,
 }
 
-impl ClosedLines {
+impl MonthFigures {
     fn with(currency: &str, amounts: [Number; 8], customers: i64) -> Self {
         let [start, new, reactivation, expansion, contraction, churn, negative, end] = amounts;
         let currency = currency.to_owned();
@@ -233,8 +233,8 @@ impl Closing {
             gap_days: about.gap_days,
             reactivation_within: about.reactivation_within,
             rate_date: about.rate_date,
-            currencies: report.currencies.iter().filter_map(ClosedLines::of_first).collect(),
-            converted: report.converted.as_ref().and_then(ClosedLines::of_first),
+            currencies: report.currencies.iter().filter_map(MonthFigures::of_first).collect(),
+            converted: report.converted.as_ref().and_then(MonthFigures::of_first),
             reopened: Vec::new(),
         })
     }
@@ -265,23 +265,22 @@ impl Closing {
         &self,
         ledger: &Ledger,
         rates: Option<Rates>,
-    ) -> Result<Vec<CompanyLines>, ReportError> {
+    ) -> Result<Vec<CompanyFigures>, ReportError> {
         let rows = mrr_by_company(ledger, &Options { rates, ..self.options()? })?;
         let lines = |row: CompanyMovements| {
             let converted = row.converted.as_ref().filter(|_| self.converted.is_some());
-            CompanyLines {
+            CompanyFigures {
                 company: row.company,
-                currencies: row.currencies.iter().filter_map(ClosedLines::of_first).collect(),
-                converted: converted.and_then(ClosedLines::of_first),
+                currencies: row.currencies.iter().filter_map(MonthFigures::of_first).collect(),
+                converted: converted.and_then(MonthFigures::of_first),
             }
         };
         Ok(rows.into_iter().map(lines).collect())
     }
 
     /// The closed figures of each company, as rows of text.
-    pub fn company_table(&self, companies: &[CompanyLines]) -> Table {
-        let figures = CLOSED_COLUMNS.into_iter().skip(CLOSED_COLUMNS.len() - FIGURES);
-        let mut table = Table::new(["month", "company"].into_iter().chain(figures));
+    pub fn company_table(&self, companies: &[CompanyFigures]) -> Table {
+        let mut table = Table::new(COMPANY_COLUMNS.into_iter().chain(FIGURE_COLUMNS));
         for company in companies {
             for (scope, lines) in scopes(&company.currencies, company.converted.as_ref()) {
                 let cells = Row::default().text(&self.month).text(company.company).text(scope);
@@ -293,7 +292,7 @@ impl Closing {
 
     /// Closed months as rows of text.
     pub fn table(closings: &[Self]) -> Table {
-        let mut table = Table::new(CLOSED_COLUMNS);
+        let mut table = Table::new(MONTH_COLUMNS.into_iter().chain(FIGURE_COLUMNS));
         for closing in closings {
             for (scope, lines) in scopes(&closing.currencies, closing.converted.as_ref()) {
                 let row = Row::default().text(&closing.month).text(closing.closed_at);

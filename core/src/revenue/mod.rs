@@ -53,8 +53,10 @@ pub use self::{
     about::{About, OverdueLicense, Overlap},
     at_stake::{AtStake, Usage, Weights},
     calendar::{Day, Interval, MAX_INTERVALS, Period, Unit},
-    closed_difference::{ChangedLicense, ClosedCompany, ClosedMonth, Difference, SinceClosing},
-    closing::{ClosedLines, Closing, ClosingRequest, CompanyLines, Reopening, days_of_month},
+    closed_difference::{
+        ChangedLicense, CompanyDifference, Difference, MonthDifference, SinceClosing,
+    },
+    closing::{Closing, ClosingRequest, CompanyFigures, MonthFigures, Reopening, days_of_month},
     cohorts::{Cohort, CohortCell, Cohorts, Column, cohorts},
     customers::{CurrencyAmount, Customer, Customers, NameOf, UsageOf, customers},
     customers_query::{AttributesOf, CustomerPage, IsAskedFor},

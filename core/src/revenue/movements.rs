@@ -9,7 +9,7 @@ use super::{
     about::{About, OverdueLicense, Overlap, overdue_licenses, overlaps_of},
     account::{Account, Sums},
     calendar::Period,
-    closed_difference::ClosedMonth,
+    closed_difference::MonthDifference,
     error::ReportError,
     ledger::Ledger,
     listed::Listed,
@@ -55,7 +55,7 @@ pub struct Movements {
     pub overlaps_total: usize,
     /// The months that were closed, and what has changed in them since.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub closings: Vec<ClosedMonth>,
+    pub closings: Vec<MonthDifference>,
 }
 
 /// The movements of a segment.

@@ -129,8 +129,8 @@ const OBJECTS: &[Object] = &[
         ("overdue", "[OverdueLicense]", "The first 1,000 overdue licenses."), ("overdueTotal", "count", "Their number."),
         ("overlaps", "[OverlappingLicenses]", "The first 1,000 pairs of overlapping licenses."), ("overlapsTotal", "count", "Number of pairs."),
     ]], &[PAST, &[("segments", "[MovementSegment]", "With `by`: the largest segments, then the rest."),
-        ("closings", "[ClosedMonth]", "Closed months, if the report is monthly, covers all companies and products, and has the options of the closings.")]]),
-    ("ClosedLines", "MRR movements of a closed month in one currency.", &[&[
+        ("closings", "[MonthDifference]", "Closed months, if the report is monthly, covers all companies and products, and has the options of the closings.")]]),
+    ("MonthFigures", "MRR movements of a closed month in one currency.", &[&[
         ("currency", "text", "The currency of the amounts."), ("start", "money", "MRR just before the period."),
         ("new", "money", "MRR of companies that pay for the first time."), ("reactivation", "money", "MRR of companies that paid before and came back."),
         ("expansion", "money", "Increase of MRR of paying companies."), ("contraction", "money", "Decrease of MRR of companies that still pay."),
@@ -141,25 +141,25 @@ const OBJECTS: &[Object] = &[
         ("month", "text", "The month."), ("closedAt", "time", "When it was closed."), ("closedBy", "text?", "Id of the token that closed it."),
         ("timeZone", "text", "Time zone of the days."), ("view", "view", "How movements are counted."), ("gapDays", "count", "Longest gap or overlap between two licenses that is bridged, in days."),
         ("reactivationWithin", "count?", "Days within which a returning company counts as a reactivation; null means at any time."), ("rateDate", "day?", "Day of the rates."),
-        ("currencies", "[ClosedLines]", "Each currency separately."), ("converted", "ClosedLines?", "All currencies converted to the base currency; null if a rate was missing."),
-    ]], &[&[("companies", "[CompanyLines]", "With `by=company`: the figures of each company."), ("reopened", "[Reopening]", "When and why the month was reopened before.")]]),
+        ("currencies", "[MonthFigures]", "Each currency separately."), ("converted", "MonthFigures?", "All currencies converted to the base currency; null if a rate was missing."),
+    ]], &[&[("companies", "[CompanyFigures]", "With `by=company`: the figures of each company."), ("reopened", "[Reopening]", "When and why the month was reopened before.")]]),
     ("Reopening", "A reopening of a closed month.", &[&[
         ("at", "time", "When it was reopened."), ("by", "text?", "Id of the token that reopened it."), ("reason", "text", "Why."),
     ]], &[]),
-    ("CompanyLines", "MRR movements of a company in a closed month.", &[&[
-        ("company", "id", "The company."), ("currencies", "[ClosedLines]", "Each currency separately."), ("converted", "ClosedLines?", "All currencies converted to the base currency; null if a rate was missing."),
+    ("CompanyFigures", "MRR movements of a company in a closed month.", &[&[
+        ("company", "id", "The company."), ("currencies", "[MonthFigures]", "Each currency separately."), ("converted", "MonthFigures?", "All currencies converted to the base currency; null if a rate was missing."),
     ]], &[]),
-    ("ClosedCompany", "Changes of a company in a closed month.", &[&[
+    ("CompanyDifference", "Changes of a company in a closed month.", &[&[
         ("company", "id", "The company."), ("currencies", "[ClosedDifference]", "Each currency separately."),
     ]], &[]),
     ("ClosedDifference", "The closed figures of a month, and the difference of the current ones.", &[&[
-        ("currency", "text", "The currency of the amounts."), ("closed", "ClosedLines", "The closed figures."),
-        ("difference", "ClosedLines", "Current figures minus closed figures."),
+        ("currency", "text", "The currency of the amounts."), ("closed", "MonthFigures", "The closed figures."),
+        ("difference", "MonthFigures", "Current figures minus closed figures."),
     ]], &[]),
-    ("ClosedMonth", "Changes of a month since it was closed.", &[&[
+    ("MonthDifference", "Changes of a month since it was closed.", &[&[
         ("month", "text", "The month."), ("closedAt", "time", "When it was closed."), ("currencies", "[ClosedDifference]", "Each currency separately."),
         ("converted", "ClosedDifference?", "All currencies converted to the base currency; null if the report uses rates of another day."),
-        ("companies", "[ClosedCompany]", "Companies whose figures differ, at most 100, the largest difference first."), ("companyCount", "count", "Their number."),
+        ("companies", "[CompanyDifference]", "Companies whose figures differ, at most 100, the largest difference first."), ("companyCount", "count", "Their number."),
         ("changedLicenses", "[id]", "Licenses of the month and of these companies that were changed, created or deleted since, at most 100."),
         ("changedLicenseCount", "count", "Their number."),
         ("ratesChanged", "flag", "Whether exchange rates of the month were changed since, so that it is converted differently."),

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use svctrack_core::revenue::days_of_month;
 use svctrack_web::pages::{
-    ClosedCompany, ClosedLine, ClosingLine, ClosingsView, Differences, Problem, address,
+    ClosingLine, ClosingsView, CompanyDifference, Differences, MonthFigures, Problem, address,
     closings_page,
 };
 
@@ -29,8 +29,8 @@ struct Closing {
     view: String,
     gap_days: u32,
     reactivation_within: Option<u32>,
-    currencies: Vec<ClosedLine>,
-    converted: Option<ClosedLine>,
+    currencies: Vec<MonthFigures>,
+    converted: Option<MonthFigures>,
 }
 
 /// What the report of MRR says of closed months.
@@ -61,7 +61,7 @@ struct OfCompany {
 
 #[derive(Deserialize)]
 struct Difference {
-    difference: ClosedLine,
+    difference: MonthFigures,
 }
 
 /// `GET /app/closings`
@@ -132,7 +132,7 @@ async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
         let compared = at.map(|at| compared.swap_remove(at));
         let differences = compared.map(|compared| {
             let more_companies = compared.company_count - compared.companies.len();
-            let companies = compared.companies.into_iter().map(|it| ClosedCompany {
+            let companies = compared.companies.into_iter().map(|it| CompanyDifference {
                 name: names.get(&it.company).map(|record| text(record, "name").to_owned()),
                 lines: it.currencies.into_iter().map(|it| it.difference).collect(),
                 company: it.company,
@@ -151,7 +151,7 @@ async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
                     .collect(),
             }
         });
-        let converted = closing.converted.map(|line| ClosedLine { is_converted: true, ..line });
+        let converted = closing.converted.map(|line| MonthFigures { is_converted: true, ..line });
         ClosingLine {
             month: closing.month,
             closed_at: closing.closed_at,

@@ -6,8 +6,8 @@ use poem::{Request, Response, http::header};
 use svctrack_core::{
     access::unknown_members,
     revenue::{
-        Closing, ClosingRequest, CompanyLines, Reopening, Report, ReportError, ReportQuery, Table,
-        days_of_month,
+        Closing, ClosingRequest, CompanyFigures, Reopening, Report, ReportError, ReportQuery,
+        Table, days_of_month,
     },
     schema::{Unknown, sent_twice},
     value::{Issue, issue::quoted},
@@ -114,7 +114,7 @@ pub(crate) const BY_COMPANY: &str = "company";
 struct ByCompany {
     #[serde(flatten)]
     closing: Closing,
-    companies: Vec<CompanyLines>,
+    companies: Vec<CompanyFigures>,
 }
 
 /// The only parameter that a route takes.

@@ -3,7 +3,7 @@
 
 use std::{fmt, sync::Arc};
 
-use svctrack_core::revenue::{Closing, CompanyLines, Report, ReportQuery};
+use svctrack_core::revenue::{Closing, CompanyFigures, Report, ReportQuery};
 
 use crate::StoreError;
 
@@ -50,4 +50,4 @@ pub struct NewClosing {
 }
 
 /// A closed month, and the figures of each company in it.
-pub type ClosedCompanies = (Closing, Vec<CompanyLines>);
+pub type ClosedCompanies = (Closing, Vec<CompanyFigures>);

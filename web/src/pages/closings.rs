@@ -15,7 +15,7 @@ use crate::page::Page;
 /// The figures of a month in one currency.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct ClosedLine {
+pub struct MonthFigures {
     pub currency: String,
     /// Whether it has all currencies, converted into this one.
     #[serde(skip)]
@@ -30,7 +30,7 @@ pub struct ClosedLine {
     pub customers: i64,
 }
 
-impl ClosedLine {
+impl MonthFigures {
     fn movements(&self) -> [f64; 7] {
         [
             self.start,
@@ -54,7 +54,7 @@ pub struct ClosingLine {
     pub month: String,
     pub closed_at: String,
     /// Its figures: each currency by itself, then converted.
-    pub lines: Vec<ClosedLine>,
+    pub lines: Vec<MonthFigures>,
     /// The figures of now less these; none where they are computed with other options.
     pub differences: Option<Differences>,
 }
@@ -62,9 +62,9 @@ pub struct ClosingLine {
 /// The figures of now less those of a closed month, and why they differ.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Differences {
-    pub lines: Vec<ClosedLine>,
+    pub lines: Vec<MonthFigures>,
     /// The companies that differ, those with the largest difference first.
-    pub companies: Vec<ClosedCompany>,
+    pub companies: Vec<CompanyDifference>,
     /// How many others differ.
     pub more_companies: usize,
     /// Licenses of the month that were changed since.
@@ -75,10 +75,10 @@ pub struct Differences {
 
 /// What differs for one company.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ClosedCompany {
+pub struct CompanyDifference {
     pub company: String,
     pub name: Option<String>,
-    pub lines: Vec<ClosedLine>,
+    pub lines: Vec<MonthFigures>,
 }
 
 impl Differences {
@@ -202,7 +202,7 @@ fn months(closings: &[ClosingLine]) -> impl Renderable {
 fn month(closing: &ClosingLine) -> impl Renderable {
     let differences = closing.differences.as_ref();
     let lines = differences.map_or(&[][..], |differences| &*differences.lines);
-    let differing: Vec<&ClosedLine> = lines.iter().filter(|line| !line.is_zero()).collect();
+    let differing: Vec<&MonthFigures> = lines.iter().filter(|line| !line.is_zero()).collect();
     let reasons = differences.map(Differences::reasons).filter(|reasons| !reasons.is_empty());
     maud! {
         tbody {
@@ -248,7 +248,7 @@ fn month(closing: &ClosingLine) -> impl Renderable {
     }
 }
 
-fn of_company(company: &ClosedCompany) -> impl Renderable {
+fn of_company(company: &CompanyDifference) -> impl Renderable {
     let name = company.name.as_deref().unwrap_or(&company.company);
     maud! {
         @for line in company.lines.iter().filter(|line| !line.is_zero()) {
@@ -262,7 +262,7 @@ fn of_company(company: &ClosedCompany) -> impl Renderable {
 }
 
 /// The cells of the figures; a difference has a sign, and 0 is an empty cell.
-fn amounts(line: &ClosedLine, is_difference: bool) -> impl Renderable {
+fn amounts(line: &MonthFigures, is_difference: bool) -> impl Renderable {
     let shown = |amount: f64| match amount {
         amount if is_difference && amount == 0.0 => String::new(),
         amount if is_difference && amount > 0.0 => format!("+{}", money(amount, "")),

@@ -43,7 +43,9 @@ pub use self::{
     activity::{ActivityLine, DayCount, Of},
     address::{address, literal},
     audit::{AuditLine, AuditView, RecordChange, audit_page},
-    closings::{ClosedCompany, ClosedLine, ClosingLine, ClosingsView, Differences, closings_page},
+    closings::{
+        ClosingLine, ClosingsView, CompanyDifference, Differences, MonthFigures, closings_page,
+    },
     customers::{CustomerLine, CustomersView, customers_page},
     demo::{DemoState, DemoView, demo_page},
     explanation::{

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use svctrack_core::{
     resources::license::LICENSE,
-    revenue::{ChangedLicense, ClosedMonth, LicenseFacts, Movements, SinceClosing},
+    revenue::{ChangedLicense, LicenseFacts, MonthDifference, Movements, SinceClosing},
     value::{ObjectId, TenantId},
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct Closed<'s, S> {
 
 impl<S: Snapshot> Closed<'_, S> {
     /// Those that a report has, each as it was closed and as it is now.
-    pub(crate) fn compared(&self, report: &Movements) -> Result<Vec<ClosedMonth>, StoreError> {
+    pub(crate) fn compared(&self, report: &Movements) -> Result<Vec<MonthDifference>, StoreError> {
         let mut months = Vec::new();
         for row in closings::all(&self.snapshot.open(CLOSINGS)?, self.tenant)? {
             if row.closing.is_in(report) {
