@@ -290,6 +290,25 @@ async fn rates_and_a_time_zone_that_were_changed_are_reasons() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_base_currency_that_converts_nothing_otherwise_is_no_reason() {
+    let server = server().await;
+    let client = &server.client;
+    year_of_acme(client, "first", "2023-04-01", "2024-03-31").await;
+    closed(client, "2024-03").await;
+    put(client, "/licenses/extid-first", &json!({"mrr": 90})).await;
+    let rates_changed = async |currencies: Value| {
+        put(client, "/settings", &json!({"currencies": currencies})).await;
+        let month = since_closing(client, "2024-03").await;
+        assert_eq!(month["changedLicenseCount"], 1, "{month}");
+        month["ratesChanged"].clone()
+    };
+    // Euros alone are euros, with or without them as the base, and whatever dollars are worth.
+    assert_eq!(rates_changed(json!({"base": "EUR"})).await, false);
+    assert_eq!(rates_changed(json!({"base": "EUR", "rates": {"USD": 0.9}})).await, false);
+    assert_eq!(rates_changed(json!({"base": "USD", "rates": {"EUR": 1.1}})).await, true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_closed_month_lists_its_companies_as_they_were() {
     let server = server().await;
     let client = &server.client;

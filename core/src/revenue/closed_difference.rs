@@ -129,16 +129,29 @@ impl SinceClosing<'_> {
         changed.map(|(id, _)| *id).collect()
     }
 
-    /// Whether one of these currencies is converted otherwise.
+    /// Whether rates were changed so that one of these currencies is converted otherwise; `converted` is what all are
+    /// converted into, then and now. A single currency is, without any rate (R28).
     fn has_other_rates<'c>(
         &self,
         mut currencies: impl Iterator<Item = &'c String>,
+        converted: [Option<&str>; 2],
         day: Option<Day>,
     ) -> bool {
         let [then, now] = &self.rates;
-        let base = |rates: &Option<Rates>| rates.as_ref().map(|rates| rates.base().to_owned());
-        let rate = |rates: &Option<Rates>, name: &str| rates.as_ref()?.on(name, day?);
-        base(then) != base(now) || currencies.any(|name| rate(then, name) != rate(now, name))
+        let base = |rates: &Option<Rates>, converted: Option<&str>| {
+            converted.or(rates.as_ref().map(Rates::base)).map(str::to_owned)
+        };
+        let [base_then, base_now] = [base(then, converted[0]), base(now, converted[1])];
+        let rate = |rates: &Option<Rates>, base: &Option<String>, name: &String| {
+            let rate = |rates: &Rates| rates.on(name, day?);
+            if base.as_ref() == Some(name) {
+                Some(Decimal::ONE)
+            } else {
+                rates.as_ref().and_then(rate)
+            }
+        };
+        let is_other = |name| rate(then, &base_then, name) != rate(now, &base_now, name);
+        then != now && (base_then != base_now || currencies.any(is_other))
     }
 }
 
@@ -217,6 +230,10 @@ impl Closing {
         };
         let rows: Vec<MonthFigures> = report.currencies.iter().filter_map(now).collect();
         let currencies = Difference::of_each(&self.currencies, &rows);
+        let bases = [
+            self.converted.as_ref().map(|closed| &*closed.currency),
+            report.converted.as_ref().map(|series| &*series.currency),
+        ];
         let converted = report.converted.as_ref().and_then(now);
         let is_converted_alike = report.about.rate_date == self.rate_date;
         let converted = converted.filter(|row| {
@@ -235,7 +252,8 @@ impl Closing {
         Ok(MonthDifference {
             month: self.month.clone(),
             closed_at: self.closed_at,
-            rates_changed: !is_converted_as_closed && since.has_other_rates(names, self.rate_date),
+            rates_changed: !is_converted_as_closed
+                && since.has_other_rates(names, bases, self.rate_date),
             time_zone_changed: since.time_zone_changed,
             currencies,
             converted,
