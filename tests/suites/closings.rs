@@ -309,6 +309,35 @@ async fn a_base_currency_that_converts_nothing_otherwise_is_no_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn companies_are_ranked_by_what_differs_in_the_base_currency() {
+    let server = server().await;
+    let client = &server.client;
+    let currencies = ["EUR", "JPY", "SEK", "USD"];
+    for currency in currencies {
+        put(client, "/companies", &json!([{"name": currency, "externalId": currency}])).await;
+        let license = json!({"externalId": currency, "companyId": format!("extid-{currency}"),
+            "_currency": currency, "fromDate": "2024-01-01", "mrr": 5_000});
+        put(client, "/licenses", &json!([license])).await;
+    }
+    closed(client, "2024-04").await;
+    for (currency, mrr) in currencies.iter().zip([4_900, 2_000, 0, 4_500]) {
+        put(client, &format!("/licenses/extid-{currency}"), &json!({"mrr": mrr})).await;
+    }
+    let ranked = async || {
+        let month = since_closing(client, "2024-04").await;
+        let companies = month["companies"].as_array().unwrap().iter();
+        let currency = |of: &Value| of["currencies"][0]["currency"].as_str().unwrap().to_owned();
+        companies.map(currency).collect::<Vec<_>>()
+    };
+    // Amounts of different currencies are not compared.
+    assert_eq!(ranked().await, ["EUR", "JPY", "SEK", "USD"]);
+    let rates = json!({"currencies": {"base": "EUR", "rates": {"USD": 0.9, "JPY": 0.01}}});
+    put(client, "/settings", &rates).await;
+    // 450, 100 and 30 euros, and krones without a rate.
+    assert_eq!(ranked().await, ["USD", "EUR", "JPY", "SEK"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_closed_month_lists_its_companies_as_they_were() {
     let server = server().await;
     let client = &server.client;

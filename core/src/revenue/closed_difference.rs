@@ -1,6 +1,7 @@
 //! How current figures differ from those of a closed month, and why: changed licenses, rates or time zone.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     ops::Range,
 };
@@ -39,7 +40,8 @@ pub struct MonthDifference {
     pub currencies: Vec<Difference>,
     /// All in the base currency; null where it is converted at other rates now.
     pub converted: Option<Difference>,
-    /// The companies with a difference, those with the largest one first: at most 100.
+    /// The companies with a difference, those with the largest one in the base currency first; those in a currency
+    /// without a rate follow, by currency. At most 100.
     pub companies: Vec<CompanyDifference>,
     /// How many these are.
     pub company_count: usize,
@@ -88,7 +90,7 @@ pub struct SinceClosing<'s> {
 }
 
 impl SinceClosing<'_> {
-    /// The companies that differ by the changes of their licenses, those with the largest difference first.
+    /// The companies that differ by the changes of their licenses, in the order of [`CompanyDifference::rank`].
     fn companies(&self, options: &Options) -> Result<Vec<CompanyDifference>, ReportError> {
         let facts = self.licenses.values().flat_map(|it| it.then.iter().chain(&it.now));
         let companies: BTreeSet<ObjectId> = facts.map(|facts| facts.company).collect();
@@ -113,7 +115,8 @@ impl SinceClosing<'_> {
             (!currencies.is_empty()).then_some(CompanyDifference { company, currencies })
         });
         let mut differing: Vec<CompanyDifference> = differing.collect();
-        differing.sort_by_key(|it| (std::cmp::Reverse(it.largest()), it.company));
+        let [_, rates] = &self.rates;
+        differing.sort_by_key(|it| (it.rank(rates.as_ref(), options.rate_date), it.company));
         Ok(differing)
     }
 
@@ -156,9 +159,17 @@ impl SinceClosing<'_> {
 }
 
 impl CompanyDifference {
-    fn largest(&self) -> Decimal {
-        let amounts = self.currencies.iter().flat_map(|it| it.difference.amounts());
-        amounts.map(|amount| amount.as_decimal().abs()).max().unwrap_or_default()
+    /// The largest difference in the base currency first; what has no rate after it, by currency.
+    fn rank(&self, rates: Option<&Rates>, day: Option<Day>) -> Option<(&str, Reverse<Decimal>)> {
+        let ranks = self.currencies.iter().map(|it| {
+            let amounts = it.difference.amounts().map(|amount| amount.as_decimal().abs());
+            let largest = amounts.into_iter().max().unwrap_or_default();
+            match rates.zip(day).and_then(|(rates, day)| rates.on(&it.currency, day)) {
+                Some(rate) => ("", Reverse(largest.saturating_mul(rate))),
+                None => (&*it.currency, Reverse(largest)),
+            }
+        });
+        ranks.min()
     }
 }
 

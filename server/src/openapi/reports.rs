@@ -159,7 +159,7 @@ const OBJECTS: &[Object] = &[
     ("MonthDifference", "Changes of a month since it was closed.", &[&[
         ("month", "text", "The month."), ("closedAt", "time", "When it was closed."), ("currencies", "[ClosedDifference]", "Each currency separately."),
         ("converted", "ClosedDifference?", "All currencies converted to the base currency; null if the report uses rates of another day."),
-        ("companies", "[CompanyDifference]", "Companies whose figures differ, at most 100, the largest difference first."), ("companyCount", "count", "Their number."),
+        ("companies", "[CompanyDifference]", "Companies whose figures differ, at most 100: the largest difference in the base currency first, then currencies without a rate."), ("companyCount", "count", "Their number."),
         ("changedLicenses", "[id]", "Licenses of the month and of these companies that were changed, created or deleted since, at most 100."),
         ("changedLicenseCount", "count", "Their number."),
         ("ratesChanged", "flag", "Whether exchange rates of the month were changed since, so that it is converted differently."),
