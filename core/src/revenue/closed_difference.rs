@@ -79,7 +79,7 @@ pub struct ChangedLicense {
 /// What was changed after a month was closed.
 #[derive(Debug)]
 pub struct SinceClosing<'s> {
-    /// The licenses, by their ids.
+    /// The licenses, by their ids; also those that are again as they were.
     pub licenses: BTreeMap<ObjectId, ChangedLicense>,
     /// The licenses of now.
     pub ledger: &'s Ledger,
@@ -89,13 +89,30 @@ pub struct SinceClosing<'s> {
     pub time_zone_changed: bool,
 }
 
+impl ChangedLicense {
+    /// Its facts, then and now.
+    fn facts(&self) -> impl Iterator<Item = &LicenseFacts<'static>> {
+        self.then.iter().chain(&self.now)
+    }
+}
+
 impl SinceClosing<'_> {
+    fn changed(&self) -> impl Iterator<Item = (&ObjectId, &ChangedLicense)> {
+        self.licenses.iter().filter(|(_, license)| license.then != license.now)
+    }
+
+    /// Whether a license was changed that begins before some time, then or now.
+    fn is_changed_before(&self, time: Option<Timestamp>) -> bool {
+        let is_before = |facts: &LicenseFacts<'_>| facts.from < time;
+        self.changed().any(|(_, license)| license.facts().any(is_before))
+    }
+
     /// The companies that differ by the changes of their licenses, in the order of [`CompanyDifference::rank`].
     fn companies(&self, options: &Options) -> Result<Vec<CompanyDifference>, ReportError> {
-        let facts = self.licenses.values().flat_map(|it| it.then.iter().chain(&it.now));
+        let facts = self.changed().flat_map(|(_, it)| it.facts());
         let companies: BTreeSet<ObjectId> = facts.map(|facts| facts.company).collect();
         let now = self.ledger.of_companies(&companies);
-        let before = self.licenses.iter().map(|(id, it)| (*id, it.then.clone()));
+        let before = self.changed().map(|(id, it)| (*id, it.then.clone()));
         let then = now.changed(&before.collect())?;
         let lines = |ledger| -> Result<BTreeMap<ObjectId, Vec<MonthFigures>>, ReportError> {
             let rows = mrr_by_company(ledger, options)?.into_iter();
@@ -116,7 +133,8 @@ impl SinceClosing<'_> {
         });
         let mut differing: Vec<CompanyDifference> = differing.collect();
         let [_, rates] = &self.rates;
-        differing.sort_by_key(|it| (it.rank(rates.as_ref(), options.rate_date), it.company));
+        let (rates, day) = (rates.as_ref(), options.rate_date);
+        differing.sort_by(|a, b| a.rank(rates, day).cmp(&b.rank(rates, day)));
         Ok(differing)
     }
 
@@ -127,8 +145,7 @@ impl SinceClosing<'_> {
                 && facts.end.is_none_or(|end| end >= times.start);
             lasts || of.contains(&facts.company)
         };
-        let changed = self.licenses.iter();
-        let changed = changed.filter(|(_, it)| it.then.iter().chain(&it.now).any(counts));
+        let changed = self.changed().filter(|(_, it)| it.facts().any(counts));
         changed.map(|(id, _)| *id).collect()
     }
 
@@ -253,9 +270,15 @@ impl Closing {
         });
         let converted =
             converted.and_then(|row| Difference::between(self.converted.as_ref(), Some(&row)));
-        let companies = since.companies(&self.options()?)?;
+        let times = self.times();
+        let differs = currencies.iter().any(|it| !it.difference.is_zero());
+        // Licenses that begin later change what companies paid only by bridging, and then the sum.
+        let companies = match differs || since.is_changed_before(times.as_ref().map(|it| it.end)) {
+            true => since.companies(&self.options()?)?,
+            false => Vec::new(),
+        };
         let differing = companies.iter().map(|it| it.company).collect();
-        let changed = self.times().map(|times| since.licenses(&differing, &times));
+        let changed = times.map(|times| since.licenses(&differing, &times));
         let changed = changed.unwrap_or_default();
         let is_converted_as_closed =
             converted.as_ref().is_some_and(|found| found.difference.is_zero());

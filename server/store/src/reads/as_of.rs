@@ -3,7 +3,7 @@
 //! Invariant: every change of what reports read has stored what it replaced, since the first one that did. So history
 //! reaches back to the change before that one, or has all if there is none.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use svctrack_core::{
     revenue::{History, Ledger, LicenseFacts, Rates, ReportError},
@@ -26,7 +26,7 @@ pub(crate) struct Past {
     pub(crate) ledger: Arc<Ledger>,
     /// The licenses that are stored now, where `ledger` has those of a point in time.
     pub(crate) later: Option<Arc<Ledger>>,
-    /// None of what is stored now.
+    /// The point in time of a report that is requested as of it; none of what is stored now, and of a closed month.
     pub(crate) history: Option<History>,
 }
 
@@ -95,41 +95,32 @@ impl Past {
 
 /// What the changes since a point in time have replaced.
 #[derive(Default)]
-pub(super) struct Undone {
-    pub(super) licenses: BTreeMap<ObjectId, Option<Box<LicenseFacts<'static>>>>,
-    pub(super) settings: Option<Document>,
+struct Undone {
+    licenses: BTreeMap<ObjectId, Option<Box<LicenseFacts<'static>>>>,
+    settings: Option<Document>,
 }
 
 impl Undone {
     /// The changes back to the first one that `is_before`, by its number in the change log and its time.
-    pub(super) fn since(
+    fn since(
         snapshot: &impl Snapshot,
         tenant: TenantId,
         is_before: impl Fn(u64, Timestamp) -> bool,
     ) -> Result<Self, StoreError> {
         let mut undone = Self::default();
-        let versions = snapshot.open(REVENUE_VERSIONS)?;
-        let (first, last) = (keys::change(tenant, 0), keys::change(tenant, u64::MAX));
-        // From the latest change back: what an earlier one has replaced takes the place of what a later one has.
-        for row in versions.range(first.as_slice()..=last.as_slice())?.rev() {
-            let (key, value) = row?;
-            let row: VersionRow = codec::unseal_row(key.value(), value.value())?;
-            if is_before(keys::sequence_at_end(key.value()).unwrap_or_default(), row.at) {
-                break;
+        each_replaced(snapshot, tenant, |sequence, at, replaced| {
+            if is_before(sequence, at) {
+                return Ok(ControlFlow::Break(()));
             }
-            match row.replaced {
+            match replaced {
                 Replaced::NoLicense(id) => drop(undone.licenses.insert(id, None)),
                 Replaced::License(facts) => {
                     undone.licenses.insert(facts.id, Some(facts));
                 }
-                Replaced::Settings(text) => {
-                    let settings = Document::parse(text.as_bytes());
-                    let settings =
-                        settings.map_err(|error| StoreError::corrupted(error.message))?;
-                    undone.settings = Some(settings);
-                }
+                Replaced::Settings(text) => undone.settings = Some(settings_of(&text)?),
             }
-        }
+            Ok(ControlFlow::Continue(()))
+        })?;
         Ok(undone)
     }
 
@@ -137,6 +128,31 @@ impl Undone {
         let licenses = self.licenses.into_iter();
         licenses.map(|(id, facts)| (id, facts.map(|facts| facts.ending_in(zone)))).collect()
     }
+}
+
+/// Gives `undo` what changes have replaced, with the number and the time of each, from the latest change back until it
+/// breaks: what an earlier one has replaced takes the place of what a later one has.
+pub(super) fn each_replaced(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    mut undo: impl FnMut(u64, Timestamp, Replaced) -> Result<ControlFlow<()>, StoreError>,
+) -> Result<(), StoreError> {
+    let versions = snapshot.open(REVENUE_VERSIONS)?;
+    let (first, last) = (keys::change(tenant, 0), keys::change(tenant, u64::MAX));
+    for row in versions.range(first.as_slice()..=last.as_slice())?.rev() {
+        let (key, value) = row?;
+        let VersionRow { at, replaced } = codec::unseal_row(key.value(), value.value())?;
+        let sequence = keys::sequence_at_end(key.value()).unwrap_or_default();
+        if undo(sequence, at, replaced)?.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Settings as a version has them.
+pub(super) fn settings_of(text: &str) -> Result<Document, StoreError> {
+    Document::parse(text.as_bytes()).map_err(|error| StoreError::corrupted(error.message))
 }
 
 /// The earliest point in time of which what was stored is known; none where that is so of any.

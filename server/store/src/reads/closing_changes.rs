@@ -1,20 +1,23 @@
 //! Changes to closed months since they were closed, and their figures by company.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    ops::ControlFlow,
+};
 
 use svctrack_core::{
     resources::license::LICENSE,
     revenue::{ChangedLicense, LicenseFacts, MonthDifference, Movements, SinceClosing},
-    value::{ObjectId, TenantId},
+    value::TenantId,
 };
 
 use super::{
-    as_of::{Past, Undone},
+    as_of::{Past, each_replaced, settings_of},
     ledgers::{Ledgers, currencies_of, rejected},
 };
 use crate::{
     ClosedCompanies, StoreError,
-    rows::{CLOSINGS, Snapshot},
+    rows::{CLOSINGS, Snapshot, revenue_version::Replaced},
     rules::{
         closings::{self, ClosingRow},
         open_tables::RecordTables,
@@ -30,45 +33,69 @@ pub(crate) struct Closed<'s, S> {
 }
 
 impl<S: Snapshot> Closed<'_, S> {
-    /// Those that a report has, each as it was closed and as it is now.
+    /// Those that a report has, each as it was closed and as it is now. The history is read once, from its end: when the
+    /// row is reached up to which a month was closed, what was read is what has changed since.
     pub(crate) fn compared(&self, report: &Movements) -> Result<Vec<MonthDifference>, StoreError> {
+        let mut closed = closings::all(&self.snapshot.open(CLOSINGS)?, self.tenant)?;
+        closed.retain(|row| row.closing.is_in(report));
+        let tables = RecordTables::open(self.snapshot)?;
+        let view = View::of_snapshot(self.tenant, &tables);
+        let mut since = SinceClosing {
+            licenses: BTreeMap::new(),
+            ledger: &self.now.ledger,
+            rates: [self.now.rates.clone(), self.now.rates.clone()],
+            time_zone_changed: false,
+        };
         let mut months = Vec::new();
-        for row in closings::all(&self.snapshot.open(CLOSINGS)?, self.tenant)? {
-            if row.closing.is_in(report) {
-                let since = self.since(&row)?;
-                months.push(row.closing.compared(report, &since).map_err(rejected)?);
+        let compared = |row: ClosingRow, since: &SinceClosing<'_>| {
+            row.closing.compared(report, since).map_err(rejected)
+        };
+        each_replaced(self.snapshot, self.tenant, |sequence, _, replaced| {
+            // The last closed month was closed up to the latest row.
+            while let Some(row) = closed.pop_if(|row| sequence <= row.sequence) {
+                months.push(compared(row, &since)?);
             }
+            if closed.is_empty() {
+                return Ok(ControlFlow::Break(()));
+            }
+            self.undo(replaced, &mut since, &view)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        while let Some(row) = closed.pop() {
+            months.push(compared(row, &since)?);
         }
+        months.reverse();
         Ok(months)
     }
 
-    /// What was changed after a month was closed.
-    fn since(&self, row: &ClosingRow) -> Result<SinceClosing<'_>, StoreError> {
-        let is_before = |sequence, _| sequence <= row.sequence;
-        let undone = Undone::since(self.snapshot, self.tenant, is_before)?;
-        let (zone, rates) = match &undone.settings {
-            Some(settings) => currencies_of(settings)?,
-            None => (self.now.zone, self.now.rates.clone()),
+    /// Adds what a change has replaced. A license is read as it is now when its latest change is met.
+    fn undo(
+        &self,
+        replaced: Replaced,
+        since: &mut SinceClosing<'_>,
+        view: &View<'_, RecordTables<S>>,
+    ) -> Result<(), StoreError> {
+        let zone = self.now.zone;
+        let (id, then) = match replaced {
+            Replaced::NoLicense(id) => (id, None),
+            Replaced::License(facts) => (facts.id, Some(facts.ending_in(zone))),
+            Replaced::Settings(text) => {
+                let (then, rates) = currencies_of(&settings_of(&text)?)?;
+                since.rates[0] = rates;
+                since.time_zone_changed = then != zone;
+                return Ok(());
+            }
         };
-        let tables = RecordTables::open(self.snapshot)?;
-        let view = View::of_snapshot(self.tenant, &tables);
-        let mut licenses: BTreeMap<ObjectId, ChangedLicense> = BTreeMap::new();
-        for (id, then) in undone.licenses {
-            let now =
-                view.read(&LICENSE, id, |stored| Ok(LicenseFacts::as_stored(stored.text())))?;
-            let (then, now) = (then.map(|facts| *facts), now.flatten());
-            if then != now {
-                let ending = |facts: LicenseFacts<'static>| facts.ending_in(self.now.zone);
-                let changed = ChangedLicense { then: then.map(ending), now: now.map(ending) };
-                licenses.insert(id, changed);
+        match since.licenses.entry(id) {
+            Entry::Occupied(mut known) => known.get_mut().then = then,
+            Entry::Vacant(new) => {
+                let now = view.read(&LICENSE, id, |stored| {
+                    Ok(LicenseFacts::of_stored(stored.text(), zone))
+                })?;
+                new.insert(ChangedLicense { then, now: now.flatten() });
             }
         }
-        Ok(SinceClosing {
-            licenses,
-            ledger: &self.now.ledger,
-            rates: [rates, self.now.rates.clone()],
-            time_zone_changed: zone != self.now.zone,
-        })
+        Ok(())
     }
 }
 
