@@ -103,6 +103,7 @@ pub(crate) enum Kind {
     NewClosing,
     Closing,
     Closings,
+    Reopened,
 }
 
 impl Kind {

@@ -140,7 +140,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
         "Closed months in order, each with its figures."),
     route!(GET "/reports/closings/:month", Scope("reports:read"), Nothing => Closing, "Get a closed month", alone!(routes::closings::read),
         "The stored figures of a closed month. With `by=company` also those of each company, computed from the history."),
-    route!(DELETE "/reports/closings/:month", Scope("admin"), Nothing => Deleted, "Reopen the last closed month", alone!(routes::closings::delete),
+    route!(DELETE "/reports/closings/:month", Scope("admin"), Nothing => Reopened, "Reopen the last closed month", alone!(routes::closings::delete),
         "Deletes the stored figures. The `reason` is stored with the time and the token, and returned under `reopened` when the month is closed again. Only the last closed month can be reopened; any earlier one is rejected with 409. If the month is not closed, `deletedCount` is 0."),
     route!(GET "/activities/stream", Scope("activities:read"), Nothing => Stream, "Stream activities", alone!(routes::activity_stream::listen),
         "Streams activities as server-sent events as they are stored. `Last-Event-ID`, or `after`, resumes the stream after a lost connection."),

@@ -359,6 +359,9 @@ async fn a_closed_month_lists_its_companies_as_they_were() {
         let sum: f64 = companies.iter().filter_map(|of| of["converted"][line].as_f64()).sum();
         assert_eq!(Some(sum), april["converted"][line].as_f64(), "{line}");
     }
+    let etag = client.get(&path).await.headers["etag"].to_str().unwrap().to_owned();
+    let same = client.send(Method::GET, &path, &[("if-none-match", &etag)], "").await.unwrap();
+    assert_eq!(same.status, StatusCode::NOT_MODIFIED);
     let csv = client.send(Method::GET, &path, &[("accept", "text/csv")], "").await.unwrap();
     let text = csv.text();
     let head = "month,company,scope,currency,start,new,reactivation,expansion,contraction,churn,negative,end,customers\n";
@@ -368,7 +371,7 @@ async fn a_closed_month_lists_its_companies_as_they_were() {
         "{text}"
     );
     for (path, status) in
-        [("2024-04?by=owner", 400), ("2024-04?from=2024-01-01", 400), ("2024-05?by=company", 404)]
+        [("2024-04?by=owner", 422), ("2024-04?from=2024-01-01", 422), ("2024-05?by=company", 404)]
     {
         assert_eq!(
             client.get(&format!("{CLOSINGS}/{path}")).await.status.as_u16(),
@@ -393,7 +396,7 @@ async fn a_reopening_says_who_when_and_why() {
             client.send(Method::DELETE, &format!("{path}{query}"), &[], "").await.unwrap();
         assert_eq!(
             (refused.status, &refused.json()["code"]),
-            (StatusCode::BAD_REQUEST, &json!(code)),
+            (StatusCode::UNPROCESSABLE_ENTITY, &json!(code)),
             "{query}"
         );
     }

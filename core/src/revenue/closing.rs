@@ -134,6 +134,16 @@ pub struct MonthFigures {
     pub customers: i64,
 }
 
+/// A closed month with the figures of each company.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ClosedMonth {
+    /// The month.
+    #[serde(flatten)]
+    pub closing: Closing,
+    /// Those that pay at an end of it, or move in it.
+    pub companies: Vec<CompanyFigures>,
+}
+
 /// The figures of a company in a month.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CompanyFigures {
@@ -257,15 +267,15 @@ impl Closing {
         })
     }
 
-    /// The figures of each company, of the licenses and the rates that the month was closed with.
+    /// The month with the figures of each company, of the licenses and the rates that it was closed with.
     ///
     /// # Errors
     /// What is wrong with the options.
-    pub fn companies(
-        &self,
+    pub fn by_company(
+        self,
         ledger: &Ledger,
         rates: Option<Rates>,
-    ) -> Result<Vec<CompanyFigures>, ReportError> {
+    ) -> Result<ClosedMonth, ReportError> {
         let rows = mrr_by_company(ledger, &Options { rates, ..self.options()? })?;
         let lines = |row: CompanyMovements| {
             let converted = row.converted.as_ref().filter(|_| self.converted.is_some());
@@ -275,19 +285,7 @@ impl Closing {
                 converted: converted.and_then(MonthFigures::of_first),
             }
         };
-        Ok(rows.into_iter().map(lines).collect())
-    }
-
-    /// The closed figures of each company, as rows of text.
-    pub fn company_table(&self, companies: &[CompanyFigures]) -> Table {
-        let mut table = Table::new(COMPANY_COLUMNS.into_iter().chain(FIGURE_COLUMNS));
-        for company in companies {
-            for (scope, lines) in scopes(&company.currencies, company.converted.as_ref()) {
-                let cells = Row::default().text(&self.month).text(company.company).text(scope);
-                table.push(lines.cells(cells));
-            }
-        }
-        table
+        Ok(ClosedMonth { companies: rows.into_iter().map(lines).collect(), closing: self })
     }
 
     /// Closed months as rows of text.
@@ -329,6 +327,20 @@ impl Closing {
     /// The first day of the month, and the day after its last one.
     pub fn days(&self) -> Option<(Day, Day)> {
         days_of_month(&self.month)
+    }
+}
+
+impl ClosedMonth {
+    /// The figures of each company, as rows of text.
+    pub(super) fn table(&self) -> Table {
+        let mut table = Table::new(COMPANY_COLUMNS.into_iter().chain(FIGURE_COLUMNS));
+        for company in &self.companies {
+            for (scope, lines) in scopes(&company.currencies, company.converted.as_ref()) {
+                let row = Row::default().text(&self.closing.month).text(company.company);
+                table.push(lines.cells(row.text(scope)));
+            }
+        }
+        table
     }
 }
 

@@ -56,7 +56,10 @@ pub use self::{
     closed_difference::{
         ChangedLicense, CompanyDifference, Difference, MonthDifference, SinceClosing,
     },
-    closing::{Closing, ClosingRequest, CompanyFigures, MonthFigures, Reopening, days_of_month},
+    closing::{
+        ClosedMonth, Closing, ClosingRequest, CompanyFigures, MonthFigures, Reopening,
+        days_of_month,
+    },
     cohorts::{Cohort, CohortCell, Cohorts, Column, cohorts},
     customers::{CurrencyAmount, Customer, Customers, NameOf, UsageOf, customers},
     customers_query::{AttributesOf, CustomerPage, IsAskedFor},

@@ -23,7 +23,7 @@ const MAX_RANKED: usize = 20;
 const MAX_COHORTS: usize = 12;
 
 /// What a picture shows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Picture {
     /// The figure, the currency or the unit, and the zone.
     pub title: String,
@@ -78,6 +78,8 @@ impl Report {
             Self::RenewalsExplanation(explanation) => explanation.picture(explanation.line.name()),
             Self::Usage(report) => report.picture(query.part),
             Self::UsageExplanation(explanation) => explanation.picture(),
+            // Its route returns none.
+            Self::ClosedMonth(_) => Picture::default(),
         }
     }
 }

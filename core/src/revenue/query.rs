@@ -66,6 +66,7 @@ pub struct ReportQuery {
     /// Which of the tables of a report is wanted.
     pub(super) part: Part,
     is_dark: bool,
+    closed_month: Option<String>,
 }
 
 /// A figure that is to be explained.
@@ -113,6 +114,16 @@ impl ReportQuery {
         }
         let query = sent.read(kind);
         if sent.issues.is_empty() { Ok(query) } else { Err(sent.issues) }
+    }
+
+    /// What asks for the figures of each company in a closed month.
+    pub fn of_closed_month(month: String) -> Self {
+        Self { closed_month: Some(month), ..Sent::default().read(ReportKind::Mrr) }
+    }
+
+    /// The closed month of whose companies it is; none of any other report.
+    pub fn closed_month(&self) -> Option<&str> {
+        self.closed_month.as_deref()
     }
 
     /// The company that alone counts.
@@ -335,6 +346,7 @@ impl<'s> Sent<'s> {
                 Some("actions") => Part::Actions,
                 _ => Part::Figures,
             },
+            closed_month: None,
         }
     }
 

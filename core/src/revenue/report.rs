@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{
     at_stake::Weights,
     calendar::{Borders, Day, Interval},
+    closing::ClosedMonth,
     cohorts::{Cohorts, cohorts},
     customers::{Customers, NameOf, UsageOf, customers},
     customers_query::{AttributesOf, IsAskedFor},
@@ -68,6 +69,8 @@ pub enum Report {
     Usage(Box<UsageReport>),
     /// The users behind a figure of it.
     UsageExplanation(Box<UsageExplanation>),
+    /// The figures of each company in a closed month.
+    ClosedMonth(Box<ClosedMonth>),
 }
 
 /// The retention, and the cohorts of the same intervals.
@@ -204,6 +207,7 @@ impl Report {
             Self::Usage(report) if query.part == Part::Actions => report.action_table(),
             Self::Usage(report) => report.table(),
             Self::UsageExplanation(explanation) => explanation.table(),
+            Self::ClosedMonth(month) => month.table(),
         }
     }
 }

@@ -84,7 +84,7 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         }
         Kind::BulkAnswer => reference("BulkAnswer"),
         Kind::Deleted if def.is_some_and(|def| def.delete_returns_record) => record(),
-        Kind::Deleted | Kind::Revoked => reference("Deleted"),
+        Kind::Deleted | Kind::Revoked | Kind::Reopened => reference("Deleted"),
         Kind::Event => reference("RealtimeEvent"),
         Kind::Events => many(reference("BulkEvent")),
         Kind::Calls => reference("PipelineBody"),

@@ -96,7 +96,9 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
         Kind::Deleted if def.is_some_and(|def| def.delete_returns_record) => {
             record(Kind::NewRecord, def?)?
         }
-        Kind::Deleted | Kind::Revoked => json!({ "n": 1, "ok": 1, "deletedCount": 1 }),
+        Kind::Deleted | Kind::Revoked | Kind::Reopened => {
+            json!({ "n": 1, "ok": 1, "deletedCount": 1 })
+        }
         Kind::Settings => settings()?,
         Kind::Ok => json!("OK"),
         Kind::Success => json!({ "success": true }),

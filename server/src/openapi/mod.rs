@@ -220,6 +220,15 @@ fn query_parameters(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> Ve
         (Kind::Report, _) => report_parameters(),
         (Kind::Audit, _) => audit_parameters(),
         (gives, _) if gives.report().is_some() => reports::parameters(gives),
+        (Kind::Closing, _) if doc.takes == Kind::Nothing => {
+            let company = json!({ "type": "string", "enum": [BY_COMPANY] });
+            vec![parameter("by", "Also returns the figures of each company.", company)]
+        }
+        (Kind::Reopened, _) => vec![json!({
+            "name": "reason", "in": "query", "required": true,
+            "schema": { "type": "string", "minLength": 1, "maxLength": Reopening::MAX_REASON_BYTES },
+            "description": "Why the month is reopened.", "example": "correction",
+        })],
         (Kind::Script, _) => script_parameters(),
         (Kind::Imported, _) => import_parameters(),
         (Kind::Page, _) if path == "/docs/search" => {
@@ -232,17 +241,6 @@ fn query_parameters(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> Ve
         let flag = json!({ "type": "boolean", "default": false });
         let description = "If true, all tokens derived from it by issue or rotation are revoked too, even if it was revoked before.";
         parameters.push(parameter("cascade", description, flag));
-    }
-    if doc.gives == Kind::Closing && path.contains("month") {
-        let company = json!({ "type": "string", "enum": [BY_COMPANY] });
-        parameters.push(parameter("by", "Also returns the figures of each company.", company));
-    }
-    if doc.gives == Kind::Deleted && path.contains("month") {
-        parameters.push(json!({
-            "name": "reason", "in": "query", "required": true,
-            "schema": { "type": "string", "minLength": 1, "maxLength": Reopening::MAX_REASON_BYTES },
-            "description": "Why the month is reopened.", "example": "correction",
-        }));
     }
     if doc.gives == Kind::Deleted && def.is_some_and(|def| *def == END_USER) {
         parameters.push(json!({

@@ -155,14 +155,16 @@ fn rejects(
             (Kind::NewClosing, _) => true,
             (_, Kind::Revoked) => true,
             (_, Kind::Tenant) => method == "delete",
-            (_, Kind::Deleted) if path.contains("{month}") => true,
+            (_, Kind::Reopened) => true,
             (_, gives) => gives == Kind::Deleted && def.is_some(),
         },
         S::PRECONDITION_FAILED => doc.takes_if_match(def),
         S::PAYLOAD_TOO_LARGE | S::UNSUPPORTED_MEDIA_TYPE => has_body,
         // A page by date can begin after an activity that is not there.
         S::UNPROCESSABLE_ENTITY => {
-            has_body || doc.gives == Kind::Activities || doc.gives.report().is_some()
+            let takes_options =
+                matches!(doc.gives, Kind::Activities | Kind::Closing | Kind::Reopened);
+            has_body || takes_options || doc.gives.report().is_some()
         }
         S::TOO_MANY_REQUESTS | S::SERVICE_UNAVAILABLE => called,
         S::INSUFFICIENT_STORAGE => writes,
@@ -173,7 +175,7 @@ fn rejects(
 /// Whether a route can miss what its path names; a delete of what is not there has nothing to do (R15).
 fn finds(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> bool {
     match doc.gives {
-        Kind::Deleted => def.is_some_and(|def| def.delete_returns_record),
+        Kind::Deleted | Kind::Reopened => def.is_some_and(|def| def.delete_returns_record),
         Kind::Settings => true, // an operator's token has none
         _ => path.contains('{'),
     }

@@ -6,18 +6,16 @@ use poem::{Request, Response, http::header};
 use svctrack_core::{
     access::unknown_members,
     revenue::{
-        Closing, ClosingRequest, CompanyFigures, Reopening, Report, ReportError, ReportQuery,
-        Table, days_of_month,
+        Closing, ClosingRequest, Reopening, Report, ReportError, ReportQuery, Table, days_of_month,
     },
-    schema::{Unknown, sent_twice},
     value::{Issue, issue::quoted},
 };
 use svctrack_store::{Actor, NewClosing, ReportJob, StoreError};
 
 use super::{
     lists::{CSV, prefers_csv},
-    reports::csv_of,
-    request::{authorise, query_pairs, read_body},
+    reports::{Form, csv_lines, respond},
+    request::{authorise, only_parameter, read_body},
     respond::{deleted_count, json, name_ignored},
     strict::Strictness,
 };
@@ -73,7 +71,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 }
 
 fn csv(table: &Table) -> Result<Response, Error> {
-    let mut response = json(csv_of(table)?);
+    let mut response = json(csv_lines(table).collect::<Result<String, _>>()?);
     response.headers_mut().insert(header::CONTENT_TYPE, CSV);
     Ok(response)
 }
@@ -82,19 +80,18 @@ fn csv(table: &Table) -> Result<Response, Error> {
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "reports:read").await?;
     let month = month_in_path(request)?;
-    let by = only_text(request, "by")?;
+    let by = only_parameter(request, "by").map_err(invalid)?;
     if let Some(other) = by.as_ref().filter(|by| *by != BY_COMPANY) {
         let message = format!("`by` must be `{BY_COMPANY}`; found {}", quoted(other));
-        return Err(bad_parameter(Issue::of_member("by", "unknown_choice", message)));
+        return Err(invalid(Issue::of_member("by", "unknown_choice", message)));
     }
     if by.is_some() {
-        let found = app.store.closed_companies(&caller.tenant, month).await?;
-        let (closing, companies) = found.ok_or(NOT_CLOSED)?;
-        if prefers_csv(request) {
-            return csv(&closing.company_table(&companies));
-        }
-        let companies = ByCompany { closing, companies };
-        return Ok(json(serde_json::to_string(&companies).map_err(internal)?));
+        let (query, form) = (ReportQuery::of_closed_month(month), Form::without_picture(request));
+        let response = respond(app, request, &caller.tenant, query, form).await;
+        return response.map_err(|error| match error {
+            Error::Store(StoreError::NotFound) => NOT_CLOSED,
+            error => error,
+        });
     }
     let closings = app.store.closings(&caller.tenant).await?;
     let found = closings.into_iter().find(|closing| closing.month == month).ok_or(NOT_CLOSED)?;
@@ -109,38 +106,16 @@ const NOT_CLOSED: Error =
 /// What a closed month can be divided by.
 pub(crate) const BY_COMPANY: &str = "company";
 
-/// A closed month with the figures of each company.
-#[derive(serde::Serialize)]
-struct ByCompany {
-    #[serde(flatten)]
-    closing: Closing,
-    companies: Vec<CompanyFigures>,
-}
-
-/// The only parameter that a route takes.
-fn only_text(request: &Request, known: &str) -> Result<Option<String>, Error> {
-    let mut sent = None;
-    for (name, value) in query_pairs(request) {
-        if name != known {
-            return Err(bad_parameter(Unknown::among(&name, [known]).issue()));
-        }
-        if sent.replace(value).is_some() {
-            return Err(bad_parameter(sent_twice(known)));
-        }
-    }
-    Ok(sent)
-}
-
-fn bad_parameter(issue: Issue) -> Error {
-    Error::BadRequest(vec![issue])
+fn invalid(issue: Issue) -> Error {
+    Error::Invalid(vec![issue])
 }
 
 /// `DELETE /reports/closings/{month}`: opens it again, for a reason; one that is not closed is opened zero times (R15).
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     let month = month_in_path(request)?;
-    let sent = only_text(request, "reason")?;
-    let reason = Reopening::reason(sent.as_deref()).map_err(bad_parameter)?;
+    let sent = only_parameter(request, "reason").map_err(invalid)?;
+    let reason = Reopening::reason(sent.as_deref()).map_err(invalid)?;
     let was_closed = app.store.reopen_month(caller.into(), month, reason).await?;
     Ok(deleted_count(usize::from(was_closed)))
 }

@@ -1,7 +1,7 @@
 //! Reports, as JSON, CSV or SVG. Core computes a report where the store reads what it is made of; the handlers
 //! request it and write the response.
 
-use std::{io, sync::Arc};
+use std::{io, iter, sync::Arc};
 
 use poem::{
     Request, Response,
@@ -11,7 +11,7 @@ use svctrack_core::{
     revenue::{Report, ReportKind, ReportQuery, Table},
     value::Issue,
 };
-use svctrack_store::{ReportJob, StoreError, WriteReport, WrittenReport};
+use svctrack_store::{ReportJob, StoreError, Tenant, WriteReport, WrittenReport};
 
 use super::{
     charts::to_svg,
@@ -57,11 +57,21 @@ pub(crate) async fn usage(app: &App, request: &mut Request) -> Result<Response, 
 async fn answer(app: &App, request: &Request, kind: ReportKind) -> Result<Response, Error> {
     let caller = authorise(app, request, "reports:read").await?;
     let query = ReportQuery::parse(kind, &query_pairs(request)).map_err(Error::Invalid)?;
-    let form = Form::of(request);
+    respond(app, request, &caller.tenant, query, Form::of(request)).await
+}
+
+/// Returns a report in a form.
+pub(super) async fn respond(
+    app: &App,
+    request: &Request,
+    tenant: &Tenant,
+    query: ReportQuery,
+    form: Form,
+) -> Result<Response, Error> {
     let job = ReportJob { query, key: format!("{form:?} {}", request.uri()), write: form.writer() };
-    let WrittenReport { text, hash, .. } = app.store.revenue(&caller.tenant, job).await?;
+    let WrittenReport { text, hash, .. } = app.store.revenue(tenant, job).await?;
     tagged(request, etag_of_list(text.len(), hash), || {
-        let mut response = json_body(app.answers.hold(caller.tenant.id(), text.to_string())?);
+        let mut response = json_body(app.answers.hold(tenant.id(), text.to_string())?);
         form.mark(response.headers_mut());
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(text.len()));
         Ok(response)
@@ -70,7 +80,7 @@ async fn answer(app: &App, request: &Request, kind: ReportKind) -> Result<Respon
 
 /// The form of a response.
 #[derive(Clone, Copy, Debug)]
-enum Form {
+pub(super) enum Form {
     Json,
     Csv,
     Svg,
@@ -78,13 +88,15 @@ enum Form {
 
 impl Form {
     fn of(request: &Request) -> Self {
-        if prefers_csv(request) {
-            Self::Csv
-        } else if prefers(request, SVG) {
-            Self::Svg
-        } else {
-            Self::Json
+        match Self::without_picture(request) {
+            Self::Json if prefers(request, SVG) => Self::Svg,
+            form => form,
         }
+    }
+
+    /// The same of what is no picture.
+    pub(super) fn without_picture(request: &Request) -> Self {
+        if prefers_csv(request) { Self::Csv } else { Self::Json }
     }
 
     fn writer(self) -> WriteReport {
@@ -111,36 +123,40 @@ impl Form {
 
 const SVG: &str = "image/svg+xml";
 
-fn to_json(report: &Report, _: &ReportQuery) -> Result<String, StoreError> {
+fn to_json(report: &Report, query: &ReportQuery) -> Result<String, StoreError> {
     let mut out = Limited(Vec::new());
     serde_json::to_writer(&mut out, report).map_err(|error| match error.is_io() {
-        true => too_large(),
+        true => too_large(query),
         false => StoreError::Internal(error.to_string()),
     })?;
     String::from_utf8(out.0).map_err(|error| StoreError::Internal(error.to_string()))
 }
 
 fn to_csv(report: &Report, query: &ReportQuery) -> Result<String, StoreError> {
-    csv_of(&report.table(query))
-}
-
-/// A table as CSV.
-pub(super) fn csv_of(table: &Table) -> Result<String, StoreError> {
-    let mut text = csv_line(table.header.iter())?;
-    for row in &table.rows {
-        text.push_str(&csv_line(row.iter().map(|cell| cell_of_report(cell).into_owned()))?);
+    let mut text = String::new();
+    for line in csv_lines(&report.table(query)) {
+        text.push_str(&line?);
         if text.len() > MAX_REPORT_BYTES {
-            return Err(too_large());
+            return Err(too_large(query));
         }
     }
     Ok(text)
 }
 
-fn too_large() -> StoreError {
-    let message = format!(
-        "a report must be at most {MAX_REPORT_BYTES} bytes; ask for fewer days, longer intervals or fewer segments"
-    );
-    StoreError::Invalid(vec![Issue::of_member("interval", "report_too_large", message)])
+/// The lines of a table as CSV.
+pub(super) fn csv_lines(table: &Table) -> impl Iterator<Item = Result<String, StoreError>> {
+    let cells =
+        |row: &Vec<String>| csv_line(row.iter().map(|cell| cell_of_report(cell).into_owned()));
+    iter::once(csv_line(table.header.iter())).chain(table.rows.iter().map(cells))
+}
+
+fn too_large(query: &ReportQuery) -> StoreError {
+    let (member, advice) = match query.closed_month() {
+        Some(_) => ("by", "ask for the month without `by`"),
+        None => ("interval", "ask for fewer days, longer intervals or fewer segments"),
+    };
+    let message = format!("a report must be at most {MAX_REPORT_BYTES} bytes; {advice}");
+    StoreError::Invalid(vec![Issue::of_member(member, "report_too_large", message)])
 }
 
 /// Accepts up to this many bytes.

@@ -63,29 +63,38 @@ pub(crate) fn unread_names(request: &Request) -> Result<Vec<String>, Error> {
     unread_query(&query_pairs(request), is_write, handling).map_err(Error::BadRequest)
 }
 
-/// Whether the only parameter that a delete takes is `true`; it is not where it is absent. Another one may be it, misspelled,
-/// after which a part of what is to go could no longer be found.
+/// The value of the only parameter that a route takes, where it was sent. Another one may be it, misspelled.
 ///
 /// # Errors
-/// [`Error::BadRequest`] for another parameter, for one that is sent twice, and for a value that is neither `true` nor
-/// `false`.
-pub(super) fn only_flag(request: &Request, flag: &str) -> Result<bool, Error> {
+/// Another parameter, or one that is sent twice.
+pub(super) fn only_parameter(request: &Request, known: &str) -> Result<Option<String>, Issue> {
     let mut sent = None;
     for (name, value) in query_pairs(request) {
-        let value = match value.as_str() {
-            _ if name != flag => Err(Unknown::among(&name, [flag]).issue()),
-            _ if sent.is_some() => Err(sent_twice(flag)),
-            "true" => Ok(true),
-            "false" => Ok(false),
-            other => {
-                let message =
-                    format!("`{flag}` must be `true` or `false`; found {}", quoted(other));
-                Err(Issue::of_member(flag, "invalid_value", message))
-            }
-        };
-        sent = Some(value.map_err(|issue| Error::BadRequest(vec![issue]))?);
+        if name != known {
+            return Err(Unknown::among(&name, [known]).issue());
+        }
+        if sent.replace(value).is_some() {
+            return Err(sent_twice(known));
+        }
     }
-    Ok(sent.unwrap_or_default())
+    Ok(sent)
+}
+
+/// Whether the only parameter that a delete takes is `true`; it is not where it is absent. With another one in its place, a
+/// part of what is to go could no longer be found.
+///
+/// # Errors
+/// [`Error::BadRequest`] as [`only_parameter`], and for a value that is neither `true` nor `false`.
+pub(super) fn only_flag(request: &Request, flag: &str) -> Result<bool, Error> {
+    let sent = only_parameter(request, flag).map_err(|issue| Error::BadRequest(vec![issue]))?;
+    match sent.as_deref() {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(other) => {
+            let message = format!("`{flag}` must be `true` or `false`; found {}", quoted(other));
+            Err(Error::BadRequest(vec![Issue::of_member(flag, "invalid_value", message)]))
+        }
+    }
 }
 
 /// Reads the body of one record. Its room in the budget is held until the response.

@@ -118,7 +118,7 @@ pub use self::{
     page::{Digest, Later, Next, Page, PageFor, Rewrite},
     parked_today::ParkedToday,
     reply::{Answer, AutoRenewal, Reply, Tracked, Upserted},
-    revenue::{ClosedCompanies, NewClosing, ReportJob, WriteReport, WrittenReport},
+    revenue::{NewClosing, ReportJob, WriteReport, WrittenReport},
     room::{Room, RoomOf, UNCOUNTED_BYTES},
     rows::archive::{ArchiveError, check_archive, read_head},
     times::{ClockState, MAX_DRIFT_MS},
@@ -474,7 +474,10 @@ pub trait Store: Send + Sync {
     /// Counts commits that added activities of a tenant, or changed who may read them.
     fn commits(&self, tenant: &Tenant) -> watch::Receiver<u64>;
 
-    /// A report as of now, or of the time that it asks for.
+    /// A report as of now, or of the time or the closed month that it asks for.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] where that month is not closed.
     fn revenue(
         &self,
         tenant: &Tenant,
@@ -534,16 +537,6 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// If the store cannot be read.
     fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<Closing>, StoreError>>;
-
-    /// The figures of each company in a closed month, as they were closed; none where it is not closed.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    fn closed_companies(
-        &self,
-        tenant: &Tenant,
-        month: String,
-    ) -> BoxFuture<'_, Result<Option<ClosedCompanies>, StoreError>>;
 
     /// Records that a token was used; this is written with another commit (R43).
     fn token_used(&self, token: &TokenRecord, now: Timestamp);

@@ -3,7 +3,7 @@
 
 use std::{fmt, sync::Arc};
 
-use svctrack_core::revenue::{Closing, CompanyFigures, Report, ReportQuery};
+use svctrack_core::revenue::{Closing, Report, ReportQuery};
 
 use crate::StoreError;
 
@@ -48,6 +48,3 @@ pub struct NewClosing {
     /// The row of the change log up to which that report was computed.
     pub sequence: u64,
 }
-
-/// A closed month, and the figures of each company in it.
-pub type ClosedCompanies = (Closing, Vec<CompanyFigures>);

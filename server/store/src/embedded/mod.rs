@@ -63,10 +63,10 @@ use self::{
     tables::snapshot::RedbSnapshot,
 };
 use super::{
-    ActivityBatch, Actor, Answer, BackupFile, Clock, ClosedCompanies, Command, Health, KnownTenant,
-    KnownToken, LogQuery, Manifest, Page, PageFor, Part, Rehearsal, Reply, ReportJob, Scrub,
-    ScrubReport, Store, StoreError, StoreId, StoreMetrics, StoreStatus, Tenant, TenantRecord,
-    TokenRecord, Upserts, WrittenReport,
+    ActivityBatch, Actor, Answer, BackupFile, Clock, Command, Health, KnownTenant, KnownToken,
+    LogQuery, Manifest, Page, PageFor, Part, Rehearsal, Reply, ReportJob, Scrub, ScrubReport,
+    Store, StoreError, StoreId, StoreMetrics, StoreStatus, Tenant, TenantRecord, TokenRecord,
+    Upserts, WrittenReport,
     metrics::Measures,
     queueing::{
         batch::BulkThrottle,
@@ -78,7 +78,6 @@ use super::{
         token_uses::TokenUses,
     },
     reads::{
-        closing_changes,
         ledgers::Ledgers,
         list::{self, Asked},
         logs, read, rehearse,
@@ -495,18 +494,6 @@ impl Store for Embedded {
         let tenant = tenant.id();
         let read = move |snapshot: &RedbSnapshot| closings::closings(snapshot, tenant);
         self.read_apart(&self.short, tenant, read).boxed()
-    }
-
-    fn closed_companies(
-        &self,
-        tenant: &Tenant,
-        month: String,
-    ) -> BoxFuture<'_, Result<Option<ClosedCompanies>, StoreError>> {
-        let (tenant, ledgers) = (tenant.id(), self.ledgers.clone());
-        let read = move |snapshot: &RedbSnapshot| {
-            closing_changes::companies(&ledgers, snapshot, tenant, &month)
-        };
-        self.read_apart(&self.scans, tenant, read).boxed()
     }
 
     fn token_used(&self, token: &TokenRecord, now: Timestamp) {

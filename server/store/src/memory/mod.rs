@@ -27,7 +27,6 @@ pub use self::faults::Faults;
 use self::state::State;
 use crate::*;
 use crate::{
-    ClosedCompanies,
     corruption::contained,
     metrics::Measures,
     queueing::{
@@ -40,7 +39,7 @@ use crate::{
         token_uses::TokenUses,
     },
     reads::{
-        backup, closing_changes,
+        backup,
         ledgers::Ledgers,
         list::{self, Asked},
         logs, read, rehearse,
@@ -314,15 +313,6 @@ impl Store for Memory {
 
     fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<Closing>, StoreError>> {
         self.read(|state| closings::closings(&**state, tenant.id()))
-    }
-
-    fn closed_companies(
-        &self,
-        tenant: &Tenant,
-        month: String,
-    ) -> BoxFuture<'_, Result<Option<ClosedCompanies>, StoreError>> {
-        let tenant = tenant.id();
-        self.read(|state| closing_changes::companies(&self.ledgers, &**state, tenant, &month))
     }
 
     fn token_used(&self, token: &TokenRecord, now: Timestamp) {

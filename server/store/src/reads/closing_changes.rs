@@ -7,16 +7,18 @@ use std::{
 
 use svctrack_core::{
     resources::license::LICENSE,
-    revenue::{ChangedLicense, LicenseFacts, MonthDifference, Movements, SinceClosing},
+    revenue::{
+        ChangedLicense, ClosedMonth, LicenseFacts, MonthDifference, Movements, SinceClosing,
+    },
     value::TenantId,
 };
 
 use super::{
     as_of::{Past, each_replaced, settings_of},
-    ledgers::{Ledgers, currencies_of, rejected},
+    ledgers::{Books, currencies_of, rejected},
 };
 use crate::{
-    ClosedCompanies, StoreError,
+    StoreError,
     rows::{CLOSINGS, Snapshot, revenue_version::Replaced},
     rules::{
         closings::{self, ClosingRow},
@@ -99,18 +101,18 @@ impl<S: Snapshot> Closed<'_, S> {
     }
 }
 
-/// The figures of each company in a closed month, as they were closed; none where it is not closed.
-pub(crate) fn companies(
-    ledgers: &Ledgers,
+/// A closed month with the figures of each company, as they were closed.
+///
+/// # Errors
+/// [`StoreError::NotFound`] where it is not closed.
+pub(crate) fn by_company(
+    books: &Books,
     snapshot: &impl Snapshot,
     tenant: TenantId,
     month: &str,
-) -> Result<Option<ClosedCompanies>, StoreError> {
-    let closed = closings::all(&snapshot.open(CLOSINGS)?, tenant)?;
-    let Some(row) = closed.into_iter().find(|row| row.closing.month == month) else {
-        return Ok(None);
-    };
-    let past = Past::at(snapshot, tenant, &*ledgers.of(snapshot, tenant)?, row.sequence)?;
-    let companies = row.closing.companies(&past.ledger, past.rates).map_err(rejected)?;
-    Ok(Some((row.closing, companies)))
+) -> Result<ClosedMonth, StoreError> {
+    let mut closed = closings::all(&snapshot.open(CLOSINGS)?, tenant)?.into_iter();
+    let row = closed.find(|row| row.closing.month == month).ok_or(StoreError::NotFound)?;
+    let past = Past::at(snapshot, tenant, books, row.sequence)?;
+    row.closing.by_company(&past.ledger, past.rates).map_err(rejected)
 }

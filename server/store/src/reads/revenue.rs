@@ -23,7 +23,7 @@ use svctrack_core::{
 
 use super::{
     as_of::Past,
-    closing_changes::Closed,
+    closing_changes::{self, Closed},
     ledgers::{Books, Ledgers, rejected},
     usage,
     written_reports::Holds,
@@ -77,6 +77,14 @@ fn of_licenses(
         return Ok(written);
     }
     let (tenant, now) = (asker.tenant, asker.now);
+    if let Some(month) = job.query.closed_month() {
+        let month = closing_changes::by_company(books, snapshot, tenant, month)?;
+        let text = (job.write)(&Report::ClosedMonth(month.into()), &job.query)?;
+        let written = WrittenReport::of(text, books.sequence);
+        let always = Holds { time: Timestamp::MIN..Timestamp::MAX, version: 0 };
+        books.written.keep(job.key.clone(), always, &written);
+        return Ok(written);
+    }
     let past = match job.query.as_of() {
         Some(as_of) if as_of > now => return Err(rejected(ReportError::AsOfAhead)),
         Some(as_of) => Past::of(snapshot, tenant, books, as_of)?,
