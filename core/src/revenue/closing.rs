@@ -85,13 +85,13 @@ pub struct Reopening {
 }
 
 impl Reopening {
-    /// The longest reason, in bytes: a few sentences.
-    pub const MAX_REASON_BYTES: usize = 1_000;
+    /// The longest reason, in characters: a few sentences.
+    pub const MAX_REASON_CHARS: usize = 1_000;
 
     /// A reason as it is stored.
     ///
     /// # Errors
-    /// Where there is none, or a longer one than [`Self::MAX_REASON_BYTES`].
+    /// Where there is none, or a longer one than [`Self::MAX_REASON_CHARS`].
     pub fn reason(sent: Option<&str>) -> Result<String, Issue> {
         let reason = sent.map(str::trim).filter(|reason| !reason.is_empty());
         let issue = |code, message| Issue::of_member("reason", code, message);
@@ -99,9 +99,9 @@ impl Reopening {
             None => {
                 Err(issue("required", "`reason` is required: why the month is reopened".into()))
             }
-            Some(long) if long.len() > Self::MAX_REASON_BYTES => {
-                let most = Self::MAX_REASON_BYTES;
-                Err(issue("too_long", format!("`reason` must be at most {most} bytes long")))
+            Some(long) if long.chars().nth(Self::MAX_REASON_CHARS).is_some() => {
+                let most = Self::MAX_REASON_CHARS;
+                Err(issue("too_long", format!("`reason` must be at most {most} characters long")))
             }
             Some(reason) => Ok(reason.to_owned()),
         }
@@ -391,5 +391,18 @@ impl ClosingRequest {
             Ok(_) => Err(issues),
             Err(more) => Err(issues.into_iter().chain(more).collect()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_has_as_many_characters_as_its_schema_says() {
+        let longest = "ö".repeat(Reopening::MAX_REASON_CHARS);
+        assert_eq!(Reopening::reason(Some(&format!(" {longest} "))).unwrap(), longest);
+        let longer = Reopening::reason(Some(&format!("{longest}x"))).unwrap_err();
+        assert_eq!(longer.code, "too_long");
     }
 }

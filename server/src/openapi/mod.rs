@@ -226,7 +226,7 @@ fn query_parameters(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> Ve
         }
         (Kind::Reopened, _) => vec![json!({
             "name": "reason", "in": "query", "required": true,
-            "schema": { "type": "string", "minLength": 1, "maxLength": Reopening::MAX_REASON_BYTES },
+            "schema": { "type": "string", "minLength": 1, "maxLength": Reopening::MAX_REASON_CHARS },
             "description": "Why the month is reopened.", "example": "correction",
         })],
         (Kind::Script, _) => script_parameters(),

@@ -2,6 +2,7 @@
 
 use hypertext::prelude::*;
 use serde::Deserialize;
+use svctrack_core::revenue::Reopening;
 
 use super::{
     address::address,
@@ -169,7 +170,7 @@ fn last_one<'v>(shell: &'v Shell, last: &'v ClosingLine) -> impl Renderable + 'v
                 (csrf(shell))
                 p { "Reopening deletes the stored figures. The month can be closed again later, with the figures at that time." }
                 label for="f-reason" { "Reason" }
-                input #f-reason name="reason" required maxlength="1000";
+                input #f-reason name="reason" required maxlength=(Reopening::MAX_REASON_CHARS);
                 button.bad type="submit" { "Open " (last.month) " again" }
             }
         }
