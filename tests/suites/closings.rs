@@ -403,8 +403,16 @@ async fn a_reopening_says_who_when_and_why() {
     assert_eq!(client.get(&path).await.json(), first);
     assert_eq!(reopen(client, "2024-04").await.json()["deletedCount"], 1);
     assert_eq!(reopen(client, "2024-04").await.json()["deletedCount"], 0);
+    let open = client.get(CLOSINGS).await.json()[0].take();
+    assert_eq!(open.as_object().unwrap().len(), 2, "{open}");
+    assert_eq!(
+        (&open["month"], &open["reopened"][0]["reason"]),
+        (&json!("2024-04"), &json!("late invoice"))
+    );
+    assert_eq!(client.get(&path).await.status, StatusCode::NOT_FOUND);
     let again = closed(client, "2024-04").await;
     let reopened = &again["reopened"];
+    assert_eq!(reopened, &open["reopened"]);
     assert_eq!(reopened.as_array().unwrap().len(), 1);
     assert_eq!(
         (&reopened[0]["reason"], &reopened[0]["by"], &reopened[0]["at"]),

@@ -67,8 +67,28 @@ pub struct Closing {
     pub currencies: Vec<MonthFigures>,
     /// All in the base currency; null where a rate was missing.
     pub converted: Option<MonthFigures>,
-    /// When and why the month was reopened before it was closed like this, the first time first.
+    /// When and why the month was reopened before it was closed like this, the first time first: the last
+    /// [`Reopening::MAX_STORED`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reopened: Vec<Reopening>,
+}
+
+/// A month as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum ListedMonth {
+    /// With its figures.
+    Closed(Box<Closing>),
+    /// Without any.
+    Reopened(ReopenedMonth),
+}
+
+/// A month that was reopened, and is not closed again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReopenedMonth {
+    /// The month, such as `2026-01`.
+    pub month: String,
+    /// When and why it was reopened, the first time first.
     pub reopened: Vec<Reopening>,
 }
 
@@ -85,6 +105,8 @@ pub struct Reopening {
 }
 
 impl Reopening {
+    /// Most reopenings of a month that are stored: a month that is opened more often is not what finance reported.
+    pub const MAX_STORED: usize = 100;
     /// The longest reason, in characters: a few sentences.
     pub const MAX_REASON_CHARS: usize = 1_000;
 
@@ -286,6 +308,15 @@ impl Closing {
             }
         };
         Ok(ClosedMonth { companies: rows.into_iter().map(lines).collect(), closing: self })
+    }
+
+    /// The month without its figures, for a reason.
+    pub fn reopen(&mut self, reopening: Reopening) {
+        self.currencies.clear();
+        self.converted = None;
+        self.reopened.push(reopening);
+        let most = self.reopened.len().saturating_sub(Reopening::MAX_STORED);
+        self.reopened.drain(..most);
     }
 
     /// Closed months as rows of text.

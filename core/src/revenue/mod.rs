@@ -57,8 +57,8 @@ pub use self::{
         ChangedLicense, CompanyDifference, Difference, MonthDifference, SinceClosing,
     },
     closing::{
-        ClosedMonth, Closing, ClosingRequest, CompanyFigures, MonthFigures, Reopening,
-        days_of_month,
+        ClosedMonth, Closing, ClosingRequest, CompanyFigures, ListedMonth, MonthFigures,
+        ReopenedMonth, Reopening, days_of_month,
     },
     cohorts::{Cohort, CohortCell, Cohorts, Column, cohorts},
     customers::{CurrencyAmount, Customer, Customers, NameOf, UsageOf, customers},

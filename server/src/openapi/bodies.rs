@@ -115,7 +115,9 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::Object => json!({ "type": "object" }),
         Kind::NewClosing => reference("NewClosing"),
         Kind::Closing => reference("Closing"),
-        Kind::Closings => many(reference("Closing")),
+        Kind::Closings => {
+            many(json!({ "anyOf": [reference("Closing"), reference("ReopenedMonth")] }))
+        }
         Kind::Mrr => report_or_explanation("MrrReport", "Explanation"),
         Kind::Retention => report_or_explanation("RetentionReport", "Explanation"),
         Kind::Renewals => report_or_explanation("RenewalsReport", "RenewalsExplanation"),

@@ -142,7 +142,10 @@ const OBJECTS: &[Object] = &[
         ("timeZone", "text", "Time zone of the days."), ("view", "view", "How movements are counted."), ("gapDays", "count", "Longest gap or overlap between two licenses that is bridged, in days."),
         ("reactivationWithin", "count?", "Days within which a returning company counts as a reactivation; null means at any time."), ("rateDate", "day?", "Day of the rates."),
         ("currencies", "[MonthFigures]", "Each currency separately."), ("converted", "MonthFigures?", "All currencies converted to the base currency; null if a rate was missing."),
-    ]], &[&[("companies", "[CompanyFigures]", "With `by=company`: the figures of each company."), ("reopened", "[Reopening]", "When and why the month was reopened before.")]]),
+    ]], &[&[("companies", "[CompanyFigures]", "With `by=company`: the figures of each company."), ("reopened", "[Reopening]", "When and why the month was reopened before, at most the last 100.")]]),
+    ("ReopenedMonth", "A month that was reopened, and is not closed again.", &[&[
+        ("month", "text", "The month."), ("reopened", "[Reopening]", "When and why it was reopened, at most the last 100."),
+    ]], &[]),
     ("Reopening", "A reopening of a closed month.", &[&[
         ("at", "time", "When it was reopened."), ("by", "text?", "Id of the token that reopened it."), ("reason", "text", "Why."),
     ]], &[]),

@@ -6,7 +6,8 @@ use poem::{Request, Response, http::header};
 use svctrack_core::{
     access::unknown_members,
     revenue::{
-        Closing, ClosingRequest, Reopening, Report, ReportError, ReportQuery, Table, days_of_month,
+        Closing, ClosingRequest, ListedMonth, Reopening, Report, ReportError, ReportQuery, Table,
+        days_of_month,
     },
     value::{Issue, issue::quoted},
 };
@@ -60,14 +61,21 @@ fn internal(error: serde_json::Error) -> Error {
     Error::Internal(error.to_string())
 }
 
-/// `GET /reports/closings`: in their order.
+/// `GET /reports/closings`: in their order. In CSV, which has figures, only those that are closed.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "reports:read").await?;
-    let closings = app.store.closings(&caller.tenant).await?;
+    let months = app.store.closings(&caller.tenant).await?;
     if prefers_csv(request) {
-        return csv(&Closing::table(&closings));
+        return csv(&Closing::table(&closed(months).collect::<Vec<_>>()));
     }
-    Ok(json(serde_json::to_string(&closings).map_err(internal)?))
+    Ok(json(serde_json::to_string(&months).map_err(internal)?))
+}
+
+fn closed(months: Vec<ListedMonth>) -> impl Iterator<Item = Closing> {
+    months.into_iter().filter_map(|month| match month {
+        ListedMonth::Closed(closing) => Some(*closing),
+        ListedMonth::Reopened(_) => None,
+    })
 }
 
 fn csv(table: &Table) -> Result<Response, Error> {
@@ -93,8 +101,8 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
             error => error,
         });
     }
-    let closings = app.store.closings(&caller.tenant).await?;
-    let found = closings.into_iter().find(|closing| closing.month == month).ok_or(NOT_CLOSED)?;
+    let mut closings = closed(app.store.closings(&caller.tenant).await?);
+    let found = closings.find(|closing| closing.month == month).ok_or(NOT_CLOSED)?;
     if prefers_csv(request) {
         return csv(&Closing::table(&[found]));
     }

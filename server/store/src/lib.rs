@@ -95,7 +95,7 @@ use svctrack_core::{
         overlay::Overlay,
         upsert::{Access, Item, Outcome},
     },
-    revenue::Closing,
+    revenue::ListedMonth,
     schema::{Handling, ListQuery, ResourceDef, Shaped},
     tracking::{Event, activity::ActivityQuery},
     value::{IdSequence, ObjectId, RecordRef, TenantId, Timestamp},
@@ -532,11 +532,11 @@ pub trait Store: Send + Sync {
     /// If the store cannot be read.
     fn tokens(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<TokenRecord>, StoreError>>;
 
-    /// The closed months of a tenant, in order.
+    /// The months of a tenant that are closed, or were until they were reopened, in order.
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<Closing>, StoreError>>;
+    fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<ListedMonth>, StoreError>>;
 
     /// Records that a token was used; this is written with another commit (R43).
     fn token_used(&self, token: &TokenRecord, now: Timestamp);

@@ -27,7 +27,7 @@ use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use parking_lot::{Mutex, RwLock};
 use svctrack_core::{
     plan::{Person, upsert::Outcome},
-    revenue::Closing,
+    revenue::ListedMonth,
     schema::{ListQuery, ResourceDef},
     tracking::activity::ActivityQuery,
     value::{ObjectId, RecordRef, TenantId, Timestamp},
@@ -490,9 +490,9 @@ impl Store for Embedded {
         self.read_apart(&self.short, tenant, read).map_ok(shown).boxed()
     }
 
-    fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<Closing>, StoreError>> {
+    fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<ListedMonth>, StoreError>> {
         let tenant = tenant.id();
-        let read = move |snapshot: &RedbSnapshot| closings::closings(snapshot, tenant);
+        let read = move |snapshot: &RedbSnapshot| closings::listed(snapshot, tenant);
         self.read_apart(&self.short, tenant, read).boxed()
     }
 

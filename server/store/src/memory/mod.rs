@@ -16,7 +16,7 @@ use futures_util::{FutureExt as _, StreamExt as _, TryFutureExt as _, future, st
 use parking_lot::Mutex;
 use svctrack_core::{
     plan::{Person, upsert::Outcome},
-    revenue::Closing,
+    revenue::ListedMonth,
     schema::{ListQuery, ResourceDef},
     tracking::activity::ActivityQuery,
     value::{ObjectId, RecordRef, TenantId, Timestamp},
@@ -311,8 +311,8 @@ impl Store for Memory {
         })
     }
 
-    fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<Closing>, StoreError>> {
-        self.read(|state| closings::closings(&**state, tenant.id()))
+    fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<ListedMonth>, StoreError>> {
+        self.read(|state| closings::listed(&**state, tenant.id()))
     }
 
     fn token_used(&self, token: &TokenRecord, now: Timestamp) {

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
     audit::Changed,
-    revenue::{Closing, Reopening},
+    revenue::{Closing, ListedMonth, ReopenedMonth, Reopening},
     value::{Issue, ObjectId, TenantId, Timestamp, issue::quoted},
 };
 
@@ -34,7 +34,7 @@ pub(crate) struct ClosingRow {
     /// Up to where in the change log its figures are.
     pub(crate) sequence: u64,
     pub(crate) closing: Closing,
-    /// Whether it was reopened: its figures do not count, but when and why it was is kept for the next closing.
+    /// Whether it was reopened: when and why is stored, and no figures.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_open: bool,
 }
@@ -57,13 +57,19 @@ fn with_open(table: &impl Rows, tenant: TenantId) -> Result<Vec<ClosingRow>, Sto
     Ok(closings)
 }
 
-/// The closed months of a tenant in a snapshot.
-pub(crate) fn closings(
+/// The closed and the reopened months of a tenant in a snapshot.
+pub(crate) fn listed(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-) -> Result<Vec<Closing>, StoreError> {
-    let rows = all(&snapshot.open(CLOSINGS)?, tenant)?;
-    Ok(rows.into_iter().map(|row| row.closing).collect())
+) -> Result<Vec<ListedMonth>, StoreError> {
+    let listed = |row: ClosingRow| match (row.is_open, row.closing) {
+        (true, Closing { month, reopened, .. }) => {
+            ListedMonth::Reopened(ReopenedMonth { month, reopened })
+        }
+        (false, closing) => ListedMonth::Closed(closing.into()),
+    };
+    let rows = with_open(&snapshot.open(CLOSINGS)?, tenant)?;
+    Ok(rows.into_iter().map(listed).collect())
 }
 
 fn read(key: &[u8], value: &[u8]) -> Result<ClosingRow, StoreError> {
@@ -157,7 +163,7 @@ pub(crate) fn reopen(
         return Ok(Err(conflict("not_the_last_month", message)));
     }
     let (by, reason) = (actor.token.clone(), reason.to_owned());
-    row.closing.reopened.push(Reopening { at: now, by, reason });
+    row.closing.reopen(Reopening { at: now, by, reason });
     row.is_open = true;
     put(tables, tenant, &row)?;
     log(actor, month, ChangeKind::Deleted, tables, pending, now)?;

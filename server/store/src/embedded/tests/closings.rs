@@ -1,6 +1,9 @@
 //! A month is closed only with the figures of what is stored.
 
-use svctrack_core::resources::license::LICENSE;
+use svctrack_core::{
+    resources::license::LICENSE,
+    revenue::{ListedMonth, Reopening},
+};
 
 use super::*;
 use crate::NewClosing;
@@ -31,4 +34,20 @@ async fn a_month_is_not_closed_with_figures_from_before_a_change() {
     world.add_company("other").await;
     assert!(matches!(world.write(close(sequence)).await, Reply::Closed(Some(_))));
     assert!(matches!(world.write(reopen("2026-01", "late invoice")).await, Reply::Reopened(true)));
+}
+
+#[tokio::test]
+async fn a_month_that_is_reopened_has_no_figures_and_its_last_reopenings() {
+    let world = World::new().await;
+    let times = Reopening::MAX_STORED + 3;
+    for time in 0..times {
+        assert!(matches!(world.write(close(0)).await, Reply::Closed(Some(_))));
+        let reason = time.to_string();
+        assert!(matches!(world.write(reopen("2026-01", &reason)).await, Reply::Reopened(true)));
+    }
+    let months = world.store.closings(&world.actor.tenant).await.unwrap();
+    let [ListedMonth::Reopened(month)] = &*months else { panic!("{months:?}") };
+    let reasons: Vec<&str> = month.reopened.iter().map(|it| &*it.reason).collect();
+    let expected: Vec<String> = (3..times).map(|time| time.to_string()).collect();
+    assert_eq!(reasons, expected);
 }
