@@ -122,6 +122,56 @@ async fn the_figures_of_the_first_page_are_those_behind_them() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn closed_months_show_why_they_differ_and_why_they_were_reopened() {
+    let server = server().await;
+    let client = &server.client;
+    let change = async |path: &str, body: serde_json::Value| {
+        let json_type = [("content-type", "application/json")];
+        let done = client.send(hyper::Method::PUT, path, &json_type, body.to_string()).await;
+        assert_eq!(done.unwrap().status, StatusCode::OK, "{path}");
+    };
+    for (name, mrr) in [("Beta", 70), ("Gamma", 50)] {
+        client.post("/companies", &json!({"name": name, "externalId": name})).await;
+        let license = json!({
+            "companyId": format!("extid-{name}"), "externalId": name, "_currency": "EUR",
+            "product": "Suite", "mrr": mrr, "fromDate": "2025-10-01",
+        });
+        assert_eq!(client.post("/licenses", &license).await.status, StatusCode::OK);
+    }
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let closed = reader.submit("/app/closings", &[("month", "2025-11")]).await;
+    assert_eq!(closed.status, StatusCode::SEE_OTHER, "{}", closed.text());
+    let html = page(&reader, "/app/closings").await;
+    assert!(html.contains("2025-11") && !html.contains("Changed since closing"), "{html}");
+    // In total nothing has changed.
+    change("/licenses/extid-Beta", json!({"mrr": 60})).await;
+    change("/licenses/extid-Gamma", json!({"mrr": 60})).await;
+    let html = page(&reader, "/app/closings").await;
+    for text in ["Changed since closing: 2 licenses<", ">Beta</a>", ">Gamma</a>"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    change("/settings", json!({"currencies": null})).await;
+    let html = page(&reader, "/app/closings").await;
+    assert!(html.contains("Changed since closing: 2 licenses, exchange rates<"), "{html}");
+    let reopen = async || {
+        let reason = [("reason", "late <invoice>")];
+        let done = reader.submit("/app/closings/2025-11/reopen", &reason).await;
+        assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text());
+    };
+    reopen().await;
+    let open = page(&reader, "/app/closings").await;
+    assert!(open.contains("Open<") && !open.contains("Changed since closing"), "{open}");
+    reader.submit("/app/closings", &[("month", "2025-11")]).await;
+    let again = page(&reader, "/app/closings").await;
+    for html in [open, again] {
+        assert!(html.contains(": late &lt;invoice"), "{html}");
+    }
+    reopen().await;
+    let twice = page(&reader, "/app/closings").await;
+    assert_eq!(twice.matches(": late &lt;invoice").count(), 2, "{twice}");
+}
+
 /// Waits until the demo is filled.
 async fn wait_for_demo(reader: &Reader<'_>) -> String {
     for _ in 0..600 {

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use svctrack_core::revenue::days_of_month;
 use svctrack_web::pages::{
-    ClosingLine, ClosingsView, CompanyDifference, Differences, MonthFigures, Problem, address,
-    closings_page,
+    ClosingLine, ClosingsView, CompanyDifference, Differences, MonthFigures, Problem, Reopening,
+    address, closings_page,
 };
 
 use super::{
@@ -20,7 +20,15 @@ use crate::{error::Error, path_tree::path_part};
 /// Characters of a month such as `2026-01`.
 const MONTH_CHARS: usize = 7;
 
-/// A closed month, as far as this page needs it.
+/// A month that is closed, or was, as far as this page needs it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Listed {
+    Closed(Closing),
+    Reopened { month: String, reopened: Vec<Reopening> },
+}
+
+/// A closed month.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Closing {
@@ -31,6 +39,8 @@ struct Closing {
     reactivation_within: Option<u32>,
     currencies: Vec<MonthFigures>,
     converted: Option<MonthFigures>,
+    #[serde(default)]
+    reopened: Vec<Reopening>,
 }
 
 /// What the report of MRR says of closed months.
@@ -74,7 +84,7 @@ pub(super) async fn list(visit: Visit, _: Request) -> Result<Response, Error> {
 pub(super) async fn close(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let month = json!(sent(&pairs, "month").trim());
-    let options = options_of(&closings(&visit).await?);
+    let options = options_of(&closings(&visit).await?.0);
     let body = options.into_iter().chain([("month", month)]);
     let body = body.map(|(name, value)| (name.to_owned(), value)).collect();
     let done = visit.api.send(Method::POST, "/reports/closings", &[], &Value::Object(body)).await;
@@ -104,8 +114,18 @@ async fn after(visit: &Visit, done: Result<Value, Error>) -> Result<Response, Er
     }
 }
 
-async fn closings(visit: &Visit) -> Result<Vec<Closing>, Error> {
-    visit.api.get("/reports/closings").await
+/// The closed months, and lines of those that were reopened.
+async fn closings(visit: &Visit) -> Result<(Vec<Closing>, Vec<ClosingLine>), Error> {
+    let (mut closed, mut open) = (Vec::new(), Vec::new());
+    for listed in visit.api.get::<Vec<Listed>>("/reports/closings").await? {
+        match listed {
+            Listed::Closed(closing) => closed.push(closing),
+            Listed::Reopened { month, reopened } => {
+                open.push(ClosingLine { month, reopened, ..ClosingLine::default() });
+            }
+        }
+    }
+    Ok((closed, open))
 }
 
 /// The options with which the last month was closed: with others, months are not compared.
@@ -117,7 +137,7 @@ fn options_of(closings: &[Closing]) -> Vec<(&'static str, Value)> {
 }
 
 async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
-    let closings = closings(visit).await?;
+    let (closings, open) = closings(visit).await?;
     let mut compared = compared(visit, &closings).await?;
     let next = closings
         .last()
@@ -127,11 +147,13 @@ async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
     let of_companies = compared.iter().flat_map(|it| &it.companies);
     let names = of_companies.map(|it| it.company.as_str());
     let names = by_ids(visit, "companies", names, "name").await?;
-    let lines = closings.into_iter().rev().map(|closing| {
+    let closed = closings.into_iter().rev().map(|closing| {
         let at = compared.iter().position(|it| it.month == closing.month);
         let compared = at.map(|at| compared.swap_remove(at));
         let differences = compared.map(|compared| {
             let more_companies = compared.company_count - compared.companies.len();
+            let total = compared.converted.map(|it| it.difference);
+            let total = total.map(|line| MonthFigures { is_converted: true, ..line });
             let companies = compared.companies.into_iter().map(|it| CompanyDifference {
                 name: names.get(&it.company).map(|record| text(record, "name").to_owned()),
                 lines: it.currencies.into_iter().map(|it| it.difference).collect(),
@@ -146,21 +168,22 @@ async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
                 lines: compared
                     .currencies
                     .into_iter()
-                    .chain(compared.converted)
                     .map(|it| it.difference)
+                    .chain(total)
                     .collect(),
             }
         });
         let converted = closing.converted.map(|line| MonthFigures { is_converted: true, ..line });
         ClosingLine {
             month: closing.month,
-            closed_at: closing.closed_at,
+            closed_at: Some(closing.closed_at),
+            reopened: closing.reopened,
             lines: closing.currencies.into_iter().chain(converted).collect(),
             differences,
         }
     });
     Ok(ClosingsView {
-        lines: lines.collect(),
+        lines: open.into_iter().rev().chain(closed).collect(),
         may_close: visit.api.may("admin"),
         has_ended: next.as_ref().is_none_or(|next| *next < this_month),
         next,

@@ -2,7 +2,7 @@
 
 use hypertext::prelude::*;
 use serde::Deserialize;
-use svctrack_core::revenue::Reopening;
+use svctrack_core::{revenue, value::counted};
 
 use super::{
     address::address,
@@ -49,11 +49,21 @@ impl MonthFigures {
     }
 }
 
-/// A closed month, and what has changed in it since.
+/// A reopening of a month.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Reopening {
+    pub at: String,
+    pub reason: String,
+}
+
+/// A month that is closed, or was, and what has changed in it since.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClosingLine {
     pub month: String,
-    pub closed_at: String,
+    /// None of a month that was reopened.
+    pub closed_at: Option<String>,
+    /// When and why it was reopened, the first time first.
+    pub reopened: Vec<Reopening>,
     /// Its figures: each currency by itself, then converted.
     pub lines: Vec<MonthFigures>,
     /// The figures of now less these; none where they are computed with other options.
@@ -83,17 +93,23 @@ pub struct CompanyDifference {
 }
 
 impl Differences {
-    /// Why the figures differ: `2 licenses and the exchange rates were changed`.
-    fn reasons(&self) -> String {
-        let licenses = match self.changed_licenses {
-            0 => None,
-            1 => Some("1 license".to_owned()),
-            count => Some(format!("{count} licenses")),
-        };
+    /// What has changed: `Changed since closing: 2 licenses, exchange rates`; none where nothing has.
+    fn summary(&self) -> Option<String> {
+        let licenses = Some(self.changed_licenses).filter(|count| *count > 0);
+        let licenses = licenses.map(|count| counted(count, "license"));
         let rates = self.rates_changed.then(|| "exchange rates".to_owned());
         let zone = self.time_zone_changed.then(|| "time zone".to_owned());
-        let all: Vec<String> = licenses.into_iter().chain(rates).chain(zone).collect();
-        if all.is_empty() { String::new() } else { format!("{} changed", all.join(", ")) }
+        let reasons: Vec<String> = licenses.into_iter().chain(rates).chain(zone).collect();
+        let differs = self.differing().next().is_some() || !self.companies.is_empty();
+        match reasons.as_slice() {
+            [] if differs => Some("Changed since closing".to_owned()),
+            [] => None,
+            reasons => Some(format!("Changed since closing: {}", reasons.join(", "))),
+        }
+    }
+
+    fn differing(&self) -> impl Iterator<Item = &MonthFigures> {
+        self.lines.iter().filter(|line| !line.is_zero())
     }
 }
 
@@ -131,10 +147,15 @@ pub fn closings_page(shell: &Shell, view: &ClosingsView) -> Page {
             (empty("No month is closed.", "Close the first month that you reported. Months are closed in order."))
         } @else {
             (months(&view.lines))
-            @if let Some(last) = view.lines.first().filter(|_| view.may_close) { (last_one(shell, last)) }
+            @if let Some(last) = last_closed(view).filter(|_| view.may_close) { (last_one(shell, last)) }
         }
     };
     page(layout(shell, "Closed months", main))
+}
+
+/// The last month that is closed.
+fn last_closed(view: &ClosingsView) -> Option<&ClosingLine> {
+    view.lines.iter().find(|line| line.closed_at.is_some())
 }
 
 fn next<'v>(shell: &'v Shell, view: &'v ClosingsView) -> impl Renderable + 'v {
@@ -168,9 +189,9 @@ fn last_one<'v>(shell: &'v Shell, last: &'v ClosingLine) -> impl Renderable + 'v
             summary { "Open " (last.month) " again" }
             form method="post" action=(address("/app/closings/{}/reopen", &[&last.month], &[])) {
                 (csrf(shell))
-                p { "Reopening deletes the stored figures. The month can be closed again later, with the figures at that time." }
+                p { "Reopening deletes the stored figures and lists the reason here. The month can be closed again later, with the figures at that time." }
                 label for="f-reason" { "Reason" }
-                input #f-reason name="reason" required maxlength=(Reopening::MAX_REASON_CHARS);
+                input #f-reason name="reason" required maxlength=(revenue::Reopening::MAX_REASON_CHARS);
                 button.bad type="submit" { "Open " (last.month) " again" }
             }
         }
@@ -199,65 +220,85 @@ fn months(closings: &[ClosingLine]) -> impl Renderable {
     )
 }
 
-/// A month: its figures, and below them those that differ now.
+/// A month: its figures, and below them what has changed, and when it was reopened.
 fn month(closing: &ClosingLine) -> impl Renderable {
-    let differences = closing.differences.as_ref();
-    let lines = differences.map_or(&[][..], |differences| &*differences.lines);
-    let differing: Vec<&MonthFigures> = lines.iter().filter(|line| !line.is_zero()).collect();
-    let reasons = differences.map(Differences::reasons).filter(|reasons| !reasons.is_empty());
     maud! {
         tbody {
-            @for (at, line) in closing.lines.iter().enumerate() {
-                tr {
-                    th.nowrap scope="row" { @if at == 0 { (closing.month) } }
-                    td {
-                        @if at == 0 { (day(&closing.closed_at)) } @else if line.is_converted { span.muted { "Total" } }
-                    }
-                    (amounts(line, false))
+            (figures(closing))
+            @match &closing.differences {
+                Some(differences) => { (changes(&closing.month, differences)) }
+                None if closing.closed_at.is_some() => {
+                    (note(&closing.month, "Not comparable: the month was closed with other options or rates."))
                 }
+                None => {}
             }
-            @if closing.lines.is_empty() {
-                tr {
-                    th scope="row" { (closing.month) }
-                    td { (day(&closing.closed_at)) }
-                    td.num colspan="8" { "No MRR" }
-                }
-            }
-            @for (at, line) in differing.iter().enumerate() {
-                tr.difference {
-                    th scope="row" { span.hidden-label { (closing.month) } }
-                    td { @if at == 0 { "Change since closing" @if let Some(reasons) = &reasons { ", " (reasons) } } }
-                    (amounts(line, true))
-                }
-            }
-            @if let Some(differences) = differences {
-                @for company in &differences.companies { (of_company(company)) }
-                @if differences.more_companies > 0 {
-                    tr.difference {
-                        th scope="row" { span.hidden-label { (closing.month) } }
-                        td colspan="9" { "and " (differences.more_companies) " more companies" }
-                    }
-                }
-            }
-            @if closing.differences.is_none() {
-                tr.difference {
-                    th scope="row" { span.hidden-label { (closing.month) } }
-                    td colspan="9" { "Not comparable: the month was closed with other options or rates." }
-                }
+            @for reopening in closing.reopened.iter().rev() {
+                (note(&closing.month, maud! { "Reopened " (day(&reopening.at)) ": " (reopening.reason) }))
             }
         }
     }
 }
 
-fn of_company(company: &CompanyDifference) -> impl Renderable {
-    let name = company.name.as_deref().unwrap_or(&company.company);
+fn figures(closing: &ClosingLine) -> impl Renderable {
+    let closed_at = closing.closed_at.as_deref().map(day);
     maud! {
-        @for line in company.lines.iter().filter(|line| !line.is_zero()) {
+        @for (at, line) in closing.lines.iter().enumerate() {
+            tr {
+                th.nowrap scope="row" {
+                    @if at == 0 { (closing.month) } @else { span.hidden-label { (closing.month) } }
+                }
+                td {
+                    @if at == 0 { (closed_at) } @else if line.is_converted { span.muted { "Total" } }
+                }
+                (amounts(line, false))
+            }
+        }
+        @if closing.lines.is_empty() {
+            tr {
+                th.nowrap scope="row" { (closing.month) }
+                td { (closed_at) }
+                td.num colspan="8" { @if closed_at.is_some() { "No MRR" } @else { "Open" } }
+            }
+        }
+    }
+}
+
+/// What has changed in a month since it was closed: in all, and by company.
+fn changes<'c>(month: &'c str, differences: &'c Differences) -> impl Renderable + 'c {
+    maud! {
+        @if let Some(summary) = differences.summary() { (note(month, summary)) }
+        @for line in differences.differing() {
             tr.difference {
-                th scope="row" {}
-                td { a href=(record_address("companies", &company.company)) { (name) } }
+                th scope="row" { span.hidden-label { (month) } }
+                td { @if line.is_converted { "Total" } }
                 (amounts(line, true))
             }
+        }
+        @for company in &differences.companies {
+            @for line in company.lines.iter().filter(|line| !line.is_zero()) {
+                tr.difference {
+                    th scope="row" { span.hidden-label { (month) } }
+                    td { a href=(record_address("companies", &company.company)) { (name_of(company)) } }
+                    (amounts(line, true))
+                }
+            }
+        }
+        @if differences.more_companies > 0 {
+            (note(month, format!("and {}", counted(differences.more_companies, "other"))))
+        }
+    }
+}
+
+fn name_of(company: &CompanyDifference) -> &str {
+    company.name.as_deref().unwrap_or(&company.company)
+}
+
+/// A row of text.
+fn note<'n>(month: &'n str, text: impl Renderable + 'n) -> impl Renderable + 'n {
+    maud! {
+        tr.difference {
+            th scope="row" { span.hidden-label { (month) } }
+            td colspan="9" { (text) }
         }
     }
 }

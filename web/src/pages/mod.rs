@@ -44,7 +44,8 @@ pub use self::{
     address::{address, literal},
     audit::{AuditLine, AuditView, RecordChange, audit_page},
     closings::{
-        ClosingLine, ClosingsView, CompanyDifference, Differences, MonthFigures, closings_page,
+        ClosingLine, ClosingsView, CompanyDifference, Differences, MonthFigures, Reopening,
+        closings_page,
     },
     customers::{CustomerLine, CustomersView, customers_page},
     demo::{DemoState, DemoView, demo_page},
