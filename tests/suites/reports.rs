@@ -308,6 +308,10 @@ async fn the_rest_beyond_the_largest_segments_is_explained() {
     // Without so many segments there is no rest.
     let few = client.get(&format!("{path}&companyId=extid-c10")).await;
     assert_eq!((few.status.as_u16(), &few.json()["code"]), (422, &json!("unknown_cell")));
+    // Companies without a value are named as in the table.
+    put(client, "/companies/extid-c10", &json!({"owner": null})).await;
+    let none = client.get(&path.replace("(rest)", "(none)")).await.json();
+    assert_eq!((&none["amount"], none["companies"].as_array().unwrap().len()), (&json!(10), 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,6 +28,9 @@ pub const MAX_SEGMENTS: usize = 50;
 /// The name of the rest in tables, and of the figure to explain.
 pub(super) const REST: &str = "(rest)";
 
+/// The name of companies without a segment, in the same places.
+pub(super) const NONE: &str = "(none)";
+
 /// The segment of a company.
 pub type SegmentOf<'s> = &'s dyn Fn(ObjectId) -> Option<String>;
 
@@ -348,7 +351,7 @@ impl Movements {
         };
         add("", &self.currencies, self.converted.as_ref());
         for segment in self.segments.iter().flatten() {
-            let name = if segment.is_rest { REST } else { "(none)" };
+            let name = if segment.is_rest { REST } else { NONE };
             let name = segment.segment.as_deref().unwrap_or(name);
             add(name, &segment.currencies, segment.converted.as_ref());
         }

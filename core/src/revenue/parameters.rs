@@ -184,7 +184,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "segment",
         of: &[Mrr],
         form: Form::Text,
-        doc: "Segment of the figure to explain; empty for companies without a value, and `(rest)` for all beyond the 50 largest. All by default.",
+        doc: "Segment of the figure to explain; empty or `(none)` for companies without a value, and `(rest)` for all beyond the 50 largest. All by default.",
     },
     Parameter {
         name: "cohort",

@@ -16,7 +16,7 @@ use super::{
     forecast::{Forecast, Later, forecast},
     forecast_explained::{ForecastCell, ForecastExplanation, explain_forecast},
     ledger::Ledger,
-    movements::{Movements, REST, SegmentOf, mrr, rest_of},
+    movements::{Movements, NONE, REST, SegmentOf, mrr, rest_of},
     options::Options,
     query::{Explain, ExplainedLine, Part, ReportKind, ReportQuery, SPAN},
     renewals::{Renewals, renewals},
@@ -154,7 +154,7 @@ fn explained(
     let (currency, segment) = (asked.currency.clone(), asked.segment.clone());
     Ok(match asked.line {
         ExplainedLine::Revenue(line) => {
-            let segment = segment.map(|name| Some(name).filter(|name| !name.is_empty()));
+            let segment = segment.map(|name| Some(name).filter(|it| !it.is_empty() && it != NONE));
             let cell = Cell { from, to, line, currency, segment, cohort: asked.cohort.clone() };
             Report::Explanation(
                 explain(sources.ledger, options, segment_of, &cell)?.named(name_of).into(),

@@ -60,8 +60,6 @@ const BEHIND: &[(&str, &str, &str)] = &[
     ("renewals", "logoOfDecidedPercent", "renewed"),
     ("forecast", "difference", "actual"),
 ];
-/// What stands for companies without a segment.
-const NONE: &str = "(none)";
 
 /// The table of a report, of which each figure leads to what is behind it.
 pub(super) struct Figures<'r> {
@@ -81,10 +79,7 @@ impl Figures<'_> {
             return (amount != 0.0).then(|| path(self.report, &query));
         }
         let line = self.line(self.header.get(at)?)?;
-        let segment = match self.cell(row, "segment") {
-            Some(NONE) => Some(""),
-            segment => segment.filter(|name| !name.is_empty()),
-        };
+        let segment = self.cell(row, "segment").filter(|name| !name.is_empty());
         let is_days = |name: &&(&str, &str)| matches!(name.0, "from" | "to");
         let mut query: Vec<_> = self.query.iter().filter(|pair| !is_days(pair)).copied().collect();
         let asked = |name: &str| self.query.iter().find(|(known, _)| *known == name).map(|it| it.1);
@@ -241,7 +236,7 @@ mod tests {
         assert_eq!(
             behind("mrr", "churn", &row).unwrap(),
             "/app/reports/mrr/explain?interval=month&from=2026-01-01&to=2026-04-01&period=2026-02\
-             &explain=churn&currency=EUR&segment="
+             &explain=churn&currency=EUR&segment=%28none%29"
         );
         assert_eq!(behind("mrr", "end", &row), None);
         assert_eq!(behind("mrr", "quickRatio", &row), None);
