@@ -39,6 +39,8 @@ pub enum ReportError {
     UnknownChoice(&'static str, &'static [&'static str], String),
     /// An option that says something of another one, which is absent: its name, and that of the other.
     Needs(&'static str, &'static str),
+    /// An option that says nothing with another one: its name, and that of the other with its value.
+    NoEffectWith(&'static str, &'static str),
     /// A number that is not whole, or not from 0 to the greatest that is taken: the option, that, and what was found.
     InvalidNumber(&'static str, u32, String),
     /// A company that cannot be one: what was found.
@@ -76,7 +78,7 @@ impl ReportError {
             Self::UnknownTimeZone(_) => "unknown_time_zone",
             Self::UnknownInterval(_) => "unknown_interval",
             Self::UnknownChoice(..) => "unknown_choice",
-            Self::Needs(..) => "no_effect",
+            Self::Needs(..) | Self::NoEffectWith(..) => "no_effect",
             Self::InvalidNumber(..) => "invalid_number",
             Self::InvalidCompany(_) => "invalid_id",
             Self::CompanyNotFound(_) => "company_not_found",
@@ -97,6 +99,7 @@ impl ReportError {
             | Self::InvalidNumber(option, ..)
             | Self::TooManyDays(option, _)
             | Self::Needs(option, _)
+            | Self::NoEffectWith(option, _)
             | Self::UnknownCell(option) => option,
             Self::InvalidTime(_) | Self::AsOfAhead | Self::NoHistory(_) => "asOf",
             Self::InvalidMonth(_) | Self::MonthNotEnded => "month",
@@ -165,6 +168,9 @@ impl fmt::Display for ReportError {
                 quoted(found)
             ),
             Self::Needs(option, other) => write!(f, "`{option}` has no effect without `{other}`"),
+            Self::NoEffectWith(option, other) => {
+                write!(f, "`{option}` has no effect with `{other}`")
+            }
             Self::InvalidNumber(option, most, found) => write!(
                 f,
                 "`{option}` must be a whole number from 0 to {most}; found {}",

@@ -367,11 +367,15 @@ impl<'s> Sent<'s> {
         })
     }
 
-    /// Reports parameters that say something of another one, which was not sent.
+    /// Reports parameters without effect: those that say something of another one, which was not sent, and a day of
+    /// constant rates where rates are dated.
     fn check_needs(&mut self) {
         let has = |name: &str| self.values.contains_key(name);
         let lacks = NEEDS.iter().filter(|(name, other)| has(name) && !has(other));
         self.issues.extend(lacks.map(|(name, other)| ReportError::Needs(name, other).into()));
+        if self.values.get("rates") == Some(&"dated") && self.values.contains_key("rateDate") {
+            self.issues.push(ReportError::NoEffectWith("rateDate", "rates=dated").into());
+        }
     }
 
     fn page(&mut self) -> CustomerPage {

@@ -84,7 +84,8 @@ impl Figures<'_> {
         let mut query: Vec<_> = self.query.iter().filter(|pair| !is_days(pair)).copied().collect();
         let asked = |name: &str| self.query.iter().find(|(known, _)| *known == name).map(|it| it.1);
         // A trailing year is no period of the report: it is explained by its days, at the rates of the report.
-        let last = asked("to").and_then(Day::parse).map(|to| to.before().to_string());
+        let last = asked("to").filter(|_| asked("rates") != Some("dated"));
+        let last = last.and_then(Day::parse).map(|to| to.before().to_string());
         if self.cell(row, "over") == Some("year") {
             query.extend(
                 ["from", "to"].into_iter().filter_map(|it| Some((it, self.cell(row, it)?))),
@@ -250,6 +251,12 @@ mod tests {
             "/app/reports/retention/explain?interval=month&from=2025-03-01&to=2026-03-01\
              &rateDate=2026-03-31&explain=retained"
         );
+        let header: Vec<String> = year.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let cells: Vec<String> = year.iter().map(|(_, text)| (*text).to_owned()).collect();
+        let query = [("from", "2026-01-01"), ("to", "2026-04-01"), ("rates", "dated")];
+        let dated = Figures { report: "retention", query: &query, header: &header };
+        let dated = dated.behind(&cells, header.len() - 1).unwrap();
+        assert!(dated.ends_with("rates=dated&from=2025-03-01&to=2026-03-01&explain=retained"));
         let rest = behind("mrr", "end", &[("segment", "(rest)"), ("end", "5")]).unwrap();
         assert!(rest.ends_with("&segment=%28rest%29"), "{rest}");
     }

@@ -215,8 +215,6 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         let Some(reference) = query.company() else { return Ok(None) };
         let deleted = match reference {
             RecordRef::Id(id) if self.past.ledger.has_company(*id) => Some(*id),
-            // Customers are filtered like a list: an unknown company is an empty result (R2).
-            _ if query.needs_usage() => Some(ObjectId::MAX),
             _ => None,
         };
         let found = self.view().locate(&COMPANY, reference)?.or(deleted);
