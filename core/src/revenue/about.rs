@@ -37,7 +37,8 @@ pub struct About {
     /// The present as the report sees it.
     #[serde(serialize_with = "text::serialize")]
     pub now: Timestamp,
-    /// The tenant's base currency; null where it has set none.
+    /// The currency of what is converted: the only one of all licenses where no rate is set, else the tenant's base
+    /// currency; null where it has set none.
     pub base_currency: Option<String>,
     /// At which rates amounts are converted.
     pub rates: Valuation,
