@@ -3,13 +3,14 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     num::NonZeroU64,
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use parking_lot::Mutex;
+use serde_json::Value;
 use svctrack_core::value::TenantId;
 use svctrack_store::{Actor, Clock, RateLimits, Store, support::shares::Shares};
-use svctrack_web::{Addresses, Served};
+use svctrack_web::{Addresses, Reference, ReferenceIndex, Served};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
@@ -18,6 +19,7 @@ use crate::{
     body::BodyBudget,
     compression::{Compressions, Forms},
     demo_filling::DemoFilling,
+    error::Error,
     limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
     observe::Observe,
     rate_limit::RateLimiting,
@@ -58,8 +60,8 @@ impl Running {
     }
 }
 
-/// Writes the description of the API for a public URL. Its examples name the tenant, where there is just one.
-pub(crate) type Describe = fn(&str, Option<TenantId>) -> String;
+/// Makes the description of the API for a public URL. Its examples name the tenant, where there is just one.
+pub(crate) type Describe = fn(&str, Option<TenantId>) -> Value;
 
 /// Texts that are the same for everybody, each written at the first request.
 #[derive(Default)]
@@ -68,6 +70,21 @@ pub(crate) struct Texts {
     description: Mutex<Option<(Option<TenantId>, Arc<Forms>)>>,
     /// Pages, by their names.
     pages: Mutex<BTreeMap<&'static str, Arc<Forms>>>,
+    reference: OnceLock<Result<ReferenceTexts, String>>,
+}
+
+/// The reference of the API: the pages by their groups, and what a search finds in them.
+pub(crate) struct ReferenceTexts {
+    pub(crate) pages: BTreeMap<String, Arc<Forms>>,
+    pub(crate) index: ReferenceIndex,
+}
+
+impl ReferenceTexts {
+    fn new(description: &Value) -> Result<Self, String> {
+        let Reference { pages, index } = Reference::new(description)?;
+        let pages = pages.into_iter().map(|page| (page.group, Forms::new(page.html.into())));
+        Ok(Self { pages: pages.collect(), index })
+    }
 }
 
 impl Texts {
@@ -82,10 +99,22 @@ impl Texts {
         match &*kept {
             Some((named, text)) if *named == tenant => text.clone(),
             _ => {
-                let text = Forms::new(describe(addresses.base_url(), tenant).into());
+                let text = Forms::new(describe(addresses.base_url(), tenant).to_string().into());
                 kept.insert((tenant, text)).1.clone()
             }
         }
+    }
+
+    /// The reference, which names no tenant.
+    pub(crate) fn reference(
+        &self,
+        addresses: &Addresses,
+        describe: Describe,
+    ) -> Result<&ReferenceTexts, Error> {
+        let written = self
+            .reference
+            .get_or_init(|| ReferenceTexts::new(&describe(addresses.base_url(), None)));
+        written.as_ref().map_err(|cause| Error::Internal(cause.clone()))
     }
 
     pub(crate) fn page(&self, name: &'static str, html: String) -> Arc<Forms> {

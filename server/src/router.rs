@@ -8,6 +8,7 @@ use poem::{
     Endpoint, Request, Response,
     http::{HeaderName, HeaderValue, Method, Uri, header},
 };
+use serde_json::Value;
 use svctrack_core::{access::OPERATOR, resources::REGISTRY, value::TenantId};
 use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, without_version};
 
@@ -190,9 +191,11 @@ static ROUTES: &[RouteDef<Handler>] = &[
         "This API description, in OpenAPI 3.1."),
     route!(GET "/docs", Anyone, Nothing => Page, "Read the documentation", alone!(routes::docs::index),
         "The documentation of this version."),
-    route!(GET "/docs/api", Anyone, Nothing => Page, "Browse this description", alone!(routes::docs::reference),
-        "The API reference, as a page that can send requests."),
-    route!(GET "/docs/search", Anyone, Nothing => Page, "Search the documentation", alone!(routes::docs::search),
+    route!(GET "/docs/api", Anyone, Nothing => Page, "Read the API reference", |app, request| Box::pin(async move { routes::docs::reference(&app, &request, describe).await }),
+        "All operations, and what they share: credentials, errors, headers and objects."),
+    route!(GET "/docs/api/:group", Anyone, Nothing => Page, "Read a group of the API reference", |app, request| Box::pin(async move { routes::docs::reference(&app, &request, describe).await }),
+        "The operations of a group, such as `companies`, with their examples and objects."),
+    route!(GET "/docs/search", Anyone, Nothing => Page, "Search the documentation", |app, request| Box::pin(async move { routes::docs::search(&app, &request, describe).await }),
         "Sections of the documentation that contain every word of `q`, also as the beginning of a word."),
     route!(GET "/docs/:page", Anyone, Nothing => Page, "Read a page of the documentation", alone!(routes::docs::page),
         "A page of the documentation, such as `operations`."),
@@ -218,8 +221,8 @@ fn described() -> Vec<Described> {
 }
 
 /// The description of the API.
-fn describe(public_url: &str, tenant: Option<TenantId>) -> String {
-    openapi::document(&described(), public_url, tenant).to_string()
+fn describe(public_url: &str, tenant: Option<TenantId>) -> Value {
+    openapi::document(&described(), public_url, tenant)
 }
 
 /// The routes, by path.

@@ -54,6 +54,7 @@ mod pages_of_forms;
 mod pages_of_people;
 mod proxied_clients;
 mod proxy;
+mod reference;
 mod renewals;
 mod report_changes;
 mod report_pictures;

@@ -14,15 +14,15 @@ use svctrack_tests::{
 };
 
 /// An operation of the description.
-struct Operation {
-    method: Method,
+pub(crate) struct Operation {
+    pub(crate) method: Method,
     /// With `{id}` in the place of ids.
-    path: String,
-    says: Value,
+    pub(crate) path: String,
+    pub(crate) says: Value,
 }
 
 impl Operation {
-    fn all(document: &Value) -> Vec<Self> {
+    pub(crate) fn all(document: &Value) -> Vec<Self> {
         let mut operations = Vec::new();
         for (path, methods) in document["paths"].as_object().unwrap() {
             for (method, says) in methods.as_object().unwrap() {
@@ -33,7 +33,7 @@ impl Operation {
         operations
     }
 
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
 
@@ -44,7 +44,7 @@ impl Operation {
     }
 
     /// Values of the parameters in the path.
-    fn path_examples(&self) -> Vec<(String, String)> {
+    pub(crate) fn path_examples(&self) -> Vec<(String, String)> {
         let parameters = self.says["parameters"].as_array().unwrap().iter();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         parameters
@@ -63,17 +63,17 @@ impl Operation {
     }
 
     /// A stream has no end, and pages are for people.
-    fn is_tried(&self) -> bool {
+    pub(crate) fn is_tried(&self) -> bool {
         self.path != "/activities/stream"
     }
 }
 
-async fn description(server: &InProcess) -> Value {
+pub(crate) async fn description(server: &InProcess) -> Value {
     server.anonymous.get("/openapi.json").await.json()
 }
 
 /// A server as its first start leaves it, and an event that waits for its company.
-async fn first_start() -> InProcess {
+pub(crate) async fn first_start() -> InProcess {
     let server = InProcess::start().await;
     let demo = json!({"name": "Demo company", "externalId": "demo"});
     assert!(server.client.post("/companies", &demo).await.status.is_success());
@@ -192,7 +192,7 @@ async fn send(
 }
 
 /// The id that the service has assigned, where no example can name it: of what an example has created, else of any.
-async fn assigned_id(client: &Client, operation: &Operation) -> Option<String> {
+pub(crate) async fn assigned_id(client: &Client, operation: &Operation) -> Option<String> {
     let collection = operation.path.split("/{id}").next().unwrap();
     let is_resource = REGISTRY.iter().any(|def| def.path == &collection[1..]);
     if is_resource || !operation.path.contains("/{id}") {

@@ -10,7 +10,6 @@ mod embed;
 mod loader;
 mod minify;
 mod shrink;
-mod swagger;
 
 use std::{env, path::PathBuf, process::ExitCode};
 
@@ -55,11 +54,9 @@ fn build() -> Result<(), Failure> {
         own("setup.js", "static/setup.js", embed::JAVASCRIPT)?,
         own("docs.css", "static/docs.css", embed::CSS)?,
         own("docs.js", "static/docs.js", embed::JAVASCRIPT)?,
-        own("reference.js", "static/reference.js", embed::JAVASCRIPT)?,
     ];
     print_sizes(&files)?;
     files.extend(docs::files()?);
-    files.extend(swagger::files()?);
     embed::write(&files, &folder("OUT_DIR")?)
 }
 

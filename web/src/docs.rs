@@ -1,10 +1,16 @@
-//! The docs: pages that are rendered from Markdown when this package is built, the search over them for who has no
-//! script, and the reference of the API. They load nothing from elsewhere.
+//! The docs: pages that are rendered from Markdown when this package is built, the frame of the reference, and the
+//! search over all of them. They load nothing from elsewhere.
 
+mod search;
+
+use hypertext::prelude::*;
+
+use self::search::search;
+pub(crate) use self::search::{FoundIn, Section};
 use crate::{
-    addresses::Addresses,
     escape::html,
-    page::{Page, fill, source},
+    page::{Page, fill},
+    reference::ReferenceIndex,
 };
 
 /// A page of the docs.
@@ -16,12 +22,12 @@ pub struct DocPage {
     /// Its Markdown, from the top of the project.
     pub file: &'static str,
     html: &'static str,
-    sections: &'static [Section],
+    sections: &'static [DocSection],
 }
 
 /// A part of a page, from a heading to the next.
 #[derive(Debug)]
-struct Section {
+struct DocSection {
     id: &'static str,
     heading: &'static str,
     /// The words of its text, in lower case.
@@ -48,73 +54,57 @@ pub fn doc_page(slug: &str) -> Option<Page> {
     Some(Page { html: page.html.to_owned(), csp: POLICY.to_owned() })
 }
 
-/// The reference of the API, which shows the description of the server and may call it at its addresses, next to its
-/// own origin.
-pub fn reference_page(addresses: &Addresses) -> Page {
-    let origin = source(addresses.origin());
-    // Swagger UI sets the style of single elements, and draws its icons from `data:` addresses.
-    let csp = format!(
-        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
-         connect-src 'self'{origin}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    );
-    Page { html: REFERENCE.to_owned(), csp }
+/// A page of the reference in its frame: the groups of the sidebar are each a name and a title, and `group` is that of
+/// this page, or empty.
+pub(crate) fn reference_frame(
+    group: &str,
+    title: &str,
+    groups: &[(&str, &str)],
+    main: &str,
+) -> String {
+    let root = if group.is_empty() { "../" } else { "../../" };
+    let mark = |name: &str| (name == group).then_some("page");
+    let sidebar = maud! {
+        h2 { "API reference" }
+        ul {
+            li { a href=(format!("{root}docs/api")) aria-current=[mark("")] { "Overview" } }
+            @for (name, title) in groups {
+                li { a href=(format!("{root}docs/api/{name}")) aria-current=[mark(name)] { (title) } }
+            }
+        }
+    };
+    let values = [
+        ("root", root.to_owned()),
+        ("title", html(title)),
+        ("groups", sidebar.render().into_inner()),
+        ("main", main.to_owned()),
+    ];
+    fill(REFERENCE, &values)
+}
+
+/// A page of the reference, as it is sent.
+pub fn reference_page(html: String) -> Page {
+    Page { html, csp: POLICY.to_owned() }
 }
 
 /// What a search finds, the best first.
-pub fn doc_search_page(query: &str) -> Page {
-    let found = search(query);
-    let mut results = String::new();
-    if found.is_empty() {
-        results.push_str("<p>Nothing found. Use fewer words, or the beginning of one.</p>\n");
-    } else {
-        results.push_str("<ul class=\"results\">\n");
-        for (page, section) in found.into_iter().take(MAX_RESULTS) {
-            let below =
-                if page.slug.is_empty() { String::new() } else { format!("/{}", page.slug) };
-            results += &format!(
-                "<li><a href=\"../docs{below}#{}\">{}</a><small>{}</small></li>\n",
-                section.id,
-                html(section.heading),
-                html(page.title),
-            );
+pub fn doc_search_page(query: &str, reference: &ReferenceIndex) -> Page {
+    let found = search(query, &reference.0);
+    let results = maud! {
+        @if found.is_empty() {
+            p { "Nothing found. Use fewer words, or the beginning of one." }
+        } @else {
+            ul.results {
+                @for entry in found.iter().take(MAX_RESULTS) {
+                    li {
+                        a href=(entry.address()) { (entry.heading) small { (entry.title) } }
+                    }
+                }
+            }
         }
-        results.push_str("</ul>\n");
-    }
-    let values = [("query", html(query)), ("results", results)];
+    };
+    let values = [("query", html(query)), ("results", results.render().into_inner())];
     Page { html: fill(RESULTS, &values), csp: POLICY.to_owned() }
-}
-
-/// The sections in which every word that is asked for begins a word, the best first: a word of the title counts 5, of
-/// the heading 3, of the text 1. As in `static/docs.js`.
-fn search(query: &str) -> Vec<(&'static DocPage, &'static Section)> {
-    let query = query.to_lowercase();
-    let asked: Vec<_> = words(&query).collect();
-    let all = DOC_PAGES.iter().flat_map(|page| page.sections.iter().map(move |part| (page, part)));
-    let mut found: Vec<_> =
-        all.filter_map(|(page, part)| Some((score(page, part, &asked)?, page, part))).collect();
-    found.sort_by_key(|(score, ..)| std::cmp::Reverse(*score));
-    found.into_iter().map(|(_, page, part)| (page, part)).collect()
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|char: char| !char.is_alphanumeric() && char != '_').filter(|word| !word.is_empty())
-}
-
-/// How well a section fits; none where a word is nowhere in it.
-fn score(page: &DocPage, section: &Section, asked: &[&str]) -> Option<u32> {
-    let mut sum = 0;
-    for word in asked {
-        let points = |text: &str, points| {
-            let lower = text.to_lowercase();
-            if words(&lower).any(|known| known.starts_with(word)) { points } else { 0 }
-        };
-        let of_word = points(page.title, 5) + points(section.heading, 3) + points(section.words, 1);
-        if of_word == 0 {
-            return None;
-        }
-        sum += of_word;
-    }
-    (sum > 0).then_some(sum)
 }
 
 #[cfg(test)]
@@ -125,10 +115,7 @@ mod tests {
     /// All pages, each with the address below which it is.
     fn pages() -> Vec<(&'static str, Page)> {
         let of_markdown = DOC_PAGES.iter().map(|page| (page.slug, doc_page(page.slug).unwrap()));
-        let others = [
-            ("api", reference_page(&Addresses::new("https://x.example"))),
-            ("search", doc_search_page("token")),
-        ];
+        let others = [("search", doc_search_page("token", &ReferenceIndex(Vec::new())))];
         of_markdown.chain(others).collect()
     }
 
@@ -165,23 +152,8 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_may_call_the_public_address() {
-        let page = reference_page(&Addresses::new("https://x.example/sub"));
-        assert!(page.csp.contains("connect-src 'self' https://x.example;"), "{}", page.csp);
-    }
-
-    #[test]
-    fn a_search_finds_words_by_their_beginning_and_headings_first() {
-        let first = |query| search(query).first().map(|(page, part)| (page.slug, part.heading));
-        assert_eq!(first("idempot").map(|(slug, _)| slug), Some("api-guide"));
-        assert_eq!(first("pinned version").map(|(slug, _)| slug), Some("tracking-script"));
-        assert_eq!(first("nowheretobefound"), None);
-        assert_eq!(first(" , "), None);
-    }
-
-    #[test]
     fn what_is_asked_for_is_text_on_the_page() {
-        let page = doc_search_page("\"><img src=x>{{results}}");
+        let page = doc_search_page("\"><img src=x>{{results}}", &ReferenceIndex(Vec::new()));
         assert!(!page.html.contains("<img") && page.html.contains("&lt;img"), "{}", page.html);
     }
 }

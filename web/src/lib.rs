@@ -11,6 +11,7 @@ mod escape;
 mod npm;
 mod page;
 pub mod pages;
+mod reference;
 mod snippet;
 mod types;
 
@@ -29,6 +30,7 @@ pub use self::{
     docs::{DOC_PAGES, DocPage, doc_page, doc_search_page, reference_page},
     npm::npm_package,
     page::Page,
+    reference::{Reference, ReferenceIndex, ReferencePage},
     snippet::{Loads, snippet, snippet_source},
 };
 

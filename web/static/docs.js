@@ -5,55 +5,37 @@ const form = document.querySelector(".search");
 const field = form.querySelector("input");
 const list = document.getElementById("found");
 const MOST = 12;
-let index;
 
-function load() {
-  index ??= fetch(form.dataset.index).then((response) => response.json()).catch(() => []);
-  return index;
+// The page of a search, of which the results are taken. What is asked for next ends the request before.
+const request = new XMLHttpRequest();
+request.responseType = "document";
+request.addEventListener("load", () => {
+  const found = [...(request.response?.querySelectorAll(".results li, article p") ?? [])].slice(0, MOST);
+  // As an attribute the address counts from the page of the search.
+  for (const link of found.flatMap((entry) => [...entry.querySelectorAll("a")])) link.href = link.href;
+  list.replaceChildren(...found.map(asItem));
+  list.hidden = !field.value.trim();
+});
+
+function asItem(entry) {
+  const own = document.adoptNode(entry);
+  if (own.localName === "li") return own;
+  const item = document.createElement("li");
+  item.append(own);
+  return item;
 }
 
-// How well a section fits: every word must begin a word of it. As in src/docs.rs.
-function score([title, , , heading, words], asked) {
-  let sum = 0;
-  for (const word of asked) {
-    const isIn = (text) => (" " + text.toLowerCase().replace(/[^\p{L}\p{N}_]+/gu, " ")).includes(" " + word);
-    const points = (isIn(title) ? 5 : 0) + (isIn(heading) ? 3 : 0) + (isIn(words) ? 1 : 0);
-    if (!points) return 0;
-    sum += points;
+function search() {
+  const query = field.value.trim();
+  if (!query) {
+    request.abort();
+    list.hidden = true;
+    return;
   }
-  return sum;
+  request.open("GET", form.action + "?" + new URLSearchParams({ q: query }));
+  request.send();
 }
 
-async function search() {
-  const asked = field.value.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
-  const entries = await load();
-  const found = asked.length
-    ? entries
-        .map((entry) => [score(entry, asked), entry])
-        .filter(([points]) => points)
-        .sort(([one], [other]) => other - one)
-        .slice(0, MOST)
-    : [];
-  list.replaceChildren(...found.map(([, entry]) => item(entry)));
-  if (asked.length && !found.length) {
-    const none = document.createElement("li");
-    none.append(Object.assign(document.createElement("p"), { textContent: "Nothing found" }));
-    list.append(none);
-  }
-  list.hidden = !asked.length;
-}
-
-function item([title, page, id, heading]) {
-  const link = document.createElement("a");
-  link.href = form.dataset.root + "docs" + (page && "/" + page) + "#" + id;
-  const small = Object.assign(document.createElement("small"), { textContent: title });
-  link.append(heading, small);
-  const entry = document.createElement("li");
-  entry.append(link);
-  return entry;
-}
-
-field.addEventListener("focus", load, { once: true });
 field.addEventListener("input", search);
 form.addEventListener("focusout", (event) => {
   if (!form.contains(event.relatedTarget)) list.hidden = true;

@@ -155,6 +155,7 @@ pub(super) fn of_path(path: &str, name: &str, def: Option<&ResourceDef>, tenant:
         ("pipeline", _) => "segment".to_owned(),
         ("call", _) => "track".to_owned(),
         ("page", _) => "operations".to_owned(),
+        ("group", _) => "companies".to_owned(),
         ("month", _) => "2025-12".to_owned(),
         // A license that was lost cannot be renewed.
         (_, Some(def)) if path.ends_with("/lose") => {

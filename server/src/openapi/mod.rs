@@ -273,6 +273,7 @@ fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &st
             json!({ "type": "string", "enum": svctrack_core::tracking::pipeline::SDK_CALLS }),
         ),
         ("page", _) => ("Name of the page.", json!({ "type": "string" })),
+        ("group", _) => ("Name of the group.", json!({ "type": "string" })),
         ("month", _) => ("The month.", json!({ "type": "string", "pattern": MONTH })),
         (_, Some(_)) => (
             "`_id`, `extid-` and the `externalId`, or `srcid-` and the `sourceId`.",

@@ -10,10 +10,13 @@ use super::{
     pages::{html, lasting},
     request::query_pairs,
 };
-use crate::{app::App, error::Error};
+use crate::{
+    app::{App, Describe},
+    error::Error,
+};
 
-/// Where the description is, below `/docs`; no page of Markdown has this name.
-const REFERENCE: &str = "api";
+/// Where the reference is; no page of Markdown has this address.
+const REFERENCE: &str = "/docs/api";
 
 /// `GET /docs`: the overview.
 pub(crate) async fn index(app: &App, request: &mut Request) -> Result<Response, Error> {
@@ -35,19 +38,35 @@ async fn of_markdown(app: &App, request: &Request, name: &str) -> Result<Respons
     })
 }
 
-/// `GET /docs/api`: the description of this API for people, who can try its calls there.
-pub(crate) async fn reference(app: &App, request: &mut Request) -> Result<Response, Error> {
+/// `GET /docs/api` and `GET /docs/api/:group`: the reference of the API.
+pub(crate) async fn reference(
+    app: &App,
+    request: &Request,
+    describe: Describe,
+) -> Result<Response, Error> {
+    let path = request.uri().path();
+    let group = path.strip_prefix(REFERENCE).and_then(|rest| rest.strip_prefix('/'));
+    let reference = app.texts.reference(&app.addresses, describe)?;
+    let page = reference.pages.get(group.unwrap_or_default()).ok_or(Error::RouteNotFound)?;
     Ok(match without_slash(request) {
         Some(there) => there,
-        None => lasting(app, request, (REFERENCE, reference_page(&app.addresses))).await,
+        None => {
+            let response = html(reference_page(String::new()));
+            page.clone().answer(request.headers(), response).await
+        }
     })
 }
 
-/// `GET /docs/search`: what is found in the pages, for who has no script.
-pub(crate) async fn search(_: &App, request: &mut Request) -> Result<Response, Error> {
+/// `GET /docs/search`: what is found in the pages.
+pub(crate) async fn search(
+    app: &App,
+    request: &Request,
+    describe: Describe,
+) -> Result<Response, Error> {
     let asked = query_pairs(request).into_iter().find(|(name, _)| name == "q");
     let query = asked.map(|(_, text)| text).unwrap_or_default();
-    let page = html(doc_search_page(&query));
+    let reference = app.texts.reference(&app.addresses, describe)?;
+    let page = html(doc_search_page(&query, &reference.index));
     Ok(without_slash(request).unwrap_or(page))
 }
 

@@ -127,7 +127,8 @@ async fn check_barriers(setup: Setup, width: u32) {
     assert!(paths.len() > 30, "{paths:?}");
     visit.browser.page.set_window_size(width, 900).await.unwrap();
     let mut found = Vec::new();
-    for path in ["/sign-in".to_owned()].into_iter().chain(paths) {
+    let of_docs = ["/docs/operations", "/docs/api", "/docs/api/companies"].map(str::to_owned);
+    for path in ["/sign-in".to_owned()].into_iter().chain(of_docs).chain(paths) {
         visit.open(&path).await;
         let script = format!(
             "{axe}; const done = arguments[arguments.length - 1];\
@@ -156,7 +157,8 @@ async fn axe_finds_no_barrier_on_any_page_in_the_dark_on_a_phone() {
 const LOOKS: [(&str, Setup, u32); 3] =
     [("light", Setup::Usual, 1280), ("dark", Setup::Dark, 1280), ("phone", Setup::Usual, 390)];
 /// Pages to which no link of the application leads.
-const OTHER_PAGES: [&str; 4] = ["/docs", "/docs/first-event", "/docs/api", "/sign-in?once=x"];
+const OTHER_PAGES: [&str; 5] =
+    ["/docs", "/docs/first-event", "/docs/api", "/docs/api/companies", "/sign-in?once=x"];
 /// What the window of a browser is higher than its page, and how high a picture is at the most.
 const FRAME: u64 = 150;
 const MAX_HEIGHT: u64 = 3_000;
@@ -184,7 +186,6 @@ async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) 
     for path in paths.chain(OTHER_PAGES.map(str::to_owned)) {
         page.set_window_size(width, 900).await.unwrap();
         visit.open(&path).await;
-        // A script draws the description of the API.
         page.wait().for_element(Locator::Css("main :is(h1, h2)")).await.unwrap();
         let height = visit.browser.run("return document.documentElement.scrollHeight").await;
         let height = height.as_u64().unwrap().saturating_add(FRAME).min(MAX_HEIGHT);

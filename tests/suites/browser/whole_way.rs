@@ -5,11 +5,12 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use fantoccini::Locator;
 use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    browser::Browser,
+    browser::{Browser, Kind, Setup},
     process::{PATIENCE, Server},
 };
 use svctrack_web::{Addresses, Loads, snippet};
@@ -149,24 +150,27 @@ async fn what_is_tracked_before_it_is_known_who_is_there_waits_for_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_of_the_api_shows_every_resource_and_tries_a_call() {
+async fn the_reference_is_read_and_searched_without_a_script() {
     let folder = tempfile::tempdir().unwrap();
-    let token = Token::generate().unwrap();
-    let server = Server::start_with_acme(folder.path(), &token).await;
-    let browser = Browser::start().await;
+    let server = Server::start(folder.path(), &Token::generate().unwrap()).await;
+    let browser = Browser::start_as(Kind::Chromium, Setup::Scriptless).await;
     browser.page.goto(&format!("{}/docs/api", server.base)).await.unwrap();
     for def in svctrack_core::resources::REGISTRY {
-        browser.wait_for("#docs", def.path).await;
+        browser.wait_for("main", &format!("/{}/{{id}}", def.path)).await;
     }
-    // The address of one call opens it.
-    browser.page.goto(&format!("{}/docs/api#/companies/get_companies", server.base)).await.unwrap();
-    browser.page.refresh().await.unwrap();
-    browser.wait_for("#docs", "Try it out").await;
-    browser.run(&format!("ui.preauthorizeApiKey('token', '{}')", token.reveal())).await;
-    browser.run("document.querySelector('.try-out__btn').click()").await;
-    browser.wait_for("#docs", "Execute").await;
-    browser.run("document.querySelector('.execute').click()").await;
-    browser.wait_for("#docs", "\"Acme\"").await;
+    browser.fill("input[type=search]", "renew a license").await;
+    browser
+        .page
+        .find(Locator::Css("input[type=search]"))
+        .await
+        .unwrap()
+        .send_keys("\u{e007}")
+        .await
+        .unwrap();
+    browser.wait_for("h1", "Search").await;
+    browser.click(".results a[href*='#post_licenses_id_renew']").await;
+    browser.wait_for("h1", "Licenses").await;
+    browser.wait_for("main", "curl -s \"$BASE/licenses/extid-example-license/renew\"").await;
     browser.close().await;
     server.kill().await;
 }
@@ -186,6 +190,17 @@ async fn the_docs_are_searched_and_their_code_is_copied() {
     browser.wait_for("#found", "Concurrency, caching and idempotency").await;
     browser.run("document.querySelector('#found a').click()").await;
     browser.wait_for("h1", "API guide").await;
+    // From a page of the reference too.
+    browser.page.goto(&format!("{}/docs/api/companies", server.base)).await.unwrap();
+    browser
+        .run(
+            "let field = document.querySelector('input[type=search]'); \
+             field.value = 'upsert tickets'; field.dispatchEvent(new Event('input'))",
+        )
+        .await;
+    browser.wait_for("#found", "Upsert records in bulk: PUT /tickets").await;
+    browser.run("document.querySelector('#found a').click()").await;
+    browser.wait_for("h1", "Tickets").await;
     // Each block has a button, and of a transcript the commands are copied alone.
     browser.page.goto(&format!("{}/docs/upgrade", server.base)).await.unwrap();
     browser.wait_for(".code", "Copy").await;

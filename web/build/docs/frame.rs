@@ -10,6 +10,9 @@ use super::{
 
 const FRAME: &str = include_str!("../../static/docs.html");
 
+/// Where the reference of the API is, below `/docs`.
+const REFERENCE: &str = "api";
+
 /// From how many headings on a page lists them.
 const MIN_LISTED: usize = 3;
 
@@ -47,27 +50,25 @@ pub(crate) fn page(
         way(after, "after", "Next"),
         headings(done),
     );
-    frame(root, page.slug, &title, "", &main)
+    frame(root, page.slug, &title, &main)
 }
 
-/// The page of the reference, which a script fills.
+/// The frame of the pages of the reference: `{{root}}`, `{{title}}`, `{{groups}}` and `{{main}}` are filled in by the
+/// server, which knows the description.
 pub(crate) fn reference() -> String {
-    let head = "<link rel=\"stylesheet\" href=\"../swagger-ui.css\">\n<script src=\"../swagger-ui-bundle.js\" defer></script>\n<script src=\"../reference.js\" defer></script>\n";
-    let main = "<main id=\"content\" class=\"reference\"><noscript><p>The reference needs JavaScript. The description itself is at <a href=\"../openapi.json\">openapi.json</a>.</p></noscript>\n<div id=\"docs\"></div></main>";
-    frame("../", "api", "API reference · svctrack docs", head, main)
+    frame("{{root}}", REFERENCE, "{{title}} · svctrack docs", "{{main}}")
 }
 
 /// The page of what a search has found: `{{query}}` and `{{results}}` are filled in when it is asked for.
 pub(crate) fn results() -> String {
     let main = "<main id=\"content\"><article>\n<h1>Search</h1>\n{{results}}</article></main>";
-    frame("../", "search", "Search · svctrack docs", "", main)
+    frame("../", "search", "Search · svctrack docs", main)
 }
 
-fn frame(root: &str, slug: &str, title: &str, head: &str, main: &str) -> String {
+fn frame(root: &str, slug: &str, title: &str, main: &str) -> String {
     FRAME
         .replace("{{root}}", root)
         .replace("{{title}}", &escape(title))
-        .replace("{{head}}", head)
         .replace("{{sidebar}}", &sidebar(root, slug))
         .replace("{{main}}", main)
         .replace("{{query}}", if slug == "search" { "{{query}}" } else { "" })
@@ -77,9 +78,12 @@ fn link(root: &str, slug: &str) -> String {
     if slug.is_empty() { format!("{root}docs") } else { format!("{root}docs/{slug}") }
 }
 
-/// All pages, the current one marked, and the reference of the API among them.
+/// All pages, the current one marked, and the reference of the API among them; in the reference its groups come first.
 fn sidebar(root: &str, current: &str) -> String {
     let mut html = String::new();
+    if current == REFERENCE {
+        html += "{{groups}}\n";
+    }
     let entry = |slug: &str, label: &str| {
         let mark = if slug == current { " aria-current=\"page\"" } else { "" };
         format!("<li><a href=\"{}\"{mark}>{}</a></li>\n", link(root, slug), escape(label))
@@ -89,8 +93,8 @@ fn sidebar(root: &str, current: &str) -> String {
         for page in *pages {
             html += &entry(page.slug, page.label);
         }
-        if *name == "Reference" {
-            html += &entry("api", "API reference");
+        if *name == "Reference" && current != REFERENCE {
+            html += &entry(REFERENCE, "API reference");
         }
         html += "</ul>\n";
     }

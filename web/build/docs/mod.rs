@@ -20,7 +20,7 @@ use crate::{
         contents::{Page, RESERVED, pages},
         markdown::{Rendered, Targets},
     },
-    embed::{Embedded, JSON, SVG},
+    embed::{Embedded, SVG},
     folder,
 };
 
@@ -36,8 +36,7 @@ pub(crate) fn files() -> Result<Vec<Embedded>, Failure> {
         rendered.push((*page, done));
     }
     write(&rendered, &folder("OUT_DIR")?)?;
-    let index = search::to_json(&rendered);
-    let mut files = vec![Embedded::new("docs-index.json", JSON, index.into_bytes())];
+    let mut files = Vec::new();
     for picture in pictures(&rendered) {
         let bytes =
             fs::read(project.join(&picture)).map_err(|error| format!("{picture}: {error}"))?;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
-use super::{contents::Page, markdown::Rendered};
+use super::markdown::Rendered;
 
 /// A part of a page, from a heading to the next.
 pub(crate) struct Section {
@@ -20,38 +20,13 @@ fn words(text: &str) -> String {
     words.into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// The index for the script of the pages: `[[title, page, id, heading, words], ...]`.
-pub(crate) fn to_json(rendered: &[(&Page, Rendered)]) -> String {
-    let mut json = String::from("[");
-    for (page, done) in rendered {
-        for section in &done.sections {
-            let comma = if json.len() > 1 { ",\n" } else { "" };
-            // What Rust escapes in these texts, JSON does too: there is no control character among them.
-            let _ = write!(
-                json,
-                "{comma}[{},{},{},{},{}]",
-                quoted(&done.title),
-                quoted(page.slug),
-                quoted(&section.id),
-                quoted(&section.heading),
-                quoted(&words(&section.text)),
-            );
-        }
-    }
-    json + "]"
-}
-
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// The same for the server, as an expression of Rust.
+/// The sections of a page, as an expression of Rust.
 pub(crate) fn to_rust(done: &Rendered) -> String {
     let mut table = String::from("&[");
     for section in &done.sections {
         let _ = write!(
             table,
-            "Section {{ id: {:?}, heading: {:?}, words: {:?} }},",
+            "DocSection {{ id: {:?}, heading: {:?}, words: {:?} }},",
             section.id,
             section.heading,
             words(&section.text),

@@ -12,6 +12,7 @@ const SPELLED: &[(&str, &str)] = &[
     ("__v", "Version"),
     ("enduser", "End user"),
     ("endusers", "End users"),
+    ("integrationissues", "Integration issues"),
     ("timeentry", "Time entry"),
     ("timeentries", "Time entries"),
 ];
