@@ -7,10 +7,9 @@ use std::{
     process::Command,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
-    TENANT,
     browser::Browser,
     demand::{self, not_tried},
     docs,
@@ -20,7 +19,10 @@ use svctrack_tests::{
 use svctrack_web::npm_package;
 use tempfile::TempDir;
 
-use crate::proxy::{self, wait_until_actions};
+use crate::{
+    browser::whole_way::{shown, wait_for_activity},
+    proxy,
+};
 
 /// The compiler that checks the types.
 const TYPESCRIPT: &str = "typescript@5.9.3";
@@ -174,10 +176,20 @@ async fn the_compiler_takes_right_calls_and_refuses_wrong_ones() {
     let modules = folder.path().join("node_modules");
     fs::create_dir(&modules).unwrap();
     fs::rename(folder.path().join("site/svctrack"), modules.join("svctrack")).unwrap();
+    let of_docs = docs::block_with("web/docs/tracking-script.md", "js", "from \"svctrack\"");
     fs::write(folder.path().join("app.ts"), APP).unwrap();
+    fs::write(folder.path().join("docs.ts"), of_docs).unwrap();
     let compiler = tools.join("node_modules/typescript/bin/tsc");
-    let flags =
-        ["--strict", "--noEmit", "--module", "esnext", "--moduleResolution", "bundler", "app.ts"];
+    let flags = [
+        "--strict",
+        "--noEmit",
+        "--module",
+        "esnext",
+        "--moduleResolution",
+        "bundler",
+        "app.ts",
+        "docs.ts",
+    ];
     run("node", folder.path(), &[&[compiler.to_str().unwrap()], &flags[..]].concat());
 }
 
@@ -227,19 +239,25 @@ async fn events_of_a_page_with_the_module_reach_the_disk() {
     let data = folder.path().join("data");
     fs::create_dir(&data).unwrap();
     let server = Server::start_with_acme(&data, &Token::generate().unwrap()).await;
-    let page = format!(
-        "<!doctype html><script type=module>import * as svc from './svctrack/index.js';\
-         svc.load('{}/analytics/{TENANT}'); svc.identify('7', {{companyExternalId: 'acme'}}); svc.track('Came');\
-         </script>",
-        server.base
-    );
+    let demo = json!({"name": "Demo", "externalId": "demo"});
+    assert!(server.client.post("/companies", &demo).await.status.is_success());
+    // The code of the docs, in a page that no bundler has resolved the name of the package for.
+    let code = shown("js", "from \"svctrack\"", &server);
+    let code = code.replace("\"svctrack\"", "\"./svctrack/index.js\"");
+    let page = format!("<!doctype html><script type=module>{code}</script>");
     fs::write(folder.path().join("site/index.html"), page).unwrap();
     let Some(site) = proxy::start("nginx", folder.path(), "").await else {
         return;
     };
     let browser = Browser::start().await;
     browser.page.goto(&format!("{}/index.html", site.base)).await.unwrap();
-    wait_until_actions(&server, &["Came"]).await;
+    for action in ["Opened report", "Viewed page"] {
+        let activity = wait_for_activity(&server, action).await;
+        assert_eq!(
+            (&activity["externalId"], &activity["companyName"]),
+            (&json!("user-1"), &json!("Demo"))
+        );
+    }
     let loaded =
         browser.run("return performance.getEntriesByType('resource').map(e => e.name)").await;
     assert!(loaded.to_string().contains("/svctrack/svctrack_bg.wasm"), "{loaded}");

@@ -194,7 +194,7 @@ async fn write_page(folder: &Path, base: &str) {
 }
 
 /// Waits until these are the actions of all events, newest first.
-pub(crate) async fn wait_until_actions(server: &Server, expect: &[&str]) {
+async fn wait_until_actions(server: &Server, expect: &[&str]) {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let found = server.client.actions().await;

@@ -4,5 +4,5 @@ mod pages;
 mod queue;
 mod scenario;
 mod scenarios;
-mod whole_way;
+pub(crate) mod whole_way;
 mod wire;

@@ -11,6 +11,7 @@ use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
     browser::{Browser, Kind, Setup},
+    docs,
     process::{PATIENCE, Server},
 };
 use svctrack_web::{Addresses, Loads, snippet};
@@ -115,6 +116,57 @@ async fn calls_made_before_the_script_is_there_arrive_in_order_with_their_time()
     }
     browser.close().await;
     server.kill().await;
+}
+
+/// A block of the page about the script, for the tenant of a server.
+pub(crate) fn shown(language: &str, mark: &str, server: &Server) -> String {
+    const PAGE: &str = "web/docs/tracking-script.md";
+    const ENDPOINT: &str = "http://127.0.0.1:8080/analytics/8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11";
+    let endpoint = format!("{}/analytics/{TENANT}", server.base);
+    docs::block_with(PAGE, language, mark).replace(ENDPOINT, &endpoint)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_calls_and_options_that_the_docs_show_work_in_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_with_acme(folder.path(), &Token::generate().unwrap()).await;
+    let browser = Browser::start().await;
+    let snippet = snippet(&Addresses::new(&server.base), TENANT, Loads::Newest);
+    let (before, _) = snippet.rsplit_once("svctrack.load(").unwrap();
+    let load = shown("js", "svctrack.load(", &server);
+    let calls = shown("html", "svctrack.identify(", &server);
+    let page = folder.path().join("index.html");
+    std::fs::write(&page, format!("<!doctype html><head>{before}{load}</script>{calls}</head>"))
+        .unwrap();
+    browser.page.goto(&format!("file://{}", page.display())).await.unwrap();
+    // The options ask for consent first.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(server.client.get("/activities").await.json(), json!([]));
+    browser.run("svctrack.consent('granted')").await;
+    let opened = wait_for_activity(&server, "Opened report").await;
+    assert_eq!((&opened["info"], &opened["weight"]), (&json!({"pages": 3}), &json!(2)));
+    assert_eq!(opened["externalId"], "user-1");
+    assert_eq!(
+        (&opened["endUserName"], &opened["companyName"]),
+        (&json!("Ada Lovelace"), &json!("Acme"))
+    );
+    let kept = browser.run("return document.cookie").await;
+    assert!(!kept.to_string().contains("user-1"), "`reset` forgets the user: {kept}");
+    browser.close().await;
+    server.kill().await;
+}
+
+/// The first activity with this action, once there is one.
+pub(crate) async fn wait_for_activity(server: &Server, action: &str) -> Value {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let all = server.client.get("/activities").await.json();
+        if let Some(found) = all.as_array().unwrap().iter().find(|it| it["action"] == action) {
+            return found.clone();
+        }
+        assert!(Instant::now() < deadline, "no {action}: {all}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
