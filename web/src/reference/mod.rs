@@ -15,7 +15,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use self::{
-    description::{Call, Content, Description, Tag},
+    description::{Call, Content, Description, Tag, name_of},
     schema::Objects,
     view::{Context, object, operation},
 };
@@ -52,10 +52,6 @@ struct Group<'d> {
     objects: BTreeSet<String>,
 }
 
-/// From the page of a group to the overview, and from the overview to itself.
-const FROM_GROUP: &str = "../api";
-const FROM_OVERVIEW: &str = "";
-
 impl Reference {
     /// Renders a description.
     ///
@@ -69,61 +65,72 @@ impl Reference {
 
 fn render(description: &Description) -> Reference {
     let objects = Objects::new(&description.components);
-    let (groups, shared) = groups(description, &objects);
-    let sent = objects
-        .named_in(groups.iter().flat_map(|group| &group.calls).flat_map(|call| bodies_of(call).0));
-    let is_sent = |name: &str| sent.contains(name);
-    let of_overview = Context {
-        objects: &objects,
-        is_here: &|name| shared.contains(name),
-        is_sent: &is_sent,
-        shared: FROM_OVERVIEW,
-    };
-    let main = overview::main(description, &groups, &shared, &of_overview).render().into_inner();
+    let groups = groups(description, &objects);
+    let calls = groups.iter().flat_map(|group| &group.calls);
+    let sent = objects.named_in(calls.flat_map(|call| bodies_of(call).0));
+    let mut homes = BTreeMap::new();
+    for group in &groups {
+        homes.extend(group.objects.iter().map(|name| (name.clone(), group.tag.name.as_str())));
+    }
+    let all = description.components.schemas.keys();
+    let shared = all.filter(|name| objects.form(name).1.is_none() && !homes.contains_key(*name));
+    let shared: BTreeSet<String> = shared.cloned().collect();
+    let context = |group| Context { objects: &objects, homes: &homes, group, sent: &sent };
+    let main = overview::main(description, &groups, &shared, &context("")).render().into_inner();
     let mut pages = vec![page("", "API reference", &groups, &main)];
     let mut sections = overview::sections(description, &shared, &objects);
     for group in &groups {
-        let context = Context {
-            objects: &objects,
-            is_here: &|name| group.objects.contains(name),
-            is_sent: &is_sent,
-            shared: FROM_GROUP,
-        };
-        let main = group_main(group, &context).render().into_inner();
+        let main = group_main(group, &context(&group.tag.name)).render().into_inner();
         pages.push(page(&group.tag.name, &group.title, &groups, &main));
         sections.extend(group_sections(group, &objects));
     }
     Reference { pages, index: ReferenceIndex(sections) }
 }
 
-/// The groups with operations, and the objects that several of them have.
-fn groups<'d>(
-    description: &'d Description,
-    objects: &Objects<'_>,
-) -> (Vec<Group<'d>>, BTreeSet<String>) {
-    let mut groups: Vec<Group<'d>> = Vec::new();
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for tag in &description.tags {
-        let calls = description.calls(&tag.name);
-        let bodies = calls.iter().flat_map(|call| {
+/// The groups with operations. An object is with the only group that has a body of it, or else with the only one that
+/// has it in a body.
+fn groups<'d>(description: &'d Description, objects: &Objects<'_>) -> Vec<Group<'d>> {
+    let calls = description.tags.iter().map(|tag| (tag, description.calls(&tag.name)));
+    let calls: Vec<_> = calls.filter(|(_, calls)| !calls.is_empty()).collect();
+    let named: Vec<_> = calls.iter().map(|(_, calls)| named_by(calls, objects)).collect();
+    let of_errors = description.components.responses.values();
+    let of_errors = objects.named_in(of_errors.flat_map(|response| response.content.values()));
+    let is_home = |at: usize, name: &String| {
+        let others = || named.iter().enumerate().filter(|(other, _)| *other != at);
+        let Some((whole, parts)) = named.get(at) else { return false };
+        let is_only = if whole.contains(name) {
+            !others().any(|(_, (whole, _))| whole.contains(name))
+        } else {
+            parts.contains(name) && !others().any(|(_, (_, parts))| parts.contains(name))
+        };
+        is_only && !of_errors.contains(name)
+    };
+    let own = |at: usize, all: &BTreeSet<String>| {
+        all.iter().filter(|name| is_home(at, name)).cloned().collect()
+    };
+    let objects: Vec<_> = named.iter().enumerate().map(|(at, (_, all))| own(at, all)).collect();
+    let groups = calls.into_iter().zip(objects).map(|((tag, calls), objects)| Group {
+        tag,
+        title: label_of(&tag.name),
+        calls,
+        objects,
+    });
+    groups.collect()
+}
+
+/// The objects that are bodies of calls, or the items of one, and all that these bodies have.
+fn named_by(calls: &[Call<'_>], objects: &Objects<'_>) -> (BTreeSet<String>, BTreeSet<String>) {
+    let bodies = || {
+        calls.iter().flat_map(|call| {
             let (sent, returned) = bodies_of(call);
             sent.chain(returned)
-        });
-        let named = objects.named_in(bodies);
-        for name in &named {
-            *seen.entry(name.clone()).or_default() += 1;
-        }
-        if !calls.is_empty() {
-            groups.push(Group { tag, title: label_of(&tag.name), calls, objects: named });
-        }
-    }
-    let of_errors = description.components.responses.values();
-    let mut shared = objects.named_in(of_errors.flat_map(|response| response.content.values()));
-    shared.extend(seen.into_iter().filter(|(_, groups)| *groups > 1).map(|(name, _)| name));
-    for group in &mut groups {
-        group.objects.retain(|name| !shared.contains(name));
-    }
-    (groups, shared)
+        })
+    };
+    let whole = bodies().filter_map(|content| {
+        let schema = content.schema.items.as_deref().unwrap_or(&content.schema);
+        Some(objects.form(name_of(schema.reference.as_deref()?)).0.to_owned())
+    });
+    (whole.collect(), objects.named_in(bodies()))
 }
 
 /// The bodies that a call takes, and those that it returns.

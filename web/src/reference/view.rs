@@ -1,5 +1,7 @@
 //! The pages of the reference as HTML: each part a pure function of what is described.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use hypertext::prelude::*;
 
 use super::{
@@ -14,20 +16,36 @@ const MAX_OPEN_LINES: usize = 12;
 /// The response that is described for all statuses that are not named.
 const OTHER: &str = "default";
 
-/// What the parts of a page need: all objects, and which of them are on this page.
+/// What the parts of a page need: all objects, and where each of them is.
 pub(super) struct Context<'d> {
     pub(super) objects: &'d Objects<'d>,
-    pub(super) is_here: &'d dyn Fn(&str) -> bool,
-    /// Whether an object is one that requests have.
-    pub(super) is_sent: &'d dyn Fn(&str) -> bool,
-    /// From this page to the one with the objects and errors that several groups share.
-    pub(super) shared: &'static str,
+    /// The group on whose page an object is; the overview has those without one.
+    pub(super) homes: &'d BTreeMap<String, &'d str>,
+    /// The group of this page; empty for the overview.
+    pub(super) group: &'d str,
+    /// The objects that requests have.
+    pub(super) sent: &'d BTreeSet<String>,
 }
 
 impl Context<'_> {
+    /// From this page to that of a group, or to the overview.
+    fn page(&self, group: &str) -> String {
+        match (self.group, group) {
+            (here, there) if here == there => String::new(),
+            ("", there) => format!("api/{there}"),
+            (_, "") => "../api".to_owned(),
+            (_, there) => there.to_owned(),
+        }
+    }
+
     fn address(&self, object: &str) -> String {
-        let page = if (self.is_here)(object) { "" } else { self.shared };
-        format!("{page}#{object}")
+        let home = self.homes.get(object).copied().unwrap_or_default();
+        format!("{}#{object}", self.page(home))
+    }
+
+    /// The address of what all operations share.
+    fn shared(&self, id: &str) -> String {
+        format!("{}#{id}", self.page(""))
     }
 }
 
@@ -169,7 +187,7 @@ fn responses<'c>(operation: &'c Operation, context: &'c Context<'_>) -> impl Ren
             dd {
                 @for (status, response) in &errors {
                     @let name = response.reference.as_deref().map(name_of).unwrap_or_default();
-                    a href=(format!("{}#{}", context.shared, error_id(name))) {
+                    a href=(context.shared(&error_id(name))) {
                         (if status.as_str() == OTHER { "others" } else { status.as_str() })
                     }
                     " "
@@ -190,7 +208,7 @@ fn own_response<'c>(response: &'c Response, context: &'c Context<'_>) -> impl Re
             small.headers {
                 "Headers:"
                 @for name in &headers {
-                    " " a href=(format!("{}#{name}", context.shared)) { (name) }
+                    " " a href=(context.shared(name)) { (name) }
                 }
             }
         }
@@ -251,7 +269,7 @@ pub(super) fn object<'c>(name: &'c str, context: &'c Context<'_>) -> impl Render
         .into_iter()
         .map(|member| (type_words(member.schema, context.objects), member))
         .collect();
-    let is_sent = (context.is_sent)(name);
+    let is_sent = context.sent.contains(name);
     let alternatives =
         context.objects.alternatives(name).map(|schema| type_words(schema, context.objects));
     maud! {
