@@ -39,9 +39,18 @@ use self::{
     verify::Verify,
 };
 
-/// A self-hosted revenue and customer-data service.
+/// A self-hosted service for customer and revenue data
+///
+/// Without a command, `svctrack` runs the server, as `svctrack serve` does.
+///
+/// `tenant`, `token`, `demo`, `backup`, `export` and `import` work on a running server (`--server` and `--token`), or on
+/// the store of a stopped one (`--data`). `compact`, and `verify` without `--backup`, need the server stopped.
 #[derive(Parser)]
 #[command(name = "svctrack", version = env!("BUILD_VERSION"), args_conflicts_with_subcommands = true)]
+#[command(after_help = "Examples:
+  svctrack serve --data ./svctrack-data --listen 8081
+  svctrack demo --customers 20
+  svctrack backup --to before-upgrade.backup.gz")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Option<Command>,

@@ -14,6 +14,17 @@ pub struct Help {
 }
 
 impl Help {
+    /// What the command does, in a line.
+    pub fn about(&self) -> &str {
+        self.text.lines().next().unwrap_or_default()
+    }
+
+    /// The lines between that one and the usage.
+    pub fn details(&self) -> Vec<&str> {
+        let lines = self.text.lines().skip(1).take_while(|line| !line.starts_with("Usage:"));
+        lines.filter(|line| !line.is_empty()).collect()
+    }
+
     /// The command lines that it shows as examples.
     pub fn examples(&self) -> Vec<&str> {
         let lines = self.text.lines().skip_while(|line| !line.starts_with("Example"));

@@ -1,4 +1,5 @@
-//! The command line: the examples of its help run, whatever prints has JSON, and a flag without effect is rejected.
+//! The command line: every command has help whose examples run, whatever prints has JSON, and a flag without effect is
+//! rejected.
 
 use std::{fs, path::Path, process::Output};
 
@@ -114,7 +115,7 @@ async fn the_examples_of_each_command_run() {
     let folder = tempfile::tempdir().unwrap();
     let machine = Machine::prepare(folder.path()).await;
     let mut examples = 0;
-    for help in help::all().iter().filter(|help| !help.is_group) {
+    for help in help::all() {
         assert!(!help.examples().is_empty(), "{} has no example", help.command);
         for example in help.examples() {
             assert!(example.starts_with(&help.command), "{}: {example}", help.command);
@@ -124,8 +125,29 @@ async fn the_examples_of_each_command_run() {
             examples += 1;
         }
     }
-    assert!(examples >= 20, "{examples} examples");
+    assert!(examples >= 40, "{examples} examples");
     machine.server.stop().await;
+}
+
+/// How long the line of a command may be, in characters: with the longest name before it, a terminal of 100 columns
+/// shows it whole.
+const MAX_ABOUT_CHARS: usize = 85;
+/// How long the details of a command may be, in characters: 12 lines of 80.
+const MAX_DETAILS_CHARS: usize = 960;
+
+#[test]
+fn each_command_says_in_a_line_and_in_short_details_what_it_does() {
+    let commands = help::all();
+    assert!(commands.len() >= 24, "{} commands", commands.len());
+    for help in &commands {
+        let (about, details) = (help.about(), help.details());
+        let length = about.chars().count();
+        assert!((10..=MAX_ABOUT_CHARS).contains(&length), "{}: {about}", help.command);
+        let shown = details.join("\n");
+        let length = shown.chars().count();
+        assert!((40..=MAX_DETAILS_CHARS).contains(&length), "{}: {shown}", help.command);
+        assert!(shown.ends_with('.') && !about.ends_with('.'), "{}: {shown}", help.command);
+    }
 }
 
 #[test]

@@ -17,7 +17,10 @@ use svctrack_store::{Manifest, check_archive};
 
 use super::target::TargetArgs;
 
-/// Back up all tenants into one file, from a running or a stopped server
+/// Back up all tenants into one file
+///
+/// The server can run (`--server`, and an operator token for `--token`) or be stopped (`--data`). The file is a
+/// consistent snapshot of records, activities, settings, and hashes of tokens. It is not encrypted.
 #[derive(Args)]
 #[command(after_help = "Examples:
   svctrack backup --to before-upgrade.backup.gz

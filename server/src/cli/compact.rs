@@ -10,9 +10,11 @@ use super::{
     stopped_store::{STOP, StoppedStore},
 };
 
-/// Rewrite the store to purge deleted data and reclaim space (the server must be stopped)
+/// Rewrite the store to purge deleted data and reclaim space
+///
+/// The server must be stopped. The disk needs space for a second file, which replaces the store when it is complete.
 #[derive(Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   svctrack compact --data ./svctrack-data")]
 pub(crate) struct Compact {
     #[command(flatten)]

@@ -6,8 +6,11 @@ use clap_complete::{Shell, generate};
 use super::output::print_out;
 
 /// Print a shell completion script
+///
+/// The script completes commands and flags. Where to put it is up to the shell: zsh, for example, reads `_svctrack` in a
+/// directory of its `fpath`.
 #[derive(Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   svctrack completions bash > /etc/bash_completion.d/svctrack")]
 pub(crate) struct Completions {
     /// Shell to complete for

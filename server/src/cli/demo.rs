@@ -21,7 +21,7 @@ use super::{
 /// Create or delete a demo tenant with two years of data of an invented company
 ///
 /// Every report and page has data to show. All companies and people are invented, and two runs on one day create the
-/// same data.
+/// same data. Other tenants are not changed.
 #[derive(Args)]
 #[command(after_help = "Examples:
   svctrack demo --customers 20

@@ -20,7 +20,7 @@ use super::transfer::{RecordOwnerArgs, TENANTS, lines_of};
 
 /// Export records to NDJSON or CSV files, one per resource
 ///
-/// Activities, tokens, integration issues and suppressions are only in a backup.
+/// The settings are exported too. Activities, tokens, integration issues and suppressions are only in a backup.
 #[derive(Args)]
 #[command(after_help = "Examples:
   svctrack export --to ./export --all-tenants

@@ -13,6 +13,9 @@ use svctrack_store::{Clock as _, Manifest, SystemClock, embedded::restore};
 use super::{backup::describe, output::print_out, target::configure};
 
 /// Restore a backup into an empty data directory
+///
+/// Every row is checked against the backup's manifest, so a truncated or corrupted backup is rejected as a whole. The
+/// restored server accepts the tokens that were valid when the backup was created.
 #[derive(Args)]
 #[command(after_help = "Examples:
   svctrack restore --from before-upgrade.backup.gz --data ./restored

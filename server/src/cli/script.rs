@@ -20,7 +20,12 @@ use super::{
     target::configure,
 };
 
-/// Print the snippet of the tracking script, its Content-Security-Policy, and its files with hashes
+/// Print the tracking snippet, its Content-Security-Policy, and the script's files
+///
+/// The settings are those of the server at `--server`, or of the running server of the data directory. If neither is
+/// found, they are from flags, environment and `svctrack.toml`. Flags for addresses override those of the server.
+///
+/// Without `--tenant`, only the files and their hashes are printed.
 #[derive(Args)]
 #[command(after_help = "Examples:
   svctrack script --tenant 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11 --pinned

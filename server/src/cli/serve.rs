@@ -10,8 +10,14 @@ use super::{
 };
 
 /// Run the server; `svctrack` alone does the same
+///
+/// The first start creates the store with a tenant, and prints its tokens and a sign-in link once. SIGTERM and SIGINT
+/// stop the server after the requests in progress.
+///
+/// Every setting is a flag, an environment variable, or a key of `svctrack.toml` in the working directory. A flag
+/// overrides the variable, and the variable overrides the file.
 #[derive(Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   svctrack serve --data /var/lib/svctrack --listen 8081 --backup-every 1day")]
 pub(crate) struct Serve {
     #[command(flatten)]

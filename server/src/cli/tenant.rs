@@ -14,13 +14,18 @@ use super::{
 };
 
 /// Create, list, rename, suspend, resume and delete tenants
+///
+/// Tenants share the server, but no data: each has records, events, tokens and settings of its own. On a running server
+/// (`--server`), `--token` must be an operator token.
 #[derive(Subcommand)]
 #[command(after_help = "Examples:
   svctrack tenant create --name \"Acme\"
   svctrack tenant list
   svctrack tenant suspend 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11")]
 pub(crate) enum TenantCommand {
-    /// Create a tenant, and print its first token once
+    /// Create a tenant, and print its UUID and its first token
+    ///
+    /// The token is shown only once. It has the scope `*`: everything in the tenant.
     #[command(after_help = "Examples:
   svctrack tenant create --name \"Acme\"
   svctrack tenant create --name \"Acme\" --server http://127.0.0.1:8080 --token $OPERATOR")]
@@ -32,14 +37,18 @@ pub(crate) enum TenantCommand {
         name: String,
     },
     /// List the tenants
-    #[command(after_help = "Example:
+    ///
+    /// Prints the UUID, name, state (`active`, `suspended` or `deleting`) and creation time of each tenant.
+    #[command(after_help = "Examples:
   svctrack tenant list --json")]
     List {
         #[command(flatten)]
         target: TargetArgs,
     },
     /// Rename a tenant
-    #[command(after_help = "Example:
+    ///
+    /// The UUID, tokens and data stay the same.
+    #[command(after_help = "Examples:
   svctrack tenant rename 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11 --name \"Acme Ltd\"")]
     Rename {
         #[command(flatten)]
@@ -48,22 +57,30 @@ pub(crate) enum TenantCommand {
         #[arg(long)]
         name: String,
     },
-    /// Suspend a tenant: its calls and events are rejected until it is resumed
-    #[command(after_help = "Example:
+    /// Suspend a tenant: reject its calls and events
+    ///
+    /// Until the tenant is resumed, calls are rejected with 403, and events with 503, so that senders store and retry
+    /// them. Its data is retained.
+    #[command(after_help = "Examples:
   svctrack tenant suspend 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11")]
     Suspend {
         #[command(flatten)]
         tenant: OneTenant,
     },
     /// Resume a suspended tenant
-    #[command(after_help = "Example:
+    ///
+    /// Calls and events are accepted from the next request on. Senders retry the events that were rejected.
+    #[command(after_help = "Examples:
   svctrack tenant resume 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11")]
     Resume {
         #[command(flatten)]
         tenant: OneTenant,
     },
-    /// Delete a tenant with all its data, and wait until this is complete; older backups still contain it
-    #[command(after_help = "Example:
+    /// Delete a tenant with all its data
+    ///
+    /// The command ends when the deletion is complete. Older backups still contain the tenant. The last tenant cannot be
+    /// deleted.
+    #[command(after_help = "Examples:
   svctrack tenant delete 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11 --yes")]
     Delete {
         #[command(flatten)]

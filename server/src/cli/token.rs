@@ -13,22 +13,32 @@ use super::{
     target::TargetArgs,
 };
 
-/// Issue, list, rotate and revoke API tokens
+/// Generate, create, list, rotate and revoke API tokens
+///
+/// Only hashes of tokens are stored, so a token is shown only once. On a running server (`--server`) the tokens are those
+/// of the tenant, or of the operator, that `--token` belongs to. On a stopped store, `--tenant` or `--operator` selects
+/// them.
 #[derive(Subcommand)]
 #[command(after_help = "Examples:
   svctrack token create --label \"nightly import\"
   svctrack token list
   svctrack token revoke P0ah3R3E")]
 pub(crate) enum TokenCommand {
-    /// Generate a token for --bootstrap-token; nothing is stored
-    #[command(after_help = "Example:
+    /// Generate a token for `--bootstrap-token`
+    ///
+    /// Nothing is stored. The token is valid once a first start has created it, with `--bootstrap-token` or
+    /// `--bootstrap-operator-token`.
+    #[command(after_help = "Examples:
   svctrack token generate")]
     Generate {
         /// Print JSON: `token`
         #[arg(long)]
         json: bool,
     },
-    /// Create a token, and print it once
+    /// Create a token, and print it
+    ///
+    /// On a running server, the token can have only scopes that `--token` has, and expires no later than `--token` does.
+    /// If all tokens are lost, create one on the stopped store.
     #[command(after_help = "Examples:
   svctrack token create --label \"nightly import\"
   svctrack token create --label \"reports\" --scopes companies:read,licenses:read --expires 2030-12-31 --server http://127.0.0.1:8080 --token $TOKEN")]
@@ -49,15 +59,20 @@ pub(crate) enum TokenCommand {
         #[arg(long, value_name = "ID")]
         user: Option<String>,
     },
-    /// List the tokens, without their secrets, which are not stored
-    #[command(after_help = "Example:
+    /// List the tokens of a tenant, or of the operator
+    ///
+    /// Prints the id, label, scopes, issuer, expiry date and last use of each token, without its secret.
+    #[command(after_help = "Examples:
   svctrack token list --operator")]
     List {
         #[command(flatten)]
         owner: TokenOwnerArgs,
     },
-    /// Rotate a token: create its successor, print it once, and keep the old one valid for a while
-    #[command(after_help = "Example:
+    /// Rotate a token: create its successor, and print it
+    ///
+    /// The successor has the same scopes and acts as the same user. The old token stays valid for a day, or for
+    /// `--keep-old-for`.
+    #[command(after_help = "Examples:
   svctrack token rotate P0ah3R3E --keep-old-for 1h")]
     Rotate {
         #[command(flatten)]
@@ -71,8 +86,11 @@ pub(crate) enum TokenCommand {
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
     },
-    /// Revoke a token from the next request on
-    #[command(after_help = "Example:
+    /// Revoke a token
+    ///
+    /// The token is rejected from the next request on. The last token with `admin` cannot be revoked: create another one
+    /// first, or rotate it.
+    #[command(after_help = "Examples:
   svctrack token revoke P0ah3R3E --cascade")]
     Revoke {
         #[command(flatten)]

@@ -26,9 +26,10 @@ use super::{
     stopped_store::{STOP, StoppedStore},
 };
 
-/// Verify the store (the server must be stopped), or backups, for corruption
+/// Verify the store, or backups, for corruption
 ///
-/// The exit code is 0 if the store or every backup is sound, 2 if data is corrupted, and 1 if nothing could be read.
+/// The server must be stopped to verify its store, but not to verify backups. The exit code is 0 if the store or every
+/// backup is sound, 2 if data is corrupted, and 1 if nothing could be read.
 #[derive(Args)]
 #[command(after_help = "Examples:
   svctrack verify --data ./svctrack-data
