@@ -1,7 +1,8 @@
-//! The version that `svctrack --version` prints: with commit and date where the source is a repository.
+//! The version that `svctrack --version` prints: with the commit and its date, `0.1.0 (0123456789 2026-01-31)`.
 //!
-//! The date is the commit's, so the same source builds the same program. A debug build has the version alone: else each
-//! commit would compile the server again.
+//! The date is the commit's, so the same source builds the same program. Where the source is no git repository, as from
+//! a tarball, the version says `unknown commit`. A debug build does not read the commit, and says so: else each commit
+//! would compile the server again.
 
 use std::{
     env,
@@ -14,9 +15,11 @@ fn main() {
     let project = package.join("..");
     println!("cargo:rerun-if-changed=build.rs");
     let is_release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
-    let commit = is_release.then(|| commit(&project)).flatten();
-    let commit = commit.map(|commit| format!(" ({commit})")).unwrap_or_default();
-    println!("cargo:rustc-env=BUILD_VERSION={}{commit}", env!("CARGO_PKG_VERSION"));
+    let built_from = match is_release {
+        true => commit(&project).unwrap_or_else(|| "unknown commit".to_owned()),
+        false => "debug build".to_owned(),
+    };
+    println!("cargo:rustc-env=BUILD_VERSION={} ({built_from})", env!("CARGO_PKG_VERSION"));
 }
 
 /// Hash and date of the newest commit, where the project is the root of a repository.

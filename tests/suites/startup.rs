@@ -7,7 +7,8 @@ use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
     client::Client,
-    process::{PATIENCE, Server, command, read_until, signal},
+    process::{PATIENCE, Server, binary, command, read_until, signal},
+    project,
 };
 use tempfile::TempDir;
 use tokio::{process::Child, time::timeout};
@@ -277,16 +278,70 @@ async fn shells_complete_the_commands() {
     }
 }
 
+/// What git prints in a folder; none where it fails.
+fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
+    let mut git = std::process::Command::new("git");
+    // What a user has configured, such as signed commits, is left out.
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    let output = git.arg("-C").arg(folder).args(arguments).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    output.status.success().then(|| printed.trim().to_owned())
+}
+
 #[tokio::test]
-async fn the_version_is_that_of_the_package() {
+async fn the_version_is_that_of_the_package_and_of_the_commit_if_there_is_one() {
     let folder = tempfile::tempdir().unwrap();
     let output = command(folder.path()).arg("--version").output().await.unwrap();
     let version = String::from_utf8(output.stdout).unwrap();
-    let expect = concat!("svctrack ", env!("CARGO_PKG_VERSION"));
-    assert!(version.starts_with(expect), "{version}");
-    let rest = version[expect.len()..].trim();
-    // A release has ` (commit date)` in a repository.
-    assert!(rest.is_empty() || (rest.starts_with('(') && rest.ends_with(')')), "{version}");
+    let start = concat!("svctrack ", env!("CARGO_PKG_VERSION"), " (");
+    let built_from = version.trim_end().strip_prefix(start).and_then(|rest| rest.strip_suffix(')'));
+    match built_from.unwrap_or_else(|| panic!("{version}")) {
+        "debug build" => assert!(!binary().components().any(|part| part.as_os_str() == "release")),
+        // The tests of the program are part of its source.
+        "unknown commit" => assert!(!project().join(".git").exists(), "{version}"),
+        commit => {
+            let (hash, date) = commit.split_once(' ').unwrap_or_else(|| panic!("{version}"));
+            let known = git(&project(), &["show", "--no-patch", "--format=%cs", hash]);
+            assert!(hash.len() == 10 && known.as_deref() == Some(date), "{version}");
+        }
+    }
+}
+
+#[test]
+fn a_release_names_its_commit_and_without_a_repository_says_that_it_has_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("source");
+    let package = source.join("server");
+    fs::create_dir_all(&package).unwrap();
+    let build = folder.path().join("build");
+    let compiled = std::process::Command::new("rustc")
+        .args(["--edition", "2024", "-o"])
+        .arg(&build)
+        .arg(project().join("server/build.rs"))
+        .env("CARGO_PKG_VERSION", "1.2.3")
+        .current_dir(project())
+        .status();
+    assert!(compiled.unwrap().success());
+    let version = |profile: &str| {
+        let mut build = std::process::Command::new(&build);
+        let output = build.env("CARGO_MANIFEST_DIR", &package).env("PROFILE", profile).output();
+        let printed = String::from_utf8(output.unwrap().stdout).unwrap();
+        let set = printed.lines().find_map(|line| line.strip_prefix("cargo:rustc-env="));
+        set.unwrap().strip_prefix("BUILD_VERSION=").unwrap().to_owned()
+    };
+    assert_eq!(version("debug"), "1.2.3 (debug build)");
+    assert_eq!(version("release"), "1.2.3 (unknown commit)");
+
+    git(folder.path(), &["init", "--quiet"]).unwrap();
+    assert_eq!(version("release"), "1.2.3 (unknown commit)", "the repository is another one's");
+    git(&source, &["init", "--quiet"]).unwrap();
+    assert_eq!(version("release"), "1.2.3 (unknown commit)", "there is no commit yet");
+    let author = ["-c", "user.name=Ada", "-c", "user.email=ada@acme.example"];
+    let commit = ["commit", "--quiet", "--allow-empty", "--message", "x"];
+    git(&source, &[&author[..], &commit].concat()).unwrap();
+    let expect = git(&source, &["show", "--no-patch", "--abbrev=10", "--format=%h %cs"]).unwrap();
+    assert!(expect.len() == "0123456789 2026-01-31".len(), "{expect}");
+    assert_eq!(version("release"), format!("1.2.3 ({expect})"));
 }
 
 #[tokio::test]
