@@ -105,7 +105,7 @@ impl ConfigOverrides {
         Ok(Config {
             store: self.store.or(file.store).unwrap_or_default(),
             data: files.data.or(of_file.data).unwrap_or_else(|| "./svctrack-data".into()),
-            cache_mb: files.cache_mb.or(of_file.cache_mb).unwrap_or(256),
+            cache_mb: at_least_one("cache-mb", files.cache_mb.or(of_file.cache_mb), 256)?,
             listen: addresses.listen.or(in_file.listen).unwrap_or_default(),
             public_url: addresses.public_url.or(in_file.public_url).map(check_url).transpose()?,
             script_path: read_script_path(addresses.script_path.or(in_file.script_path))?,
@@ -121,11 +121,23 @@ impl ConfigOverrides {
                 .unwrap_or(DEFAULT_TRACKING_DAILY_MB),
             backup_every: self.backup_every.or(file.backup_every),
             backup_to: self.backup_to.or(file.backup_to),
-            backup_keep: self.backup_keep.or(file.backup_keep).unwrap_or(DEFAULT_BACKUP_KEEP),
+            backup_keep: at_least_one(
+                "backup-keep",
+                self.backup_keep.or(file.backup_keep),
+                DEFAULT_BACKUP_KEEP,
+            )?,
             log: self.log.or(file.log).unwrap_or_else(|| "info".to_owned()),
             observe: self.observe.over(file.observe),
             bootstrap: self.bootstrap.over(file.bootstrap).map_err(ConfigError::Value)?,
         })
+    }
+}
+
+/// A setting of at least 1, or its default where it is not given.
+fn at_least_one(name: &str, given: Option<u32>, default: u32) -> Result<u32, ConfigError> {
+    match given.unwrap_or(default) {
+        0 => Err(ConfigError::Value(format!("{name} must be at least 1"))),
+        number => Ok(number),
     }
 }
 
@@ -232,6 +244,15 @@ mod tests {
         let config = flags.over(file).unwrap();
         assert_eq!((config.cache_mb, config.log.as_str()), (64, "warn"));
         assert_eq!(config.data, PathBuf::from("./svctrack-data"));
+    }
+
+    #[test]
+    fn a_number_that_must_be_at_least_one_is_refused_with_these_words() {
+        for name in ["cache-mb", "backup-keep", "trusted-hops"] {
+            let file = read_file(&format!("{name} = 0")).unwrap();
+            let said = ConfigOverrides::default().over(file).unwrap_err().to_string();
+            assert_eq!(said, format!("{name} must be at least 1"));
+        }
     }
 
     #[test]

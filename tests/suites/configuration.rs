@@ -21,6 +21,8 @@ async fn settings_that_cannot_be_used_are_refused() {
     let wrong = ["--bootstrap-tenant", TENANT, "--bootstrap-token", "sesame"];
     let said = refusal(folder.path(), &wrong).await;
     assert!(said.contains("bootstrap-token must be") && !said.contains("sesame"), "{said}");
+    let said = refusal(folder.path(), &["--trusted-hops", "0"]).await;
+    assert_eq!(said, "svctrack: trusted-hops must be at least 1\n");
     fs::write(folder.path().join("svctrack.toml"), "colour = 'red'").unwrap();
     let mut command = command(folder.path());
     let output = command.arg("serve").stdout(Stdio::null()).output().await.unwrap();

@@ -20,7 +20,7 @@ pub struct StoreSettings {
     #[arg(long, env = "SVCTRACK_DATA", value_name = "DIRECTORY")]
     pub data: Option<PathBuf>,
     /// Memory for the store's cache, in MiB [default: 256]
-    #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB")]
     pub cache_mb: Option<u32>,
 }
 
@@ -91,7 +91,7 @@ pub struct ConfigOverrides {
     #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "DIRECTORY")]
     pub backup_to: Option<PathBuf>,
     /// Number of scheduled backups to retain [default: 7]
-    #[arg(long, env = "SVCTRACK_BACKUP_KEEP", value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, env = "SVCTRACK_BACKUP_KEEP", value_name = "NUMBER")]
     pub backup_keep: Option<u32>,
     /// Log level: error, warn, info, debug, or a filter by module [default: info]
     #[arg(long, env = "SVCTRACK_LOG", value_name = "FILTER")]

@@ -30,7 +30,7 @@ pub struct ProxySettings {
     /// Number of proxies before the server, if the outer ones have no fixed address; the client is the Nth entry from the
     /// end [default: none; the last entry that is not a trusted proxy]
     #[arg(long, env = "SVCTRACK_TRUSTED_HOPS", value_name = "NUMBER")]
-    pub trusted_hops: Option<NonZeroU8>,
+    pub trusted_hops: Option<u8>,
     /// Source of the client's address behind a trusted proxy [default: x-forwarded-for]
     #[arg(long, env = "SVCTRACK_CLIENT_ADDRESS_FROM", value_name = "SOURCE", value_enum)]
     pub client_address_from: Option<ClientAddressFrom>,
@@ -54,12 +54,15 @@ impl ProxySettings {
     /// What is in force when `self` wins over `file`.
     ///
     /// # Errors
-    /// A message for a setting that has no effect.
+    /// A message for a setting that cannot be used, or has no effect.
     pub(crate) fn over(self, file: Self) -> Result<ProxyConfig, &'static str> {
         let source = self.client_address_from.or(file.client_address_from);
+        let hops = self.trusted_hops.or(file.trusted_hops).map(NonZeroU8::new);
+        let trusted_hops = hops.map(|hops| hops.ok_or("trusted-hops must be at least 1"));
+        let trusted_hops = trusted_hops.transpose()?;
         let config = ProxyConfig {
             trusted_proxies: self.trusted_proxies.or(file.trusted_proxies).unwrap_or_default(),
-            trusted_hops: self.trusted_hops.or(file.trusted_hops),
+            trusted_hops,
             client_address_from: source.unwrap_or_default(),
         };
         let has_entries = config.client_address_from != ClientAddressFrom::ProxyProtocol;
