@@ -29,6 +29,15 @@ pub(crate) fn demo_company() -> Document {
     company
 }
 
+/// Where the server is reached.
+pub(crate) struct Reached<'a> {
+    /// Where programs on its machine call it. Calls with a token go there: without TLS that is where the server listens,
+    /// since under its public URL another one may respond, such as the site with the proxy for events.
+    pub(crate) called_at: &'a str,
+    /// Where browsers open its pages.
+    pub(crate) pages_at: &'a str,
+}
+
 /// What the first start creates.
 pub(crate) struct Bootstrap {
     tenant: TenantId,
@@ -89,28 +98,32 @@ impl Bootstrap {
         app.store.create(actor, None, &COMPANY, patch.into()).await.map(drop)
     }
 
-    /// Where somebody signs in, if there are pages.
-    fn invite(&self, app: &App, called_at: &str) -> String {
+    /// Where somebody signs in, if there are pages: first where browsers elsewhere open them. A proxy may not serve that
+    /// address yet, so the one on this machine follows.
+    fn invite(&self, app: &App, reached: &Reached<'_>) -> String {
         if !app.parts.have(Part::Pages) {
             return String::new();
         }
         // Without randomness for a link, there is still the token.
         let sign_in = app.sign_in.open(self.token.id()).unwrap_or_else(|_| "/sign-in".to_owned());
+        let Reached { called_at, pages_at } = reached;
+        let on_this_machine = match called_at == pages_at {
+            true => String::new(),
+            false => format!("  {called_at}{sign_in}   (on this machine)\n"),
+        };
         format!(
             "
 Open this link in a browser to sign in; it works once, within 15 minutes (later, use the API token):
 
-  {called_at}{sign_in}
-"
+  {pages_at}{sign_in}
+{on_this_machine}"
         )
     }
 
-    /// What is printed once, after the greeting: all that a newcomer needs for a first event. Calls with a token go to
-    /// `called_at`: without TLS that is where the server listens, since under its public URL another one may respond, such
-    /// as the site with the proxy for events.
-    pub(crate) fn details(&self, app: &App, called_at: &str) -> String {
-        let addresses = &app.addresses;
-        let open = self.invite(app, called_at);
+    /// What is printed once, after the greeting: all that a newcomer needs for a first event.
+    pub(crate) fn details(&self, app: &App, reached: &Reached<'_>) -> String {
+        let (addresses, called_at) = (&app.addresses, reached.called_at);
+        let open = self.invite(app, reached);
         let tenant = self.tenant.to_string();
         let token = self.token.reveal();
         let operator = self.operator.as_ref().map_or("", Token::reveal);

@@ -199,6 +199,20 @@ impl Config {
         self.listen.own_url(&self.scheme())
     }
 
+    /// Where browsers open the pages of the server, which programs on its machine reach at `own_url`: at the public URL. A
+    /// site that serves the script and takes events at paths of its own passes on nothing else; then at `own_url`.
+    pub fn pages_url<'a>(&'a self, own_url: &'a str) -> &'a str {
+        let is_of_a_site = self.script_path != DEFAULT_SCRIPT_PATH
+            || self.tracking_prefix != DEFAULT_TRACKING_PREFIX;
+        let has_path = |url: &&str| url.splitn(4, '/').count() > 3;
+        match &self.public_url {
+            // With TLS, the server itself is reached at this URL.
+            Some(url) if self.tls.is_some() && url.starts_with("https://") => url,
+            Some(url) if !is_of_a_site && !has_path(&url.as_str()) => url,
+            _ => own_url,
+        }
+    }
+
     /// Whether there is a store in the data folder.
     pub fn has_store(&self) -> bool {
         Embedded::is_in(&self.data)
@@ -244,6 +258,23 @@ mod tests {
         let config = flags.over(file).unwrap();
         assert_eq!((config.cache_mb, config.log.as_str()), (64, "warn"));
         assert_eq!(config.data, PathBuf::from("./svctrack-data"));
+    }
+
+    #[test]
+    fn pages_are_at_the_public_url_unless_a_site_has_paths_of_its_own_for_events() {
+        const OWN: &str = "http://127.0.0.1:8080";
+        let check = |lines: &str, expect: &str| {
+            let config = ConfigOverrides::default().over(read_file(lines).unwrap()).unwrap();
+            assert_eq!(config.pages_url(OWN), expect, "{lines}");
+        };
+        check("", OWN);
+        check("public-url = 'https://a.example/'", "https://a.example");
+        check("public-url = 'https://a.example/svctrack'", OWN);
+        check("public-url = 'https://a.example'\nscript-path = '/in/app.js'", OWN);
+        let prefixed = "public-url = 'https://a.example'\ntracking-prefix = '/in'";
+        check(prefixed, OWN);
+        let of_itself = format!("{prefixed}\ntls-cert = 'cert.pem'\ntls-key = 'key.pem'");
+        check(&of_itself, "https://a.example");
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::{
     app::App,
     background_jobs,
     backups::{self, Schedule},
-    bootstrap::{Bootstrap, GREETING},
+    bootstrap::{Bootstrap, GREETING, Reached},
     config::{Config, Engine},
     limits::STOP_TIMEOUT,
     listen_address::{Listen, own_url},
@@ -118,7 +118,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         App::observed(store.clone(), Arc::new(SystemClock), addresses, config.limits(), observe);
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
     let called_at = called_at(&config, &own_url);
-    start_first(&app, &config, called_at, &printer).await?;
+    start_first(&app, &config, &own_url, &printer).await?;
     let is_kept = config.store == Engine::Embedded;
     let running_at = is_kept.then(|| RunningAt::note(&config.data, called_at));
     printer.try_to_print(serving(&config, &own_url));
@@ -291,7 +291,7 @@ fn serving(config: &Config, own_url: &str) -> String {
     let public_url = config.public_url.as_ref().map(|url| format!("public URL: {url}; "));
     let public_url = public_url.unwrap_or_default();
     let what = match config.limits().parts.have(Part::Pages) {
-        true => format!("sign in: {}/sign-in", called_at(config, own_url)),
+        true => format!("sign in: {}/sign-in", config.pages_url(own_url)),
         false => format!(
             "routes: {}",
             config.routes.iter().map(Part::name).collect::<Vec<_>>().join(", ")
@@ -317,7 +317,7 @@ fn close(store: Arc<dyn Store>, workers: Workers) -> bool {
 async fn start_first(
     app: &Arc<App>,
     config: &Config,
-    called_at: &str,
+    own_url: &str,
     printer: &Printer,
 ) -> Result<(), RunError> {
     if !app.store.tenants(1).await?.is_empty() {
@@ -336,7 +336,9 @@ async fn start_first(
     // Before anything is founded, it is known that somebody can see it.
     printer.print(GREETING.to_owned()).await.map_err(RunError::Output)?;
     first.found(app).await?;
-    if let Err(cause) = printer.print(first.details(app, called_at)).await {
+    let reached =
+        Reached { called_at: called_at(config, own_url), pages_at: config.pages_url(own_url) };
+    if let Err(cause) = printer.print(first.details(app, &reached)).await {
         tracing::error!(%cause, "first tokens not printed: create one with `svctrack token create`");
     }
     first.make_demo_company(app).await?;

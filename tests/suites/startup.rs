@@ -434,8 +434,9 @@ async fn the_first_start_behind_a_site_prints_lines_that_work_and_shows_the_site
     assert!(said.contains(&format!("{site}/in/app.js")), "{said}");
     assert!(said.contains(&format!("svctrack.load(\"{site}/in/{tenant}\")")), "{said}");
     assert!(said.contains(&format!("public URL: {site};")), "{said}");
-    let shown = said.lines().filter(|line| line.contains(&token));
-    assert!(!shown.clone().any(|line| line.contains("example.com")), "{said}");
+    let shown = said.lines().filter(|line| line.contains(&token) || line.contains("sign-in"));
+    let hold_site = |line: &str| line.replace(&format!("public URL: {site}"), "").contains(site);
+    assert!(shown.clone().count() >= 4 && !shown.clone().any(hold_site), "{said}");
     assert!(base.starts_with("http://127.0.0.1:"), "{said}");
 
     let demo = word_after(&said, "Try it");
@@ -453,6 +454,25 @@ async fn the_first_start_behind_a_site_prints_lines_that_work_and_shows_the_site
     assert_eq!(client.get(path).await.text(), "[]");
     // The site's proxy passes no calls of the API on.
     assert_eq!(client.get("/openapi.json").await.json()["servers"][0]["url"], "/");
+    child.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_first_start_under_a_public_url_prints_the_public_sign_in_link_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let public = "https://svctrack.example.com";
+    let flags = ["--listen", "127.0.0.1:0", "--public-url", public];
+    let (said, base, mut child) = first_start(folder.path(), &flags).await;
+    let links: Vec<&str> = said.lines().filter(|line| line.contains("once=")).collect();
+    let [first, second] = links[..] else { panic!("{said}") };
+    let path = first.trim().strip_prefix(public).unwrap();
+    assert_eq!(second.trim(), format!("{base}{path}   (on this machine)"));
+    assert_eq!(Client::new(&base, None).get(path).await.status, 200);
+    assert!(said.contains(&format!("sign in: {public}/sign-in)")), "{said}");
+    // Calls with a token go to the server itself.
+    let token = word_after(&said, "API token");
+    let curl = said.lines().find(|line| line.starts_with("Read back")).unwrap();
+    assert!(curl.contains(&token) && curl.contains(&base) && !curl.contains(public), "{curl}");
     child.kill().await.unwrap();
 }
 

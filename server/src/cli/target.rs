@@ -57,12 +57,13 @@ impl TargetArgs {
         }
     }
 
-    /// Where the server is reached, or will be when it is started again.
+    /// Where browsers open the pages of the server, or will when it is started again.
     pub(crate) fn address(&self) -> Result<String, String> {
-        match &self.server {
-            Some(server) => Ok(server.trim_end_matches('/').to_owned()),
-            None => Ok(self.config()?.own_url()),
+        if let Some(server) = &self.server {
+            return Ok(server.trim_end_matches('/').to_owned());
         }
+        let config = self.config()?;
+        Ok(config.pages_url(&config.own_url()).to_owned())
     }
 
     /// The configuration of the stopped server.
