@@ -1,6 +1,6 @@
 //! The pages that follow what people do: live activities, a person, and the search.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use hyper::{Method, StatusCode};
 use serde_json::json;
@@ -8,7 +8,9 @@ use svctrack_core::value::Timestamp;
 use svctrack_tests::{
     client::Client,
     in_process::{InProcess, SetClock},
+    process::PATIENCE,
 };
+use tokio::time::timeout;
 
 use crate::pages::{Reader, sign_in, token};
 
@@ -178,4 +180,37 @@ async fn set_up_shows_no_issues_of_earlier_tries() {
     }
     let earlier = page(&reader, "/app/setup?since=2026-11-20T11:50:00.000Z").await;
     assert!(earlier.contains("none could be stored yet"), "{earlier}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_issue_says_how_many_of_its_events_are_still_parked_once_its_cause_is_fixed() {
+    let server = server().await;
+    let client = &server.client;
+    let reader = sign_in(client, &token(&server)).await;
+    for (user, company) in [("bob", "globex"), ("cleo", "globex"), ("dan", "initech")] {
+        let event = json!({"externalId": user, "companyExternalId": company, "action": "x"});
+        client.track(&event).await.unwrap();
+    }
+    client.track(&json!({"externalId": "ada", "action": "x", "colour": "red"})).await.unwrap();
+    // What each entry says, the newest first: of an unknown member nothing is parked.
+    let entries = async || -> Vec<String> {
+        let html = page(&reader, "/app/issues").await;
+        html.split("<th class=\"issue\"").skip(1).map(str::to_owned).collect()
+    };
+    let before = entries().await;
+    let [member, initech, globex] = &before[..] else { panic!("{before:?}") };
+    assert!(globex.contains("2 still parked") && globex.contains("/replay"), "{globex}");
+    assert!(initech.contains("1 still parked") && initech.contains("/replay"), "{initech}");
+    assert!(!member.contains("parked") && !member.contains("/replay"), "{member}");
+
+    client.post("/companies", &json!({"name": "Globex", "externalId": "globex"})).await;
+    let fixed = async {
+        while !entries().await[2].contains("0 still parked") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, fixed).await.unwrap();
+    let after = entries().await;
+    assert!(!after[2].contains("/replay"), "{}", after[2]);
+    assert!(after[1].contains("1 still parked"), "{}", after[1]);
 }

@@ -2,7 +2,7 @@
 
 use poem::{Request, Response, http::Method};
 use serde_json::Value;
-use svctrack_core::plan::Route;
+use svctrack_core::{plan::Route, value::ObjectId};
 use svctrack_web::pages::{IssueLine, IssuesView, address, issues_page};
 
 use super::{
@@ -49,7 +49,7 @@ pub(super) async fn issues(visit: Visit, request: Request) -> Result<Response, E
     };
     let found = visit.api.get(&address("/integrationissues", &[], &query)).await;
     match found.map_err(Error::into_issues) {
-        Ok(lines) => view.lines = lines,
+        Ok(lines) => view.lines = with_parked(&visit, lines).await?,
         Err(Ok(issues)) => view.problems = problems_of(issues),
         Err(Err(error)) => return Err(error),
     }
@@ -61,6 +61,16 @@ pub(super) async fn issues(visit: Visit, request: Request) -> Result<Response, E
     let mut shell = visit.shell;
     shell.notice = notice_of(&pairs, NOTICES);
     Ok(html(issues_page(&shell, &view)))
+}
+
+/// The entries with the number of their events that are still parked: an entry stays after its cause is fixed.
+async fn with_parked(visit: &Visit, mut lines: Vec<IssueLine>) -> Result<Vec<IssueLine>, Error> {
+    let of_parked = lines.iter_mut().filter(|line| line.can_have_parked());
+    let (mut of_parked, ids): (Vec<_>, Vec<_>) =
+        of_parked.filter_map(|line| ObjectId::parse(&line.id).map(|id| (line, id))).unzip();
+    let counts = visit.app.store.parked_counts(&visit.session.caller.tenant, ids).await?;
+    of_parked.iter_mut().zip(counts).for_each(|(line, count)| line.parked = Some(count));
+    Ok(lines)
 }
 
 /// `POST /app/issues/:id/replay`

@@ -25,6 +25,9 @@ pub struct IssueLine {
     pub at: String,
     pub count: u64,
     pub sample: Map<String, Value>,
+    /// How many of its events are still parked; none where they never are.
+    #[serde(skip)]
+    pub parked: Option<usize>,
 }
 
 impl IssueLine {
@@ -132,6 +135,9 @@ fn row<'v>(shell: &'v Shell, view: &'v IssuesView, line: &'v IssueLine) -> impl 
                 (prose(&line.message))
                 div.sample {
                     code { (line.code) }
+                    @if let Some(parked) = line.parked {
+                        span { (grouped(&parked.to_string())) " still parked" }
+                    }
                     @if !line.sample.is_empty() {
                         details { summary { "Sample" } (sample(&line.sample)) }
                     }
@@ -143,7 +149,7 @@ fn row<'v>(shell: &'v Shell, view: &'v IssuesView, line: &'v IssueLine) -> impl 
             @if view.may_change {
                 td {
                     div.row-actions {
-                        @if line.can_have_parked() {
+                        @if line.parked.is_some_and(|parked| parked > 0) {
                             form method="post" action=(replay) {
                                 (csrf(shell))
                                 button type="submit" title="Process the parked events of this entry again" { "Replay" }

@@ -28,7 +28,8 @@ use super::{
 use crate::{
     Actor, ParkedToday, StoreError,
     rows::{
-        Bytes as _, DUE, Rows as _, Snapshot, WriteRows as _, first_row, get_row, keys, put_row,
+        Bytes as _, DUE, REPORT, Rows as _, Snapshot, WAITING, WriteRows as _, first_row, get_row,
+        keys, put_row,
     },
 };
 
@@ -315,6 +316,26 @@ pub(crate) fn tenants_due(snapshot: &impl Snapshot) -> Result<Vec<TenantId>, Sto
         next = TenantId::from_bytes(after.to_be_bytes());
     }
     Ok(tenants)
+}
+
+/// How many events of each of these report entries are still parked; none of one that does not exist. Each is parked for
+/// one entry, so no more rows are read than events may be parked.
+pub(crate) fn counts(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    entries: &[ObjectId],
+) -> Result<Vec<usize>, StoreError> {
+    let (report, waiting) = (snapshot.open(REPORT)?, snapshot.open(WAITING)?);
+    let count = |id: &ObjectId| {
+        let entry: Option<integration_issues::Entry> = get_row(&report, &keys::log(tenant, *id))?;
+        let Some(entry) = entry else { return Ok(0) };
+        let wait = behind(&entry);
+        let bound = |id| keys::waiting(tenant, &wait, id);
+        let (first, last) = (bound(ObjectId::MIN), bound(ObjectId::MAX));
+        let mut rows = waiting.range(first.as_slice()..=last.as_slice())?;
+        rows.try_fold(0, |count, row| row.map(|_| count + 1))
+    };
+    entries.iter().map(count).collect()
 }
 
 /// The mark that releases parked events of a report entry.
