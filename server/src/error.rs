@@ -15,7 +15,7 @@ use svctrack_web::pages::{Shell, problem_page};
 
 use crate::{
     limits::{
-        MAX_HEAD_BYTES, MAX_HEADERS, PARKED_FULL_WAIT, RETRY_AFTER_SECONDS,
+        MAX_HEAD_BYTES, MAX_HEADERS, MAX_URI_BYTES, PARKED_FULL_WAIT, RETRY_AFTER_SECONDS,
         SUSPENDED_RETRY_AFTER_SECONDS,
     },
     observe::watch::Cause,
@@ -194,7 +194,7 @@ impl Error {
             Self::TooLarge(max) => verdict(S::PAYLOAD_TOO_LARGE, "body_too_large", format!("a body must be at most {max} bytes here")),
             Self::TooManyItems(max) => verdict(S::PAYLOAD_TOO_LARGE, "too_many_items", format!("a request must have at most {max} items")),
             Self::TooManyRejected(max) => verdict(S::UNPROCESSABLE_ENTITY, "too_many_rejected", format!("the request ended after {max} rejected rows")),
-            Self::UriTooLong => verdict(S::URI_TOO_LONG, "uri_too_long", "the address is too long"),
+            Self::UriTooLong => verdict(S::URI_TOO_LONG, "uri_too_long", format!("a URL must be at most {MAX_URI_BYTES} bytes")),
             Self::UnreadableHead(S::URI_TOO_LONG) => Self::UriTooLong.into_verdict(request_id),
             Self::UnreadableHead(S::REQUEST_HEADER_FIELDS_TOO_LARGE) => verdict(S::REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", format!("the request line and headers must be at most {MAX_HEAD_BYTES} bytes and {MAX_HEADERS} headers")),
             Self::UnreadableHead(_) => verdict(S::BAD_REQUEST, "request_malformed", "the request line or a header is not valid HTTP"),
@@ -202,8 +202,8 @@ impl Error {
             Self::Unsupported(expected) => verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", expected),
             Self::UnsupportedEncoding => verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "the encoding must be gzip"),
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
-            Self::StillRunning => verdict(S::CONFLICT, "idempotency_key_running", "a call with this `Idempotency-Key` is still running"),
-            Self::TooMany(TooMany { limit, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_requests", format!("the limit is {} a second", counted(limit, "request"))),
+            Self::StillRunning => verdict(S::CONFLICT, "idempotency_key_running", "a call with this `Idempotency-Key` is still running: retry later"),
+            Self::TooMany(TooMany { limit, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_requests", format!("the rate limit of {} per second is reached: retry later", counted(limit, "request"))),
             Self::Spent(Spent { of: Allowance::Bytes, .. }) => verdict(S::TOO_MANY_REQUESTS, "daily_limit_reached", "the daily limit of events from this network is reached for this tenant"),
             Self::Spent(Spent { of: Allowance::Keys, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_keys", "the limit of stored `messageId`s and `Idempotency-Key`s is reached; nothing was stored"),
             Self::Spent(Spent { of: Allowance::Parked, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_parked", "the event's user or company is unknown, and the limit of parked events is reached: the event is not stored"),
@@ -373,7 +373,7 @@ fn unauthorized_detail(code: &str) -> &'static str {
 fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
     use StatusCode as S;
     match error {
-        StoreError::NotFound => verdict(S::NOT_FOUND, "not_found", "there is no such record"),
+        StoreError::NotFound => verdict(S::NOT_FOUND, "not_found", "the record does not exist"),
         StoreError::TenantNotFound => Error::TenantNotFound.into_verdict(request_id),
         StoreError::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
         StoreError::Conflict(issues) => listed(S::CONFLICT, issues),
@@ -391,9 +391,11 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
             "the call with this `Idempotency-Key` was carried out; its response was too large to be stored",
         ),
         StoreError::TokenRevoked => Error::Unauthorized("token_unknown").into_verdict(request_id),
-        StoreError::Busy => {
-            verdict(S::SERVICE_UNAVAILABLE, "busy", "too many of this tenant's writes are queued")
-        }
+        StoreError::Busy => verdict(
+            S::SERVICE_UNAVAILABLE,
+            "busy",
+            "too many writes of this tenant are queued: retry later",
+        ),
         StoreError::Unavailable(_) => verdict(
             S::SERVICE_UNAVAILABLE,
             "store_unavailable",
@@ -413,7 +415,11 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
              `Idempotency-Key` or `messageId`, so that it is stored once",
         ),
         StoreError::Clock => verdict(S::SERVICE_UNAVAILABLE, "clock_wrong", WRONG_CLOCK),
-        StoreError::Full => verdict(S::INSUFFICIENT_STORAGE, "disk_full", "the disk is full"),
+        StoreError::Full => verdict(
+            S::INSUFFICIENT_STORAGE,
+            "disk_full",
+            "the disk of the server is full: retry once it has free space",
+        ),
         StoreError::KeysFull(_) | StoreError::ParkedFull | StoreError::NoRoom => {
             Error::from(error).into_verdict(request_id)
         }

@@ -117,10 +117,11 @@ where
             );
             return self.counts.reject(self.peers.address(), cause);
         }
+        let client = self.peers.address();
         match tls.open(stream, &self.waiting).await {
             Ok(Opened::Tls(stream)) => self.serve_http(stream, Over::Tls).await,
             Ok(Opened::PlainHttp(stream)) => self.serve_http(stream, Over::TcpInsteadOfTls).await,
-            Err(error) => tracing::debug!(cause = %error, "TLS handshake failed"),
+            Err(error) => tracing::debug!(%client, cause = %error, "TLS handshake failed"),
         }
     }
 

@@ -17,7 +17,9 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     let (cli, matches) = Cli::read();
     if let Err(error) = survive_large_files() {
-        print_err(&format!("svctrack: a limit on the size of files would end it: {error}"));
+        print_err(&format!(
+            "svctrack: a limit on file sizes (`ulimit -f`) can end the process: {error}"
+        ));
     }
     cli.run(&matches).unwrap_or_else(|reason| {
         print_err(&format!("svctrack: {reason}"));

@@ -35,7 +35,7 @@ impl Printer {
         async move {
             sent.map_err(|_| io::ErrorKind::BrokenPipe)?;
             let printed = timeout(PRINT_TIMEOUT, printed).await;
-            let printed = printed.map_err(|_| io::Error::other("nobody reads it"))?;
+            let printed = printed.map_err(|_| io::Error::other("its reader does not read"))?;
             printed.map_err(|_| io::ErrorKind::BrokenPipe)?
         }
     }

@@ -200,7 +200,11 @@ impl Admin {
             Self::Off => None,
             Self::Listening(listener) => Some(listener),
             Self::Unavailable(address, cause) => {
-                tracing::warn!(%address, %cause, "no /metrics: choose an address with --admin-listen, or `off`");
+                tracing::warn!(
+                    %address,
+                    %cause,
+                    "metrics not served: choose another address with --admin-listen, or `off`"
+                );
                 None
             }
         }
@@ -243,27 +247,29 @@ fn warn_of_reach(
     let has_plain_url = config.public_url.as_ref().is_some_and(|url| url.starts_with("http://"));
     if config.tls.is_some() && has_plain_url {
         tracing::warn!(
-            "--tls-cert with a --public-url of http://: browsers are not sent to https://, and send the cookie of a \
-             session in plain text"
+            public_url = config.public_url,
+            "TLS with an http:// --public-url: session cookies are sent in plain text; give an https:// URL"
         );
     }
     if address.ip().is_unspecified() && config.public_url.is_none() {
         tracing::warn!(
-            "listening on all addresses without --public-url: the snippet names {own_url}, which only browsers on \
-             this machine reach"
+            %address,
+            snippet = own_url,
+            "listening on all addresses without --public-url: only browsers on this machine reach the URL in the snippet"
         );
     }
     if is_unprotected(address.ip(), config) {
         tracing::warn!(
-            "listening on {address} without TLS: tokens and events cross the network in plain text; give a certificate \
-             with --tls-cert, or listen on 127.0.0.1 behind a proxy with TLS, or name that one with --trusted-proxies, \
-             or its address with an https:// --public-url"
+            %address,
+            "listening without TLS: tokens and events are sent in plain text; give a certificate with --tls-cert, or \
+             name the proxy with TLS with --trusted-proxies or an https:// --public-url, or listen on 127.0.0.1"
         );
     }
     if let Some(address) = admin_address.filter(|address| !is_of_this_machine(address.ip())) {
         tracing::warn!(
-            "/metrics on {address} without credentials: whoever reaches it reads figures and ids of tenants; choose an \
-             address of this machine or of a private network with --admin-listen"
+            %address,
+            "metrics served without credentials: whoever reaches the address reads figures and ids of tenants; choose \
+             one of this machine or of a private network with --admin-listen"
         );
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use svctrack_core::{
     resources::{REGISTRY, license::LICENSE, settings::SETTINGS},
     schema::{ResourceDef, form},
-    value::{Document, Timestamp},
+    value::{Document, Issue, Timestamp},
 };
 use svctrack_tests::{
     browser::{Browser, Kind, Setup},
@@ -141,7 +141,8 @@ impl Form {
 fn said(error: &Value) -> Vec<String> {
     let member = error["pointer"].as_str().unwrap().trim_start_matches('/');
     let member = member.split('/').next().unwrap().to_owned();
-    vec![member, error["message"].as_str().unwrap().replace('`', "")]
+    let issue = Issue::of_member(&member, "", error["message"].as_str().unwrap());
+    vec![member, issue.plain_message()]
 }
 
 /// The form that a step of a case would be, with the method of its call.

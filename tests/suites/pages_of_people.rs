@@ -214,3 +214,16 @@ async fn an_issue_says_how_many_of_its_events_are_still_parked_once_its_cause_is
     assert!(!after[2].contains("/replay"), "{}", after[2]);
     assert!(after[1].contains("1 still parked"), "{}", after[1]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_license_shows_its_issues_in_words() {
+    let server = server().await;
+    let client = &server.client;
+    let reader = sign_in(client, &token(&server)).await;
+    let license = json!({"companyId": "extid-acme", "product": "Suite", "fromDate": "2026-01-01"});
+    let license = client.post("/licenses", &license).await.json();
+    let id = license["_id"].as_str().unwrap();
+    let html = page(&reader, &format!("/app/records/licenses/{id}")).await;
+    let words = "currency is needed for amounts to count; mrr or value is needed";
+    assert!(html.contains(words) && !html.contains("_currency`"), "{html}");
+}

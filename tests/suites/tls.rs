@@ -255,11 +255,7 @@ async fn a_key_that_anybody_may_read_and_a_certificate_that_has_expired_are_warn
         let server = Server::start_with_log(folder.path(), &token, &files.flags(), to_log).await;
         server.stop().await;
         let said = fs::read_to_string(&log).unwrap();
-        assert_eq!(
-            said.contains("any user of this machine reads the private key"),
-            is_open,
-            "{said}"
-        );
+        assert_eq!(said.contains("private key readable by every user"), is_open, "{said}");
         assert_eq!(said.contains("certificate expired"), is_expired, "{said}");
     }
 }

@@ -66,7 +66,7 @@ export const words = {
   waits: (json) => `${call(json)} waits for svctrack.identify`,
   queued: (json) => `${call(json)} queued: ${json}`,
   left: (json) => `${call(json)} sent as the page is left`,
-  stored: (json, parked) => `${call(json)} ` + (parked ? `waits at the server: ${parked}; see GET /integrationissues` : 'stored'),
+  stored: (json, parked) => `${call(json)} ` + (parked ? `parked by the server: ${parked}; see GET /integrationissues` : 'stored'),
   rejected: (json, status, detail) =>
     `${call(json)} rejected by the server: ${detail || status}${status === 404 ? '; check svctrack.load' : ''}`,
 };

@@ -85,7 +85,7 @@ pub fn renew_due(
     if let Some(other) = likely_successor(&license, &licenses, zone) {
         let other = quoted(&other.text(ID.name).unwrap_or_default());
         let message = format!(
-            "the license {other} of the same product begins about when it ends: set its `parent`, or set this one to `renewed`"
+            "the license {other} of the same product starts around its end, and may be its successor: set `parent` of {other}, or set `renewalStatus` of this license to `renewed`"
         );
         let issue = Issue::of_member(RENEWAL_STATUS.name, "successor_unclear", message);
         return Err(Refusal::Conflict(vec![issue]));

@@ -286,7 +286,7 @@ fn as_one_issue(refusal: Refusal) -> Issue {
     let further: Vec<String> =
         issues.iter().skip(1).map(|issue| format!("; {}", issue.message)).collect();
     let Some(first) = issues.into_iter().next() else {
-        return Issue::of_body("not_found", "the record is not there");
+        return Issue::of_body("not_found", "the record does not exist");
     };
     Issue { message: first.message + &further.concat(), ..first }
 }

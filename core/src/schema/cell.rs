@@ -99,13 +99,11 @@ fn is_list(field: &FieldDef) -> bool {
 fn expected(field: &FieldDef, found: &str) -> String {
     let expected = match field.kind {
         Kind::Integer | Kind::Number => {
-            "a number without separators of thousands and with a decimal point, such as 1234.5"
+            "a number with a decimal point and without thousands separators, such as 1234.5"
         }
         Kind::Bool => "true or false",
-        Kind::References | Kind::Texts | Kind::Values => {
-            "items with `|` between, or an array of JSON"
-        }
-        _ => "an object of JSON",
+        Kind::References | Kind::Texts | Kind::Values => "items separated by `|`, or a JSON array",
+        _ => "a JSON object",
     };
     format!("`{}` must be {expected}; found {}", field.name, quoted(found))
 }

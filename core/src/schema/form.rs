@@ -144,10 +144,10 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_value_is_named() {
-        let number = "`csmScore` must be a number without separators of thousands and with a decimal point, \
+        let number = "`csmScore` must be a number with a decimal point and without thousands separators, \
             such as 1234.5; found `many`";
         check(&COMPANY, "{}", "csmScore", "many", Err(number));
-        let object = "`custom` must be an object of JSON; found `{`";
+        let object = "`custom` must be a JSON object; found `{`";
         check(&COMPANY, "{}", "custom", "{", Err(object));
         check(&COMPANY, "{}", "mrr", "many", Ok("{}"));
     }

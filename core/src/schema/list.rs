@@ -129,7 +129,7 @@ impl ListQuery {
     fn check_after(&self, reader: &mut PairReader) {
         let by_id = self.sort.as_ref().is_none_or(|sort| sort.path == "_id");
         if self.after.is_some() && !by_id {
-            let message = "`after` goes with the order by `_id` only";
+            let message = "`after` works only with the order by `_id`";
             reader.issues.push(Issue::of_member("after", "invalid_parameter", message));
         }
     }
@@ -449,7 +449,7 @@ mod tests {
         );
         check_refused(
             "sort=name&after=6553f1000102030405ffffff",
-            "`after` goes with the order by `_id` only",
+            "`after` works only with the order by `_id`",
         );
         check_refused("updatedSince=now", "`updatedSince` must be an ISO 8601 date; found `now`");
     }

@@ -216,6 +216,6 @@ pub(super) fn unplannable(refusal: Refusal) -> LookupError {
                 format!("an event's user or company cannot be stored: {}", codes.join(", ")).into(),
             )
         }
-        Refusal::NotFound => LookupError("an event's user or company is not there".into()),
+        Refusal::NotFound => LookupError("an event's user or company does not exist".into()),
     }
 }

@@ -33,9 +33,12 @@ impl Issue {
         self.pointer.trim_start_matches('/').split('/').next().unwrap_or_default()
     }
 
-    /// The message for a page, where no backticks are around names.
+    /// The message for a page: without backticks around names, and without the `_` that the names of some members begin
+    /// with, as their labels have none.
     pub fn plain_message(&self) -> String {
-        self.message.replace('`', "")
+        let member = self.member();
+        let quoted = format!("`{member}`");
+        self.message.replace(&quoted, member.trim_start_matches('_')).replace('`', "")
     }
 }
 
@@ -76,6 +79,17 @@ mod tests {
     fn the_callers_words_are_cut() {
         assert_eq!(quoted("year"), "`year`");
         assert_eq!(quoted(&"ö".repeat(65)), format!("`{}...`", "ö".repeat(64)));
+    }
+
+    #[test]
+    fn a_page_shows_names_as_its_labels_do() {
+        let issue = |name, message| Issue::of_member(name, "x", message);
+        let required = issue("_currency", "`_currency` is required, with `mrr`");
+        assert_eq!(required.plain_message(), "currency is required, with mrr");
+        let found = issue("name", "`name` must be short; found `__x`");
+        assert_eq!(found.plain_message(), "name must be short; found __x");
+        let of_body = Issue::of_body("x", "`name` or `email` is required");
+        assert_eq!(of_body.plain_message(), "name or email is required");
     }
 
     #[test]

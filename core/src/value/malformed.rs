@@ -63,7 +63,7 @@ impl Fault {
             }
             Self::DuplicateKey(key) => (
                 "json_duplicate_key",
-                format!("a key must stand once in an object; found {} twice", quoted(&key)),
+                format!("the keys of an object must be unique; found {} twice", quoted(&key)),
             ),
             Self::NotAnObject => ("body_must_be_object", "expected a JSON object".to_owned()),
             Self::NotAnArray => {

@@ -45,7 +45,7 @@ impl Columns {
             let column = column_of(def, head.trim(), map, map_option)?;
             if let Some(other) = read.columns.iter().find(|other| collide(other, &column)) {
                 return Err(format!(
-                    "two columns are {}: rename one, or skip it with {map_option}\"{head}=\"",
+                    "two columns map to {}: rename one, or skip it with {map_option}\"{head}=\"",
                     name_of(other)
                 ));
             }
@@ -262,8 +262,8 @@ mod tests {
             &[("Firma", "nmae")],
             "is not a property of companies; did you mean `name`?",
         );
-        check(&["name", "Name"], &[], "two columns are `name`");
-        check(&["custom", "custom.a"], &[], "two columns are `custom`");
+        check(&["name", "Name"], &[], "two columns map to `name`");
+        check(&["custom", "custom.a"], &[], "two columns map to `custom`");
     }
 
     #[test]

@@ -210,7 +210,7 @@ const OTHERS: [(&[u8], &str); 5] = [
     (b"\xd0\xcf\x11\xe0", "it is a workbook (.xls): export a sheet as \"CSV UTF-8\""),
     (
         b"\x1f\x8b",
-        "it is packed with gzip: unpack it; over HTTP, `Content-Encoding: gzip` says that it is packed",
+        "it is compressed with gzip: decompress it, or over HTTP send `Content-Encoding: gzip`",
     ),
 ];
 const UTF_16: &str = "it is UTF-16: save it as UTF-8 (in a spreadsheet, as \"CSV UTF-8\")";
@@ -468,7 +468,7 @@ mod tests {
             (&b"\xff\xfen\0a\0"[..], "UTF-16: save it as UTF-8"),
             (b"PK\x03\x04\x14\0", "a workbook (.xlsx) or another zip archive: export a sheet as"),
             (b"\xd0\xcf\x11\xe0\xa1\xb1", "a workbook (.xls): export a sheet as"),
-            (b"\x1f\x8b\x08", "packed with gzip: unpack it"),
+            (b"\x1f\x8b\x08", "compressed with gzip: decompress it"),
             (b"name,custom.Stra\xdfe\nA,B\n", "probably Windows-1252: save it as UTF-8"),
         ] {
             let said = open(bytes).err().unwrap();
@@ -494,8 +494,7 @@ mod tests {
         let said = rows.next_record().unwrap().unwrap().1.unwrap_err();
         assert_eq!(
             said,
-            "`domains` must be items with `|` between, or an array of JSON; found `[a`; `custom` must be an object of \
-             JSON; found `{`; `csmScore` must be from 1 to 5; found `9`"
+            "`domains` must be items separated by `|`, or a JSON array; found `[a`; `custom` must be a JSON object; found `{`; `csmScore` must be from 1 to 5; found `9`"
         );
         let text = br#"{"nam":"A","colour":1,"csmScore":9}"#.to_vec();
         let source = Box::new(io::Cursor::new(text));

@@ -31,7 +31,7 @@ pub(crate) async fn serve(listener: TcpListener, app: Arc<App>) {
     let (endpoint, mut workers) = (Operator { app, registry }, Workers::none());
     let served = listener::serve(listener, clients, &mut workers, endpoint, future::pending());
     if let Err(cause) = served.await {
-        tracing::warn!(%cause, "no /metrics");
+        tracing::warn!(%cause, "metrics listener failed");
     }
 }
 
@@ -59,7 +59,7 @@ impl Operator {
         match (request.method(), request.uri().path()) {
             (&(Method::GET | Method::HEAD), "/metrics") => self.metrics().await,
             (&(Method::GET | Method::HEAD), "/ready") => Ok(self.ready()),
-            _ => Err(Error::NotFound("GET /metrics or GET /ready")),
+            _ => Err(Error::NotFound("expected GET /metrics or GET /ready")),
         }
     }
 

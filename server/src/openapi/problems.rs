@@ -39,15 +39,15 @@ problems! {
     BAD_REQUEST "BadRequest" [], "The body, the path or the query is malformed.", "invalid_limit" "`limit` must be from 1 to 2000; found `5000`";
     UNAUTHORIZED "Unauthorized" ["WWW-Authenticate"], "There are no valid credentials.", "token_missing" "send `Authorization: Bearer <token>`";
     FORBIDDEN "Forbidden" [], "The token lacks the scope, or the tenant is suspended.", "scope_missing" "the token needs the scope `products:read`";
-    NOT_FOUND "NotFound" [], "The record or tenant does not exist.", "not_found" "there is no such record";
+    NOT_FOUND "NotFound" [], "The record or tenant does not exist.", "not_found" "the record does not exist";
     CONFLICT "Conflict" [], "The request conflicts with another record, or with a call that is still running.", "taken" "`externalId` is held by another record";
     PRECONDITION_FAILED "PreconditionFailed" [], "The record has another version than `If-Match`.", "version_mismatch" "the record has another version";
     PAYLOAD_TOO_LARGE "PayloadTooLarge" [], "The body is too large, or has too many items.", "too_many_items" "a request must have at most 5000 items";
     UNSUPPORTED_MEDIA_TYPE "UnsupportedMediaType" ["Accept-Encoding"], "The body's media type, charset or encoding is not supported.", "unsupported_media_type" "expected `application/json`";
     UNPROCESSABLE_ENTITY "UnprocessableEntity" [], "The body is well-formed, but breaks the rules that `errors` lists.", "required" "`name` is required";
-    TOO_MANY_REQUESTS "TooManyRequests" ["Retry-After"], "A limit of requests, or of events without a token, is reached.", "too_many_requests" "the limit is 100 requests a second";
-    SERVICE_UNAVAILABLE "ServiceUnavailable" ["Retry-After"], "The store cannot write at the moment, the server is overloaded, or the tenant of the events is suspended; retry later. After `store_stalled` the write may still be stored: retry with the same `Idempotency-Key` or `messageId`.", "busy" "too many of this tenant's writes are queued";
-    INSUFFICIENT_STORAGE "InsufficientStorage" ["Retry-After"], "The disk is full. Reads continue.", "disk_full" "the disk is full";
+    TOO_MANY_REQUESTS "TooManyRequests" ["Retry-After"], "A limit of requests, or of events without a token, is reached.", "too_many_requests" "the rate limit of 100 requests per second is reached: retry later";
+    SERVICE_UNAVAILABLE "ServiceUnavailable" ["Retry-After"], "The store cannot write at the moment, the server is overloaded, or the tenant of the events is suspended; retry later. After `store_stalled` the write may still be stored: retry with the same `Idempotency-Key` or `messageId`.", "busy" "too many writes of this tenant are queued: retry later";
+    INSUFFICIENT_STORAGE "InsufficientStorage" ["Retry-After"], "The disk is full. Reads continue.", "disk_full" "the disk of the server is full: retry once it has free space";
 }
 
 /// The response of any other error.

@@ -191,7 +191,9 @@ async fn fill(app: &App, api: &Api, customers: usize) -> Result<(), String> {
         Ok(made) => read::<Created>(made).await,
         Err(error) => Err(error),
     };
-    let refused = |error: Error| format!("no tenant: {}", error.into_response("").status());
+    let refused = |error: Error| {
+        format!("the tenant cannot be created: {}", error.into_response("").status())
+    };
     let Created { id: tenant } = made.map_err(refused)?;
     let demo = Demo { tenant, now: app.clock.now(), customers };
     let mut stored = 0;

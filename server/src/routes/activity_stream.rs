@@ -40,7 +40,7 @@ pub(crate) async fn listen(app: &Arc<App>, request: &mut Request) -> Result<Resp
     let mut read = ActivityQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
     let ignored = Strictness::of(request).check_list(&read)?;
     if read.query.order != ActivityOrder::NewestStored {
-        let message = "a stream is in the order in which activities are stored";
+        let message = "`sort` is not supported here: a stream has the order in which activities are stored";
         let issue = Issue::of_member("sort", "invalid_parameter", message);
         return Err(Error::BadRequest(vec![issue]));
     }

@@ -105,7 +105,7 @@ pub(crate) async fn import(
 ) -> Result<Response, Error> {
     let (caller, access) = authorise_upsert(app, request, def).await?;
     let asked = Asked::of(request)?;
-    idempotency::refuse(request, "rows are found by their keys")?;
+    idempotency::refuse(request, "rows are matched by their keys")?;
     let turns = if asked.is_dry_run { &app.dry_runs } else { &app.imports };
     let turn = timeout(BODY_BUDGET_WAIT, turns.acquire()).await.map_err(|_| Error::Overloaded)?;
     let turn = turn.map_err(|error| Error::Internal(error.to_string()))?;
@@ -151,7 +151,7 @@ async fn pump(
     let mut progress = Progress::begin();
     loop {
         let piece = match timeout_at(progress.deadline(&SMALL_BODY_PACE), body.frame()).await {
-            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "too little came in time")),
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the body arrived too slowly")),
             Ok(None) => return,
             Ok(Some(Err(error))) => Err(error),
             Ok(Some(Ok(frame))) => match frame.into_data() {

@@ -47,7 +47,7 @@ impl Reload {
         if is_open_to_others(&self.files) {
             tracing::warn!(
                 file = %self.files.tls_key.display(),
-                "any user of this machine reads the private key: give its file the mode 600, or 640"
+                "private key readable by every user: set the mode of its file to 600 or 640"
             );
         }
         let Some(validity) = self.tls.validity() else { return };
@@ -99,7 +99,7 @@ impl Reload {
                 self.warn();
             }
             Err(cause) => {
-                tracing::error!(%cause, "certificate not reloaded: the one before stays in force");
+                tracing::error!(%cause, "certificate not reloaded: the previous one stays in use");
             }
         }
     }

@@ -483,7 +483,9 @@ impl<'a> Import<'a> {
         let mut reasons: HashMap<u64, String> = list("refusals").filter_map(reason).collect();
         let outcomes = (1..).zip(list("ids")).map(|(line, id)| match id.as_str() {
             Some(id) => Ok(id.to_owned()),
-            None => Err(reasons.remove(&line).unwrap_or_else(|| "it was rejected".to_owned())),
+            None => Err(reasons
+                .remove(&line)
+                .unwrap_or_else(|| "rejected; the server sent no message".to_owned())),
         });
         Ok(outcomes.collect())
     }

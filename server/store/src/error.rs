@@ -9,38 +9,38 @@ use crate::clock::WRONG_CLOCK;
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The record is not there.
-    #[error("the record is not there")]
+    /// The record does not exist.
+    #[error("the record does not exist")]
     NotFound,
-    /// The tenant is not there.
-    #[error("the tenant is not there")]
+    /// The tenant does not exist.
+    #[error("the tenant does not exist")]
     TenantNotFound,
     /// What was sent breaks a rule.
-    #[error("what was sent breaks a rule")]
+    #[error("invalid request: {}", codes(.0))]
     Invalid(Vec<Issue>),
     /// Another record holds a unique key, or refers to this one.
-    #[error("another record conflicts")]
+    #[error("conflict: {}", codes(.0))]
     Conflict(Vec<Issue>),
     /// The record is in another version than the caller expects.
-    #[error("the record is in another version")]
+    #[error("the record has another version than expected")]
     Changed,
     /// The key of a call was sent with another body.
-    #[error("the key was sent with another body")]
+    #[error("the idempotency key was sent with another body")]
     KeyReused,
     /// The call with this key was carried out, and its reply was too large to be stored.
-    #[error("the reply was not stored")]
+    #[error("the command was applied, and its reply was too large to be stored")]
     ReplyNotStored,
     /// The tenant has the maximum of keys; the time until one is free.
-    #[error("there are too many keys")]
+    #[error("the tenant has the maximum of idempotency keys and message ids")]
     KeysFull(Duration),
     /// The event would be parked, and the maximum is parked already.
-    #[error("too many events wait")]
+    #[error("the tenant has the maximum of parked events")]
     ParkedFull,
     /// The token that asks was revoked meanwhile.
     #[error("the token was revoked")]
     TokenRevoked,
     /// The tenant's queue is full.
-    #[error("the queue is full")]
+    #[error("the tenant's queue of writes is full")]
     Busy,
     /// The store cannot take or find anything now.
     #[error("the store is not available: {0}")]
@@ -74,9 +74,14 @@ pub enum StoreError {
     /// The response is too large for the memory that others leave.
     #[error("memory limit reached")]
     NoRoom,
-    /// The command broke down.
-    #[error("the command broke down: {0}")]
+    /// An error of the store itself, such as a panic.
+    #[error("internal error: {0}")]
     Internal(String),
+}
+
+/// The codes of issues. Their messages have values of the sender, which no log line may have.
+fn codes(issues: &[Issue]) -> String {
+    issues.iter().map(|issue| issue.code).collect::<Vec<_>>().join(", ")
 }
 
 impl StoreError {
@@ -87,7 +92,7 @@ impl StoreError {
 
     /// A new row has the key of one that is there.
     pub(crate) fn key_taken() -> Self {
-        Self::Internal("a new row has the key of a stored one, which stays".to_owned())
+        Self::Internal("a new row has the key of a stored one, which is retained".to_owned())
     }
 
     /// The same error about a record or an activity.

@@ -212,7 +212,7 @@ pub const WIRE: &[Scenario] = &[
             Park("company_unknown"),
             Run("svctrack.track('Two')"),
             Says(
-                "svctrack: track(Two) waits at the server: company_unknown; see GET /integrationissues",
+                "svctrack: track(Two) parked by the server: company_unknown; see GET /integrationissues",
             ),
             Answer(&[(404, 0)]),
             Run("svctrack.track('Three')"),

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use svctrack_core::{
     resources::timesheet::EPOCH_DAYS,
     schema::{FieldDef, Kind, ResourceDef},
+    value::Issue,
 };
 
 use super::{
@@ -303,12 +304,17 @@ pub(super) fn text_of(field: &FieldDef, value: Option<&Value>) -> String {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(items)) => {
             let each: Vec<String> = items.iter().map(plain).collect();
-            each.join(", ")
+            each.join(if items.iter().any(Value::is_object) { "; " } else { ", " })
         }
         Some(other) => plain(other),
     }
 }
 
+/// A text as it is, an issue of a record by its message, and any other value as JSON.
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    let text = |name: &str| value.get(name).and_then(Value::as_str);
+    match (text("field"), text("message")) {
+        (Some(field), Some(message)) => Issue::of_member(field, "", message).plain_message(),
+        _ => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+    }
 }

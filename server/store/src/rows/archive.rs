@@ -230,7 +230,8 @@ impl<R: BufRead> ArchiveReader<R> {
             TABLE => {
                 let length = u16::from_be_bytes(self.bytes()?);
                 let name = read_part(&mut self.from, length.into(), Vec::new())?;
-                let name = String::from_utf8(name).map_err(|_| damaged("a table has no name"))?;
+                let name = String::from_utf8(name)
+                    .map_err(|_| damaged("the name of a table is not UTF-8"))?;
                 self.tables.begin(&name);
                 Ok(Part::Table(name))
             }
@@ -240,7 +241,11 @@ impl<R: BufRead> ArchiveReader<R> {
                 let (key, value) = (both >> 32, both & u64::from(u32::MAX));
                 self.key = read_part(&mut self.from, key, std::mem::take(&mut self.key))?;
                 self.value = read_part(&mut self.from, value, std::mem::take(&mut self.value))?;
-                let table = self.tables.now.as_mut().ok_or_else(|| damaged("a row of no table"))?;
+                let table = self
+                    .tables
+                    .now
+                    .as_mut()
+                    .ok_or_else(|| damaged("a row precedes the first table"))?;
                 table.add(&lengths, &self.key, &self.value);
                 Ok(Part::Row(&self.key, &self.value))
             }
@@ -264,7 +269,7 @@ impl<R: BufRead> ArchiveReader<R> {
         let tables = Tables::of(self.tables.head.clone());
         let found = std::mem::replace(&mut self.tables, tables).finish();
         if found != expected {
-            return Err(damaged("its rows are not those that its manifest counts"));
+            return Err(damaged("its rows do not match its manifest"));
         }
         // This reads gzip's own checksum.
         if self.from.read(&mut [0])? > 0 || !self.from.get_mut().fill_buf()?.is_empty() {

@@ -113,7 +113,7 @@ fn due(
         }
         let (key, _) = entry?;
         let id =
-            keys::id_at_end(key.value()).ok_or_else(|| StoreError::corrupted("a malformed key"))?;
+            keys::id_at_end(key.value()).ok_or_else(|| StoreError::corrupted("malformed key"))?;
         looked_at += 1;
         round.after = Some(key.value().to_vec());
         match view.read(&LICENSE, id, |license| Ok(plan::is_due(&license, settled, zone))) {

@@ -303,7 +303,9 @@ pub(crate) fn mark_users(
         match marked.map_err(StoreError::from) {
             Ok(changes) => apply(tables, pending, actor, ctx.now, &changes)?,
             Err(error) if error.is_of_the_file() => return Err(error),
-            Err(error) => tracing::error!(%user, cause = %error, "a token's user cannot be read"),
+            Err(error) => {
+                tracing::error!(token = id, %user, cause = %error, "user of a token unreadable");
+            }
         }
     }
     Ok(())

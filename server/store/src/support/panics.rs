@@ -26,7 +26,7 @@ pub fn log_panics() {
                 return print(info);
             }
             let place = info.location().map(ToString::to_string).unwrap_or_default();
-            tracing::error!(place, "a panic: {}", panic_message(info.payload()));
+            tracing::error!(place, cause = panic_message(info.payload()), "panic");
         }));
     });
 }

@@ -81,7 +81,7 @@ fn copy(
         .collect();
     let is_known = |name: &str| rows::ALL.iter().any(|table| table.name() == name);
     if let Some(unknown) = known.iter().find(|name| !is_known(name) && !is_aside(name)) {
-        return Err(OpenError::Foreign(format!("it has a table `{unknown}`")));
+        return Err(OpenError::Foreign(format!("it has an unknown table `{unknown}`")));
     }
     write_anew(new, cache_bytes, |transaction| {
         for table in rows::ALL {
@@ -132,7 +132,7 @@ fn copy_table(
     }
     if to.len()? != from.len()? {
         return Err(StoreError::corrupted(format!(
-            "`{}` has {} rows and says {}",
+            "`{}`: found {} rows; expected {}",
             definition.name(),
             to.len()?,
             from.len()?

@@ -136,7 +136,11 @@ impl<'s> Links<'s> {
                 (rows::INDEX, self.index.get(key.as_slice())?.is_some())
             };
             if !is_there {
-                found.add(table.name(), Some(id), format!("its `{}` is missing", entry.row));
+                found.add(
+                    table.name(),
+                    Some(id),
+                    format!("its index entry of `{}` is missing", entry.row),
+                );
             }
         }
         Ok(())
@@ -164,7 +168,7 @@ impl<'s> Links<'s> {
             None => false,
         };
         if !has_it {
-            found.add(table.name(), Some(holder), "an entry is not that of its record");
+            found.add(table.name(), Some(holder), "an index entry does not match its record");
         }
         Ok(())
     }
@@ -179,7 +183,7 @@ impl<'s> Links<'s> {
                 *in_histories.entry(def.path).or_insert(0) += 1;
                 let theirs = [Some(activity.end_user_id), activity.company_id];
                 if !theirs.contains(&Some(id)) {
-                    let what = "it is in the history of another";
+                    let what = "the activity is in the history of another user or company";
                     found.add(rows::ACTIVITIES.name(), Some(activity.id), what);
                 }
             }
@@ -219,7 +223,8 @@ impl<'s> Links<'s> {
         for (whose, logged) in logged {
             let in_histories = in_histories.get(whose).copied().unwrap_or(0);
             if is_whole && in_histories != logged {
-                let what = format!("{in_histories} of {logged} are in histories of {whose}");
+                let what =
+                    format!("expected {logged} in the histories of {whose}; found {in_histories}");
                 found.add(rows::ACTIVITIES.name(), None, what);
             }
         }
@@ -269,7 +274,7 @@ impl<'s> Links<'s> {
             Ok(span.is_none_or(|(_, span)| span.may_hold(activity.date)))
         });
         if unless_damaged(fits)? == Some(false) {
-            let what = "its date is not one of its span";
+            let what = "the date of the activity is outside its date range";
             found.add(rows::ACTIVITY_SPANS.name(), Some(activity.id), what);
         }
         Ok(())
@@ -326,14 +331,18 @@ impl<'s> Links<'s> {
         let Some(Some(others)) = self.open(to)? else { return Ok(()) };
         self.for_each(from, found, |key, value, found| {
             if others.get(named(key, value)?.as_slice())?.is_none() {
-                found.add(from.name(), None, format!("its row of `{}` is missing", to.name()));
+                found.add(from.name(), None, format!("a row of `{}` is missing", to.name()));
             }
             Ok(())
         })?;
         let Some(Some(ones)) = self.open(from)? else { return Ok(()) };
         let (one, other) = (ones.len()?, others.len()?);
         if one != other && self.deleted.is_empty() {
-            found.add(from.name(), None, format!("{one} rows, and {other} of `{}`", to.name()));
+            found.add(
+                from.name(),
+                None,
+                format!("expected {other} rows, as in `{}`; found {one}", to.name()),
+            );
         }
         Ok(())
     }
@@ -372,7 +381,7 @@ impl<'s> Links<'s> {
                 counted => counted?.map_or(0, u64::from_be_bytes),
             };
             if counted != expected {
-                let what = format!("`{counter}` says {counted}, and there are {expected}");
+                let what = format!("counter `{counter}`: expected {expected}; found {counted}");
                 found.add(rows::COUNTERS.name(), None, what);
             }
         }

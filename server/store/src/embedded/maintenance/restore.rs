@@ -132,8 +132,8 @@ fn fill(
                 drop(table.take());
                 // A backup may be older than some of the tables.
                 let known = tables.find(|known| known.name() == name);
-                let known =
-                    known.ok_or_else(|| not_as_expected(format!("it has a table {name:?}")))?;
+                let known = known
+                    .ok_or_else(|| not_as_expected(format!("it has an unknown table {name:?}")))?;
                 table = Some(WriteTable::open(transaction, known).map_err(StoreError::from)?);
             }
             Part::Row(key, value) => {
