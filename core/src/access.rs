@@ -9,7 +9,7 @@ use crate::{
     value::{Document, Issue, RecordRef, Timestamp, issue::quoted},
 };
 
-/// What may be done to the records of a resource.
+/// Actions on the records of a resource that a scope can grant.
 pub const ACTIONS: &[&str] = &["read", "create", "update", "delete"];
 /// Scopes that concern no resource.
 pub const OTHER_SCOPES: &[&str] =
@@ -18,9 +18,9 @@ pub const OTHER_SCOPES: &[&str] =
 pub const READ_ALL: &str = "*:read";
 /// Ends a scope for every action on a resource (R57).
 const EVERY_ACTION: &str = ":*";
-/// What an operator's token may do: create and list tenants. No tenant's token has it, not even `*` (R44).
+/// Scope of an operator's token: create and list tenants. No tenant's token has it, not even with `*` (R44).
 pub const OPERATOR: &str = "operator";
-/// What the session of somebody who has signed in to the pages has: it acts as the token that it was opened with. No
+/// Scope of a session of somebody who has signed in to the pages: it acts as the token that it was opened with. No
 /// token can be granted it, and it grants nothing to an API call.
 pub const SESSION: &str = "session";
 /// How long a label may be, in bytes; it is a name for people.
@@ -133,7 +133,7 @@ pub fn first_not_held<'s>(held: &[String], scopes: &'s [String]) -> Option<&'s s
 /// The token that issues another one, which may do no more, and live no longer (R44).
 #[derive(Clone, Copy, Debug)]
 pub struct Issuer<'a> {
-    /// What it may do.
+    /// Scopes that the issuer may grant.
     pub scopes: &'a [String],
     /// When it expires; none for one that does not.
     pub expires_at: Option<Timestamp>,
@@ -147,7 +147,7 @@ pub struct NewTenant {
 }
 
 impl NewTenant {
-    /// What its body can hold.
+    /// Members that the body of a new tenant can have.
     pub const MEMBERS: &[&str] = &["name"];
 
     /// Reads `{name}`.
@@ -161,19 +161,19 @@ impl NewTenant {
     }
 }
 
-/// What is sent to change a tenant: what is absent stays as it is.
+/// Body of a tenant update: absent members do not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TenantChange {
     /// The new name; none leaves it as it is.
     pub name: Option<String>,
-    /// Whether its calls and events are rejected from now on.
+    /// Whether calls and events of the tenant are rejected from now on.
     pub suspended: Option<bool>,
 }
 
 impl TenantChange {
-    /// What its body can hold.
+    /// Members that the body of a tenant update can have.
     pub const MEMBERS: &[&str] = &["name", "suspended"];
-    /// What the service returns besides these, so that what GET returned can be sent back (R3).
+    /// Further members that the service returns, accepted so that the response of a GET can be sent back (R3).
     pub const ANSWERED: &[&str] = &["_id", "createdAt", "state", "rowsRemoved"];
 
     /// Reads `{name?, suspended?}`.
@@ -212,18 +212,18 @@ pub fn unknown_members(sent: &Document, known: &[&str]) -> Vec<String> {
 /// The body that creates a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewToken {
-    /// What it is for, in its owner's words.
+    /// Label of the token, in its owner's words.
     pub label: String,
-    /// What it may do.
+    /// Scopes of the token.
     pub scopes: Vec<String>,
-    /// Its expiry date; that of its issuer when not given.
+    /// Expiry date of the token; that of its issuer when not given.
     pub expires_at: Option<Timestamp>,
     /// The user that it acts as, in any form of R2.
     pub user: Option<RecordRef>,
 }
 
 impl NewToken {
-    /// What its body can hold.
+    /// Members that the body of a new token can have.
     pub const MEMBERS: &[&str] = &["label", "scopes", "expiresAt", "userId"];
 
     /// Reads `{label, scopes, expiresAt?, userId?}`, sent at `now` to be issued by `issuer`.
@@ -243,7 +243,7 @@ impl NewToken {
     }
 }
 
-/// What is sent to have a token replaced by a successor (R57).
+/// Body of a rotation: a token is replaced by a successor (R57).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotation {
     /// How long the old token stays valid, in seconds.
@@ -255,7 +255,7 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// What its body can hold.
+    /// Members that the body of a rotation can have.
     pub const MEMBERS: &[&str] = &["keepOldForSeconds", "expiresAt"];
     /// How long the old token is valid by default: a day, in which a deployment starts to use the new one.
     pub const DEFAULT_KEEP_SECONDS: i64 = 24 * 60 * 60;
@@ -376,7 +376,7 @@ mod tests {
         read_until(sent, held, None)
     }
 
-    /// What a token that ends then can issue.
+    /// Reads a token that a caller with this expiry date may issue.
     fn read_until(
         sent: &str,
         held: &[&str],

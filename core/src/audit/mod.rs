@@ -24,15 +24,15 @@ pub const HASH_BYTES: usize = 16;
 pub struct Entry {
     /// Version of this form: what a chain over entries hashes depends on it.
     pub version: u8,
-    /// When it happened; never before the entry in front of it.
+    /// Time of the action; never before that of the previous entry.
     pub at: Timestamp,
-    /// What was done: a noun and a verb, such as `company.update`.
+    /// Action: a noun and a verb, such as `company.update`.
     pub action: String,
-    /// What it came to.
+    /// Outcome of the action.
     pub outcome: Outcome,
     /// Who did it: a token, a person with the files of the store, or the service.
     pub actor: Who,
-    /// What it was about, where that is one thing.
+    /// Target of the action, where there is one.
     pub target: Option<Target>,
     /// How many records it changed.
     pub records: Records,
@@ -42,7 +42,7 @@ pub struct Entry {
     pub request_id: Option<String>,
 }
 
-/// What came of it.
+/// Outcome of an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// The command was carried out.
@@ -64,15 +64,15 @@ impl Outcome {
 /// Who did something, as far as the service knows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Who {
-    /// The service by itself, such as a renewal that is due.
+    /// The service itself, such as a renewal that is due.
     Service,
     /// The command line on this machine, with the files of the store.
     Local,
     /// An API token, or a session that acts as one.
     Token {
-        /// Its public part, the eight characters after `svt_`.
+        /// Public part of the token, the eight characters after `svt_`.
         id: String,
-        /// What it was called at that time.
+        /// Label of the token at that time.
         name: String,
         /// Id of the session of the pages that acted as the token.
         session: Option<String>,
@@ -96,12 +96,12 @@ impl Who {
     }
 }
 
-/// What something was done to.
+/// Target of an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// Name of the resource in paths, such as `companies`.
     pub resource: String,
-    /// Its id; none where it is several.
+    /// Id of the target; none where there are several.
     pub id: Option<String>,
 }
 
@@ -123,7 +123,7 @@ impl Records {
     }
 }
 
-/// What a command changed of a record.
+/// Properties of a record that a command changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
     /// The properties whose value is another one since.
@@ -133,18 +133,18 @@ pub struct Changed {
 /// A property of a record that was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Property {
-    /// Its name in the API.
+    /// Name of the property in the API.
     pub name: String,
-    /// What it was before, if it was there.
+    /// Value before the change, if there was one.
     pub before: Option<Trace>,
-    /// What it is after, if it is there.
+    /// Value after the change, if there is one.
     pub after: Option<Trace>,
 }
 
-/// What is stored of a value.
+/// Stored form of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Trace {
-    /// Its hash, with the salt of the tenant.
+    /// Hash of the value, with the salt of the tenant.
     Hash([u8; HASH_BYTES]),
     /// The value, as JSON.
     Value(String),
@@ -153,7 +153,8 @@ pub enum Trace {
 /// Properties that say nothing of what was changed: the entry has the id, and every update changes the others.
 const SAYS_NOTHING: [&str; 3] = ["_id", "updatedAt", "__v"];
 
-/// What differs between two states of a record; `trace` says what is stored of a value, given the name of its property.
+/// Properties that differ between two states of a record; `trace` returns the stored form of a value, given the name of
+/// its property.
 ///
 /// ```
 /// use svctrack_core::{audit::{Trace, changed}, value::Document};
@@ -200,9 +201,9 @@ pub struct RecordChange {
     pub resource: String,
     /// Id of the record.
     pub id: String,
-    /// Whether it was `created`, `updated` or `deleted`.
+    /// Kind of the change: `created`, `updated` or `deleted`.
     pub change: &'static str,
-    /// What was changed of it.
+    /// Properties that were changed.
     pub changed: Changed,
 }
 

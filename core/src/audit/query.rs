@@ -10,7 +10,7 @@ use crate::{
     value::{Issue, RecordRef, Timestamp},
 };
 
-/// What a list of the audit log asks for; newest entries first.
+/// Query of the audit log; newest entries first.
 #[derive(Clone, Debug)]
 pub struct AuditQuery {
     /// Only what changed this record, or was about it.

@@ -1,4 +1,5 @@
-//! What commands append to logs: activities, parked events, integration issues, and the ids of accepted events.
+//! //! Entries that commands append to logs: activities, parked events, integration issues, and the ids of accepted
+//! events.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ pub enum Appended {
     Parked(Box<ParkedEvent>),
     /// Something that a sender should fix (R42).
     Finding(Box<Finding>),
-    /// What an event adds to the engagement of its user and their company (R37).
+    /// Addition of an event to the engagement of its user and their company (R37).
     Engaged(Engaged),
     /// The sender's id of an accepted event, with the settled time (`Ctx::settled`) and its route (R39).
     Message(String, Timestamp, Route),
@@ -51,7 +52,7 @@ impl Route {
         Self::Renewals.name(),
     ];
 
-    /// Its name in responses.
+    /// Name of the route in responses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Realtime => "realtime",
@@ -67,13 +68,13 @@ impl Route {
 /// when it is read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Activity {
-    /// Its id; ids ascend in the order of commits.
+    /// Id of the activity; ids ascend in the order of commits.
     pub id: ObjectId,
     /// Company of the user at the time of the event.
     pub company_id: Option<ObjectId>,
     /// Id of the end user whose activity it is.
     pub end_user_id: ObjectId,
-    /// What the user did: the event's `action`.
+    /// Action of the user: the event's `action`.
     pub action: String,
     /// `externalId` of the asset, as sent.
     pub asset: Option<String>,
@@ -85,7 +86,7 @@ pub struct Activity {
     pub count: u16,
     /// Relative importance of each occurrence.
     pub weight: f64,
-    /// Whether it does not count as activity (rule 6).
+    /// Time of the activity, by the sender's clock, corrected (R45).
     pub passive: bool,
     /// When it happened, by the sender's clock, corrected (R45).
     pub date: Timestamp,
@@ -122,11 +123,11 @@ pub struct ParkedEvent {
     pub route: Route,
     /// The event, whole: the JSON text of a [`crate::tracking::Event`].
     pub event: String,
-    /// What it waits for; any of these may release it.
+    /// Index entries that the event waits for; any of these may release it.
     pub waits: Vec<Wait>,
 }
 
-/// What a parked event waits for: an index entry of a record that appears.
+/// Index entry that a parked event waits for: that of a record that appears.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Wait {
     /// Byte of the record's resource; 0 for what is no record.
@@ -147,17 +148,17 @@ pub const REPORTED_DAYS: i64 = 30;
 pub struct Finding {
     /// The route by which it was received.
     pub route: Route,
-    /// What it is, stable, in snake_case.
+    /// Code of the finding, stable, in snake_case.
     pub code: &'static str,
-    /// What identifies it among those of its code: an id, a domain. Entries of one cause are folded.
+    /// Cause of the finding, such as an id or a domain. Entries of one code and cause are folded.
     pub cause: String,
-    /// What is wrong, and how to fix it.
+    /// Problem, and how to fix it.
     pub message: String,
     /// When it was seen.
     pub at: Timestamp,
     /// How often it was found since the entry was last written.
     pub count: u64,
-    /// What was sent, in short.
+    /// Part of the call that was sent.
     pub sample: Document,
     /// The keys by which the sample names a person, so that it is found when they are erased.
     pub people: Vec<String>,

@@ -6,7 +6,7 @@ use crate::{
     value::{Document, Members, ObjectId},
 };
 
-/// One change to what is stored. It is planned for the state in `before`; a store in another state must not apply it.
+/// One change to stored data. It is planned for the state in `before`; a store in another state must not apply it.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// Stores a record, new or changed.
@@ -40,7 +40,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Whether it creates this record.
+    /// Whether the change creates this record.
     pub(super) fn creates(&self, of: &ResourceDef, made: ObjectId) -> bool {
         matches!(self, Self::Put { def, id, before: None, .. } if *id == made && *def == of)
     }

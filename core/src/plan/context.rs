@@ -6,7 +6,7 @@ use crate::{
     value::{IdSequence, ObjectId, Timestamp, Zone},
 };
 
-/// What one command of a tenant is planned with besides the records.
+/// Context in which one command of a tenant is planned, besides the records.
 #[derive(Debug)]
 pub struct Ctx {
     /// The time of the command.
@@ -24,13 +24,13 @@ pub struct Ctx {
 }
 
 impl Ctx {
-    /// What a command is planned with.
+    /// Context of a command.
     pub fn new(now: Timestamp, ids: IdSequence, actor: Option<ObjectId>) -> Self {
         Self { now, settled: now, ids, actor, origin: Origin::Request, zone: None }
     }
 
-    /// What fields of a resource are computed with. The time zone is looked up once, however many records
-    /// the command writes.
+    /// Context in which fields of a resource are computed. The time zone is looked up once, however many records the
+    /// command writes.
     pub(super) fn fill(
         &mut self,
         def: &ResourceDef,

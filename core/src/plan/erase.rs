@@ -58,7 +58,7 @@ impl Person {
         })
     }
 
-    /// What releases events that wait for this person.
+    /// Index entries that release events that wait for this person.
     pub fn waits(&self) -> Vec<Wait> {
         let wait = |(row, key): &(String, String)| Wait {
             resource: END_USER.code,

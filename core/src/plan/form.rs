@@ -55,7 +55,7 @@ fn without_computed(def: &ResourceDef, record: &Document) -> Document {
     sent
 }
 
-/// What is wrong with the whole record, up to the first rule that asks a store.
+/// Problems of the whole record, up to the first rule that asks a store.
 fn check_whole(def: &ResourceDef, patch: &Document, before: Option<&Document>) -> Vec<Issue> {
     let now = Timestamp::MIN;
     let (mut base, mut patch) = (before.cloned().unwrap_or_default(), patch.clone());

@@ -52,7 +52,7 @@ pub struct Memory {
     pub activities: Vec<Activity>,
     /// The parked events, in the order in which they were appended.
     pub parked: Vec<ParkedEvent>,
-    /// What senders should fix, in the order in which it was found.
+    /// Findings for senders, in the order in which they were found.
     pub findings: Vec<Finding>,
     engagement: BTreeMap<ObjectId, Engagement>,
     pub(crate) messages: BTreeMap<String, Timestamp>,

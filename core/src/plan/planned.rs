@@ -9,7 +9,7 @@ use crate::{
 /// A command that can be carried out.
 #[derive(Debug)]
 pub struct Planned {
-    /// What is to be written, in order; empty when nothing changes.
+    /// Changes to write, in order; empty when nothing changes.
     pub changes: Vec<Change>,
     /// The record that the command was about.
     pub id: ObjectId,

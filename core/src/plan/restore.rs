@@ -28,7 +28,7 @@ pub(super) fn carry(
     if !ctx.origin.is_import() {
         return Ok(());
     }
-    // An import names what it ignores by itself.
+    // An import reports what it ignores without this.
     shaped.fixed = Document::default();
     if !ctx.origin.is_record() {
         return Ok(());
@@ -67,8 +67,8 @@ pub(super) fn shows(
     }))
 }
 
-/// What a caller set of a record: the rest is computed to the same values. A response does not say which is which, so it
-/// is as little as there can be.
+/// Properties that a caller has set of a record: the others are computed to the same values. A response does not say
+/// which is which, so these are as few as possible.
 pub(super) fn restored(def: &ResourceDef, patch: Document, ctx: FillCtx) -> Document {
     let mut set = patch.clone();
     // Figures that were computed first, such as a price by the month, are those that others follow from.

@@ -31,7 +31,7 @@ pub(super) fn ignored(
     Ok(ignored)
 }
 
-/// What is wrong with properties that are none of those that are known, with the one that each may have been meant for.
+/// Issues of properties that are not known, each with the known one that it may have been meant for.
 pub fn unknown_properties(names: &[String], known: &[&str]) -> Vec<Issue> {
     let issue = |name: &String| {
         let near = near_name(name, known.iter().copied());

@@ -28,7 +28,7 @@ pub fn update(
     update_stored(def, id, stored, body.into(), lookup, ctx)
 }
 
-/// The same, for a record that has been read already.
+/// Updates a record that has been read already, as [`update`] does.
 pub(super) fn update_stored(
     def: &'static ResourceDef,
     id: ObjectId,
@@ -48,7 +48,7 @@ pub(super) fn update_stored(
     if document == stored && issues.is_empty() {
         return Ok(Planned { changes: Vec::new(), id, document, ignored });
     }
-    // What an import brought back was that of the record before it changed.
+    // Values that an import brought back were those of the record before it changed.
     passed.iter().for_each(|field| drop(document.remove(field.name)));
     let (put, document) = put(def, id, stored, (document, issues), lookup, ctx)?;
     let mut changes = create_side_records(side_records, lookup, ctx)?;

@@ -19,7 +19,7 @@ use crate::{
 /// How many items one request may have (R17).
 pub const MAX_ITEMS: usize = 5_000;
 
-/// What the caller may do.
+/// Permissions of the caller of a bulk upsert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Whether items may create records.
@@ -31,10 +31,10 @@ pub struct Access {
 /// An item as it was sent, or what is wrong with its JSON.
 pub type Item = Result<Document, Malformed>;
 
-/// What one item comes to.
+/// Plan for one item of a bulk upsert.
 #[derive(Debug)]
 pub struct Upserted {
-    /// What is to be written.
+    /// Changes to write.
     pub changes: Vec<Change>,
     /// How it is counted.
     pub outcome: Outcome,
@@ -309,7 +309,7 @@ fn failed(def: &ResourceDef, list: List, index: usize, sent: &Document, issue: &
     };
     for name in keys {
         let Some(sent) = sent.text(name) else { continue };
-        // What is too long to be a key is as long as its sender likes.
+        // The sender chooses how long a value is that is too long for a key, so it is cut.
         let is_short = sent.len() <= MAX_KEY_BYTES;
         let named = if is_short { sent } else { shortened(&sent).into() };
         element.set(name, Json::string(&named));

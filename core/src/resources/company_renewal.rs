@@ -69,8 +69,8 @@ pub(super) fn read_renewal_arr(
     expected(company, ctx, |license| license::RENEWAL_ARR.get(license))
 }
 
-/// What the licenses that renew on the day of the nearest renewal are expected to bring, in the base currency; null
-/// where that is not known.
+/// Expected revenue of the licenses that renew on the day of the nearest renewal, in the base currency; null where that
+/// is not known.
 fn expected(
     company: &Document,
     ctx: &ReadCtx<'_>,

@@ -9,15 +9,15 @@ pub(crate) const SUCCESSOR_DAYS: i64 = 31;
 #[cfg_attr(feature = "records", derive(serde::Serialize))]
 #[cfg_attr(feature = "records", serde(rename_all = "camelCase"))]
 pub enum CompanyStatus {
-    /// It has an ongoing license, active or overdue, or one that is renewed.
+    /// The company has an ongoing license, active or overdue, or one that is renewed.
     Customer,
-    /// It will have one.
+    /// The company will have a license.
     Coming,
-    /// Its licenses run out.
+    /// The licenses of the company run out.
     Canceled,
     /// All of its licenses have ended.
     Lost,
-    /// It has none with a beginning.
+    /// The company has no license with a beginning.
     Prospect,
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum Standing {
     /// Not ended, though neither ongoing nor renewed.
     RunningOut,
     Ended,
-    /// It has no `fromDate`, so it does not count.
+    /// The license has no `fromDate`, so it does not count.
     Undated,
 }
 

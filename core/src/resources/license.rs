@@ -115,7 +115,7 @@ fields! {
     VERSION: Integer = "__v", service;
 }
 
-/// What is sent of a license that is lost: why, and by when.
+/// Properties that a request to record a loss can have: the reason and the end date.
 pub const SENT_OF_LOSS: &[&str] = &[LOST_REASON.name, TO_DATE.name];
 
 const UNITS: &[&str] = &["day", "week", "month"];
@@ -361,7 +361,7 @@ fn inherit_price(license: &mut Document, product: &Document) {
         return;
     }
     if product::TYPE.get(product).as_deref() == Some("fee") {
-        // One of nothing would be rejected as soon as somebody changes the license.
+        // A `value` of 0 would be rejected as soon as somebody changes the license.
         if product::VALUE.get(product).is_some_and(|value| value > rust_decimal::Decimal::ZERO) {
             take(license, VALUE.name, product, product::VALUE.name);
         }

@@ -191,7 +191,7 @@ pub(super) const SUCCESSOR_MISSING: &str = "successor_missing";
 /// Code of a currency without a rate, where rates are set.
 pub(super) const RATE_MISSING: &str = "rate_missing";
 
-/// What is wrong with a currency that has no rate.
+/// Message for a currency that has no rate.
 pub(super) fn no_rate(currency: &str) -> String {
     let currency = crate::value::issue::quoted(currency);
     format!("{currency} has no rate in the `currencies` of `/settings`")
@@ -209,7 +209,7 @@ pub(super) struct Successors {
 }
 
 impl Successors {
-    /// Those among the licenses of a company.
+    /// Successors among the licenses of a company.
     pub(super) fn of(licenses: &[Document]) -> Self {
         let mut successors = Self::default();
         for license in licenses {

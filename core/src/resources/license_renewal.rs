@@ -17,7 +17,7 @@ use crate::value::{
     Day, Document, Issue, Json, JsonRef, Members, Timestamp, Unit, Zone, issue::quoted, period,
 };
 
-/// What a successor has as the license before it has it, where it was set there.
+/// Properties that a successor takes from the license before it, where they were set there.
 const KEPT: &[&str] = &[
     PRODUCT_NAME.name,
     NOTICE_PERIOD.name,
@@ -29,7 +29,7 @@ const KEPT: &[&str] = &[
     INVOICE_MUTED.name,
     CUSTOM.name,
 ];
-/// What a renewal says of a successor, and no caller.
+/// Properties of a successor that the renewal sets, and no caller.
 const DECIDED: &[&str] = &[COMPANY_ID.name, PARENT.name, RENEWAL_STATUS.name];
 /// Days of a week.
 const WEEK: i64 = 7;
@@ -72,8 +72,8 @@ pub(crate) fn successor_of(
     if issues.is_empty() { Ok(successor) } else { Err(issues) }
 }
 
-/// What a loss changes of a license: that it is lost, why, and its end, where one was sent; and what is missing, or may
-/// not be sent.
+/// Changes that a loss makes to a license: its status, the reason, and its end date, where one was sent; and the issues
+/// of properties that are missing or not allowed.
 pub(crate) fn loss_of(sent: &Document) -> (Document, Vec<Issue>) {
     let others = sent.iter().filter(|(name, _)| !SENT_OF_LOSS.contains(name));
     let mut issues: Vec<Issue> = others
@@ -95,7 +95,7 @@ pub(crate) fn loss_of(sent: &Document) -> (Document, Vec<Issue>) {
     (loss, issues)
 }
 
-/// What follows from the license whatever is sent.
+/// Properties that a successor takes from the license, whatever is sent.
 fn kept(license: &Document, set: &Document, end: Timestamp) -> Document {
     let mut successor = Document::default();
     for name in [COMPANY_ID.name, CURRENCY.name, AUTO_RENEWS.name] {
@@ -149,7 +149,7 @@ fn next_period(
     }
 }
 
-/// As many months as the license has, or as many days where these are not whole.
+/// Gives the successor the length of the license: as many months, or as many days where these are not whole.
 fn as_before(successor: &mut Document, license: &Document, from: Option<Timestamp>, zone: Zone) {
     let begin = FROM_DATE.get(license);
     match (length_of(license, zone), begin.zip(end_of(license, zone))) {
@@ -170,7 +170,7 @@ fn end_after(successor: &mut Document, from: Option<Timestamp>, days: i64, zone:
     }
 }
 
-/// What a successor cannot do without.
+/// Issues of properties that a successor needs and has not.
 fn missing(successor: &Document) -> Vec<Issue> {
     let has = |name: &str| successor.value(name).is_some();
     let priced = [MRR.name, ARR.name, VALUE.name].into_iter().any(has);

@@ -63,7 +63,7 @@ pub(super) fn end_of(license: &impl Members, zone: Zone) -> Option<Timestamp> {
     end_between(FROM_DATE.get(license), to_date(license), zone)
 }
 
-/// The same of its dates.
+/// The time at which a license with these dates ends, as [`end_of`] returns it.
 pub(crate) fn end_between(
     from: Option<Timestamp>,
     to: Option<Timestamp>,

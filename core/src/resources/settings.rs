@@ -143,7 +143,7 @@ pub struct Currencies {
     rates: BTreeMap<String, Rate>,
 }
 
-/// What one unit of a currency is worth.
+/// Worth of one unit of a currency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rate {
     Always(Decimal),
@@ -453,7 +453,7 @@ mod tests {
         assert_eq!(read(r#"{"auditValues":false,"auditRetentionDays":1}"#), (false, 1));
     }
 
-    /// An object of so many members of the same value.
+    /// An object of `count` members of the same value.
     fn members(count: usize, value: &str) -> String {
         let members: Vec<String> = (0..count).map(|n| format!(r#""n{n}":{value}"#)).collect();
         format!("{{{}}}", members.join(","))

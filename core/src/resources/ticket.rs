@@ -175,8 +175,7 @@ fn no_values(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::strings([]))
 }
 
-/// What is sent as `type` says what kind of ticket it is; a changed status without a history is the
-/// history's next entry.
+/// Sets the kind of the ticket from `type` as sent; a changed status without a history is the history's next entry.
 fn prepare_ticket(sent: &mut Sent<'_>) {
     if let Some(kind) = sent.patch.remove(TYPE.name) {
         let is_shown = sent.before.is_some() || sent.origin.is_record();

@@ -51,7 +51,7 @@ fn snippet(description: &str) -> String {
     crate::value::html::plain_text(description, SNIPPET_CHARS)
 }
 
-/// What checks forms reads no HTML.
+/// The form checks read no HTML.
 #[cfg(not(feature = "records"))]
 fn snippet(_: &str) -> String {
     String::new()

@@ -74,7 +74,7 @@ pub(super) fn join(parts: &[Option<Cow<'_, str>>]) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// One of four fields says who a user is (R51). A blank name says nothing.
+/// Checks that one of four fields names the user (R51). A blank name does not count.
 fn check_name(user: &mut Document, completion: &mut Completion<'_>) -> Result<(), LookupError> {
     let is_blank = |name: &str| {
         user.value(name)

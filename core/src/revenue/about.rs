@@ -16,7 +16,7 @@ use crate::value::{Number, ObjectId, Timestamp, counted, issue::shortened};
 /// Most currencies without a rate that a note names: it is a line of a picture, and a cell of every row of a table.
 const MAX_NAMED: usize = 4;
 
-/// What a report was asked, and what it could not count.
+/// Options of a report as they were applied, and what the report could not count.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct About {
@@ -24,11 +24,11 @@ pub struct About {
     pub from: Day,
     /// The day after the last one.
     pub to: Day,
-    /// What it is divided into.
+    /// Length of the intervals.
     pub interval: Interval,
     /// The zone of its days.
     pub time_zone: &'static str,
-    /// What counts as a movement.
+    /// Definition of a movement.
     pub view: View,
     /// Days of a gap or an overlap that is bridged.
     pub gap_days: u32,
@@ -76,7 +76,7 @@ pub(super) mod text {
         Timestamp::parse(&text).ok_or_else(|| D::Error::custom("a point in time is none"))
     }
 
-    /// The same of one that may not be there.
+    /// Serializes a time that may be absent.
     pub(in super::super) fn option<S: Serializer>(
         time: &Option<Timestamp>,
         serializer: S,

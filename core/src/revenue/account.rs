@@ -34,7 +34,7 @@ struct InCurrency {
 #[derive(Debug)]
 struct Series {
     pairs: Spread<Tally>,
-    /// What changes within each window, in the view of activities.
+    /// Movements within each window, in the view of activities.
     activities: Option<Spread<Tally>>,
 }
 
@@ -58,7 +58,7 @@ impl Series {
         }
     }
 
-    /// What is paid, and the movements of the view.
+    /// Amounts paid, and the movements of the view.
     fn sums(&self) -> Vec<(Tally, Tally)> {
         let pairs = self.pairs.sums();
         let moves = self.activities.as_ref().map_or_else(|| pairs.clone(), Spread::sums);
@@ -90,10 +90,10 @@ impl SubAssign for Overdue {
 /// Sums of an interval, in one currency.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
-    /// What is paid at the start, at the rate of the end, and at the end.
+    /// Amounts paid at the start, at the rate of the end, and at the end.
     pub(super) paid: Tally,
     pub(super) moves: Tally,
-    /// What rates changed in what was paid at the start.
+    /// Change that rates made to the amount paid at the start.
     pub(super) fx: i128,
     pub(super) overdue: Overdue,
 }

@@ -13,10 +13,10 @@ use crate::{
     },
 };
 
-/// What is known of how a company uses the product.
+/// Usage of the product by a company, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Its latest activity that was not passive.
+    /// Latest activity of the company that was not passive.
     pub last_active: Option<Timestamp>,
     /// State of its activity (R52), as the record has it.
     pub activity_state: Option<String>,
@@ -78,7 +78,7 @@ fn turns_old(ticket: &impl Members) -> Option<Timestamp> {
     Some(created.map_or(Timestamp::MAX, |created| Timestamp::from_ms_clamped(after(created))))
 }
 
-/// What counts how much. The points of a customer are at most [`Weights::most`].
+/// Weights of the terms. The points of a customer are at most [`Weights::most`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weights {
     /// Points of every customer.
@@ -151,7 +151,7 @@ fn fall([now, before]: [u64; 2]) -> Decimal {
     (Decimal::ONE - kept).max(Decimal::ZERO)
 }
 
-/// What is at stake, and the numbers that it is computed from.
+/// Amount at stake, and the numbers that it is computed from.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AtStake {
@@ -173,11 +173,11 @@ pub struct AtStake {
     pub beats_points: Number,
     /// The points of open tickets.
     pub ticket_points: Number,
-    /// The same as a sentence, with the two terms that weigh most.
+    /// The numbers as a sentence, with the two terms that weigh most.
     pub text: String,
 }
 
-/// What is asked for one customer.
+/// Facts of one customer that the amount at stake depends on.
 #[derive(Debug)]
 pub(super) struct Case<'c> {
     pub(super) mrr: Number,

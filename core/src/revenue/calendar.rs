@@ -39,13 +39,13 @@ impl Day {
         Self(self.0.pred_opt().unwrap_or(self.0))
     }
 
-    /// The same day of the month a year before, or the last one there was.
+    /// Same day of the month a year before, or the last day of that month if it is shorter.
     pub(super) fn a_year_before(self) -> Self {
         Self(self.0.checked_sub_months(YEAR).unwrap_or(self.0))
     }
 }
 
-/// What a report is divided into.
+/// Length of the intervals of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Interval {
@@ -215,7 +215,7 @@ fn times_of(days: &[Day], zone: Zone) -> Result<Vec<i64>, ReportError> {
 /// An interval of a report.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Period {
-    /// Its name: `2024-02-29`, `2024-W09`, `2024-02`, `2024-Q1` or `2024`.
+    /// Name of the period: `2024-02-29`, `2024-W09`, `2024-02`, `2024-Q1` or `2024`.
     pub period: String,
     /// First day of the interval.
     pub from: Day,

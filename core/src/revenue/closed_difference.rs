@@ -27,7 +27,7 @@ use crate::value::{ObjectId, Timestamp};
 /// Most licenses, and most companies, that a difference names.
 const MAX_NAMED: usize = 100;
 
-/// What a report says of a month that was closed.
+/// Closed month in a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MonthDifference {
@@ -36,7 +36,7 @@ pub struct MonthDifference {
     /// When it was closed.
     #[serde(serialize_with = "super::about::text::serialize")]
     pub closed_at: Timestamp,
-    /// Each currency by itself.
+    /// Each currency separately.
     pub currencies: Vec<Difference>,
     /// All in the base currency; null where it is converted at other rates now.
     pub converted: Option<Difference>,
@@ -57,26 +57,26 @@ pub struct MonthDifference {
     pub time_zone_changed: bool,
 }
 
-/// What differs in a closed month for one company.
+/// Differences in a closed month for one company.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CompanyDifference {
     /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
-    /// Each currency by itself.
+    /// Each currency separately.
     pub currencies: Vec<Difference>,
 }
 
 /// A license that was changed after a month was closed.
 #[derive(Clone, Debug)]
 pub struct ChangedLicense {
-    /// Its facts when the month was closed; none where it was not stored.
+    /// Facts of the license when the month was closed; none where it was not stored.
     pub then: Option<LicenseFacts<'static>>,
-    /// Its facts now; none where it was deleted.
+    /// Facts of the license now; none where it was deleted.
     pub now: Option<LicenseFacts<'static>>,
 }
 
-/// What was changed after a month was closed.
+/// Changes after a month was closed.
 #[derive(Debug)]
 pub struct SinceClosing<'s> {
     /// The licenses, by their ids; also those that are again as they were.
@@ -243,7 +243,7 @@ impl Closing {
         self.is_comparable(report) && self.days().is_some_and(has_days)
     }
 
-    /// What a report of all companies that has the month says of it now, and why it differs.
+    /// Compares the closed month with a report of all companies that has it: its figures now, and why they differ.
     ///
     /// # Errors
     /// What is wrong with the options.

@@ -55,7 +55,7 @@ pub struct Closing {
     pub closed_by: Option<String>,
     /// The zone of its days.
     pub time_zone: String,
-    /// What counts as a movement.
+    /// Definition of a movement.
     pub view: View,
     /// Days of a gap or an overlap that is bridged.
     pub gap_days: u32,
@@ -142,11 +142,11 @@ pub struct MonthFigures {
     pub new: Number,
     /// MRR of companies that paid before, and came back.
     pub reactivation: Number,
-    /// What companies pay more.
+    /// Increase of what companies pay.
     pub expansion: Number,
-    /// What companies pay less.
+    /// Decrease of what companies pay.
     pub contraction: Number,
-    /// What companies paid that pay nothing now.
+    /// MRR of companies that paid and pay nothing now.
     pub churn: Number,
     /// Change of what is below 0.
     pub negative: Number,
@@ -226,7 +226,7 @@ impl MonthFigures {
         Self::with(currency, [Number::from(Decimal::ZERO); 8], 0)
     }
 
-    /// Those of the first row of a series.
+    /// Lines of the first row of a series.
     pub(super) fn of_first(series: &Series<MovementRow>) -> Option<Self> {
         Some(Self::of(&series.currency, series.rows.first()?))
     }
@@ -235,7 +235,7 @@ impl MonthFigures {
         self.customers == 0 && self.amounts().iter().all(|amount| amount.as_decimal().is_zero())
     }
 
-    /// Its lines less those of another.
+    /// Differences of the lines from those of `other`.
     pub(super) fn less(&self, other: &Self) -> Self {
         let mut amounts = self.amounts();
         for (amount, other) in amounts.iter_mut().zip(other.amounts()) {
@@ -391,7 +391,7 @@ pub struct ClosingRequest {
 }
 
 impl ClosingRequest {
-    /// What a request may have: the month, and options of the report.
+    /// Members that the body of a closing can have: the month, and options of the report.
     pub const MEMBERS: &'static [&'static str] =
         &["month", "gapDays", "reactivationWithin", "view"];
 

@@ -30,7 +30,7 @@ pub struct Cohorts {
     pub about: About,
     /// The intervals at whose ends cells are taken.
     pub columns: Vec<Column>,
-    /// Each currency by itself.
+    /// Each currency separately.
     pub currencies: Vec<Series<Cohort>>,
     /// All in the base currency; null where a rate is missing.
     pub converted: Option<Series<Cohort>>,
@@ -43,7 +43,7 @@ pub struct Column {
     /// Name and days of the interval.
     #[serde(flatten)]
     pub period: Period,
-    /// Whether it is over by now, and not cut by the end of the report.
+    /// Whether the interval is over by now, and not cut by the end of the report.
     pub is_complete: bool,
 }
 
@@ -55,15 +55,15 @@ pub struct Cohort {
     pub cohort: String,
     /// First day of that interval.
     pub from: Day,
-    /// What is left at the end of each column; null before the cohort begins.
+    /// Cells at the end of each column; null before the cohort begins.
     pub cells: Vec<Option<CohortCell>>,
 }
 
-/// What is left of a cohort.
+/// Companies and MRR that are left of a cohort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CohortCell {
-    /// What its companies pay.
+    /// MRR of the cohort's companies.
     pub mrr: Number,
     /// How many of them pay.
     pub logos: i64,

@@ -25,7 +25,7 @@ use crate::{
     value::{Number, ObjectId},
 };
 
-/// What the caller knows of a company.
+/// Usage of the product by a company, from the caller.
 pub type UsageOf<'u> = &'u dyn Fn(ObjectId) -> Usage;
 /// The name of a company.
 pub type NameOf<'n> = &'n dyn Fn(ObjectId) -> Option<String>;
@@ -54,7 +54,7 @@ pub struct Customer {
     /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
-    /// Its name, where the caller gives it.
+    /// Name of the company, where the caller gives it.
     pub name: Option<String>,
     /// Where it is in the life of a customer (R29).
     pub status: CompanyStatus,
@@ -70,7 +70,7 @@ pub struct Customer {
     pub overdue_licenses: i64,
     /// The end of the ongoing fixed license that is decided next.
     pub next_renewal: Option<Day>,
-    /// Its last day of notice, if it renews automatically and that day is ahead.
+    /// Last day of notice, if the license renews automatically and that day is ahead.
     pub notice_deadline: Option<Day>,
     /// Days to the nearer of both; negative where it is overdue.
     pub days: Option<i64>,
@@ -88,7 +88,7 @@ pub struct Customer {
     pub beat_trend: Number,
     /// Tickets of the company that are open.
     pub open_tickets: u64,
-    /// What is at stake; null for who pays nothing, or in a currency without a rate.
+    /// Amount at stake; null for a company that pays nothing, or in a currency without a rate.
     pub at_stake: Option<AtStake>,
 }
 
@@ -98,7 +98,7 @@ pub struct Customer {
 pub struct CurrencyAmount {
     /// Currency of `mrr`.
     pub currency: String,
-    /// What is paid a month.
+    /// MRR in the currency.
     pub mrr: Number,
 }
 
@@ -184,7 +184,7 @@ impl Customer {
         }
     }
 
-    /// The same with what is at stake.
+    /// Adds the amount at stake.
     fn weighed(
         mut self,
         scope: &Scope<'_>,

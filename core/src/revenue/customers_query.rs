@@ -55,9 +55,9 @@ impl CustomerPage {
     pub const LIMIT: usize = 100;
     /// How many can be asked for.
     pub const MAX_LIMIT: u32 = 5_000;
-    /// What customers can be.
+    /// Statuses that customers can be filtered by.
     pub const STATUSES: &'static [&'static str] = &["customer", "coming", "canceled", "lost"];
-    /// What they can be sorted by.
+    /// Orders that customers can be sorted in.
     pub const SORTS: &'static [&'static str] = &[
         "atStake",
         "-atStake",
@@ -107,7 +107,7 @@ impl CustomerPage {
         for row in &mut customers.rows {
             row.name = name_of(row.company);
         }
-        // As much by their ids, in whichever direction.
+        // Customers of equal rank are in the order of their ids, in either direction.
         customers
             .rows
             .sort_by(|a, b| self.sort.compare(a, b).then_with(|| a.company.cmp(&b.company)));

@@ -62,7 +62,7 @@ pub enum ReportError {
 }
 
 impl ReportError {
-    /// What it is, stable, in snake_case.
+    /// Code of the error, stable, in snake_case.
     pub fn code(&self) -> &'static str {
         match self {
             Self::InvalidDay(..) => "invalid_day",

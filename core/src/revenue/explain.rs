@@ -22,17 +22,17 @@ use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Line {
-    /// What is paid just before the period.
+    /// MRR just before the period.
     Start,
-    /// What is paid just before it ends.
+    /// MRR just before the period ends.
     End,
     /// MRR of companies that never paid before: [`MovementRow::new`].
     New,
     /// MRR of companies that came back: [`MovementRow::reactivation`].
     Reactivation,
-    /// What companies pay more: [`MovementRow::expansion`].
+    /// Increase of what companies pay: [`MovementRow::expansion`].
     Expansion,
-    /// What companies pay less: [`MovementRow::contraction`].
+    /// Decrease of what companies pay: [`MovementRow::contraction`].
     Contraction,
     /// MRR of companies that stopped paying: [`MovementRow::churn`].
     Churn,
@@ -42,15 +42,15 @@ pub enum Line {
     Entering,
     /// MRR that went to other products: [`MovementRow::leaving`].
     Leaving,
-    /// What dated rates changed: [`MovementRow::fx`].
+    /// Change by dated rates: [`MovementRow::fx`].
     Fx,
     /// MRR of overdue licenses: [`MovementRow::overdue`].
     Overdue,
-    /// What is paid at the start by who pays more than 0: the base of ratios.
+    /// MRR at the start of companies that pay more than 0: the base of ratios.
     Base,
-    /// What is retained of it: the numerator of GRR.
+    /// MRR that is retained of the base: the numerator of GRR.
     Kept,
-    /// What the same companies pay at the end: the numerator of NRR.
+    /// MRR of the same companies at the end: the numerator of NRR.
     Retained,
 }
 
@@ -195,15 +195,15 @@ pub struct CompanyShare {
     /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
-    /// Its name, where that is known.
+    /// Name of the company, where it is known.
     pub name: Option<String>,
-    /// Its amount under the line.
+    /// Amount of the company under the line.
     pub amount: Number,
-    /// What it pays just before the period, after each change in it, and just before its end.
+    /// MRR of the company just before the period, after each change in it, and just before its end.
     pub pays: Vec<Number>,
-    /// Its amount in numbers: `1000 -> 1200: expansion 200`.
+    /// Formula of the amount: `1000 -> 1200: expansion 200`.
     pub formula: String,
-    /// Its licenses that last in the period, or are overdue.
+    /// Licenses of the company that last in the period, or are overdue.
     pub licenses: Vec<LicenseShare>,
 }
 
@@ -228,9 +228,9 @@ pub struct LicenseShare {
     pub mrr: Number,
     /// The rate at which it is converted; null where it is not.
     pub rate: Option<Number>,
-    /// Whether it counts just before the period, and just before its end.
+    /// Whether the license counts just before the period.
     pub at_start: bool,
-    /// Whether it counts just before the end of the period.
+    /// Whether the license counts just before the end of the period.
     pub at_end: bool,
 }
 
@@ -432,7 +432,7 @@ impl Looker<'_> {
 }
 
 impl Explanation {
-    /// The same with the names of its companies.
+    /// Adds the names of the companies.
     pub(super) fn named(mut self, name_of: NameOf<'_>) -> Self {
         self.companies.iter_mut().for_each(|share| share.name = name_of(share.company));
         self
@@ -479,7 +479,7 @@ pub struct CompanyMovements {
     /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
-    /// Each currency by itself.
+    /// Each currency separately.
     pub currencies: Vec<Series<MovementRow>>,
     /// All in the base currency; null where a rate is missing.
     pub converted: Option<Series<MovementRow>>,

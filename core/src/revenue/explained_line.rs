@@ -44,18 +44,18 @@ pub struct LineExplanation<L, R> {
     pub companies: Vec<LineCompany<R>>,
 }
 
-/// What a company adds to a figure.
+/// Share of a company in a figure.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LineCompany<R> {
     /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
-    /// Its name, where that is known.
+    /// Name of the company, where it is known.
     pub name: Option<String>,
-    /// Its amount under the line.
+    /// Amount of the company under the line.
     pub amount: Number,
-    /// Its amount in numbers: `base: mrr 1200 + fcNewMrr 500 = 1700`.
+    /// Formula of the amount: `base: mrr 1200 + fcNewMrr 500 = 1700`.
     pub formula: String,
     /// The licenses that it is made of.
     pub licenses: Vec<R>,
@@ -64,7 +64,7 @@ pub struct LineCompany<R> {
 /// A license as a line counts it: its amount, the term of the formula, and what is returned of it.
 pub(super) type Counted<R> = (i128, String, R);
 
-/// What a line is counted in.
+/// Currency and rates in which a line is counted.
 pub(super) struct Counter<'c> {
     pub(super) scope: &'c Scope<'c>,
     /// The number of the currency; none for all in the base currency.
@@ -86,12 +86,12 @@ impl Counter<'_> {
         }
     }
 
-    /// The same as it is returned: null where nothing is converted.
+    /// Rate of a currency as it is returned: null where nothing is converted.
     pub(super) fn shown_rate(&self, currency: u32) -> Option<Number> {
         self.in_currency.is_none().then(|| number_of(self.rate(currency), RATE_SCALE))
     }
 
-    /// What a company adds, if it has licenses that do.
+    /// Share of a company, if it has licenses that count.
     pub(super) fn company<R>(
         &self,
         company: ObjectId,
@@ -136,7 +136,7 @@ impl<L, R> LineExplanation<L, R> {
     pub(super) const COLUMNS: [&'static str; 5] =
         ["company", "companyName", "companyAmount", "currency", "formula"];
 
-    /// The same with the names of its companies.
+    /// Adds the names of the companies.
     pub(super) fn named(mut self, name_of: NameOf<'_>) -> Self {
         self.companies.iter_mut().for_each(|found| found.name = name_of(found.company));
         self

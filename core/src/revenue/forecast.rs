@@ -17,7 +17,7 @@ use super::{
 };
 use crate::value::{Number, Timestamp, number::MONEY_SCALE};
 
-/// What MRR will be at the end of each interval.
+/// Forecast of the MRR at the end of each interval.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Forecast {
@@ -26,7 +26,7 @@ pub struct Forecast {
     pub about: About,
     /// Whether all ongoing licenses are taken to be renewed, not only those that renew automatically.
     pub assume_renewed: bool,
-    /// Each currency by itself.
+    /// Each currency separately.
     pub currencies: Vec<Series<ForecastRow>>,
     /// All in the base currency; null where a rate is missing.
     pub converted: Option<Series<ForecastRow>>,
@@ -45,7 +45,7 @@ pub struct ForecastRow {
     pub unconfirmed: Scenarios,
     /// `confirmed` plus `unconfirmed`.
     pub total: Scenarios,
-    /// What came true, of an interval that has ended.
+    /// Actual MRR of an interval that has ended.
     pub actual: Option<Number>,
     /// Actual MRR less the base scenario.
     pub difference: Option<Number>,
@@ -71,9 +71,8 @@ pub struct Later<'l> {
     pub now: Timestamp,
 }
 
-/// What MRR will be: signed licenses, and those that end and are ongoing, have no successor, and renew by
-/// themselves or are taken to. Intervals that have ended show what came true: of the same licenses, or of those that
-/// are known `later`.
+/// Forecasts MRR: signed licenses, and ongoing ones that end without a successor and renew automatically or are assumed
+/// to. Intervals that have ended have the actual MRR: of the same licenses, or of those that are known `later`.
 ///
 /// # Errors
 /// What is wrong with the options.
@@ -118,7 +117,7 @@ pub fn forecast(
     Ok(Forecast { about: About::of(&scope), assume_renewed, currencies, converted })
 }
 
-/// What is expected at a time: signed, and in three scenarios.
+/// Expected MRR at a time: signed, and in three scenarios.
 #[derive(Clone, Copy, Debug, Default)]
 struct Expected {
     confirmed: i128,
@@ -209,8 +208,8 @@ impl Sums {
     }
 }
 
-/// What is expected of a license once it is over, in each scenario: of one that is ongoing, has no successor, and
-/// renews automatically or is taken to.
+/// Expected MRR of a license once it is over, in each scenario; none unless it is ongoing, has no successor, and renews
+/// automatically or is assumed to.
 pub(super) fn expected_of(
     scope: &Scope<'_>,
     payer: &Payer<'_>,

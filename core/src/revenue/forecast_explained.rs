@@ -21,25 +21,25 @@ use crate::value::{Number, ObjectId, Timestamp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ForecastLine {
-    /// Of licenses that are signed.
+    /// MRR of licenses that are signed.
     Confirmed,
-    /// Of licenses that are over by then, as expected.
+    /// Expected MRR of licenses that are over by then.
     UnconfirmedBase,
-    /// The same if all goes well.
+    /// Unconfirmed MRR in the optimistic scenario.
     UnconfirmedOptimistic,
-    /// The same if it does not.
+    /// Unconfirmed MRR in the pessimistic scenario.
     UnconfirmedPessimistic,
-    /// Both together, as expected.
+    /// Confirmed and expected MRR.
     Base,
-    /// Both together, if all goes well.
+    /// Confirmed and expected MRR in the optimistic scenario.
     Optimistic,
-    /// Both together, if it does not.
+    /// Confirmed and expected MRR in the pessimistic scenario.
     Pessimistic,
-    /// What is paid at the end of a period that has ended.
+    /// Actual MRR at the end of a period that has ended.
     Actual,
 }
 
-/// What a line counts: signed licenses, and expected ones in a scenario.
+/// Licenses that a line counts: signed ones, and expected ones in a scenario.
 #[derive(Clone, Copy, Debug)]
 struct Lines {
     confirmed: bool,
@@ -118,15 +118,16 @@ pub struct ExpectedLicense {
     pub from: Day,
     /// The first day on which it is over.
     pub end: Option<Day>,
-    /// Whether it is signed for the end of the period; otherwise it is over by then, and expected to be renewed.
+    /// Whether the license is signed for the end of the period; otherwise it is over by then, and expected to be
+    /// renewed.
     pub is_confirmed: bool,
     /// The property that the amount comes from, one of [`ForecastLine::SOURCES`].
     pub source: &'static str,
-    /// What it counts a month, not converted.
+    /// Monthly amount of the license, not converted.
     pub monthly: Number,
     /// The rate at which it is converted; null where it is not.
     pub rate: Option<Number>,
-    /// What it counts a month, in the currency of the figure.
+    /// Monthly amount of the license, in the currency of the figure.
     pub amount: Number,
 }
 
@@ -155,7 +156,7 @@ pub fn explain_forecast(
     let in_currency = match cell.currency.as_deref() {
         Some(currency) => {
             asked.asked_currency(Some(currency))?;
-            // One that no license has later: none counts.
+            // No license has this currency later: none counts.
             Some(scope.number_of(currency).unwrap_or(u32::MAX))
         }
         None => scope.asked_currency(None)?,
@@ -177,7 +178,7 @@ pub fn explain_forecast(
     Ok(counter.explanation(cell, companies))
 }
 
-/// What a license counts a month just before a border, and the property that says so.
+/// Monthly amount of a license just before a border, and the property that it comes from.
 fn monthly_of(
     scope: &Scope<'_>,
     payer: &Payer<'_>,

@@ -52,7 +52,7 @@ pub(super) struct License {
     terms: Option<Box<Terms>>,
 }
 
-/// What few licenses have.
+/// Terms that few licenses have.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Terms {
     arr: Option<i128>,
@@ -63,18 +63,18 @@ struct Terms {
 }
 
 impl License {
-    /// What a year costs.
+    /// Amount of a year.
     pub(super) fn arr(&self) -> i128 {
         self.terms.as_ref().and_then(|terms| terms.arr).unwrap_or(12 * self.mrr)
     }
 
-    /// What a month costs after the renewal.
+    /// Amount of a month after the renewal.
     pub(super) fn renewal_mrr(&self) -> i128 {
         self.terms.as_ref().and_then(|terms| terms.renewal).unwrap_or(self.mrr)
     }
 
-    /// What a month is expected to cost after the renewal: base, optimistic, and pessimistic. The last is 0
-    /// where it is neither set nor renewed by itself.
+    /// Expected amount of a month after the renewal: base, optimistic, and pessimistic. The last is 0 where it is
+    /// neither set nor the license renews automatically.
     pub(super) fn forecasts(&self) -> [i128; 3] {
         let terms = self.terms.as_deref();
         let base = terms.and_then(|terms| terms.forecast).unwrap_or_else(|| self.renewal_mrr());
@@ -103,7 +103,7 @@ impl License {
         self.status == RenewalStatus::Ongoing
     }
 
-    /// Whether it has a fixed term that is over sometime.
+    /// Whether the license has a fixed term that ends.
     pub(super) fn expires(&self) -> bool {
         self.fixed && self.end != NEVER
     }
@@ -125,13 +125,13 @@ pub(super) struct Company {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// It has no `fromDate`.
+    /// The license has no `fromDate`.
     NoDates,
-    /// It has neither `mrr` nor what it follows from: a trial, or a mistake.
+    /// The license has neither `mrr` nor an amount that it follows from: a trial, or a mistake.
     NoMoney,
-    /// It has no currency.
+    /// The license has no currency.
     NoCurrency,
-    /// It is over when it begins.
+    /// The license is over when it begins.
     ZeroLength,
     /// An amount of it is beyond what money fields take.
     AmountTooLarge,
@@ -364,7 +364,7 @@ impl Ledger {
         self.licenses.len()
     }
 
-    /// Whether it has no license that counts.
+    /// Whether no license counts.
     pub fn is_empty(&self) -> bool {
         self.licenses.is_empty()
     }

@@ -200,7 +200,7 @@ impl Parents {
     /// The first license of a line, which has no parent that is known.
     fn first_of(&self, license: &License) -> ObjectId {
         let mut first = license.parent.unwrap_or(license.id);
-        // As many steps as there are parents, so that a circle ends.
+        // A chain has at most as many steps as there are parents, so that a circle ends.
         for _ in &self.0 {
             let Ok(at) = self.0.binary_search_by_key(&first, |(id, _)| *id) else { break };
             first = self.0.get(at).map_or(first, |(_, parent)| *parent);

@@ -33,7 +33,7 @@ impl RenewalStatus {
     }
 }
 
-/// What reports read of a license.
+/// Facts of a license that reports read.
 ///
 /// Its fields are stored in this order ([`LicenseFacts::as_written`]): a new one goes to the end.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -42,9 +42,9 @@ pub struct LicenseFacts<'f> {
     pub id: ObjectId,
     /// Id of its company.
     pub company: ObjectId,
-    /// Its product; empty for none.
+    /// Product of the license; empty for none.
     pub product: Cow<'f, str>,
-    /// Its currency; empty for none.
+    /// Currency of the license; empty for none.
     pub currency: Cow<'f, str>,
     /// When it begins; a license without a beginning does not count.
     pub from: Option<Timestamp>,
@@ -56,9 +56,9 @@ pub struct LicenseFacts<'f> {
     /// Annual value, where it is not 12 times the monthly one.
     #[serde(with = "super::money_units::exact")]
     pub arr: Option<Decimal>,
-    /// Whether it has a fixed term.
+    /// Whether the license has a fixed term.
     pub fixed: bool,
-    /// Whether it renews automatically.
+    /// Whether the license renews automatically.
     pub auto_renews: bool,
     /// The status of its renewal.
     pub status: RenewalStatus,
@@ -138,7 +138,7 @@ impl<'f> LicenseFacts<'f> {
         }
     }
 
-    /// The same, of nobody's.
+    /// Facts that borrow nothing.
     pub fn into_owned(self) -> LicenseFacts<'static> {
         let (product, currency) = (self.product.into_owned(), self.currency.into_owned());
         LicenseFacts {
@@ -177,7 +177,8 @@ impl<'f> LicenseFacts<'f> {
         Some(Self::as_written(license)?.ending_in(zone))
     }
 
-    /// The same, with the end as it is written: when that is depends on a zone ([`LicenseFacts::ending_in`]).
+    /// Facts of a license, with the end as it is written: the time that this is depends on a zone
+    /// ([`LicenseFacts::ending_in`]).
     pub fn as_written(license: &'f impl Members) -> Option<Self> {
         let id = license::ID.get(license)?;
         let company = license::COMPANY_ID.get(license)?;

@@ -5,10 +5,10 @@ use std::ops::{AddAssign, SubAssign};
 /// Sums of an interval: amounts in units, and companies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// What all pay at the start, and at the end.
+    /// MRR of all companies at the start, and at the end.
     pub(super) start: i128,
     pub(super) end: i128,
-    /// What those pay at the start who pay more than 0.
+    /// MRR at the start of the companies that pay more than 0.
     pub(super) base: i128,
     pub(super) new: i128,
     pub(super) reactivation: i128,
@@ -36,7 +36,7 @@ pub(super) enum Entry {
     Reactivation,
 }
 
-/// What a company pays: by what counts in the report, and in all.
+/// MRR of a company: of the licenses that count in the report, and of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Paid {
     pub(super) counted: i128,
@@ -70,7 +70,7 @@ impl Tally {
         tally
     }
 
-    /// The same with amounts at a rate.
+    /// Amounts converted at a rate.
     pub(super) fn at(mut self, rate: i128) -> Self {
         self.amounts().into_iter().for_each(|amount| *amount *= rate);
         self
@@ -104,17 +104,17 @@ impl Tally {
         ]
     }
 
-    /// What is retained of the base: of each company at most what it paid at the start.
+    /// MRR that is retained of the base: of each company at most what it paid at the start.
     pub(super) fn kept(&self) -> i128 {
         self.base - self.contraction - self.churn - self.leaving
     }
 
-    /// What those who paid at the start pay at the end.
+    /// MRR at the end of the companies that paid at the start.
     pub(super) fn retained(&self) -> i128 {
         self.kept() + self.expansion
     }
 
-    /// Those who paid at the start and pay nothing at the end.
+    /// Number of companies that paid at the start and pay nothing at the end.
     pub(super) fn lost(&self) -> i64 {
         self.churned + self.left
     }

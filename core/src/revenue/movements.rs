@@ -41,7 +41,7 @@ pub struct Movements {
     /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
-    /// Each currency by itself.
+    /// Each currency separately.
     pub currencies: Vec<Series<MovementRow>>,
     /// All in the base currency; null where a rate is missing.
     pub converted: Option<Series<MovementRow>>,
@@ -65,13 +65,13 @@ pub struct Movements {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Segment {
-    /// Its name; null for companies without one, and for the rest.
+    /// Name of the segment; null for companies without one, and for the rest.
     pub segment: Option<String>,
-    /// Whether it is the rest: all segments beyond the largest.
+    /// Whether the segment is the rest: all segments beyond the largest.
     pub is_rest: bool,
     /// How many companies with licenses it has.
     pub companies: usize,
-    /// Each currency by itself.
+    /// Each currency separately.
     pub currencies: Vec<Series<MovementRow>>,
     /// All in the base currency.
     pub converted: Option<Series<MovementRow>>,
@@ -86,25 +86,25 @@ pub struct MovementRow {
     pub period: Period,
     /// MRR just before it begins.
     pub start: Number,
-    /// What dated rates changed in it.
+    /// Change of the MRR at the start by dated rates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fx: Option<Number>,
     /// MRR of companies that never paid before.
     pub new: Number,
     /// MRR of companies that paid before, and came back.
     pub reactivation: Number,
-    /// What companies pay more.
+    /// Increase of what companies pay.
     pub expansion: Number,
-    /// What companies pay less.
+    /// Decrease of what companies pay.
     pub contraction: Number,
-    /// What companies paid that pay nothing now.
+    /// MRR of companies that paid and pay nothing now.
     pub churn: Number,
     /// Change of what is below 0.
     pub negative: Number,
-    /// What companies pay for the product that paid for another before, where one product was asked for.
+    /// MRR for the product of companies that paid for another before, where one product was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entering: Option<Number>,
-    /// What companies paid for the product that pay for another now.
+    /// MRR for the product of companies that pay for another now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaving: Option<Number>,
     /// MRR just before it ends.
@@ -240,7 +240,7 @@ impl Segments {
     }
 }
 
-/// What a company pays at the end of the report; 1 for a customer where that cannot be converted.
+/// MRR of a company at the end of the report; 1 for a customer where that cannot be converted.
 fn size_of(scope: &Scope<'_>, payer: &Payer<'_>) -> i128 {
     let end = scope.borders.ends().last().copied().unwrap_or_default();
     let paid = payer

@@ -12,14 +12,14 @@ pub const MAX_GAP_DAYS: u32 = 366;
 /// The longest time that a return may take and still be a reactivation, in days.
 pub(super) const MAX_REACTIVATION_DAYS: u32 = 36_500;
 
-/// What counts as a movement.
+/// Definition of a movement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum View {
-    /// What a company pays at the end of an interval against its start.
+    /// MRR of a company at the end of an interval against its start.
     #[default]
     EndPoints,
-    /// Each change by itself.
+    /// Each change separately.
     Activities,
 }
 
@@ -68,14 +68,14 @@ impl Valuation {
     }
 }
 
-/// What a report is asked.
+/// Options of a report.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// First day of the report.
     pub from: Day,
     /// The day after its last one.
     pub to: Day,
-    /// What it is divided into.
+    /// Length of the intervals.
     pub interval: Interval,
     /// The zone whose midnights are its borders.
     pub zone: Zone,
@@ -85,7 +85,7 @@ pub struct Options {
     pub gap_days: u32,
     /// How many days after its last payment a company comes back as a reactivation and not as new; none for any number.
     pub reactivation_within: Option<u32>,
-    /// What counts as a movement.
+    /// Definition of a movement.
     pub view: View,
     /// The only company that counts.
     pub company: Option<ObjectId>,

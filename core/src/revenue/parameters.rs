@@ -21,11 +21,11 @@ pub struct Parameter {
     pub of: &'static [ReportKind],
     /// The kind of value that it takes.
     pub form: Form,
-    /// Its text in the API description.
+    /// Description of the parameter in the OpenAPI description.
     pub doc: &'static str,
 }
 
-/// What a parameter takes.
+/// Form of a parameter's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// A day such as `2026-01-31`.
@@ -45,13 +45,13 @@ pub enum Form {
 use ReportKind::{Customers, Forecast, Mrr, Renewals, Retention, Usage};
 
 const ALL: &[ReportKind] = &[Mrr, Retention, Renewals, Forecast, Customers, Usage];
-/// Those that are computed from licenses.
+/// Reports that are computed from licenses.
 const OF_LICENSES: &[ReportKind] = &[Mrr, Retention, Renewals, Forecast, Customers];
 const DATED: &[ReportKind] = &[Mrr, Retention, Renewals, Forecast, Usage];
 const OVER_TIME: &[ReportKind] = &[Mrr, Retention, Renewals, Forecast];
 const MOVING: &[ReportKind] = &[Mrr, Retention];
 
-/// Those of all reports, in the order of their description.
+/// Parameters of all reports, in the order of their description.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "from",

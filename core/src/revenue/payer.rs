@@ -1,4 +1,4 @@
-//! What a company pays over time: a stream of steps per currency, and one of all currencies if there are several.
+//! MRR of a company over time: a stream of steps per currency, and one of all currencies if there are several.
 //!
 //! Every report is a pass over these steps; none reads a license once per period.
 
@@ -18,9 +18,9 @@ pub(super) struct Payer<'p> {
     pub(super) id: ObjectId,
     pub(super) licenses: &'p [License],
     pub(super) links: &'p Links,
-    /// What it pays in each of its currencies.
+    /// MRR in each currency of the company.
     pub(super) parts: &'p [(u32, Stream)],
-    /// What it pays in the base currency, where it has several others.
+    /// MRR in the base currency, where the company has several currencies.
     pub(super) mixed: Option<&'p Stream>,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn each_payer(scope: &Scope<'_>, mut visit: impl FnMut(&Payer<'_>)) {
     }
 }
 
-/// What is paid from a point in time on, until the next step.
+/// MRR from a point in time on, until the next step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) at: i64,
@@ -134,7 +134,7 @@ impl Stream {
         self.steps.get(self.first_paid?).map(|step| step.at)
     }
 
-    /// What is paid after a number of steps.
+    /// MRR after a number of steps.
     fn after(&self, steps: usize) -> Paid {
         let last = steps.checked_sub(1).and_then(|at| self.steps.get(at));
         last.map_or_else(Paid::default, |step| step.paid)
@@ -145,7 +145,7 @@ impl Stream {
         self.steps.partition_point(|step| step.at < time)
     }
 
-    /// What is paid just before a point in time.
+    /// MRR just before a point in time.
     pub(super) fn paid_before(&self, time: i64) -> Paid {
         self.after(self.before(time))
     }
@@ -226,7 +226,7 @@ impl Stream {
     }
 }
 
-/// What a company pays in its currencies, each at the rate of an interval.
+/// MRR of a company in its currencies, each at the rate of an interval.
 pub(super) struct Revalued<'p> {
     pub(super) scope: &'p Scope<'p>,
     pub(super) parts: &'p [(u32, Stream)],
@@ -242,7 +242,7 @@ impl Revalued<'_> {
         })
     }
 
-    /// As [`Stream::pairs`], interval by interval.
+    /// Pairs of each interval, as [`Stream::pairs`] returns them.
     pub(super) fn pairs(&self, windows: Windows<'_>, mut add: impl FnMut(usize, Tally)) {
         let borders = windows.starts.iter().zip(windows.ends).enumerate();
         for ((at, (start, end)), interval) in borders.zip(self.scope.intervals_of(windows.len())) {
@@ -258,7 +258,7 @@ impl Revalued<'_> {
         self.mixed.entry(self.scope, self.mixed.before(start))
     }
 
-    /// What rates change in what is paid at the start of each interval.
+    /// Change that rates make to the MRR at the start of each interval.
     pub(super) fn fx(&self, windows: Windows<'_>, mut add: impl FnMut(usize, i128)) {
         for (at, start) in windows.starts.iter().enumerate() {
             let change =

@@ -27,7 +27,7 @@ const MAX_COHORTS: usize = 12;
 pub struct Picture {
     /// The figure, the currency or the unit, and the zone.
     pub title: String,
-    /// What is not drawn, below the title; empty where that is nothing.
+    /// Note below the title: what is not drawn; empty where all is.
     pub note: String,
     /// The days, and through when they reach.
     pub description: String,
@@ -35,7 +35,7 @@ pub struct Picture {
     pub labels: Vec<String>,
     /// The series, each with a value for each label.
     pub series: Vec<Drawn>,
-    /// Whether it is a ranking, the largest first.
+    /// Whether the chart is a ranking, the largest first.
     pub is_ranking: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct Picture {
 pub struct Drawn {
     /// Name in the legend.
     pub name: String,
-    /// Its values; none where there is nothing to show.
+    /// Values of the series; none where there is nothing to show.
     pub values: Vec<Option<Number>>,
     /// How it is drawn.
     pub mark: Mark,
@@ -53,16 +53,16 @@ pub struct Drawn {
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// As bars on top of those of the series before it; below zero where values are.
+    /// Bars on top of those of the series before; below zero where values are.
     Bars,
-    /// As a solid line.
+    /// A solid line.
     Line,
-    /// As a broken line.
+    /// A dashed line.
     Dashes,
 }
 
 impl Report {
-    /// What a picture of the report shows: all in the base currency, or where that cannot be, its first currency.
+    /// Chart of the report: all in the base currency, or where that is not possible, in its first currency.
     pub fn picture(&self, query: &ReportQuery) -> Picture {
         match self {
             Self::Mrr(report) => report.picture(),
@@ -266,7 +266,7 @@ impl<L, R> LineExplanation<L, R> {
     }
 }
 
-/// What a company is called: its name, or its id.
+/// Label of a company: its name, or its id.
 fn label_of(name: Option<&String>, company: ObjectId) -> String {
     name.cloned().unwrap_or_else(|| company.to_string())
 }

@@ -136,12 +136,12 @@ impl ReportQuery {
         self.as_of
     }
 
-    /// Whether it compares the licenses of a point in time with those of now: what came true of a forecast.
+    /// Whether the report compares the licenses of a point in time with those of now: the actual MRR of a forecast.
     pub fn needs_later(&self) -> bool {
         self.kind == ReportKind::Forecast && self.as_of.is_some()
     }
 
-    /// Whether it shows what has changed in closed months: MRR of all companies as it is now.
+    /// Whether the report shows changes in closed months: MRR of all companies as it is now.
     pub fn has_closings(&self) -> bool {
         self.kind == ReportKind::Mrr
             && self.explain.is_none()
@@ -165,7 +165,7 @@ impl ReportQuery {
         self.is_dark
     }
 
-    /// Whether it is computed from activities, and not from licenses.
+    /// Whether the report is computed from activities, and not from licenses.
     pub fn is_of_activities(&self) -> bool {
         self.kind == ReportKind::Usage
     }
@@ -246,7 +246,7 @@ impl<'s> Sent<'s> {
         let filter = Filter::parse(COMPANY.fields, name, value);
         match filter.filter(|_| kind == ReportKind::Customers) {
             Some(Err(issue)) => self.issues.push(issue),
-            // What is computed at read is in the report itself, or is not known here.
+            // A field that is computed at read is in the report itself, or is not known here.
             Some(Ok(filter)) if filter.field.computed_at_read().is_none() => {
                 filter.join(&mut self.filters);
             }

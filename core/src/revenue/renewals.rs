@@ -54,11 +54,11 @@ impl RenewalsBy {
 pub enum Outcome {
     /// Another follows it, or will.
     Renewed,
-    /// It is not renewed.
+    /// The license is not renewed.
     Churned,
-    /// It is past, and nothing was decided.
+    /// The end is past, and nothing was decided.
     Overdue,
-    /// It is ahead, and nothing was decided.
+    /// The end is ahead, and nothing was decided.
     Open,
 }
 
@@ -81,7 +81,7 @@ pub struct Renewals {
     pub about: About,
     /// By which day licenses belong to a period.
     pub by: RenewalsBy,
-    /// Each currency by itself.
+    /// Each currency separately.
     pub currencies: Vec<Series<RenewalRow>>,
     /// All in the base currency; null where a rate is missing.
     pub converted: Option<Series<RenewalRow>>,
@@ -109,17 +109,17 @@ pub struct RenewalRow {
     pub period: Period,
     /// MRR of the licenses.
     pub base: Number,
-    /// What is renewed of it.
+    /// MRR that is renewed.
     pub renewed: Number,
-    /// What is renewed for more.
+    /// MRR that renewals add to the old prices.
     pub upgrade: Number,
-    /// What is renewed for less.
+    /// MRR that renewals take off the old prices.
     pub downgrade: Number,
     /// MRR of licenses that are not renewed.
     pub churned: Number,
-    /// What is past and undecided.
+    /// MRR of licenses whose end is past and undecided.
     pub overdue: Number,
-    /// What is ahead and undecided.
+    /// MRR of licenses whose end is ahead and undecided.
     pub open: Number,
     /// How many licenses are renewed in another currency without a rate: they count as renewed at their own price,
     /// neither for more nor for less.
@@ -165,7 +165,7 @@ pub struct RenewalLine {
     pub notice: Option<Day>,
     /// Monthly value, not converted.
     pub mrr: Number,
-    /// Its outcome at the time of the report.
+    /// Outcome of the renewal at the time of the report.
     pub outcome: Outcome,
     /// Monthly value of what follows it, or is agreed to, not converted.
     pub renewed_mrr: Option<Number>,
@@ -243,11 +243,11 @@ pub(super) struct Ending {
     renewed_currency: u32,
 }
 
-/// What a license that ends adds to the figures of its interval.
+/// Share of an ending license in the figures of its interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     pub(super) mrr: i128,
-    /// What is renewed; none in another currency that cannot be compared.
+    /// Renewed MRR; none in another currency that cannot be compared.
     pub(super) renewed: Option<i128>,
     outcome: Outcome,
 }
@@ -278,14 +278,14 @@ impl Ending {
         Some(Self { at, interval, currency, day, mrr, outcome, renewed, renewed_currency })
     }
 
-    /// What it adds in its currency.
+    /// Share of the license in its currency.
     pub(super) fn in_own_currency(&self, scope: &Scope<'_>) -> Due {
         let currencies = (self.renewed_currency, self.currency);
         let renewed = scope.exchanged(self.interval, self.renewed, currencies);
         Due { mrr: self.mrr, renewed, outcome: self.outcome }
     }
 
-    /// What it adds in the base currency, at a rate for each currency.
+    /// Share of the license in the base currency, at a rate for each currency.
     pub(super) fn converted(&self, rate: impl Fn(u32) -> i128) -> Due {
         let renewed = Some(self.renewed * rate(self.renewed_currency));
         Due { mrr: self.mrr * rate(self.currency), renewed, outcome: self.outcome }
@@ -488,7 +488,7 @@ impl Renewals {
 }
 
 impl RenewalLine {
-    /// What is agreed to, with its currency: `110 USD`.
+    /// Agreed renewal price, with its currency: `110 USD`.
     pub(super) fn renewed_as_agreed(&self) -> String {
         let mrr = self.renewed_mrr.map(|mrr| mrr.to_string()).unwrap_or_default();
         format!("{mrr} {}", self.renewed_currency.as_deref().unwrap_or_default())

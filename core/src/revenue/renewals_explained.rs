@@ -19,11 +19,11 @@ use crate::value::Number;
 pub enum RenewalsLine {
     /// MRR of all licenses that end.
     Base,
-    /// What is renewed of it.
+    /// MRR that is renewed.
     Renewed,
-    /// What is renewed for more.
+    /// MRR that renewals add to the old prices.
     Upgrade,
-    /// What is renewed for less.
+    /// MRR that renewals take off the old prices.
     Downgrade,
     /// MRR of licenses that are not renewed.
     Churned,
@@ -74,7 +74,7 @@ pub struct RenewalShare {
     pub renewal: RenewalLine,
     /// The rate at which it is converted; null where it is not.
     pub rate: Option<Number>,
-    /// What it adds, in the currency of the figure.
+    /// Amount of the renewal, in the currency of the figure.
     pub amount: Number,
 }
 

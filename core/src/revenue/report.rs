@@ -28,7 +28,7 @@ use super::{
 };
 use crate::value::ObjectId;
 
-/// What a report is computed from.
+/// Sources that a report is computed from.
 #[derive(Clone, Copy)]
 pub struct Sources<'s> {
     /// The licenses of the tenant.
@@ -55,15 +55,15 @@ pub enum Report {
     Retention(Box<RetentionAndCohorts>),
     /// The licenses that end, and their outcomes.
     Renewals(Box<Renewals>),
-    /// What is to come.
+    /// Forecast of the MRR.
     Forecast(Box<Forecast>),
     /// The customers, those with the most at stake first.
     Customers(Box<Customers>),
-    /// What a figure is computed from.
+    /// Companies and licenses that a figure is computed from.
     Explanation(Box<Explanation>),
-    /// The same of a forecast.
+    /// Companies and licenses that a figure of a forecast is computed from.
     ForecastExplanation(Box<ForecastExplanation>),
-    /// The same of renewals.
+    /// Companies and licenses that a figure of renewals is computed from.
     RenewalsExplanation(Box<RenewalsExplanation>),
     /// Usage of the product.
     Usage(Box<UsageReport>),

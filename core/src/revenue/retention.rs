@@ -25,7 +25,7 @@ pub struct Retention {
     pub about: About,
     /// How each ratio is computed.
     pub formulas: Formulas,
-    /// Each currency by itself.
+    /// Each currency separately.
     pub currencies: Vec<RetentionSeries>,
     /// All in the base currency; null where a rate is missing.
     pub converted: Option<RetentionSeries>,
@@ -73,11 +73,11 @@ pub struct RetentionRow {
     /// Name and days of the period.
     #[serde(flatten)]
     pub period: Period,
-    /// What companies pay at the start, at the rates of the end, without those below 0.
+    /// MRR of the companies at the start, at the rates of the end, without amounts below 0.
     pub base: Number,
-    /// What is retained of it: of each company at most what it paid.
+    /// MRR that is retained of the base: of each company at most what it paid.
     pub kept: Number,
-    /// What the same companies pay at the end.
+    /// MRR of the same companies at the end.
     pub retained: Number,
     /// How many companies pay at the start.
     pub customers: i64,

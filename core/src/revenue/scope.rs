@@ -13,7 +13,7 @@ use super::{
 };
 use crate::value::ObjectId;
 
-/// What a report is asked, worked out.
+/// Options of a report, resolved.
 #[derive(Debug)]
 pub(super) struct Scope<'r> {
     pub(super) ledger: &'r Ledger,

@@ -7,7 +7,7 @@ use crate::{
     value::{Members, nearest},
 };
 
-/// What properties of free form are named after.
+/// Prefix of properties of free form.
 const CUSTOM: &str = "custom";
 
 /// A property of companies.

@@ -10,7 +10,7 @@ pub struct Series<R> {
     pub rows: Vec<R>,
 }
 
-/// Each currency by itself, then all in the base currency, with what a table calls them.
+/// Each currency separately, then all in the base currency, with its label in a table.
 pub(super) fn scopes<'s, S>(
     currencies: &'s [S],
     converted: Option<&'s S>,

@@ -6,7 +6,7 @@ use crate::{
     value::time::DAY_MS,
 };
 
-/// What the record of the company says, but for licenses that no report counts.
+/// Status of the company as its record has it, but for licenses that no report counts.
 pub(super) fn status_of(scope: &Scope<'_>, payer: &Payer<'_>) -> CompanyStatus {
     let now = scope.options.now.as_ms();
     let licenses = payer.licenses;

@@ -34,13 +34,13 @@ pub struct UsageExplanation {
     pub action: Option<String>,
     /// How many users there are.
     pub total: usize,
-    /// What makes a user count.
+    /// Condition on which a user counts.
     pub formula: String,
     /// The users, those with the most activities first, at most 1,000.
     pub users: Vec<ExplainedUser>,
 }
 
-/// What a user did.
+/// Activities of a user.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainedUser {
@@ -118,7 +118,7 @@ impl UsagePlan {
         is_of_line && is_of_cohort && (cell.action.is_none() || person.activities > 0)
     }
 
-    /// What makes a user count, in words.
+    /// Condition on which a user counts, as text.
     fn words(&self, cell: &UsageCell) -> String {
         let UsageCell { from, to, before, .. } = cell;
         let active = format!("users active from {from} to before {to}");

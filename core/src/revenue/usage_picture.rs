@@ -13,7 +13,7 @@ const MAX_COHORTS: usize = 12;
 const MAX_ACTIONS: usize = 20;
 
 impl UsageReport {
-    /// What a picture of a part of the report shows.
+    /// Chart of a part of the report.
     pub(super) fn picture(&self, part: Part) -> Picture {
         let (what, labels, series) = match part {
             Part::Cohorts => self.lines_of_cohorts(),

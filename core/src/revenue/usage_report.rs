@@ -33,7 +33,7 @@ pub struct UsageReport {
     pub from: Day,
     /// The day after its last one.
     pub to: Day,
-    /// What it is divided into.
+    /// Length of the intervals.
     pub interval: Interval,
     /// The zone of its days.
     pub time_zone: &'static str,
@@ -64,7 +64,7 @@ pub struct UsageRow {
     /// Name and days of the period.
     #[serde(flatten)]
     pub period: Period,
-    /// Whether its last day has ended.
+    /// Whether the last day of the period has ended.
     pub is_over: bool,
     /// Activities of the period, without passive ones.
     pub activities: u64,
@@ -110,21 +110,21 @@ pub struct UsageRetention {
     pub mean: Vec<MeanRetention>,
 }
 
-/// Those who were first active in a week.
+/// Users who were first active in a week.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageCohort {
-    /// Its name, such as `2026-W05`.
+    /// Name of the cohort, such as `2026-W05`.
     pub cohort: String,
     /// The Monday with which it begins.
     pub from: Day,
     /// The number of users in the cohort.
     pub users: u64,
-    /// Those of them who were active in that week, and in each after it.
+    /// Users of the cohort who were active in that week, and in each after it.
     pub cells: Vec<RetentionCell>,
 }
 
-/// Those of a cohort who were active in a week.
+/// Users of a cohort who were active in a week.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionCell {
@@ -148,7 +148,7 @@ pub struct MeanRetention {
     pub cohorts: usize,
     /// How many users these had in their first week.
     pub users: u64,
-    /// Those of them who were active in this week, as a share.
+    /// Share of the users who were active in this week.
     pub share: Option<Number>,
 }
 
@@ -156,7 +156,7 @@ pub struct MeanRetention {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionRow {
-    /// What the users did.
+    /// Action of the users.
     pub action: String,
     /// Activities in the report.
     pub activities: u64,
@@ -175,7 +175,7 @@ pub struct ActionRow {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionTrend {
-    /// What the users did.
+    /// Action of the users.
     pub action: String,
     /// The last 28 days against the 28 before.
     #[serde(flatten)]
@@ -194,7 +194,7 @@ pub struct Trend {
     pub trend: Number,
 }
 
-/// What there is of actions that are not listed.
+/// Totals of actions that are not listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OtherActions {

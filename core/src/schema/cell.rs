@@ -8,12 +8,12 @@
 use super::field::{FieldDef, Kind};
 use crate::value::{Json, issue::quoted};
 
-/// What no cell begins with, after blanks.
+/// Signs that no cell begins with, after blanks.
 const SIGNS: [char; 9] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\''];
-/// What no cell begins with, whatever comes after it.
+/// Whitespace that no cell begins with, whatever comes after it.
 const BREAKS: [char; 3] = ['\t', '\r', '\n'];
 
-/// Whether a text has a `'` in front in a cell.
+/// Whether a text has a `'` before it in a cell.
 pub fn is_formula(text: &str) -> bool {
     let is_blank = |sign: char| sign.is_whitespace() || sign.is_control() || sign == '\u{feff}';
     text.starts_with(BREAKS) || text.trim_start_matches(is_blank).starts_with(SIGNS)
@@ -33,7 +33,7 @@ pub fn is_text(field: &FieldDef) -> bool {
     )
 }
 
-/// What separates the items of a list in a cell that is not JSON.
+/// Separator of the items of a list in a cell that is not JSON.
 const ITEM_SEPARATOR: char = '|';
 
 /// The value of a cell. A list may be JSON, or its items with `|` between.
@@ -77,7 +77,8 @@ pub fn member_of(cell: &str) -> Option<Json> {
     Some(number.unwrap_or_else(|| Json::string(cell)))
 }
 
-/// The text after the `'` in front of a cell. In front of anything else it is a part of the text: `'s-Hertogenbosch`.
+/// Text after the `'` at the beginning of a cell. Before anything else the `'` is a part of the text:
+/// `'s-Hertogenbosch`.
 fn unquoted(cell: &str) -> Option<&str> {
     let text = cell.strip_prefix('\'')?;
     (text.is_empty() || is_formula(text)).then_some(text)

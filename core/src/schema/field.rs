@@ -10,7 +10,7 @@ use rust_decimal::Decimal;
 
 use crate::value::{self, Document, Json, JsonRef, Members, ObjectId, Timestamp};
 
-/// What kind of value a field takes.
+/// Kind of the value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The record's own id.
@@ -64,28 +64,28 @@ pub enum Fill {
     NameOf(&'static str),
 }
 
-/// What gives a field its value when it is read.
+/// Source of the value of a field that is computed at read.
 #[derive(Clone, Copy, Debug)]
 pub enum AtRead {
     /// A function of the record and of what it refers to.
     Computed(FillOnRead),
-    /// It is the `name` of the record that the field of this name refers to.
+    /// The `name` of the record that the field of this name refers to.
     NameOf(&'static str),
 }
 
-/// What a field refers to.
+/// Reference of a field to a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refers {
     /// Name of the resource.
     pub resource: &'static str,
-    /// What happens to a reference to nothing.
+    /// Effect of a reference to a record that does not exist.
     pub on_missing: OnMissing,
 }
 
-/// What happens to a reference to a record that does not exist (R2).
+/// Effect of a reference to a record that does not exist (R2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnMissing {
-    /// It is rejected, and a record that is referred to cannot be deleted.
+    /// The reference is rejected, and a record that is referred to cannot be deleted.
     Reject,
     /// A plain id is stored as given; only a form that names a key must find its record.
     Keep,
@@ -100,13 +100,13 @@ pub struct FieldDef {
     pub name: &'static str,
     /// The kind of value that it takes.
     pub kind: Kind,
-    /// What it means, one or a few sentences.
+    /// Description of the field, one or a few sentences.
     pub doc: &'static str,
     /// Whether a create needs it.
     pub required: bool,
     /// Who sets it: the caller, or the service.
     pub fill: Fill,
-    /// What a stored value becomes when it is read: with what depends on now or on other records.
+    /// Function that completes a stored value when it is read: with values that depend on now or on other records.
     pub at_read: Option<FillOnRead>,
     /// The resource whose records it refers to.
     pub refers: Option<Refers>,
@@ -118,9 +118,9 @@ pub struct FieldDef {
     pub aliases: &'static [(&'static str, &'static str)],
     /// The least and the greatest number that it takes.
     pub range: Option<(i64, i64)>,
-    /// Whether its text may be as long as a ticket's description (R9).
+    /// Whether the text of the field may be as long as a ticket's description (R9).
     pub long: bool,
-    /// What its number counts.
+    /// Unit of the number.
     pub unit: Option<&'static str>,
     /// Whether a body may carry it although the service fills it: the resource's `prepare` reads it.
     pub prepared: bool,
@@ -137,7 +137,7 @@ pub struct FieldDef {
     pub ordered: bool,
     /// Whether values are compared in lower case: e-mails and domains.
     pub folded: bool,
-    /// Whether it says something about a person.
+    /// Whether the field is personal data.
     pub personal: bool,
 }
 
@@ -146,7 +146,7 @@ const fn on_write(fill: FillOnWrite) -> FillOnWrite {
     if cfg!(feature = "records") { fill } else { |_, _| None }
 }
 
-/// The same of a function that computes at read.
+/// The function that computes at read; without the feature `records` one that returns nothing.
 const fn on_read(fill: FillOnRead) -> FillOnRead {
     if cfg!(feature = "records") { fill } else { |_, _| Ok(None) }
 }
@@ -191,13 +191,13 @@ impl FieldDef {
         self
     }
 
-    /// It is recomputed on every write.
+    /// Makes the field recomputed on every write.
     pub const fn on_write(mut self, fill: FillOnWrite) -> Self {
         self.fill = Fill::OnWrite(on_write(fill));
         self
     }
 
-    /// It is computed on every write as long as the caller does not set it.
+    /// Makes the field computed on every write as long as the caller does not set it.
     pub const fn if_absent(mut self, fill: FillOnWrite) -> Self {
         self.fill = Fill::IfAbsent(on_write(fill));
         self
@@ -221,62 +221,62 @@ impl FieldDef {
         self
     }
 
-    /// It takes these values only.
+    /// Limits the field to these values.
     pub const fn one_of(mut self, values: &'static [&'static str]) -> Self {
         self.values = values;
         self
     }
 
-    /// It takes numbers from `least` to `greatest` only.
+    /// Limits the field to numbers from `least` to `greatest`.
     pub const fn range(mut self, range: (i64, i64)) -> Self {
         self.range = Some(range);
         self
     }
 
-    /// Its text may be as long as a ticket's description.
+    /// Allows text as long as a ticket's description.
     pub const fn long(mut self) -> Self {
         self.long = true;
         self
     }
 
-    /// What its number counts.
+    /// Sets the unit of the number.
     pub const fn unit(mut self, unit: &'static str) -> Self {
         self.unit = Some(unit);
         self
     }
 
-    /// It is computed on every read.
+    /// Makes the field computed on every read.
     pub const fn on_read(mut self, fill: FillOnRead) -> Self {
         self.fill = Fill::OnRead(on_read(fill));
         self
     }
 
-    /// It is the `name` of the record that `field` refers to.
+    /// Makes the field the `name` of the record that `field` refers to.
     pub const fn name_of(mut self, field: &'static str) -> Self {
         self.fill = Fill::NameOf(field);
         self
     }
 
-    /// Its stored value is completed on every read.
+    /// Completes the stored value on every read.
     pub const fn at_read(mut self, complete: FillOnRead) -> Self {
         self.at_read = Some(on_read(complete));
         self
     }
 
-    /// It names a record of another resource, which must exist.
+    /// Makes the field a reference to a record of another resource, which must exist.
     pub const fn refers(mut self, resource: &'static str) -> Self {
         self.refers = Some(Refers { resource, on_missing: OnMissing::Reject });
         self.indexed = true;
         self
     }
 
-    /// It names a record of another resource; a plain id is stored as given.
+    /// Makes the field a reference to a record of another resource; a plain id is stored as given.
     pub const fn refers_loosely(mut self, resource: &'static str) -> Self {
         self.refers = Some(Refers { resource, on_missing: OnMissing::Keep });
         self
     }
 
-    /// It names a record of another resource, which the resource finds by rules of its own.
+    /// Makes the field a reference to a record of another resource, which the resource resolves by rules of its own.
     pub const fn refers_by_own_rules(mut self, resource: &'static str) -> Self {
         self.refers = Some(Refers { resource, on_missing: OnMissing::Own });
         self.indexed = true;
@@ -295,7 +295,7 @@ impl FieldDef {
         self
     }
 
-    /// Its values are claimed and found as those of a unique field of e-mails.
+    /// Makes the values claimed and found as those of a unique field of e-mails.
     pub const fn claims_as(mut self, field: &'static str) -> Self {
         self.claims_as = Some(field);
         self.folded = true;
@@ -314,13 +314,13 @@ impl FieldDef {
         self
     }
 
-    /// Its values are compared in lower case.
+    /// Compares the values in lower case.
     pub const fn folded(mut self) -> Self {
         self.folded = true;
         self
     }
 
-    /// It says something about a person.
+    /// Marks the field as personal data.
     pub const fn personal(mut self) -> Self {
         self.personal = true;
         self
@@ -336,12 +336,12 @@ impl FieldDef {
         self.is_sent() || self.carried || self.name == "_id"
     }
 
-    /// Whether it is part of the stored record.
+    /// Whether the field is part of the stored record.
     pub fn is_stored(&self) -> bool {
         !matches!(self.fill, Fill::OnRead(_) | Fill::NameOf(_))
     }
 
-    /// What gives its value when it is read, if not all of it is stored.
+    /// Source of the value when it is read, if not all of it is stored.
     pub fn computed_at_read(&self) -> Option<AtRead> {
         match self.fill {
             Fill::OnRead(compute) => Some(AtRead::Computed(compute)),
@@ -355,7 +355,7 @@ impl FieldDef {
 pub trait FieldType {
     /// The kind of the field.
     const KIND: Kind;
-    /// What a value is in Rust.
+    /// Rust type of a value.
     type Value<'a>;
     /// Reads a stored value.
     fn read(value: JsonRef<'_>) -> Option<Self::Value<'_>>;

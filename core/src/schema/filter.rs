@@ -19,7 +19,7 @@ use crate::value::{
     issue::{quoted, quoted_list},
 };
 
-/// What can follow the name of a property in brackets.
+/// Operators that can follow the name of a property in brackets.
 pub const OPERATORS: [&str; 8] = ["gte", "gt", "lte", "lt", "ne", "exists", "contains", "prefix"];
 
 /// The word for no value.
@@ -32,11 +32,11 @@ pub struct Filter {
     pub field: &'static FieldDef,
     /// Of a free-form object, the key below it: `x` of `custom.x`, `EUR` of `mrrByCurrency.EUR`.
     pub key: Option<String>,
-    /// What its value must be.
+    /// Condition on the value.
     pub condition: Condition,
 }
 
-/// What a value must be.
+/// Condition on a value.
 #[derive(Clone, Debug)]
 pub enum Condition {
     /// Equal to one of these values.
@@ -349,7 +349,7 @@ impl Reading<'_> {
         read.ok_or_else(|| unreadable(self.name, expected, trimmed))
     }
 
-    /// One of the few values that the field takes.
+    /// A value among the few that the field takes.
     fn choice(&self, text: &str) -> Result<Operand, Issue> {
         let alias = self.field.aliases.iter().find(|(alias, _)| *alias == text);
         let meant = alias.map_or(text, |(_, meant)| meant);
@@ -366,7 +366,7 @@ fn is_loose(field: &FieldDef) -> bool {
     field.refers.is_some_and(|refers| refers.on_missing == OnMissing::Keep)
 }
 
-/// What a value of any kind is compared as.
+/// Key by which a value of any kind is compared.
 fn free_key(text: &str) -> SortKey {
     match (text.parse(), Number::parse(text)) {
         (Ok(value), _) => SortKey::Bool(value),
@@ -394,7 +394,7 @@ pub(crate) fn texts_of(value: &str) -> Vec<String> {
     split_values(value).into_iter().map(unescaped).collect()
 }
 
-/// The values between commas that no `\` is in front of.
+/// Values between commas that no `\` escapes.
 fn split_values(text: &str) -> Vec<&str> {
     let (mut values, mut start, mut escaped) = (Vec::new(), 0, false);
     for (at, byte) in text.bytes().enumerate() {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::value::{Document, Issue, Json, JsonRef};
 
-/// What the field of a form is filled with for a value.
+/// Text of a form field for a value.
 pub fn filled(field: &FieldDef, value: Option<JsonRef<'_>>) -> String {
     let Some(value) = value.filter(|value| !value.is_null()) else { return String::new() };
     if let Some(text) = value.as_str() {
@@ -41,7 +41,7 @@ pub fn has_lines(field: &FieldDef) -> bool {
     field.long || matches!(field.kind, Kind::Object | Kind::Values | Kind::References)
 }
 
-/// What a form sends for a resource, by names of properties: those that differ from what `record` filled it with. An empty
+/// Properties that a form sends for a resource: those that differ from the texts that `record` filled it with. An empty
 /// field clears its property.
 ///
 /// # Errors

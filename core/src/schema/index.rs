@@ -13,7 +13,7 @@ use crate::value::{Document, JsonRef, email};
 pub struct Entry {
     /// Name of the field that is indexed.
     pub row: &'static str,
-    /// Whether it is a claim: no other record of the tenant may hold it.
+    /// Whether the entry is a claim: no other record of the tenant may hold it.
     pub unique: bool,
     /// The value in the form in which it is compared.
     pub key: String,

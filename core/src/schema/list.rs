@@ -15,7 +15,7 @@ use crate::value::{Document, Issue, Members, ObjectId, Timestamp};
 /// How long the text of a `search` may be, in characters (R27).
 pub const MAX_SEARCH_CHARS: usize = 256;
 
-/// What a list asks for.
+/// Query of a list.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
     /// How many records at the most.
@@ -38,7 +38,7 @@ pub struct ListQuery {
     pub count: bool,
 }
 
-/// What was read from a query, and what was ignored.
+/// Query that was read, and the parameters that were ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read<T> {
     /// The query as it was parsed.
@@ -65,7 +65,7 @@ impl ListQuery {
         Self::parse_within(def, def.list, pairs)
     }
 
-    /// The same, for a list that returns another number of records.
+    /// Reads the query of a list with other limits for its number of records.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -154,7 +154,7 @@ impl ListQuery {
         self.admits_where(def, record, |_| true)
     }
 
-    /// The same, with the filters by some fields alone.
+    /// Whether a record passes the filters by some fields.
     pub fn admits_where(
         &self,
         def: &ResourceDef,
@@ -228,7 +228,7 @@ pub fn selected(select: Option<&[String]>, record: Document) -> Document {
 /// A page of records that were all at hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Its records, with the properties that are asked for.
+    /// Records of the page, with the properties that are asked for.
     pub records: Vec<Document>,
     /// How many records there are in all.
     pub total: usize,
@@ -368,7 +368,7 @@ fn parse_offset(value: &str) -> Result<usize, Issue> {
     value.parse().map_err(|_| unreadable("offset", "a whole number", value))
 }
 
-/// A public property, or `custom.x`; `-` in front reverses the order (R13).
+/// A public property, or `custom.x`; a leading `-` reverses the order (R13).
 fn parse_sort(def: &ResourceDef, value: &str) -> Result<Option<Sort>, Issue> {
     if value.is_empty() {
         return Ok(None);

@@ -47,7 +47,7 @@ impl LogPage {
             "select" => reader.select(self.def.fields, &mut self.select, value),
             "limit" => reader.set(name, &mut self.limit, parse_limit(value, self.def.list)),
             "after" => reader.set(name, &mut self.after, parse_after(value).map(Some)),
-            // It is a property too.
+            // `count` is a property too.
             "count" if value.parse::<i64>().is_err() => {
                 reader.set(name, &mut self.count, parse_bool(name, value));
             }

@@ -79,7 +79,7 @@ pub trait Lookup {
     }
 }
 
-/// What a field may read, besides its record, when it is computed on write.
+/// Context in which a field is computed on write, besides its record.
 #[derive(Clone, Copy, Debug)]
 pub struct FillCtx {
     /// The time of the command.
@@ -95,7 +95,7 @@ impl FillCtx {
     }
 }
 
-/// What a field may read when it is computed at read.
+/// Context in which a field is computed at read.
 pub struct ReadCtx<'a> {
     /// The time of reading.
     pub now: Timestamp,
@@ -115,7 +115,7 @@ type Shared = std::cell::RefCell<Option<((u8, ObjectId), Rc<Document>)>>;
 type Reference = (u8, &'static str, ObjectId, usize);
 
 impl<'a> ReadCtx<'a> {
-    /// What fields may read at this time.
+    /// Context of fields that are read at this time.
     pub fn new(now: Timestamp, lookup: &'a dyn Lookup) -> Self {
         Self { now, lookup, referring: Memo::default(), shared: Shared::default() }
     }

@@ -9,20 +9,20 @@ use crate::value::{Document, IdSequence, Issue, JsonRef, ObjectId, Timestamp};
 /// A resource: data and plain functions.
 #[derive(Debug)]
 pub struct ResourceDef {
-    /// Its name in the singular, as references and scopes use it.
+    /// Name of the resource in the singular, as references and scopes use it.
     pub name: &'static str,
-    /// Its name in paths and scopes, in the plural.
+    /// Name of the resource in paths and scopes, in the plural.
     pub path: &'static str,
-    /// Its byte in the keys of a store; never changed, never given to another resource.
+    /// Byte of the resource in the keys of a store; never changed, never given to another resource.
     pub code: u8,
-    /// What it is, in a sentence.
+    /// Description of the resource, in a sentence.
     pub doc: &'static str,
     /// The example of a create, as JSON: sent unchanged, it works with the company of the first start, whose
     /// `externalId` is `demo`. What it creates is recognized as an example.
     pub example: &'static str,
     /// The example of an update, which works on the record of the other.
     pub example_update: &'static str,
-    /// Its fields, in the order of the contract.
+    /// Fields of the resource, in the order of the contract.
     pub fields: &'static [FieldDef],
     /// How many records a list returns.
     pub list: ListLimits,
@@ -34,7 +34,7 @@ pub struct ResourceDef {
     pub left_out: Option<&'static str>,
     /// The fields that select the record which a bulk item updates, the first that finds one (R20).
     pub keys: &'static [&'static str],
-    /// What an item of a bulk upsert must have to create a record (R24, R26).
+    /// Rule for an item of a bulk upsert that creates a record (R24, R26).
     pub check_bulk_create: fn(&Document) -> Vec<Issue>,
     /// Whether an item of a bulk upsert is dropped: it is in none of the lists of the response.
     pub drops: fn(&Document) -> bool,
@@ -81,7 +81,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// That of a row.
+    /// Origin of a row.
     pub fn of_row(row: &Document) -> Self {
         if row.value(VERSION).is_some() { Self::Record } else { Self::Row }
     }
@@ -97,13 +97,13 @@ impl Origin {
     }
 }
 
-/// What was sent, on its way into a record.
+/// Body that was sent, before it is merged into a record.
 pub struct Sent<'a> {
     /// The record as it is stored; none for a create.
     pub before: Option<&'a Document>,
-    /// What will be merged into: the record without the placeholder values of absent ones.
+    /// Target of the merge: the record without the placeholder values of absent ones.
     pub base: &'a mut Document,
-    /// What was sent; a placeholder value that came back unchanged is not part of it.
+    /// Members that were sent, without placeholder values that came back unchanged.
     pub patch: &'a mut Document,
     /// Placeholder values that came back unchanged.
     pub returned: &'a Document,
@@ -162,11 +162,11 @@ impl Sent<'_> {
     }
 }
 
-/// What a merged record is completed with.
+/// Context in which a merged record is completed.
 pub struct Completion<'a> {
     /// The record as it is stored; none for a create.
     pub before: Option<&'a Document>,
-    /// What was sent, prepared.
+    /// Body as sent, prepared.
     pub sent: &'a Document,
     /// Where it comes from.
     pub origin: Origin,
@@ -178,7 +178,7 @@ pub struct Completion<'a> {
     pub ids: &'a mut IdSequence,
     /// Records that are created with this one.
     pub side_records: &'a mut Vec<SideRecord>,
-    /// What is wrong with the record.
+    /// Issues of the record.
     pub issues: &'a mut Vec<Issue>,
 }
 
@@ -194,7 +194,7 @@ pub struct SideRecord {
 }
 
 impl Completion<'_> {
-    /// Whether it is a new record that is completed as any other is: one from an export stays as it was.
+    /// Whether the record is new and no import restores it: a record from an export stays as it was.
     pub fn is_new(&self) -> bool {
         self.before.is_none() && !self.origin.is_record()
     }
@@ -204,7 +204,7 @@ impl Completion<'_> {
 const KEYS: [&str; 4] = ["_id", "sourceId", "externalId", "email"];
 
 impl ResourceDef {
-    /// What most resources have in common; each names what is its own and takes the rest from here.
+    /// Defaults of most resources; each names what differs and takes the rest from here.
     pub const PLAIN: Self = Self {
         name: "",
         path: "",

@@ -13,7 +13,7 @@ impl Search {
         Self(Finder::new(folded(text).as_bytes()).into_owned())
     }
 
-    /// Whether it is in a text: case is folded as Unicode does, so `STRASSE` is in `Straße`.
+    /// Whether a text has the phrase: case is folded as Unicode does, so `STRASSE` is in `Straße`.
     pub fn is_in(&self, text: &str) -> bool {
         match text.is_ascii() {
             // Other text is not in one of ASCII, and its bytes have no case.

@@ -9,7 +9,7 @@ use crate::value::{Document, Issue, Json};
 /// A body, checked against the fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shaped {
-    /// What is to be stored; `null` clears a property. An invalid value is replaced by an empty object: it counts as
+    /// Members to store; `null` clears a property. An invalid value is replaced by an empty object: it counts as
     /// present, and no field reads anything from it.
     pub patch: Document,
     /// Names that the resource does not know, in the order sent (R6).
@@ -18,7 +18,7 @@ pub struct Shaped {
     pub fixed: Document,
     /// How both are handled.
     pub handling: Handling,
-    /// What is wrong with its members. A body with issues is rejected when it is planned, with all that is found then (R11).
+    /// Issues of the members. A body with issues is rejected when it is planned, with all that is found then (R11).
     pub issues: Vec<Issue>,
 }
 
@@ -46,7 +46,7 @@ impl Shaped {
 /// How members that are not stored are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handling {
-    /// They are left out, and named in the response.
+    /// Unknown properties are left out, and named in the response.
     #[default]
     Lenient,
     /// The request is rejected.

@@ -12,7 +12,7 @@ const DRY_RUN: &str = "dryRun";
 /// A parameter that is no parameter and no property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
-    /// As it was sent.
+    /// Name as it was sent.
     pub name: String,
     /// The known name that is like it, if there is one.
     pub nearest: Option<String>,
@@ -25,7 +25,7 @@ impl Unknown {
         Self { name: name.to_owned(), nearest: nearest.map(str::to_owned) }
     }
 
-    /// What is wrong with it.
+    /// Issue that names the parameter.
     pub fn issue(&self) -> Issue {
         let mut message = format!("{} is not a known parameter or property", quoted(&self.name));
         if let Some(nearest) = &self.nearest {

@@ -32,12 +32,12 @@ pub enum ActivityOrder {
     /// Newest stored first, `-_id`.
     #[default]
     NewestStored,
-    /// Those that happened last first, `-date`: of one user or one company only, since all of theirs are read.
+    /// Latest date first, `-date`: of one user or one company only, since all of their activities are read.
     NewestDate,
 }
 
 impl ActivityOrder {
-    /// As `sort` names them.
+    /// Names of the orders, as `sort` has them.
     pub const NAMES: [&'static str; 2] = ["-_id", "-date"];
 
     fn parse(name: &str, value: &str) -> Result<Self, Issue> {
@@ -49,7 +49,7 @@ impl ActivityOrder {
     }
 }
 
-/// What a list of activities asks for.
+/// Query of a list of activities.
 #[derive(Clone, Debug)]
 pub struct ActivityQuery {
     /// Of one of these companies; no filter when not given.
@@ -58,9 +58,9 @@ pub struct ActivityQuery {
     pub end_user: Option<RecordRef>,
     /// With exactly one of these actions.
     pub actions: Option<Vec<String>>,
-    /// That happened at this time or later.
+    /// Earliest date, inclusive.
     pub from: Option<Timestamp>,
-    /// That happened before this time.
+    /// Latest date, exclusive.
     pub to: Option<Timestamp>,
     /// Passive ones only, or none of these.
     pub passive: Option<bool>,
@@ -141,7 +141,7 @@ impl ActivityQuery {
         }
     }
 
-    /// Whether it asks for one user or one company.
+    /// Whether the query is for one user or one company.
     fn is_of_one(&self) -> bool {
         self.end_user.is_some() || self.companies.as_ref().is_some_and(|some| some.len() == 1)
     }
@@ -191,13 +191,13 @@ pub fn first_kept(settings: &Document, now: Timestamp) -> Option<ObjectId> {
     Some(ObjectId::first_at(Timestamp::from_ms_clamped(since)))
 }
 
-/// What the response for an activity shows of its user, from the text of the record as it is stored.
+/// Properties of the user that the response for an activity has, from the text of the record as it is stored.
 pub fn of_user(stored: &[u8]) -> Document {
     let fields = [end_user::EXTERNAL_ID.name, end_user::NAME.name, end_user::EMAIL.name];
     Picked::of(stored, fields).to_document()
 }
 
-/// The same of its company.
+/// Properties of the company that the response for an activity has, from the text of the record as it is stored.
 pub fn of_company(stored: &[u8]) -> Document {
     Picked::of(stored, [company::NAME.name]).to_document()
 }

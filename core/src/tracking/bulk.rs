@@ -72,7 +72,7 @@ fn read_members(row: &Document) -> Result<Taken, Unreadable> {
     reader.finish(event, &NAMES, unread).map(|taken| Taken { has_other_count, ..taken })
 }
 
-/// What is no whole number from 0 to [`MAX_COUNT`] counts as 1 (rule 7, R36).
+/// Reads a `count`; a value that is not a whole number from 0 to [`MAX_COUNT`] counts as 1 (rule 7, R36).
 fn read_count(sent: JsonRef<'_>) -> u16 {
     count_of(sent).unwrap_or(1)
 }

@@ -13,7 +13,7 @@ pub const MAX_MESSAGE_ID_BYTES: usize = 128;
 pub struct Member {
     /// Name on the wire.
     pub name: &'static str,
-    /// What it says: the text of the API's description and of the script's types.
+    /// Description of the member, for the OpenAPI description and the script's types.
     pub doc: &'static str,
     /// The kind of value that it holds.
     pub kind: Kind,
@@ -21,7 +21,7 @@ pub struct Member {
     pub place: Place,
 }
 
-/// What a member holds.
+/// Kind of the value of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An id of the caller: a text, for which the script takes a number too.
@@ -126,7 +126,7 @@ pub struct Identity {
 pub struct Event {
     /// Who the event is of.
     pub identity: Identity,
-    /// What the user did; none for an event that only identifies them.
+    /// Action of the user; none for an event that only identifies them.
     pub action: Option<String>,
     /// Extra data: the text of a JSON object.
     pub info: Option<String>,
@@ -140,7 +140,7 @@ pub struct Event {
     pub date: Option<Timestamp>,
     /// The sender's id of the event (R39).
     pub message_id: Option<String>,
-    /// What kind of call it came with.
+    /// Kind of call that the event came with.
     #[cfg(feature = "records")]
     #[serde(default, skip_serializing_if = "Call::is_event")]
     pub call: Call,
@@ -151,14 +151,14 @@ pub struct Event {
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Call {
-    /// One that changes nothing.
+    /// A call that changes no record.
     #[default]
     Event,
     /// A page view, which counts where the tenant says so (`trackPages`).
     Page,
     /// A view of an app's screen; the same as a page view.
     Screen,
-    /// One that ties its user to a company, which it creates or fills.
+    /// A call that ties its user to a company, which it creates or fills.
     Group(Box<Group>),
 }
 
@@ -169,7 +169,7 @@ impl Call {
     }
 }
 
-/// What a `group` call says of its company, whose `externalId` is the event's company id.
+/// Company of a `group` call, whose `externalId` is the event's company id.
 #[cfg(feature = "records")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Group {
@@ -179,7 +179,7 @@ pub struct Group {
     pub domain: Option<String>,
 }
 
-/// What is wrong with an event.
+/// Fault of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Neither an e-mail nor an id of the user is given.
@@ -199,7 +199,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Its stable code, the same in the browser and on the server.
+    /// Stable code of the fault, the same in the browser and on the server.
     pub fn code(self) -> &'static str {
         match self {
             Self::IdentityMissing => "identity_missing",
@@ -225,7 +225,7 @@ impl Fault {
         }
     }
 
-    /// What was expected, for a person.
+    /// Message of the fault: what was expected.
     pub fn message(self) -> &'static str {
         match self {
             Self::IdentityMissing => "expected `email` or `externalId`; found neither",

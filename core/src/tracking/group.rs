@@ -35,7 +35,7 @@ pub fn plan(
     replay(sent, lookup, ctx)
 }
 
-/// The same for an event that has waited.
+/// Plans an event that was parked.
 ///
 /// # Errors
 /// As `plan`.

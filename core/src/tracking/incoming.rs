@@ -23,11 +23,11 @@ pub struct Incoming<'a> {
     pub received_at: Timestamp,
     /// The route by which it was received.
     pub route: Route,
-    /// What its tenant has set.
+    /// Settings of the tenant.
     pub settings: TrackingSettings,
 }
 
-/// What a tenant has set for its events (R41).
+/// Settings of a tenant for its events (R41).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrackingSettings {
     /// Whether an event creates its user.
@@ -45,7 +45,7 @@ impl Default for TrackingSettings {
 }
 
 impl TrackingSettings {
-    /// Those of a tenant.
+    /// Settings of a tenant.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -75,7 +75,7 @@ pub trait EventLookup: Lookup {
     /// If the store cannot be read.
     fn new_end_users(&self, now: Timestamp) -> Result<u64, LookupError>;
 
-    /// What an event has to know of the user with this id.
+    /// Facts of the user with this id.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -84,7 +84,7 @@ pub trait EventLookup: Lookup {
     }
 }
 
-/// What an event has to know of a user: little of the record, so that a store can keep it at hand.
+/// Facts of a user that ingestion needs: a small part of the record, so that a store can cache it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownUser {
     /// `_id` of the end user.

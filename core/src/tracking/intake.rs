@@ -114,7 +114,7 @@ pub fn replay(
     ctx: &mut Ctx,
 ) -> Result<Option<Vec<Change>>, LookupError> {
     if matching::is_suppressed(&sent.event.identity, lookup)? {
-        // Its person is being erased, and it goes with them.
+        // The person is being erased, and the event with them.
         return Ok(None);
     }
     Ok(match settle(sent, lookup, ctx)? {
@@ -130,7 +130,7 @@ fn found(finding: Finding) -> Change {
 /// The outcome of an event.
 enum Settled {
     Stored(Vec<Change>),
-    /// Its user cannot be created yet, for this reason; with what else was noted.
+    /// The user cannot be created yet, for this reason; with the other notes.
     Waits(Note, Vec<Note>),
 }
 
@@ -257,8 +257,8 @@ fn activity(
     })))
 }
 
-/// What the event adds to the engagement of its user. A date that lies ahead of its receipt comes from
-/// a wrong clock: then the clock of receipt counts (R36, R52).
+/// Addition of the event to the engagement of its user. A date after its receipt comes from a wrong clock: then the
+/// clock of receipt counts (R36, R52).
 fn engaged(
     sent: &Incoming<'_>,
     user: &KnownUser,
@@ -308,12 +308,12 @@ pub fn is_waited_for(def: &ResourceDef) -> bool {
     *def == COMPANY || *def == END_USER
 }
 
-/// What releases parked events of a report entry.
+/// Index entry that releases parked events of a report entry.
 pub fn wait_behind(route: Route, code: &str, cause: &str) -> Wait {
     Wait { resource: 0, row: "report".to_owned(), key: format!("{} {code} {cause}", route.name()) }
 }
 
-/// What releases events when a tenant lets them create users, or more of them.
+/// Index entry that releases events when a tenant lets them create users, or more of them.
 pub fn wait_for_creation() -> Wait {
     Wait { resource: 0, row: "autoCreateEndUsers".to_owned(), key: String::new() }
 }

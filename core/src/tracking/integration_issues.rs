@@ -62,7 +62,7 @@ pub(super) enum Note {
     DomainOfAnother(String, ObjectId),
     /// A program's word for nothing was sent as the id of a user.
     PlaceholderUser(String),
-    /// The same for a company.
+    /// A program's word for nothing was sent as the id of a company.
     PlaceholderCompany(String),
     /// There is no asset with this `externalId`.
     AssetUnknown(String),
@@ -71,7 +71,7 @@ pub(super) enum Note {
 }
 
 impl Note {
-    /// Its code, what identifies it among those of that code, and how to fix it.
+    /// Code of the note, its cause, and the message.
     fn words(&self, event: &Event) -> (&'static str, String, String) {
         match self {
             Self::CompanyUnknown(sent) => (
@@ -132,7 +132,7 @@ impl Note {
         }
     }
 
-    /// Whether it is the tenant's settings that prevent an event from creating its user.
+    /// Whether the tenant's settings prevent an event from creating its user.
     pub(super) fn is_of_settings(&self) -> bool {
         matches!(
             self,
@@ -445,19 +445,19 @@ pub struct Entry {
     pub id: ObjectId,
     /// The route by which it was received.
     pub route: Route,
-    /// What it is, stable, in snake_case.
+    /// Code of the entry, stable, in snake_case.
     pub code: String,
-    /// What is wrong, and what would fix it.
+    /// Problem, and how to fix it.
     pub message: String,
     /// When it was last seen.
     pub at: Timestamp,
     /// How often it was found.
     pub count: u64,
-    /// What was sent, in short: the text of a JSON object.
+    /// Part of the call that was sent: the text of a JSON object.
     pub sample: String,
     /// Hashes of the keys by which the sample names a person.
     pub people: Vec<u64>,
-    /// What identifies it among those of its code.
+    /// Cause of the entry, which identifies it among those of its code.
     pub cause: String,
 }
 
@@ -498,7 +498,7 @@ impl Entry {
     }
 }
 
-/// What a list of the report asks for; newest entries first.
+/// Query of the report of integration issues; newest entries first.
 #[derive(Clone, Debug)]
 pub struct IntegrationIssueQuery {
     /// Seen at this time or later.

@@ -205,7 +205,8 @@ fn known(planned: Planned) -> (Vec<Change>, KnownUser) {
     (planned.changes, user)
 }
 
-/// What is planned here has been looked up first, so that only the store itself can be the reason.
+/// Error for a planned change that was rejected: the change was looked up first, so the store itself must be the
+/// reason.
 pub(super) fn unplannable(refusal: Refusal) -> LookupError {
     match refusal {
         Refusal::Lookup(error) => error,

@@ -56,7 +56,7 @@ const ENVELOPE: &[&str] = &[
 /// The names of calls that have a route of their own, `/v1/{name}`.
 pub const SDK_CALLS: [&str; 6] = ["track", "identify", "group", "page", "screen", "alias"];
 
-/// What a call is about.
+/// Type of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallType {
     Identify,
@@ -86,16 +86,16 @@ impl CallType {
 )]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Read {
-    /// It is an event.
+    /// The call is an event.
     Taken(Taken),
-    /// It is ignored by rule 4, and counted in the report.
+    /// The call is ignored by rule 4, and counted in the report.
     Ignored(Ignored),
 }
 
 /// A call that is ignored by rule 4, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ignored {
-    /// Its type in lower case, truncated.
+    /// Type of the call in lower case, truncated.
     pub call: String,
     /// Why it is ignored.
     pub why: Why,
@@ -106,7 +106,7 @@ pub struct Ignored {
 pub enum Why {
     /// Calls of its type are not stored.
     Type,
-    /// It names neither user id nor e-mail.
+    /// The call has neither user id nor e-mail.
     Nobody,
 }
 
@@ -146,7 +146,7 @@ pub fn read_row(row: Row, shared: &Document) -> Result<Read, Unreadable> {
     read_call(&row.members.map_err(Unreadable::Malformed)?, None, shared)
 }
 
-/// What was expected where a body is none of the forms of the route (R47).
+/// Error for a body that has none of the forms of the route (R47).
 pub fn no_call() -> Malformed {
     let message = "expected a call with `type` (`identify`, `track`, `group`, `page`, `screen`), an array of calls, or an object with `batch`";
     Malformed { code: "call_expected", message: message.to_owned(), offset: 0 }
@@ -250,7 +250,7 @@ fn read_identity(
     }
 }
 
-/// What was done; a page is named by itself, else by its properties.
+/// Action of the call; a page has a name of its own, or that of its properties.
 fn read_action(
     reader: &mut Reader<'_>,
     call_type: CallType,
@@ -303,7 +303,7 @@ fn add_traits(names: &mut Vec<String>, traits: &[Reader<'_>], expected: &[&[&str
     }
 }
 
-/// What the first of the objects says that says anything.
+/// First value that one of the objects has.
 fn first<'a>(
     sources: &mut [Reader<'a>],
     read: impl Fn(&mut Reader<'a>) -> Option<String>,

@@ -47,9 +47,9 @@ pub struct Taken {
 /// Why a body, or one of its items, is not an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// It is not a JSON object.
+    /// The body is not a JSON object.
     Malformed(Malformed),
-    /// It is one, but it breaks a rule.
+    /// The body is a JSON object, but it breaks a rule.
     Invalid(Vec<Issue>),
 }
 
@@ -66,7 +66,7 @@ impl Unreadable {
     }
 }
 
-/// What a route itself calls the members that problems are reported of; `/` leads into an object.
+/// Names of members of the route in issues; `/` leads into an object.
 pub(super) struct Names {
     pub(super) external_id: &'static str,
     pub(super) email: &'static str,
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is wrong, where it says nothing of an event.
+    /// Error with the issues that were found, for a body without an event.
     pub(super) fn refused(self) -> Unreadable {
         Unreadable::Invalid(self.issues)
     }
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
         self.first_given(spellings, "a string", |value| value.as_str().map(Cow::into_owned))
     }
 
-    /// The same for an id, which may be a number (R48).
+    /// Reads an id, which may be a number (R48).
     pub(super) fn id(&mut self, spellings: &[&'static str]) -> Option<String> {
         self.first_given(spellings, "a string or a number", |value| match value.as_str() {
             Some(text) => Some(text.into_owned()),
@@ -237,7 +237,7 @@ impl<'a> Reader<'a> {
         self.typed(name::WEIGHT, "a number", |value| {
             let text = value.as_number_text()?;
             let weight: f64 = text.parse().ok()?;
-            // One that is too small for a double must not count as nothing (R58).
+            // A weight that is too small for a double must not count as 0 (R58).
             (weight != 0.0 || is_zero(text)).then_some(weight)
         })
     }

@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    /// What is known after `identify`; each identity is an id, an e-mail and a name.
+    /// Checks the identity after `identify`; each identity is an id, an e-mail and a name.
     fn check(known: [&str; 3], given: [&str; 3], expect: [&str; 3]) {
         let identity = |texts: [&str; 3]| {
             let [id, email, name] = texts.map(|text| Some(text).filter(|text| !text.is_empty()));

@@ -83,7 +83,7 @@ pub fn rejected(route: Route, names: &[String]) -> Vec<Issue> {
     names.iter().map(issue).collect()
 }
 
-/// What to do with a member that nobody reads.
+/// Advice for a member that nobody reads.
 fn advice(route: Route, name: &str) -> &'static str {
     match route {
         _ if ABOUT.contains(&name) => "it needs an `action`: send one",
@@ -111,7 +111,7 @@ fn is_of_action(route: Route, member: &str) -> bool {
     OF_ACTION.contains(&member) && (member != name::COUNT || matches!(route, Route::Bulk))
 }
 
-/// Those beyond the names that are reported one by one.
+/// Finding for members beyond the names that are reported one by one.
 #[must_use]
 pub fn many(route: Route, count: u64, at: Timestamp) -> Finding {
     Finding {

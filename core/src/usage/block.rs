@@ -86,7 +86,7 @@ fn read_part<'b>(rest: &mut &'b [u8]) -> Result<UserPart<'b>, Malformed> {
     Ok(UserPart { user: ObjectId::from_bytes(*id), first, entries })
 }
 
-/// What a block has of a user.
+/// Part of a block for one user.
 #[derive(Clone, Copy, Debug)]
 pub struct UserPart<'b> {
     /// `_id` of the end user.
@@ -123,7 +123,7 @@ impl<'b> UserPart<'b> {
     }
 }
 
-/// What a user did in a quarter of an hour, of one action.
+/// Activities of a user in a quarter of an hour, of one action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The quarter of an hour, counted from 1970-01-01 in UTC.

@@ -15,7 +15,7 @@ use crate::value::ObjectId;
 /// The most actions that are counted by their names; what there is of others is counted together.
 pub const MAX_ACTIONS: usize = 1_000;
 
-/// What a user did.
+/// Counts of a user.
 #[derive(Clone, Debug, Default)]
 pub struct Person {
     /// The days on which they were active.
@@ -54,24 +54,24 @@ pub struct ActionCounts {
     pub before: u64,
 }
 
-/// What was counted, and in which windows.
+/// Counts of all users, and the windows that they are for.
 #[derive(Debug)]
 pub struct Counts {
     /// The days that were counted.
     pub calendar: Calendar,
-    /// What was looked at.
+    /// Days that were counted.
     pub windows: Windows,
     /// The users who were ever active, in the order of their ids.
     pub people: Vec<(ObjectId, Person)>,
     /// The actions that were done, those that were done most first.
     pub actions: Vec<(String, ActionCounts)>,
-    /// What there is of others.
+    /// Counts of other actions.
     pub others: ActionCounts,
     /// The sum of the counts of all activities in each period.
     pub occurrences: Vec<u64>,
 }
 
-/// What was counted so far.
+/// Counts so far.
 #[derive(Clone, Debug)]
 pub struct Counting {
     calendar: Calendar,
@@ -83,7 +83,7 @@ pub struct Counting {
     sums: Sums,
 }
 
-/// What is added up of all users.
+/// Sums over all users.
 #[derive(Clone, Debug)]
 struct Sums {
     /// How many classes of days there are.
@@ -101,7 +101,7 @@ struct Totals {
 }
 
 impl Sums {
-    /// What there is of each action.
+    /// Totals of each action.
     fn actions(&self) -> impl Iterator<Item = &[Totals]> {
         self.totals.chunks(self.classes.max(1))
     }
@@ -143,7 +143,7 @@ impl PersonCounter<'_> {
 }
 
 impl ActionCounts {
-    /// What there is of an action on the days of each class.
+    /// Counts of an action, from its totals on the days of each class.
     fn of(totals: &[Totals], classes: &[DayClass], periods: usize) -> Self {
         let mut counts = Self { periods: vec![0; periods], ..Self::default() };
         for (totals, class) in totals.iter().zip(classes) {

@@ -68,7 +68,7 @@ pub(super) fn bits(words: &[u64]) -> Bits<'_> {
 /// The numbers that are left of a set.
 pub(super) struct Bits<'w> {
     words: &'w [u64],
-    /// What is left of the word before these.
+    /// Bits that are left of the word before these.
     left: u64,
     /// The number after all of that word.
     base: usize,
@@ -113,7 +113,7 @@ pub fn trailing<'p, const N: usize>(
     widths: [usize; N],
     days: usize,
 ) -> [Vec<u64>; N] {
-    // What each day adds to the count of the day before.
+    // Difference between the count of each day and that of the day before.
     let mut changes = widths.map(|_| vec![0_i64; days]);
     let mut counted = Vec::new();
     for presence in all {
@@ -178,7 +178,7 @@ pub struct Lifecycle {
     pub dormant: u64,
 }
 
-/// What a day of no period has as its period.
+/// Period of a day that is in no period.
 pub(super) const NO_PERIOD: u32 = u32::MAX;
 
 /// The period of each day, by its number.
@@ -259,7 +259,7 @@ pub fn lifecycles<'p>(
     found
 }
 
-/// Those who were first active in one week.
+/// Users who were first active in one week.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cohort {
     /// How many of them were active in that week, and in each of the weeks after it.

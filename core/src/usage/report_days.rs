@@ -14,11 +14,11 @@ const QUARTERS_OF_DAY: u32 = 24 * 4;
 /// The days that a report looks at, by their places in its calendar.
 #[derive(Clone, Debug, Default)]
 pub struct Windows {
-    /// Those of each period, each period after the one before.
+    /// Days of each period, each period after the one before.
     pub periods: Vec<Range<usize>>,
     /// The latest days, in which actions are compared with those before.
     pub recent: Range<usize>,
-    /// As many days before these.
+    /// Equally many days before the recent ones.
     pub before: Range<usize>,
     /// The days for which it is noted how much each user did, and of which action; none for all actions.
     pub cell: Option<(Range<usize>, Option<String>)>,
@@ -33,13 +33,13 @@ pub(super) struct ReportDay {
     pub(super) place: Option<usize>,
     /// The number of its class.
     pub(super) class: usize,
-    /// Whether it is in one of the periods.
+    /// Whether the day is in one of the periods.
     pub(super) is_in_period: bool,
-    /// Whether it is noted how much each user did on this day.
+    /// Whether the activities of each user are counted for the cell on this day.
     pub(super) is_in_cell: bool,
 }
 
-/// What days have in common that count for the same.
+/// Properties of a day by which it counts: days of one class count for the same figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DayClass {
     pub(super) period: Option<usize>,

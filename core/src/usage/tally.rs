@@ -20,7 +20,7 @@ pub struct Counted<'a> {
     pub user: ObjectId,
     /// When it happened: the quarter of an hour, counted from 1970-01-01 in UTC.
     pub quarter: u32,
-    /// What the user did.
+    /// Action of the user.
     pub action: &'a str,
     /// How often it happened, by the event.
     pub count: u16,
@@ -50,7 +50,7 @@ pub fn quarter_begin(quarter: u32) -> Timestamp {
     Timestamp::from_ms_clamped(i64::from(quarter) * QUARTER_MS)
 }
 
-/// What was gathered of activities, added one by one.
+/// Activities that are gathered one by one.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     names: Names,
@@ -79,7 +79,7 @@ impl Row {
         ObjectId::from_bytes(self.place.to_be_bytes().first_chunk().copied().unwrap_or_default())
     }
 
-    /// What it says of its user, with the number of the action in a block.
+    /// Entry of a user, with the number of the action in a block.
     fn entry(&self, action: u32) -> Entry {
         let Self { activities, occurrences, .. } = *self;
         Entry { quarter: self.place as u32, action, activities, occurrences }
@@ -119,7 +119,7 @@ impl Tally {
         Ok(())
     }
 
-    /// What was gathered as blocks, each with the first user in it, in the order of their ids.
+    /// Activities as blocks, each with the first user in it, in the order of their ids.
     pub fn into_blocks(mut self) -> Vec<(ObjectId, Vec<u8>)> {
         // A stable sort joins what is in order already, as that of blocks is.
         self.rows.sort_by_key(|row| (row.place, row.action));

@@ -14,7 +14,7 @@ const TREND_SCALE: u32 = 4;
 /// Most days with stored beats: those that count, and some that lie ahead, since a clock may have been wrong.
 const MAX_DAYS: usize = 64;
 
-/// What `activityState` says, from the best to the worst but for those who were never active (R52).
+/// Values of `activityState`, from the best to the worst except for users who were never active (R52).
 pub const ACTIVITY_STATES: &[&str] =
     &["never", "new", "growing", "steady", "declining", "inactive"];
 
@@ -26,7 +26,7 @@ const WEIGHT_SCALE: usize = 6;
 /// Below this an `f64` holds every whole number as it is.
 const MAX_EXACT: u64 = 1 << 53;
 
-/// What an event adds to the engagement of its user and their company.
+/// Addition of an event to the engagement of its user and their company.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Engaged {
     /// The end user whose activity it is.
@@ -35,13 +35,13 @@ pub struct Engaged {
     pub company_id: Option<ObjectId>,
     /// When they were active; none for a passive event.
     pub seen_at: Option<Timestamp>,
-    /// What the activity counts; none for an event that is no activity, or a passive one.
+    /// Share of the activity in the engagement; none for an event that is no activity, or a passive one.
     pub beat: Option<Beat>,
     /// When it is stored, by the settled time: days are forgotten for their age by it.
     pub stored_at: Timestamp,
 }
 
-/// What an activity counts.
+/// Weight of an activity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beat {
     /// The day on which it happened, in days since 1970-01-01 in UTC.
@@ -169,7 +169,7 @@ impl Engagement {
         share.round_dp_with_strategy(TREND_SCALE, RoundingStrategy::MidpointAwayFromZero)
     }
 
-    /// The same in a word, one of [`ACTIVITY_STATES`].
+    /// Activity state, one of [`ACTIVITY_STATES`].
     pub fn activity_state(&self, now: Timestamp) -> &'static str {
         let trend = self.beat_trend(now);
         if self.beats_total == 0 {

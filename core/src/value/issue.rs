@@ -11,9 +11,9 @@ pub const MAX_QUOTED_CHARS: usize = 64;
 pub struct Issue {
     /// Where it is: a JSON pointer (RFC 6901) into the body, empty for the whole.
     pub pointer: String,
-    /// What it is, stable, in snake_case.
+    /// Code of the issue, stable, in snake_case.
     pub code: &'static str,
-    /// What was expected, then what was found; lower case, without a final period.
+    /// Message: what was expected, then what was found; lower case, without a final period.
     pub message: String,
 }
 

@@ -149,7 +149,7 @@ pub(super) fn read_members(
     document: &mut Document,
     faults: &mut Faults,
 ) -> Result<(), Fault> {
-    // One buffer for all members, each of which has no more room than it needs.
+    // All members share one buffer, and each has no more room than it needs.
     let mut text = String::with_capacity(USUAL_BYTES);
     document.reserve(USUAL_MEMBERS);
     object(lexer, depth, faults, |key, next, lexer, faults| {

@@ -25,7 +25,7 @@ pub struct Rows<'a> {
 /// A row as it was sent.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Its members, or what is wrong with it alone.
+    /// Members of the row, or the fault of this row alone.
     pub members: Result<Document, Malformed>,
     /// How long its text is, in bytes.
     pub bytes: usize,
@@ -36,7 +36,7 @@ pub struct Row {
 pub struct Envelope {
     /// The members that were asked for.
     pub members: Document,
-    /// The names of others, as many as are kept.
+    /// Other names, up to the number that is stored.
     pub others: Vec<String>,
     /// Where the first row of its array begins, in bytes of the text; none where there is no array.
     first: Option<usize>,
@@ -157,7 +157,7 @@ mod tests {
         Ok(rows.map(text).collect())
     }
 
-    /// The same, read all at once.
+    /// Reads all rows at once.
     fn at_once(text: &str) -> Result<Vec<Result<String, &'static str>>, &'static str> {
         let rows = parse_documents(text.as_bytes()).map_err(|fault| fault.code)?;
         let text = |row: Result<Document, Malformed>| {

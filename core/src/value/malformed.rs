@@ -19,7 +19,7 @@ pub const MAX_MEMBER_BYTES: usize = 1024 * 1024;
 pub struct Malformed {
     /// Stable code, in snake_case.
     pub code: &'static str,
-    /// What was expected, and what is wrong.
+    /// Message: what was expected, and what was found.
     pub message: String,
     /// How many bytes of the text were read before the problem was seen.
     pub offset: usize,

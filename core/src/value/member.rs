@@ -8,7 +8,7 @@ use memchr::{memchr, memchr2, memchr3, memmem};
 
 use super::{document::Document, json::JsonRef};
 
-/// What has members: a document, or the text of an object.
+/// A value with members: a document, or the text of an object.
 pub trait Members {
     /// The value of a member.
     fn get(&self, name: &str) -> Option<JsonRef<'_>>;
@@ -79,7 +79,7 @@ impl<'a, const N: usize> Picked<'a, N> {
         picked
     }
 
-    /// Those that are there, as a document of their own.
+    /// Members that are present, as a document of their own.
     pub fn to_document(&self) -> Document {
         let mut document = Document::default();
         for (name, value) in self.names.into_iter().zip(self.values) {
@@ -160,7 +160,7 @@ fn is_named(key: &[u8], name: &str) -> bool {
     key.and_then(JsonRef::as_str).as_deref() == Some(name)
 }
 
-/// What the JSON string `key` says, where it has no escapes.
+/// Text of the JSON string `key`, where it has no escapes.
 fn plain_key(key: &[u8]) -> Option<&[u8]> {
     let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
     memchr(b'\\', inner).is_none().then_some(inner)

@@ -17,7 +17,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let length = name.chars().count();
     let most = (length / CHARACTERS_PER_EDIT).max(1);
     let edits = |known: &str| {
-        // One that is longer by more characters needs more edits, and need not be compared.
+        // A name that is longer by more characters needs more edits, and need not be compared.
         let is_as_long = plain(known).count().abs_diff(length) <= most;
         let compare = || strsim::damerau_levenshtein(&name, &plain(known).collect::<String>());
         is_as_long.then(compare).filter(|edits| *edits <= most)
@@ -26,7 +26,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     near.min_by_key(|(edits, _)| *edits).map(|(_, known)| known)
 }
 
-/// The same as the end of a message about the name; empty where none is near.
+/// Ends a message about a name with the known one that is nearest; empty where none is near.
 ///
 /// ```
 /// use svctrack_core::value::near_name;

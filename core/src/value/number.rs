@@ -77,7 +77,7 @@ impl Number {
 }
 
 fn is_huge(exponent: &str) -> bool {
-    // What is no number of 64 bits is larger still.
+    // An exponent that does not fit into 64 bits is larger still.
     exponent.parse::<i64>().map_or(true, |exponent| exponent.abs() > MAX_EXPONENT)
 }
 

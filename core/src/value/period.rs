@@ -21,7 +21,7 @@ const LAST_MOMENTS_MS: [i64; 4] = [0, 1, 1_000, DAY_MS];
 pub struct Period {
     /// Length in months, as `length` has it.
     pub months: Decimal,
-    /// Its end, which is not part of it.
+    /// End of the period, exclusive.
     pub end: Timestamp,
 }
 
@@ -203,7 +203,7 @@ mod tests {
             "6",
             "2027-01-01T05:00:00Z",
         );
-        // What is whole in UTC stays so, wherever the tenant is.
+        // A period that is whole in UTC stays so, wherever the tenant is.
         check_in("Asia/Tokyo", "2026-01-01", "2026-12-31", "12", "2027-01-01");
     }
 

@@ -24,7 +24,8 @@ impl Timestamp {
         (Self::MIN <= time && time <= Self::MAX).then_some(time)
     }
 
-    /// As [`Timestamp::from_ms`], but what lies outside is moved to the nearer end.
+    /// Point in time of a number of milliseconds, as [`Timestamp::from_ms`] returns it, but a time outside the range is
+    /// moved to the nearer end.
     pub fn from_ms_clamped(ms: i64) -> Self {
         Self(ms).clamp(Self::MIN, Self::MAX)
     }

@@ -3,7 +3,7 @@
 use chrono::{
     DateTime, LocalResult, NaiveDateTime, NaiveTime, Offset as _, TimeDelta, TimeZone as _,
 };
-// What checks forms has no names of zones, and counts in UTC.
+// The form checks have no names of zones, and count in UTC.
 #[cfg(not(feature = "records"))]
 use chrono::Utc as Tz;
 #[cfg(feature = "records")]
@@ -47,13 +47,13 @@ impl Zone {
         named(name).map(Self)
     }
 
-    /// Its name in the IANA database.
+    /// Name of the zone in the IANA database.
     #[cfg(feature = "records")]
     pub fn name(self) -> &'static str {
         self.0.name()
     }
 
-    /// What clocks show.
+    /// Date and time that clocks of the zone show.
     ///
     /// ```
     /// use svctrack_core::value::{Timestamp, Zone};

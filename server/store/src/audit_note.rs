@@ -9,9 +9,9 @@ use svctrack_core::audit::{Outcome, Target, Who};
 pub struct AuditNote {
     /// A noun and a verb, such as `enduser.export`.
     pub action: &'static str,
-    /// Whether it was done, or denied.
+    /// Whether the action was done, or denied.
     pub outcome: Outcome,
-    /// What it was about, if that is known.
+    /// Target of the action, if it is known.
     pub target: Option<Target>,
     /// Who it was, and from which address, where that is not the actor of the command.
     pub by: Option<(Who, Option<IpAddr>)>,

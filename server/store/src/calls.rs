@@ -23,7 +23,7 @@ use crate::{
 pub struct Done<T> {
     /// The reply of the command.
     pub reply: T,
-    /// Whether it is that of an earlier call with the same key.
+    /// Whether the result is that of an earlier call with the same key.
     pub is_repeated: bool,
 }
 
@@ -99,7 +99,7 @@ impl dyn Store {
         Ok(Done { reply, is_repeated })
     }
 
-    /// What a decision would return, a successor without `_id`; nothing is written.
+    /// Returns the result of a renewal decision, a successor without `_id`; nothing is written.
     pub async fn rehearse_renewal(
         &self,
         actor: Actor,
@@ -137,7 +137,7 @@ impl dyn Store {
         Ok(Done { reply, is_repeated })
     }
 
-    /// The same, with the outcome of each body.
+    /// Imports records; returns the outcome of each body.
     pub async fn import(&self, actor: Actor, upserts: Upserts) -> Result<Vec<Outcome>, StoreError> {
         let reply = self.write(actor, Command::Import(upserts)).await?;
         of_reply!(reply, Reply::Imported(outcomes) => outcomes)

@@ -24,7 +24,7 @@ pub(crate) fn contained<T>(read: impl FnOnce() -> Result<T, StoreError>) -> Resu
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|thrown| Err(error_of(&*thrown)))
 }
 
-/// What was thrown, as an error.
+/// Error of a panic payload.
 pub(crate) fn error_of(thrown: &(dyn Any + Send)) -> StoreError {
     match thrown.downcast_ref::<DamagedBlock>() {
         Some(damaged) => StoreError::corrupted(damaged),

@@ -11,7 +11,7 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), K::StorageFull | K::QuotaExceeded | K::FileTooLarge)
 }
 
-/// What an operation of the file that failed means.
+/// Store error of a failed file operation.
 pub(crate) fn of_io(error: &io::Error) -> StoreError {
     if is_full(error) { StoreError::Full } else { StoreError::Unavailable(error.to_string()) }
 }

@@ -63,12 +63,12 @@ pub enum StoreError {
     /// There is no room on the disk.
     #[error("the disk is full")]
     Full,
-    /// What is stored is corrupted.
+    /// Stored data is corrupted.
     #[error("stored data is corrupted: {cause}")]
     Corrupted {
         /// The record or activity, where it is known.
         id: Option<ObjectId>,
-        /// What is wrong with it.
+        /// Kind of the corruption.
         cause: String,
     },
     /// The response is too large for the memory that others leave.
@@ -95,7 +95,7 @@ impl StoreError {
         Self::Internal("a new row has the key of a stored one, which is retained".to_owned())
     }
 
-    /// The same error about a record or an activity.
+    /// Adds the id of a record or an activity to the error.
     pub(crate) fn about(self, about: ObjectId) -> Self {
         match self {
             Self::Corrupted { id, cause } => Self::Corrupted { id: id.or(Some(about)), cause },

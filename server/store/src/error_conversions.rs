@@ -36,7 +36,7 @@ impl From<Refusal> for StoreError {
 }
 
 impl StoreError {
-    /// Whether it concerns the file as a whole, not one command.
+    /// Whether the error concerns the file as a whole, not one command.
     pub(crate) fn is_of_the_file(&self) -> bool {
         matches!(self, Self::Full | Self::Unavailable(_))
     }

@@ -8,11 +8,11 @@ use super::ClockState;
 /// Whether a store reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It reads and writes.
+    /// The store reads and writes.
     Ok,
-    /// It reads, and takes no writes until its disk does.
+    /// The store reads, and takes no writes until its disk does.
     ReadOnly,
-    /// It reopens its file after an error.
+    /// The store reopens its file after an error.
     Recovering,
     /// A write does not end, since the disk does not respond.
     Stalled,
@@ -25,7 +25,7 @@ impl Health {
     pub const ALL: [Self; 5] =
         [Self::Ok, Self::ReadOnly, Self::Recovering, Self::Stalled, Self::Stopped];
 
-    /// Its name in responses.
+    /// Name of the state in responses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -75,7 +75,7 @@ pub fn as_text<S: Serializer>(
 /// The health of a store, its data and its clock.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreStatus {
-    /// Whether it reads and writes.
+    /// Whether the store reads and writes.
     pub health: Health,
     /// How often requests have met corrupted data since the start.
     pub damaged: u64,

@@ -124,7 +124,7 @@ pub use self::{
     times::{ClockState, MAX_DRIFT_MS},
 };
 
-/// One thing to be written, all of it or nothing.
+/// A command, which is carried out as a whole or not at all.
 #[derive(Debug)]
 pub enum Command {
     /// A new record from a body whose shape has been checked.
@@ -187,7 +187,7 @@ pub enum Command {
         /// How unknown members are handled.
         handling: Handling,
     },
-    /// The same; the reply has the outcome of each body.
+    /// An import; the reply has the outcome of each body.
     Import(Upserts),
     /// Creates a tenant with its first token.
     AddTenant {
@@ -385,7 +385,7 @@ pub struct IdempotencyKey {
 pub enum Precondition {
     /// Any version of any record.
     Anything,
-    /// One of these records, each in this version.
+    /// One of these records must match, each in this version.
     OneOf(Vec<(ObjectId, i64)>),
 }
 
@@ -418,7 +418,7 @@ pub enum BackupFile {
     Given {
         /// The file, open for writing.
         file: File,
-        /// Its place among the backups of its folder, in the order in which they were created.
+        /// Position among the backups of its folder, in the order in which they were created.
         sequence: u64,
     },
     /// Into one without a name, in the folder of the store; it is deleted when it is closed.

@@ -1,4 +1,4 @@
-//! What a list of one of a tenant's logs asks for.
+//! //! Queries of a tenant's logs.
 
 use svctrack_core::{
     audit::AuditQuery,

@@ -54,12 +54,12 @@ pub struct BackupHead {
     /// The store that it was made of; none in a backup of a program that did not write it yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreId>,
-    /// Its place among those of this store in its folder, for a scheduled backup.
+    /// Position among the scheduled backups of this store in its folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
 }
 
-/// What a backup holds, counted.
+/// Contents of a backup, counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
@@ -88,7 +88,7 @@ impl Manifest {
     }
 }
 
-/// What a table of a backup holds.
+/// Rows of a table of a backup, counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSum {
     /// Name of the table.

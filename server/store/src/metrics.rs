@@ -22,13 +22,13 @@ const BATCHES: &[u64] = &[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000];
 #[derive(Debug)]
 pub struct Histogram {
     bounds: &'static [u64],
-    /// One for each bound, and one for what is beyond.
+    /// Count of each range, and of values beyond the last bound.
     counts: Box<[AtomicU64]>,
     sum: AtomicU64,
 }
 
 impl Histogram {
-    /// One with these upper bounds, which rise.
+    /// A histogram with these upper bounds, which ascend.
     pub fn new(bounds: &'static [u64]) -> Self {
         let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
         Self { bounds, counts, sum: AtomicU64::new(0) }
@@ -48,14 +48,14 @@ impl Histogram {
         self.record(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// What has been counted so far.
+    /// Counts so far.
     pub fn counts(&self) -> Counts {
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();
         Counts { bounds: self.bounds, counts, sum: self.sum.load(Ordering::Relaxed) }
     }
 }
 
-/// What a histogram had counted at a point in time.
+/// Counts of a histogram at a point in time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The upper bounds of the ranges.
@@ -80,7 +80,7 @@ impl Counts {
         self.sum = self.sum.wrapping_add(other.sum);
     }
 
-    /// What has been counted since an earlier point in time.
+    /// Counts since an earlier point in time.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let before = earlier.counts.iter().chain(std::iter::repeat(&0));
@@ -104,7 +104,7 @@ impl Counts {
     }
 }
 
-/// What a store counts while it runs.
+/// Metrics of a store while it runs.
 #[derive(Debug)]
 pub(crate) struct Measures {
     /// Commands, and rows, that shared a commit.

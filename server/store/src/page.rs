@@ -16,7 +16,7 @@ use super::{
     room::{Room, RoomOf},
 };
 
-/// What a record becomes before it is sent, where that is not its JSON.
+/// Conversion of a record's JSON to the text that is sent.
 pub type Rewrite = Arc<dyn Fn(String) -> Result<String, StoreError> + Send + Sync>;
 
 /// The reader of a page: the budget that it takes, and its format.
@@ -24,7 +24,7 @@ pub type Rewrite = Arc<dyn Fn(String) -> Result<String, StoreError> + Send + Syn
 pub struct PageFor {
     /// From where room is taken.
     pub room: RoomOf,
-    /// What each record becomes.
+    /// Conversion of each record.
     pub rewrite: Option<Rewrite>,
 }
 
@@ -51,7 +51,7 @@ pub struct Page {
     pub items: Vec<String>,
     /// Where the records are read that are not held.
     pub later: Option<Later>,
-    /// What all of them come to.
+    /// Digest of all records.
     pub digest: Digest,
     /// Where the next page begins, if there is one.
     pub next: Option<Next>,
@@ -75,7 +75,7 @@ impl Page {
         self.add_known(text, None)
     }
 
-    /// The same, of a record whose stored state has a checksum.
+    /// Adds a record whose stored state has a checksum.
     pub(crate) fn add_known(
         &mut self,
         text: String,

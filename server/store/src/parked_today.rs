@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// What of a sender was parked today; clones count together.
+/// Parked events of each sender today; clones count together.
 #[derive(Clone, Debug, Default)]
 pub struct ParkedToday(Arc<ParkedCounts>);
 

@@ -14,7 +14,7 @@ pub type WriteReport =
 /// A report to compute.
 #[derive(Clone)]
 pub struct ReportJob {
-    /// What is asked for.
+    /// Query of the report.
     pub query: ReportQuery,
     /// Identifies query and form: a report that was written is returned again for the same key, as long as nothing in
     /// it has changed.
@@ -43,7 +43,7 @@ pub struct WrittenReport {
 /// A month to close.
 #[derive(Clone, Debug)]
 pub struct NewClosing {
-    /// Its figures, of a report.
+    /// Figures of the month, from a report.
     pub closing: Closing,
     /// The row of the change log up to which that report was computed.
     pub sequence: u64,

@@ -15,7 +15,7 @@ impl Command {
         }
     }
 
-    /// Whether it is one of those that nobody waits for by itself.
+    /// Whether nobody waits for this command alone.
     pub(crate) fn is_bulk(&self) -> bool {
         match self {
             Self::Idempotent { command, .. } => command.is_bulk(),
@@ -28,7 +28,7 @@ impl Command {
         }
     }
 
-    /// Whether it stores events, which change no tenant and no settings.
+    /// Whether the command stores events, which change no tenant and no settings.
     pub(crate) fn is_events(&self) -> bool {
         match self {
             Self::Idempotent { command, .. } => command.is_events(),
@@ -37,7 +37,7 @@ impl Command {
         }
     }
 
-    /// Whether it is a part of a body of which the next one is about to come.
+    /// Whether the command is a part of a body, and the next part is about to come.
     pub(crate) fn goes_on(&self) -> bool {
         match self {
             Self::Idempotent { command, .. } => command.goes_on(),

@@ -28,7 +28,7 @@ const BEHIND_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a clock that was set forward must have run: time to set it right.
 const STANDS_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// What a clock shows, and how long the machine has been running then.
+/// Time of a clock, and how long the machine has been running then.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     pub(crate) now: Timestamp,
@@ -63,7 +63,7 @@ pub struct ClockState {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settled {
     pub(crate) time: Timestamp,
-    /// What has a later one was stored by a wrong clock.
+    /// Latest plausible time: data with a later one was stored by a wrong clock.
     pub(crate) latest: Timestamp,
 }
 
@@ -96,13 +96,13 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// Those of a store that is opened, in which these are.
+    /// Times of a store that is opened, from those that are stored.
     pub(crate) fn resume(stored: Timestamp, settled: Timestamp, reading: Reading) -> Self {
         // In a new store there is nothing yet that a wrong clock could delete.
         let settled = if stored == Timestamp::MIN { reading.now } else { settled };
         let is_ahead = reading.now.as_ms() - settled.as_ms() > MAX_DRIFT_MS;
         if is_ahead {
-            // It may be right: the service was stopped, or its backup restored.
+            // The clock may be right: the service was stopped, or its backup restored.
             tracing::info!(clock = %reading.now, %settled, "retention paused for an hour");
         }
         let (read_at, step) = (reading.running, is_ahead.then(|| Step::of(reading)));
@@ -247,12 +247,12 @@ mod tests {
             &[(DAY_S + 10, 10), (DAY_S + HOUR_S, HOUR_S), (DAY_S + HOUR_S + 10, HOUR_S + 10)],
             &[10, HOUR_S, DAY_S + HOUR_S + 10],
         );
-        // One that is set right meanwhile never is.
+        // A clock that is set right meanwhile is never followed.
         check(
             &[(DAY_S + 10, 10), (HOUR_S, HOUR_S), (2 * HOUR_S, 2 * HOUR_S)],
             &[10, HOUR_S, 2 * HOUR_S],
         );
-        // One that is set again is timed from then on.
+        // A clock that is set again is timed from then on.
         check(
             &[
                 (DAY_S, 0),
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!([latest(0, 0), latest(back(10), 10)], [None, None]);
         assert_eq!(latest(back(DAY_S + 9), DAY_S + 9), None);
         assert_eq!(latest(back(DAY_S + 10), DAY_S + 10), Some(back(DAY_S + 10) + DAY_S));
-        // It is set right, and back again.
+        // The clock is set right, and back again.
         let later = 2 * DAY_S;
         assert_eq!([latest(later, later), latest(back(later + 10), later + 10)], [None, None]);
     }

@@ -114,7 +114,7 @@ pub struct Embedded {
     /// Permits of reads that may scan all rows of a tenant; short reads do not wait for them.
     scans: Arc<ReadPermits>,
     ledgers: Arc<Ledgers>,
-    /// One backup is created at a time: each reads all that is stored.
+    /// Permit for a backup; one is created at a time, since each reads all that is stored.
     backups: ReadPermits,
 }
 
@@ -300,7 +300,7 @@ async fn apart<T: Send + 'static>(
     progress.unless_stalled(done).await.ok_or(StoreError::Stalled)?
 }
 
-/// What is corrupted is the record that was asked for, where nothing else is known.
+/// Adds the record that was asked for to an error of corrupted data, where nothing else is known.
 fn about(error: StoreError, reference: &RecordRef) -> StoreError {
     match reference {
         RecordRef::Id(id) => error.about(*id),

@@ -15,7 +15,7 @@ pub struct Actor {
     pub token: Option<String>,
     /// The user that the token acts as.
     pub user: Option<ObjectId>,
-    /// Where the command comes from; none where the service acts by itself.
+    /// Source of the command; none where the service itself acts.
     pub origin: Option<Arc<Origin>>,
 }
 
@@ -33,7 +33,7 @@ pub struct Origin {
 }
 
 impl Actor {
-    /// The service by itself, for a tenant.
+    /// The service itself, for a tenant.
     pub fn service(tenant: Tenant) -> Self {
         Self { tenant, token: None, user: None, origin: None }
     }
@@ -43,7 +43,7 @@ impl Actor {
         Self::service(Tenant::OPERATOR)
     }
 
-    /// The same, for another tenant.
+    /// The actor in another tenant.
     pub(crate) fn in_tenant(&self, tenant: Tenant) -> Self {
         Self { tenant, ..self.clone() }
     }

@@ -34,17 +34,17 @@ impl fmt::Debug for Tenant {
     }
 }
 
-/// What is stored of a tenant besides its records.
+/// Record of a tenant, besides its data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TenantRecord {
-    /// Its UUID, the public write key of its events.
+    /// UUID of the tenant, the public write key of its events.
     pub id: TenantId,
     /// The name of the tenant, for people.
     pub name: String,
     /// The time of its creation.
     pub created_at: Timestamp,
-    /// Whether its calls are served.
+    /// Whether calls of the tenant are served.
     #[serde(default)]
     pub state: TenantState,
     /// How many rows of it were removed so far, while it is being deleted.
@@ -59,9 +59,9 @@ pub enum TenantState {
     /// Calls and events are served.
     #[default]
     Active,
-    /// They are rejected until it is resumed.
+    /// Calls are rejected until the tenant is resumed.
     Suspended,
-    /// They belong to nobody: all that is stored of it is being removed.
+    /// Calls belong to nobody: all data of the tenant is being removed.
     Deleting,
 }
 
@@ -69,7 +69,7 @@ impl TenantState {
     /// All that there are.
     pub const ALL: [Self; 3] = [Self::Active, Self::Suspended, Self::Deleting];
 
-    /// Its name in responses.
+    /// Name of the state in responses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -91,14 +91,14 @@ pub struct RateLimits {
 /// A tenant as requests need it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KnownTenant {
-    /// Whether it is suspended.
+    /// Whether the tenant is suspended.
     pub is_suspended: bool,
     /// The limits that it has set for itself.
     pub limits: RateLimits,
 }
 
 impl TenantRecord {
-    /// What is stored of a new tenant.
+    /// Record of a new tenant.
     pub fn new(id: TenantId, name: String, created_at: Timestamp) -> Self {
         Self { id, name, created_at, state: TenantState::Active, rows_removed: 0 }
     }

@@ -1,4 +1,4 @@
-//! What is stored of an API token, from which the token itself cannot be derived (R43).
+//! //! Record of an API token, from which the token itself cannot be derived (R43).
 
 use std::{collections::BTreeSet, fmt};
 
@@ -15,7 +15,7 @@ use super::tenant::{KnownTenant, Tenant};
 /// A token as a store knows it.
 #[derive(Clone, Copy)]
 pub struct TokenDigest<'t> {
-    /// Its public part, by which it is looked up.
+    /// Public part of the token, by which it is looked up.
     pub id: &'t str,
     /// SHA-256 of the whole token.
     pub sha256: [u8; 32],
@@ -27,7 +27,7 @@ impl TokenDigest<'_> {
     }
 }
 
-/// What is stored of a token: never the token itself.
+/// Record of a token: never the token itself.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenRecord {
@@ -37,9 +37,9 @@ pub struct TokenRecord {
     pub tenant: TenantId,
     /// SHA-256 of the whole token, in base64.
     hash: String,
-    /// What it is for, in its owner's words.
+    /// Label of the token, in its owner's words.
     pub label: String,
-    /// What it may do.
+    /// Scopes of the token.
     pub scopes: Vec<String>,
     /// The user that it acts as.
     pub user_id: Option<ObjectId>,
@@ -120,12 +120,12 @@ impl TokenRecord {
         record.issued_by(opened_with)
     }
 
-    /// Whether it is a session of the pages.
+    /// Whether the token is a session of the pages.
     pub fn is_session(&self) -> bool {
         self.scopes.len() == 1 && self.scopes.iter().all(|scope| scope == SESSION)
     }
 
-    /// Whether it is an operator's.
+    /// Whether the token is an operator's.
     pub(crate) fn is_of_operator(&self) -> bool {
         self.tenant == Tenant::OPERATOR.id()
     }
@@ -139,8 +139,8 @@ impl TokenRecord {
         }
     }
 
-    /// What is stored of a token that is issued in the place of this one: it may do the same as the same user, and
-    /// lives as long as this one was to live, unless the rotation sets an expiry (R57), but no longer than its issuer.
+    /// Record of a token that is issued in the place of this one: it has the same scopes and user, and the same
+    /// lifetime, unless the rotation sets an expiry (R57), but it ends no later than its issuer.
     pub fn successor(&self, token: TokenDigest<'_>, rotation: &Rotation, now: Timestamp) -> Self {
         let lived = |end: Timestamp| end.as_ms().saturating_sub(self.created_at.as_ms());
         let later = |ms: i64| Timestamp::from_ms_clamped(now.as_ms().saturating_add(ms));
@@ -155,7 +155,7 @@ impl TokenRecord {
         }
     }
 
-    /// The same, issued by another token.
+    /// The token, issued by another one.
     pub fn issued_by(mut self, issuer: &Self) -> Self {
         self.created_by = Some(issuer.id.clone());
         self.issuers.extend(issuer.issuers.iter().cloned());
@@ -163,7 +163,7 @@ impl TokenRecord {
         self
     }
 
-    /// What it can grant.
+    /// Scopes and expiry that limit what the token may issue.
     pub fn issuer(&self) -> Issuer<'_> {
         Issuer { scopes: &self.scopes, expires_at: self.expires_at }
     }
@@ -178,7 +178,7 @@ impl TokenRecord {
         self.issuers.len()
     }
 
-    /// Whether it is of a line, or comes from it.
+    /// Whether the token is of a line, or issued by a token of it.
     pub(crate) fn comes_from(&self, line: &str) -> bool {
         self.line() == line || self.issuers.contains(line)
     }
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     impl TokenRecord {
-        /// That of another token at each call.
+        /// A token with another id at each call.
         pub(crate) fn for_test(tenant: TenantId, label: &str, now: Timestamp) -> Self {
             static NEXT: AtomicU32 = AtomicU32::new(0);
             let id = format!("{:08}", NEXT.fetch_add(1, Ordering::Relaxed));

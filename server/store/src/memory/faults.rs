@@ -9,7 +9,7 @@ use crate::StoreError;
 
 const NEVER: u64 = u64::MAX;
 
-/// What makes reads and writes of a store fail, as a disk does; clones are the same switch.
+/// Switch that makes reads and writes of a store fail, as a disk does; clones are the same switch.
 #[derive(Clone, Debug)]
 pub struct Faults(Arc<AtomicU64>);
 

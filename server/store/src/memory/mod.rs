@@ -117,7 +117,7 @@ impl Memory {
         })
     }
 
-    /// What makes its reads and writes fail.
+    /// Switch that makes the store's reads and writes fail.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }

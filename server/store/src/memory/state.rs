@@ -21,11 +21,11 @@ use crate::{
     },
 };
 
-/// What was stored at a point in time.
+/// State of the store at a point in time.
 #[derive(Clone)]
 pub(super) struct State(BTreeMap<&'static str, MemoryTable>);
 
-/// What a map in memory gives a command to write to.
+/// Transaction over maps in memory, which a command writes to.
 pub(super) struct InMemory;
 
 impl Transaction for InMemory {

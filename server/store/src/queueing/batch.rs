@@ -31,7 +31,7 @@ pub(crate) struct Batch {
     pub(crate) at: usize,
     /// Whether commands that wait may still join.
     pub(crate) is_open: bool,
-    /// Whether it avoids reads of adjacent rows, since it failed without that.
+    /// Whether the batch avoids reads of adjacent rows, since it failed without that.
     pub(crate) is_careful: bool,
 }
 
@@ -61,7 +61,7 @@ impl Batch {
     }
 }
 
-/// What a batch has taken.
+/// Size of a batch so far.
 pub(crate) struct BatchSize {
     rows: usize,
     bytes: usize,

@@ -1,11 +1,11 @@
-//! What a commit may have changed, by its commands.
+//! //! Data that a commit may have changed, by its commands.
 
 use svctrack_core::value::TenantId;
 
 use super::queue::Job;
 use crate::{Command, reads::versions::CommitScope};
 
-/// What these commands may have changed.
+/// Data that these commands may have changed.
 pub(crate) fn scope_of<'j>(jobs: impl IntoIterator<Item = &'j Job>) -> CommitScope {
     let mut tenants = Vec::new();
     let mut scope = CommitScope { tenants: None, is_events: true };

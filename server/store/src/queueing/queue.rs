@@ -79,7 +79,7 @@ struct Waiting {
     reopen: bool,
 }
 
-/// What the writer is to do next.
+/// Next task of the writer.
 #[expect(clippy::large_enum_variant, reason = "a box would be one allocation more for each event")]
 pub(crate) enum Work {
     /// Carry out a command, and what else waits.

@@ -17,7 +17,7 @@ pub(crate) struct ReadPermits {
     /// In the order of requests, of which a tenant has as many as it may have permits.
     all: Arc<Semaphore>,
     of_each: usize,
-    /// Those of the tenants that have one or wait for one.
+    /// Permits of the tenants that have one or wait for one.
     of_tenant: Mutex<BTreeMap<TenantId, Weak<Semaphore>>>,
 }
 

@@ -17,8 +17,8 @@ use crate::{Actor, Command, StoreError, Tenant};
 
 /// Pause before the first new try; each one after it is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// Most tries after the first: the last pause is half a minute, and a fault that lasts longer is not one
-/// that passes by itself.
+/// Most tries after the first: the last pause is half a minute, and a fault that lasts longer does not pass without
+/// help.
 const MAX_TRIES: u32 = 6;
 
 /// A queued command, and the channel of its reply.

@@ -26,8 +26,8 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// One command; what a rule rejects is an outcome, an error ends the transaction. `settle` says by which time ages
-    /// are judged when the clock shows one.
+    /// Carries out one command; a rejection by a rule is an outcome, an error ends the transaction. `settle` returns
+    /// the time by which ages are judged for a time of the clock.
     pub(crate) fn carry_out(
         &mut self,
         job: &mut Job,

@@ -32,7 +32,7 @@ impl TokenUses {
         }
     }
 
-    /// What is to be written with the next commit.
+    /// Takes the uses to write with the next commit.
     pub(crate) fn take(&self) -> BTreeMap<String, Timestamp> {
         std::mem::take(&mut *self.lock())
     }

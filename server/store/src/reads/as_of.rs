@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// What a report is computed from.
+/// Data that a report is computed from.
 pub(crate) struct Past {
     pub(crate) zone: Zone,
     pub(crate) rates: Option<Rates>,
@@ -31,7 +31,7 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// What is stored now.
+    /// Data as it is stored now.
     pub(crate) fn none(books: &Books) -> Self {
         Self {
             zone: books.zone,
@@ -42,7 +42,7 @@ impl Past {
         }
     }
 
-    /// What was stored at a point in time, which is not ahead.
+    /// Data at a point in time, which is not ahead.
     pub(crate) fn of(
         snapshot: &impl Snapshot,
         tenant: TenantId,
@@ -58,7 +58,7 @@ impl Past {
         Self::undone(snapshot, tenant, books, undone, history)
     }
 
-    /// What was stored when a row of the change log was the last one.
+    /// Data when a row of the change log was the last one.
     pub(crate) fn at(
         snapshot: &impl Snapshot,
         tenant: TenantId,
@@ -93,7 +93,7 @@ impl Past {
     }
 }
 
-/// What the changes since a point in time have replaced.
+/// Values that the changes since a point in time have replaced.
 #[derive(Default)]
 struct Undone {
     licenses: BTreeMap<ObjectId, Option<Box<LicenseFacts<'static>>>>,

@@ -111,7 +111,7 @@ impl<S: Snapshot> Log<S> {
         Ok(())
     }
 
-    /// The same with the entries that have changed a record, each with its changes of that record.
+    /// Passes the entries that have changed a record to `take`, newest first, each with its changes of that record.
     fn of_record(
         &self,
         (def, id): (&ResourceDef, ObjectId),
@@ -154,7 +154,7 @@ impl<S: Snapshot> Log<S> {
         Ok(Some((sequence, codec::unseal_row(key.value(), value.value())?)))
     }
 
-    /// What an entry has changed of its records, where these are few.
+    /// Changes of the records by an entry, where these are few.
     fn few_changes(&self, sequence: u64, entry: &Entry) -> Result<Vec<RecordChange>, StoreError> {
         let total = entry.records.total();
         let numbers = if total <= MAX_SHOWN { sequence..sequence + total } else { 0..0 };

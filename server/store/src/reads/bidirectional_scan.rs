@@ -51,7 +51,7 @@ impl Places {
     }
 }
 
-/// One of the two.
+/// One of the two ends of the scan.
 #[derive(Debug)]
 pub(crate) struct ScanCursor<'m> {
     meeting: &'m ScanFrontier,
@@ -78,7 +78,7 @@ impl ScanFrontier {
         }
     }
 
-    /// What has the other one stop when it is dropped.
+    /// Makes the other end stop when the guard is dropped.
     pub(crate) fn ends_with_this(&self) -> Ending<'_> {
         Ending(self)
     }

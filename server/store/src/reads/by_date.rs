@@ -53,7 +53,7 @@ pub(crate) fn activities(
                 newest.push(Reverse(place));
             }
         }
-        // One more than the page says that there is another.
+        // One activity more than the page holds shows that there is another page.
         if newest.len() > query.page.limit.saturating_add(1) {
             newest.pop();
         }

@@ -55,7 +55,7 @@ pub(crate) struct Books {
     pub(crate) sequence: u64,
     /// Of the ledger, and of what may be written of it.
     bytes: usize,
-    /// What was written of them: they are of one version.
+    /// Reports that were written of these books: they are of one version.
     pub(crate) written: WrittenReports,
 }
 
@@ -71,12 +71,12 @@ impl Books {
 #[derive(Clone)]
 struct Kept {
     read_to: u64,
-    /// That row: of a tenant that was deleted and created again, it is another one.
+    /// Row at `read_to`: of a tenant that was deleted and created again, it is another one.
     last: Option<ChangeRow>,
     books: Arc<Books>,
 }
 
-/// What has changed since.
+/// Changes since the books were cached.
 #[derive(Default)]
 struct Since {
     licenses: BTreeSet<ObjectId>,
@@ -90,15 +90,15 @@ struct Since {
 /// How what is cached relates to a snapshot.
 enum Standing {
     Behind(Since),
-    /// It is of a later snapshot.
+    /// The books are of a later snapshot.
     Ahead,
-    /// It is of another tenant, or too much has changed.
+    /// The books are of another tenant, or too much has changed.
     Unknown,
 }
 
 /// The books of the tenants, and the reports that are computed from usage as well, which has no row in the change log.
 pub(crate) struct Ledgers {
-    /// Those that were used last at the end.
+    /// Books of the tenants, those that were used last at the end.
     books: Mutex<Vec<(TenantId, Kept)>>,
     /// By tenant as well, and by its version.
     pub(crate) of_usage: WrittenReports,
@@ -181,7 +181,7 @@ impl Kept {
         Ok(Standing::Behind(since))
     }
 
-    /// What is cached, with the changes since.
+    /// Applies the changes since to the cached books.
     fn follow(self, reader: &Reader<'_, impl Snapshot>, since: Since) -> Result<Self, StoreError> {
         let Since { licenses, has_settings, has_companies, has_closings, read_to, last } = since;
         let books = if !has_settings && !has_companies && !has_closings && licenses.is_empty() {

@@ -44,7 +44,7 @@ const MAX_FOUND: usize = 100_000;
 /// Most rows that a list may skip and return to count as short: as many as the largest page has.
 const MAX_SHORT_ROWS: usize = 10_000;
 
-/// What no stored date comes before, and what none comes after.
+/// Text that sorts before any stored date; below is one that sorts after any.
 const EARLIEST: &str = "0";
 const LATEST: &str = "9999-12-31T23:59:59.999Z";
 /// Most records that are taken from an index or a log for their dates: among more, a page is soon full.
@@ -89,7 +89,7 @@ fn is_computed(def: &ResourceDef, name: &str) -> bool {
     def.field(name).is_some_and(|field| field.computed_at_read().is_some())
 }
 
-/// What is asked for.
+/// Query of a list, for a tenant.
 #[derive(Clone)]
 pub(crate) struct Asked {
     pub(crate) tenant: TenantId,
@@ -160,7 +160,7 @@ struct Listing<'a, S: Snapshot> {
     query: &'a ListQuery,
     /// Of the whole list, so that what its rows share is looked up once.
     ctx: ReadCtx<'a>,
-    /// Whether it filters by what is computed at read.
+    /// Whether the list filters by values that are computed at read.
     filters_computed: bool,
     /// Whether nothing of a record is computed at read, so that it is returned as it is stored.
     is_returned_as_stored: bool,
@@ -251,7 +251,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     /// In another order: the first are found among all that are asked for, and the page's are read.
     fn by_value(&self, sort: &Sort, page_for: &PageFor) -> Result<Found, StoreError> {
         let query = self.query;
-        // One more than the page holds, to see whether there is another page.
+        // One record more than the page holds shows whether there is another page.
         let wanted = query.offset.saturating_add(query.limit).saturating_add(1);
         let mut first = First::new(sort, wanted);
         let mut total = 0;
@@ -349,8 +349,8 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         Ok(())
     }
 
-    /// As [`Self::for_each`], where all records are read: once most of the first ones were skipped, from both ends at a
-    /// time, which takes half the time where a processor is idle.
+    /// Visits the records as [`Self::for_each`] does, where all are read: once most of the first ones were skipped,
+    /// from both ends at a time, which takes half the time where a processor is idle.
     fn for_each_from_both_ends(
         &self,
         spare: &Spare,

@@ -188,7 +188,7 @@ pub(crate) fn answer(
 const MAX_SINCE: usize = 500;
 const MAX_SINCE_BYTES: usize = 32 * 1024;
 
-/// What has been added to the log after `query.page.after`, oldest first; without it none, but its end.
+/// Activities that were added to the log after `query.page.after`, oldest first; without it none, but the log's end.
 pub(crate) fn activities_since(
     snapshot: &impl Snapshot,
     tenant: TenantId,
@@ -264,7 +264,7 @@ impl<T: Rows> Histories<T> {
     }
 }
 
-/// What a query asks for, with ids in place of references.
+/// Filters of a query, with ids in place of references.
 pub(crate) struct Filter {
     companies: Option<Vec<ObjectId>>,
     end_user: Option<ObjectId>,

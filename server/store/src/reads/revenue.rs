@@ -102,7 +102,7 @@ fn of_licenses(
     let written = WrittenReport::of(text, books.sequence);
     let time = match later_time {
         Some(time) => time,
-        // As of a point in time it says the same for good, as far as time goes.
+        // A report as of a point in time stays the same.
         None if past.history.is_some() => present..Timestamp::MAX,
         None => time,
     };
@@ -134,12 +134,12 @@ impl WrittenReport {
     }
 }
 
-/// What is read of a company.
+/// Properties of a company that a report reads.
 #[derive(Default)]
 struct Company {
     name: Option<String>,
     attributes: Vec<Option<String>>,
-    /// Whether it meets the filters of the report.
+    /// Whether the company meets the filters of the report.
     is_asked_for: bool,
     usage: Usage,
 }
@@ -231,7 +231,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         Ok(name.flatten())
     }
 
-    /// What the report reads of companies.
+    /// Properties of companies that the report reads.
     fn companies(&self, query: &ReportQuery) -> Result<Companies, StoreError> {
         let mut companies = Companies::new();
         if query.needs_usage() || !query.attributes().is_empty() {

@@ -1,5 +1,5 @@
-//! What reads see: the snapshot of the last commit, shared by all of them until the next one, and for point reads
-//! with its tables open, since to open them costs more than to read a record.
+//! //! The snapshot that reads share: that of the last commit, until the next one, and for point reads with its tables
+//! open, since to open them costs more than to read a record.
 
 use std::{collections::BTreeMap, mem, sync::Arc};
 
@@ -28,7 +28,7 @@ pub(crate) struct SharedSnapshot<S: Snapshot> {
     known_tenants: Arc<KnownTenants>,
 }
 
-/// What was read of tenants since one of them, or its settings, was last changed.
+/// Cache of tenants since one of them, or its settings, was last changed.
 type KnownTenants = ReadOnce<TenantId, KnownTenant>;
 
 impl<S: Snapshot> SharedSnapshot<S> {
@@ -47,7 +47,7 @@ impl<S: Snapshot> SharedSnapshot<S> {
         tenants::load(&self.tenants, tenant)
     }
 
-    /// What requests need of a tenant, if there is such a tenant.
+    /// Facts of a tenant that requests need, if there is such a tenant.
     pub(crate) fn known_tenant(&self, tenant: TenantId) -> Result<Option<KnownTenant>, StoreError> {
         self.known_tenants.get_or(&tenant, || {
             let record = self.tenant(tenant)?;
@@ -72,7 +72,7 @@ impl<S: Snapshot> SharedSnapshot<S> {
     }
 }
 
-/// What was read once; what is not there is asked for each time.
+/// Cache of values; an absent one is read each time.
 struct ReadOnce<K: ToOwned + ?Sized, V>(Mutex<BTreeMap<K::Owned, V>>);
 
 impl<K: ToOwned<Owned: Ord> + ?Sized, V> Default for ReadOnce<K, V> {
@@ -112,7 +112,8 @@ struct Shown<S: Snapshot> {
     versions: Versions,
 }
 
-/// What reads see. Whoever writes shows it, since an engine may let nobody take a snapshot while its disk is waited for.
+/// The snapshot that reads share. The writer renews it, since an engine may let nobody take a snapshot while its disk
+/// is waited for.
 pub(crate) struct SnapshotCache<S: Snapshot>(Mutex<Shown<S>>);
 
 impl<S: Snapshot> Default for SnapshotCache<S> {
@@ -136,7 +137,7 @@ impl<S: Snapshot> SnapshotCache<S> {
         shared.map_or_else(|| take().map(Arc::new), Ok)
     }
 
-    /// The same, with its tables open.
+    /// The shared snapshot with its tables open; `take` takes a snapshot where none is shared.
     pub(crate) fn moment(
         &self,
         take: impl FnOnce() -> Result<S, StoreError>,
@@ -159,7 +160,7 @@ impl<S: Snapshot> SnapshotCache<S> {
         Ok(moment)
     }
 
-    /// What requests need of a tenant, if it was read before.
+    /// Facts of a tenant that requests need, if they were read before.
     pub(crate) fn known_tenant(&self, tenant: TenantId) -> Option<KnownTenant> {
         self.0.lock().known_tenants.get(&tenant)
     }

@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 pub(crate) struct Spare(pub(crate) Arc<Semaphore>);
 
 impl Spare {
-    /// One of them, for as long as it is held.
+    /// A permit, for as long as it is held; none where all are.
     pub(crate) fn take(&self) -> Option<SemaphorePermit<'_>> {
         self.0.try_acquire().ok()
     }

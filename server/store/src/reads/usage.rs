@@ -113,7 +113,7 @@ fn count_blocks(
     mut counting: Counting,
     is_asked_for: &(dyn Fn(ObjectId) -> bool + Sync),
 ) -> Result<Counting, StoreError> {
-    // So that both number actions alike.
+    // Both parts must number actions alike.
     each_block(snapshot, tenant, |_, block| counting.take_names(block))?;
     let count_part = |part: usize| {
         let mut counting = counting.clone();

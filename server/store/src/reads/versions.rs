@@ -7,12 +7,12 @@ use svctrack_core::value::TenantId;
 /// Most tenants with a version of their own, some 50 bytes each.
 const MAX_TENANTS: usize = 10_000;
 
-/// What a commit may have changed.
+/// Data that a commit may have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CommitScope {
     /// The tenants whose data it may be; none where it may be that of any.
     pub(crate) tenants: Option<Vec<TenantId>>,
-    /// Whether it stored events alone, which change no tenant and no settings.
+    /// Whether the commit stored events alone, which change no tenant and no settings.
     pub(crate) is_events: bool,
 }
 

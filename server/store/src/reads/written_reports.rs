@@ -10,7 +10,7 @@ use crate::WrittenReport;
 /// Bytes of one of them: ten years of months with cohorts or segments take 1 to 2 MiB.
 const MAX_REPORT_BYTES: usize = 2 * 1024 * 1024;
 
-/// What a report depends on besides what it is asked for.
+/// Conditions under which a written report is valid, besides its query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holds {
     /// The points in time at which it is the same.

@@ -151,19 +151,19 @@ fn lengths_of(key: &[u8], value: &[u8]) -> io::Result<[u8; 8]> {
 /// Why a backup cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// It is something else.
+    /// The file is not a backup.
     #[error("it is not a svctrack backup")]
     Foreign,
-    /// It ends before its manifest; so can one end that was corrupted as it was packed.
+    /// The file ends before its manifest, as one also may that was corrupted while it was compressed.
     #[error("it is truncated or corrupted")]
     CutOff,
-    /// It is not as it was written.
+    /// The file is not as it was written.
     #[error("it is corrupted: {0}")]
     Damaged(String),
     /// An archive of another version of the program.
     #[error("it has format {0}, this program knows {ARCHIVE_FORMAT}.{ROWS_FORMAT}")]
     Format(String),
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{0}")]
     Io(io::Error),
 }
@@ -191,7 +191,7 @@ pub(crate) struct ArchiveReader<R> {
     value: Vec<u8>,
 }
 
-/// What comes next in a backup.
+/// Next part of a backup.
 pub(crate) enum Part<'r> {
     Table(String),
     /// A row of it.

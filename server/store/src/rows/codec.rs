@@ -29,17 +29,17 @@ const SHOWN_BYTES: usize = 4;
 pub(crate) struct ChangeRow {
     pub(crate) resource: u8,
     pub(crate) id: svctrack_core::value::ObjectId,
-    /// What happened to it.
+    /// Kind of the change.
     pub(crate) kind: ChangeKind,
-    /// Its version after the change; before it for a delete.
+    /// Version of the record after the change; before it for a delete.
     pub(crate) version: i64,
-    /// When it happened; never before the one in front of it.
+    /// Time of the change; never before that of the previous row.
     pub(crate) at: svctrack_core::value::Timestamp,
     /// Id of the token that asked for it; none for an event.
     pub(crate) token: Option<String>,
 }
 
-/// What happened to a record.
+/// Kind of a change of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ChangeKind {
     Created,
@@ -168,7 +168,7 @@ pub(crate) fn unseal_row_with_id<T: DeserializeOwned>(
     unseal_row(key, bytes).map_err(|error| about(key, error))
 }
 
-/// What is wrong with a value whose key ends with its id.
+/// Error of a value whose key ends with its id.
 fn about(key: &[u8], error: StoreError) -> StoreError {
     match keys::id_at_end(key) {
         Some(id) => error.about(id),
@@ -191,7 +191,7 @@ pub(crate) fn unseal_front<'b, T: Deserialize<'b>>(
     postcard::take_from_bytes(value).map(|(row, _)| row).map_err(StoreError::corrupted)
 }
 
-/// The same, and what was appended to such rows in later versions; a row of an earlier version has none of it.
+/// Reads a row, and the fields that later versions appended; a row of an earlier version has none of these.
 pub(crate) fn unseal_row_with_more<T: DeserializeOwned, M: DeserializeOwned + Default>(
     key: &[u8],
     bytes: &[u8],

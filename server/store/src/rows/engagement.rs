@@ -30,7 +30,7 @@ pub(crate) struct Row {
     /// Whether the table has an older one, or none.
     #[serde(skip)]
     pub(crate) is_logged: bool,
-    /// Whether it was read from the log, and the table may have a later one.
+    /// Whether the row was read from the log, and the table may have a later one.
     #[serde(skip)]
     pub(crate) is_unproven: bool,
     /// The number of the transaction that has touched it last.

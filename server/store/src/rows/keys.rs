@@ -54,7 +54,7 @@ pub(crate) fn unique(tenant: TenantId, resource: u8, row: &str, value: &str) -> 
     key
 }
 
-/// The same, after tenant and resource as keys have them.
+/// The end of an index key, after tenant and resource as keys have them.
 pub(crate) fn entry(owner: &[u8], row: &str, value: &str) -> Vec<u8> {
     [owner, row.as_bytes(), &[0], value.as_bytes()].concat()
 }

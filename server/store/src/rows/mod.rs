@@ -1,4 +1,4 @@
-//! What is stored, byte for byte: ordered tables of keys and values, whichever engine holds them.
+//! //! The stored form, byte for byte: ordered tables of keys and values, whichever engine holds them.
 //!
 //! An engine has tables ([`Rows`], [`WriteRows`]) and says how they are opened; which tables there are, what their keys
 //! look like and how a value is sealed is written here, once for all of them.
@@ -61,12 +61,12 @@ pub(crate) trait ReadRow {
     fn read<R>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, StoreError>;
 }
 
-/// What was stored at a point in time.
+/// State of the store at a point in time.
 pub(crate) trait Snapshot: Sized + Sync {
     type Table: Rows + ReadRow + Sync;
     type Engagement: ReadEngagement + Sync;
 
-    /// One of the tables.
+    /// Opens a table.
     fn open(&self, table: Table) -> Result<Self::Table, StoreError>;
 
     fn engagement(&self) -> Result<Self::Engagement, StoreError>;

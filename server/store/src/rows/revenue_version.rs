@@ -7,7 +7,7 @@ use svctrack_core::{
     value::{ObjectId, Timestamp},
 };
 
-/// What a change has replaced.
+/// Value that a change has replaced.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct VersionRow {
     /// When it was changed: as in the change log.
@@ -15,7 +15,7 @@ pub(crate) struct VersionRow {
     pub(crate) replaced: Replaced,
 }
 
-/// What was there before.
+/// Value before the change.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Replaced {
     /// The license was not there, or nothing that reports read.
@@ -85,7 +85,8 @@ mod tests {
             "01808099a08365",
             "01da0f01",
             "01ec1200",
-            // It is fixed, renews automatically, is renewed, after a notice of 3 months, for 1005 with one decimal.
+            // The license is fixed, renews automatically, is renewed, after a notice of 3 months, for 1005 with one
+            // decimal.
             "01",
             "01",
             "01",

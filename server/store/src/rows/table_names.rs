@@ -6,7 +6,7 @@
 pub(crate) struct Table(&'static str);
 
 impl Table {
-    /// Its name, which is stored.
+    /// Name of the table, which is stored.
     pub(crate) const fn name(self) -> &'static str {
         self.0
     }

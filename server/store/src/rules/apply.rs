@@ -106,7 +106,7 @@ impl<T: Transaction> Applier<'_, T> {
         self.settle_renewal(def, id, Some(before), None)
     }
 
-    /// Takes a license out of the report of issues once it is not to be renewed by itself any more.
+    /// Takes a license out of the report of issues once it is not to be renewed automatically any more.
     fn settle_renewal(
         &mut self,
         def: &ResourceDef,
@@ -200,7 +200,7 @@ impl<T: Transaction> Applier<'_, T> {
     }
 }
 
-/// What was done to something, for the change log.
+/// Change of a record, for the change log.
 pub(crate) struct Logged {
     pub(crate) resource: u8,
     pub(crate) id: ObjectId,

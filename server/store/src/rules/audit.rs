@@ -45,7 +45,7 @@ const SALT_BYTES: usize = 16;
 /// place for descriptions of tickets.
 const MAX_VALUE_BYTES: usize = 1_024;
 
-/// What a command has changed so far, where it is audited.
+/// Changes of the running command so far, where it is audited.
 pub(crate) struct Trail {
     tenant: TenantId,
     noun: &'static str,
@@ -145,8 +145,8 @@ fn action_of(
     }))
 }
 
-/// What a change changes of a record, where its command is audited; `before` is the record until then, unless it is new,
-/// and `after` the record then, unless it is deleted.
+/// Properties that a change changes of a record, where its command is audited; `before` is the record until then,
+/// unless it is new, and `after` the record then, unless it is deleted.
 pub(crate) fn compared(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -352,7 +352,7 @@ fn has_done(command: &Command, reply: &Reply, trail: &Trail) -> bool {
     }
 }
 
-/// What a command was about, where that is one thing; else its resource alone.
+/// Target of a command, where there is one; else its resource alone.
 fn target_of(command: &Command, reply: &Reply, trail: &Trail) -> Option<Target> {
     let of =
         |resource: &str, id: Option<String>| Some(Target { resource: resource.to_owned(), id });

@@ -1,4 +1,4 @@
-//! What the audit log says of an erased person: which of their properties were changed stays, what they were does not,
+//! //! Erasure of a person from the audit log: the names of properties that were changed stay, their values do not,
 //! neither as values nor as hashes.
 
 use svctrack_core::{
@@ -23,7 +23,7 @@ const MAX_ROWS_PER_COMMAND: usize = 500;
 /// A row, and what it says.
 type Found = (Vec<u8>, Changed);
 
-/// Clears what is said of a record from a number of the change log on, a limited number of rows; returns the number to
+/// Clears the values of a record from a number of the change log on, a limited number of rows; returns the number to
 /// continue with, none when there are no more.
 pub(crate) fn clear(
     tables: &mut Tables<impl Transaction>,
@@ -46,8 +46,8 @@ pub(crate) fn clear(
     Ok(next)
 }
 
-/// Clears what is said of tickets after one, a limited number of rows, where their values name a person: also of those
-/// that were deleted. Returns the ticket to continue after, none when there are no more.
+/// Clears the values of tickets after one, a limited number of rows, where they name a person: also of tickets that
+/// were deleted. Returns the ticket to continue after, none when there are no more.
 pub(crate) fn clear_tickets(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,

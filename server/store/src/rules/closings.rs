@@ -46,7 +46,7 @@ pub(crate) fn all(table: &impl Rows, tenant: TenantId) -> Result<Vec<ClosingRow>
     Ok(closings)
 }
 
-/// The same, and those that were reopened.
+/// The months that were closed, with those that were reopened.
 fn with_open(table: &impl Rows, tenant: TenantId) -> Result<Vec<ClosingRow>, StoreError> {
     let (first, last) = (keys::closing(tenant, ""), keys::closing(tenant, "\u{7f}"));
     let mut closings = Vec::new();

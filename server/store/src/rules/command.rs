@@ -35,13 +35,13 @@ use crate::{
 /// Most rows of a kind that go in one command for their age: others wait a few milliseconds for it.
 pub(crate) const MAX_SWEPT: usize = 250;
 
-/// What a command will do.
+/// Plan of a command.
 struct Plan {
     changes: Vec<Change>,
     after: After,
 }
 
-/// What its reply is, once the changes are applied.
+/// Reply of a command, once its changes are applied.
 enum After {
     Record(&'static ResourceDef, ObjectId, Document, Vec<String>),
     Deleted(&'static ResourceDef, Option<(ObjectId, Document)>),
@@ -88,7 +88,7 @@ pub(crate) fn carry_out(
     Ok(done)
 }
 
-/// The same, of a tenant that is there.
+/// Carries out a command of an existing tenant.
 fn dispatch(
     actor: &Actor,
     command: &Command,
@@ -383,14 +383,14 @@ fn sweep(
     let more_parked = parked::sweep(tables, pending, tenant, ctx)?;
     let more_to_erase = erasure::sweep(actor, tables, pending, ctx)?;
     let more_old = activity_retention::sweep(tables, tenant, ctx.settled)?;
-    // What a store of an earlier version has in its log.
+    // A store of an earlier version has activities that are not tallied.
     let more_to_tally = usage::go_on(tables, tenant)?;
     let more_audited = audit_retention::sweep(tables, tenant, ctx.settled)?;
     let more =
         more_audited || more_messages || more_keys || more_parked || more_to_erase || more_old;
     let more = more || more_to_tally;
     if !more {
-        // It is looked through whole, so only in the last of many commands.
+        // The report is scanned as a whole, so only in the last of many commands.
         integration_issues::sweep(tables, pending, tenant, ctx.settled)?;
         tenants::mark_users(actor, tables, pending, ctx)?;
     }

@@ -1,4 +1,4 @@
-//! What is counted of a tenant, so that a limit is held without a scan.
+//! //! Counters of a tenant, so that a limit is held without a scan.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -17,7 +17,7 @@ pub(crate) enum Counter {
     Messages(u16),
     /// Replies that are stored for idempotent retries.
     Once,
-    /// Those of them that are of events.
+    /// Replies among these that are of events.
     OnceEvents,
     /// Bytes of all these.
     OnceBytes,
@@ -25,7 +25,7 @@ pub(crate) enum Counter {
     ParkedBytes,
     /// Entries of the report.
     Reported,
-    /// Those of members that nobody reads.
+    /// Entries among these that are of members that nobody reads.
     UnknownMembers,
 }
 

@@ -45,7 +45,7 @@ struct Erasure {
     step: Step,
 }
 
-/// What is removed next.
+/// Next data to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Step {
     Activities,
@@ -55,9 +55,9 @@ enum Step {
     Report,
     /// Replies after this one.
     Answers(ObjectId),
-    /// What the audit log says of the person, from this number on.
+    /// Values of the person in the audit log, from this number on.
     Audited(u64),
-    /// What it says of tickets after this one.
+    /// Values of tickets in the audit log, after this ticket.
     AuditedTickets(ObjectId),
 }
 

@@ -228,7 +228,7 @@ pub(crate) struct History<T> {
 }
 
 impl<T: Rows> History<T> {
-    /// Those before an activity, which need not be of this history.
+    /// Activities before one, which need not be of this history.
     pub(crate) fn before(
         snapshot: &impl Snapshot<Table = T>,
         tenant: TenantId,

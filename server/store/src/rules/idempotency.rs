@@ -26,7 +26,8 @@ use crate::{
 const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Most stored outcomes of calls of a tenant: twelve a second, all day.
 const MAX_KEPT_OF_CALLS: u64 = 1_000_000;
-/// The same of events, some 30 MB of rows. One that is sent in bulk counts once, and one that comes alone has a `messageId`.
+/// Most stored outcomes of events of a tenant, some 30 MB of rows. A bulk call of events counts once, and a single
+/// event has a `messageId`.
 const MAX_KEPT_OF_EVENTS: u64 = 100_000;
 /// Most bytes of stored outcomes of a tenant: 512 MiB.
 const MAX_KEPT_BYTES: u64 = 512 * 1024 * 1024;
@@ -36,10 +37,10 @@ const MAX_KEPT_TEXT_BYTES: usize = 4 * 1024 * 1024;
 /// Expired outcomes that each new one removes: more than are added, so that none stays.
 const DROPPED_AT_ONCE: usize = 4;
 
-/// What a command came to.
+/// Stored outcome of a command.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
-    /// Its place among the others, which begins with the time.
+    /// Position among the outcomes, which begins with the time.
     place: ObjectId,
     at: Timestamp,
     /// SHA-256 of the body that it came with.
@@ -58,9 +59,9 @@ enum Outcome {
     Tracked,
     /// The number of parts that have been carried out.
     Parts(u32),
-    /// One of the first two, with names of what was sent and is not stored.
+    /// A `Record` or `Upserted`, with names of members that were sent and are not stored.
     Ignoring(Box<Outcome>, Vec<String>),
-    /// One of the first two that is too long to be stored.
+    /// A `Record` or `Upserted` that is too long to be stored.
     TooLong,
 }
 
@@ -87,7 +88,7 @@ impl Outcome {
         if names.is_empty() { self } else { Self::Ignoring(Box::new(self), names.to_vec()) }
     }
 
-    /// Whether it is that of events.
+    /// Whether the outcome is that of events.
     fn is_of_events(&self) -> bool {
         matches!(self, Self::Tracked | Self::Parts(_))
     }

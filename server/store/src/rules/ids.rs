@@ -16,9 +16,9 @@ pub(crate) struct Ids {
     store: [u8; 5],
     /// Second of the latest id that was given.
     seconds: [u8; 4],
-    /// The same when the store was opened: each sequence begins after it.
+    /// Second of the latest id when the store was opened: each sequence begins after it.
     begun_behind: [u8; 4],
-    /// Those of the tenants that have written since.
+    /// Sequences of the tenants that have written since.
     of_tenant: HashMap<TenantId, IdSequence, foldhash::fast::RandomState>,
 }
 
@@ -38,7 +38,7 @@ impl Ids {
         StoreId::from_bytes(self.store)
     }
 
-    /// What to store so that a start continues after the ids that were given until now.
+    /// Id to store so that a start continues after the ids that were given until now.
     pub(crate) fn to_note(&self) -> ObjectId {
         assembled(self.seconds, self.store)
     }

@@ -1,5 +1,5 @@
-//! What the writer has looked up and need not look up again, in this transaction and in later ones:
-//! most events are of users and companies that have just been asked for.
+//! //! Cache of the writer's lookups, in this transaction and in later ones: most events are of users and companies
+//! that have just been asked for.
 //!
 //! Invariant: what is known is what the tables hold. Whoever changes these forgets it here, and a
 //! transaction that does not commit takes along all that was known.
@@ -24,7 +24,7 @@ use crate::StoreError;
 /// as many, it begins again.
 const MAX_KNOWN: usize = 50_000;
 
-/// What is known of the tables.
+/// Cached values of the tables.
 #[derive(Default)]
 pub(crate) struct LookupCache {
     /// Their keys can be chosen outside, so that these are hashed against floods.
@@ -47,7 +47,7 @@ impl LookupCache {
         self.holders.get_or(key, |key| look_up(key))
     }
 
-    /// What an event has to know of a user.
+    /// Facts of a user that an event needs.
     pub(crate) fn user(
         &self,
         tenant: TenantId,
@@ -57,7 +57,7 @@ impl LookupCache {
         self.users.get_or((tenant, id), |_| look_up())
     }
 
-    /// What a tenant has set for its events.
+    /// Settings of a tenant for its events.
     pub(crate) fn settings(
         &self,
         tenant: TenantId,

@@ -1,4 +1,4 @@
-//! What a command does to the tables, on any engine.
+//! //! Effects of commands on the tables, on any engine.
 
 pub(crate) mod activity_retention;
 pub(crate) mod apply;

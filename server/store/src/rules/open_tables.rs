@@ -6,7 +6,7 @@ use crate::{
     rows::{engagement::WriteEngagement, *},
 };
 
-/// What an engine gives a command to write to. All of it comes to disk with the commit, or nothing.
+/// Transaction of an engine, which a command writes to. All of it comes to disk with the commit, or nothing.
 pub(crate) trait Transaction {
     type Table: WriteRows;
     /// A table to which rows are added by the thousand.

@@ -1,5 +1,5 @@
-//! What a transaction gathers before it commits, so that each row is written once however many commands touch it: where
-//! change logs continue, counters, and entries of the report.
+//! //! State that a transaction gathers before it commits, so that each row is written once however many commands touch
+//! it: where change logs continue, counters, and entries of the report.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ const MAX_CAUSES_PER_COMMIT: usize = 100;
 /// The cause under which they are counted.
 pub(crate) const MANY_CAUSES: &str = "(many)";
 
-/// What a transaction gathers.
+/// State that a transaction gathers.
 #[derive(Default)]
 pub(crate) struct Pending {
     /// Where each tenant's change log continues: the next number, and the earliest time of the next row.
@@ -39,7 +39,7 @@ pub(crate) struct Pending {
     pub(crate) settled: Option<Settled>,
     /// Companies that a user has left who was the last to be active.
     pub(crate) lost_the_last: Vec<Owner>,
-    /// What the command that is being carried out has changed so far, where it is audited.
+    /// Changes of the running command so far, where it is audited.
     pub(crate) trail: Option<Trail>,
     /// How values are stored in the audit log, of each tenant that was looked up.
     pub(crate) traces: BTreeMap<TenantId, Traces>,

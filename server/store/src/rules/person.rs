@@ -1,4 +1,4 @@
-//! What is stored of a person besides their record and their activities, a limited number of rows at a time.
+//! //! Data of a person besides their record and their activities, a limited number of rows at a time.
 
 use std::ops::Bound;
 
@@ -30,7 +30,7 @@ pub(crate) fn look_through(
     look_through_some(rows, MAX_ROWS, visit)
 }
 
-/// The same with a limit of rows.
+/// Scans as [`look_through`] does, with another limit of rows.
 pub(crate) fn look_through_some(
     rows: impl Iterator<Item = Row<impl Bytes>>,
     max_rows: usize,

@@ -13,8 +13,8 @@ use svctrack_core::{
 
 use crate::rows::revenue_version::Replaced;
 
-/// What a change of a record replaces, if reports read it; `before` is the record until then, unless it is new, and
-/// `after` the record then, unless it is deleted.
+/// Value that a change of a record replaces, if reports read it; `before` is the record until then, unless it is new,
+/// and `after` the record then, unless it is deleted.
 pub(crate) fn replaced(
     (def, id): (&ResourceDef, ObjectId),
     before: Option<&Document>,

@@ -77,7 +77,7 @@ pub(crate) fn go_on(
     Ok(removal.is_full())
 }
 
-/// What one command has removed.
+/// Rows that one command has removed.
 #[derive(Default)]
 struct Removal {
     rows: usize,

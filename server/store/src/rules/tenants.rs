@@ -27,7 +27,7 @@ use crate::{
 const MAX_TENANTS: u64 = 10_000;
 /// Most tokens of a tenant: a list of them is returned whole.
 const MAX_TOKENS: usize = 1_000;
-/// The same with those that were rotated and have not expired: each may be there next to its successor.
+/// Most tokens of a tenant with those that were rotated and have not expired: each may be there next to its successor.
 const MAX_TOKENS_AND_ROTATED: usize = 2 * MAX_TOKENS;
 /// Most lines that a token may come from, one issued by the other: more than anybody issues on purpose, and few enough
 /// to be stored with each token.
@@ -239,7 +239,7 @@ fn refused_token(
     most: usize,
     settled: Timestamp,
 ) -> Result<Option<StoreError>, StoreError> {
-    // What a token asks for just when it is revoked would outlive it otherwise.
+    // A call of a token that is revoked at the same time would outlive the token otherwise.
     if let Some(issuer) = &actor.token
         && tables.tokens.get(issuer.as_bytes())?.is_none()
     {
@@ -326,7 +326,7 @@ fn plan_user(
     Ok(changes)
 }
 
-/// What a rule rejects is an outcome; an error of the file ends the transaction.
+/// Returns a rejection by a rule as an outcome; an error of the file ends the transaction.
 fn refused(error: StoreError) -> Result<Result<Reply, StoreError>, StoreError> {
     if error.is_of_the_file() { Err(error) } else { Ok(Err(error)) }
 }

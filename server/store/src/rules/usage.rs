@@ -115,7 +115,7 @@ pub(crate) fn tally(
     for row in tables.activities.written()?.range(ends)?.take(limits.activities) {
         let (key, value) = row?;
         match history::counted(key.value(), value.value(), |counted| tally.add(&counted)) {
-            // One that is corrupted is in no report.
+            // A corrupted activity is in no report.
             Err(error @ StoreError::Corrupted { .. }) => {
                 tracing::error!(cause = %error, "activity corrupted");
             }
@@ -211,7 +211,7 @@ fn erase_from(usage: &mut impl WriteRows, run: Run, user: ObjectId) -> Result<()
     put_run(usage, run, left)
 }
 
-/// What a block has of others, if it has anything of a user.
+/// Rest of a block without a user, if the block has anything of them.
 fn without(key: &[u8], value: &[u8], user: ObjectId) -> Result<Option<Tally>, StoreError> {
     let bytes = codec::unseal(key, value)?;
     let mut has_user = false;

@@ -41,9 +41,9 @@ pub(crate) trait Source {
     fn engagement(&self) -> &Self::Engagement;
 }
 
-/// What planning reads besides records.
+/// Data that planning reads besides records.
 trait Planning {
-    /// What the writer knows of the tables.
+    /// Cache of the writer.
     fn known(&self) -> &LookupCache;
 
     /// When an event with this id was last stored.
@@ -81,14 +81,14 @@ impl<T: Transaction> Planning for Tables<T> {
 pub(crate) struct View<'a, S: Source> {
     pub(crate) tenant: TenantId,
     source: &'a S,
-    /// What erased persons were known by, where something is planned.
+    /// Hashes of erased persons, where something is planned.
     suppressed: Option<&'a S::Table>,
-    /// What is needed where something is planned besides.
+    /// Further data for planning, where something is planned.
     planning: Option<&'a dyn Planning>,
 }
 
 impl<'a, T: Transaction> View<'a, Tables<T>> {
-    /// As they are in the middle of a transaction.
+    /// The tables in the middle of a transaction.
     pub(crate) fn in_transaction(tenant: TenantId, tables: &'a Tables<T>) -> Self {
         Self {
             tenant,
@@ -100,12 +100,12 @@ impl<'a, T: Transaction> View<'a, Tables<T>> {
 }
 
 impl<'a, S: Snapshot> View<'a, RecordTables<S>> {
-    /// As they were when the snapshot was taken.
+    /// The tables when the snapshot was taken.
     pub(crate) fn of_snapshot(tenant: TenantId, tables: &'a RecordTables<S>) -> Self {
         Self { tenant, source: tables, suppressed: None, planning: None }
     }
 
-    /// The same, to plan over.
+    /// The view with the hashes of erased persons, to plan over.
     pub(crate) fn with_suppressed(self, suppressed: &'a S::Table) -> Self {
         Self { suppressed: Some(suppressed), ..self }
     }
@@ -124,7 +124,7 @@ impl<S: Source> View<'_, S> {
         self.source.records().read(&key, unsealed)?.transpose()
     }
 
-    /// What the tenant has set for its events.
+    /// Settings of the tenant for its events.
     pub(crate) fn tracking_settings(&self) -> Result<TrackingSettings, StoreError> {
         let look_up = || Ok(TrackingSettings::of_tenant(self)?);
         match &self.planning {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, hash::Hash, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// What is shared, in units that are its owner's.
+/// A shared total, in units of its owner.
 pub struct Shares<K>(Mutex<State<K>>);
 
 struct State<K> {

@@ -173,7 +173,7 @@ impl<T: Rows> Log<T> {
         Ok(())
     }
 
-    /// What is read from the first copy, or from the other one where that is corrupted.
+    /// Reads from the first copy of the log, or from the other one where the first is corrupted.
     fn either<R>(&self, read: impl Fn(&T) -> Result<R, StoreError>) -> Result<R, StoreError> {
         let mut done = Err(StoreError::corrupted("both copies are corrupted at their beginning"));
         for copy in self.0.iter().flatten() {

@@ -25,8 +25,7 @@ use crate::{
 /// The rows of a log, each with the number of its entry.
 type LoggedRows = HashMap<Owner, (u64, Arc<Row>), RandomState>;
 
-/// What was read of the log of a database, up to its newest entry: a reader of a later snapshot reads only newer
-/// entries.
+/// Cache of the log of a database, up to its newest entry: a reader of a later snapshot reads only newer entries.
 #[derive(Debug, Default)]
 pub(crate) struct LogRead(Mutex<ReadTo>);
 
@@ -38,10 +37,10 @@ struct ReadTo {
     rows: Arc<LoggedRows>,
 }
 
-/// What is known of the entries of a snapshot.
+/// Entries of a snapshot that the cache has.
 enum Known {
     All(Arc<LoggedRows>),
-    /// Those before this one.
+    /// The entries before this one.
     UpTo(u64),
     /// Only those of a later snapshot.
     Later,
@@ -151,7 +150,7 @@ impl SnapshotEngagement {
         Ok(Self { table: snapshot.open(ENGAGEMENT)?, log: snapshot.log()? })
     }
 
-    /// Those who have a row in the log alone.
+    /// Owners whose only row is in the log.
     pub(crate) fn logged_alone(&self) -> Result<Vec<Owner>, StoreError> {
         let mut alone = Vec::new();
         for owner in self.log.logged()?.keys() {

@@ -17,7 +17,7 @@ use crate::{
     rows::engagement::{Owner, Row},
 };
 
-/// What goes to the log, and when it leaves it.
+/// Limits at which rows go to the log, and leave it.
 #[derive(Clone, Copy, Debug)]
 pub struct LogLimits {
     /// Fewest rows of a transaction that are logged: for fewer, a page of the log is no less than those of the table.
@@ -37,7 +37,7 @@ impl Default for LogLimits {
     }
 }
 
-/// What transactions that were committed leave to the next one.
+/// State that committed transactions leave to the next one.
 #[derive(Debug, Default)]
 pub(crate) struct RowsAtHand {
     pub(crate) known: HashMap<Owner, Row, RandomState>,
@@ -51,7 +51,7 @@ pub(crate) struct RowsAtHand {
     pub(crate) transaction: u64,
     /// The rows that it has touched or erased, as they were before.
     pub(crate) undo: Vec<(Owner, Option<Row>)>,
-    /// Whether it has erased somebody of whom the log has a row.
+    /// Whether the transaction has erased somebody of whom the log has a row.
     pub(crate) is_log_erased: bool,
     /// Whether the log is corrupted, and begins again.
     pub(crate) is_log_damaged: bool,
@@ -76,10 +76,10 @@ pub(crate) struct LogState {
     pub(crate) owed: usize,
 }
 
-/// What else a transaction has changed, which counts when it is committed.
+/// Further changes of a transaction, which count when it is committed.
 pub(crate) struct Changes {
     pub(crate) folded: Vec<Owner>,
-    /// Those whose row could not be folded, with the number of its new entry.
+    /// Owners whose row could not be folded, each with the number of its new entry.
     pub(crate) logged_again: Vec<(Owner, u64)>,
     /// The first entry of a log that was written again.
     pub(crate) anew_from: Option<u64>,
@@ -98,7 +98,7 @@ impl Changes {
 }
 
 impl RowsAtHand {
-    /// As a store has them.
+    /// Rows and log as the store has them.
     pub(crate) fn of(snapshot: &RedbSnapshot, limits: LogLimits) -> Result<Self, StoreError> {
         let mut rows = Self { limits, forgets_from: limits.at_hand, ..Self::default() };
         let Some(log) = Log::of(snapshot)? else { return Ok(rows) };
@@ -177,7 +177,7 @@ impl RowsAtHand {
         }
     }
 
-    /// Those whose newest row is in the log alone, but for those whom the transaction has touched.
+    /// Owners whose newest row is in the log alone, except those whom the transaction has touched.
     pub(crate) fn logged(&self) -> Vec<Owner> {
         let is_logged = |row: &Row| row.is_logged && row.touched_in != self.transaction;
         self.known.iter().filter(|(_, row)| is_logged(row)).map(|(owner, _)| *owner).collect()

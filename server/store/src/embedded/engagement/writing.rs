@@ -49,7 +49,7 @@ impl<'t> TransactionEngagement<'t> {
     fn forget(&mut self, owner: Owner) {
         if let Some(row) = self.rows.known.remove(&owner) {
             self.rows.is_log_erased |= self.rows.is_in_log(&row);
-            // One that was touched is noted as it was before that.
+            // A row that this transaction has touched is in `undo` already, as it was before.
             if row.touched_in != self.rows.transaction {
                 self.rows.undo.push((owner, Some(row)));
             }
@@ -83,7 +83,7 @@ impl<'t> TransactionEngagement<'t> {
         Ok(changes)
     }
 
-    /// The same, for a number of rows at which the log saves nothing.
+    /// Writes the rows that were touched into the table: for so few, the log saves nothing.
     pub(crate) fn write_in_place(mut self) -> Result<Changes, StoreError> {
         let changes = self.begin()?;
         let RowsAtHand { known, undo, .. } = &mut *self.rows;
@@ -145,7 +145,7 @@ impl<'t> TransactionEngagement<'t> {
             if changes.log.since < self.rows.limits.fold_from {
                 return Ok(());
             }
-            // Those of this transaction are folded with the next ones.
+            // Rows of this transaction are folded with the next ones.
             changes.fold_from_now_on(self.rows.logged(), own);
             changes.log.since = touched;
         } else {
@@ -194,7 +194,7 @@ impl<'t> TransactionEngagement<'t> {
                 }
                 stored => {
                     if stored?.is_some_and(|stored| stored.changes > row.changes) {
-                        // It is read when it is asked for.
+                        // The stored row is newer: it is read again.
                         self.row(owner)?;
                         return Ok(());
                     }

@@ -19,7 +19,7 @@ pub(crate) fn drop_quietly<T>(value: T) {
     let _ = catch_panic(move || drop(value));
 }
 
-/// What was thrown while the file was opened, in words.
+/// Message of a panic payload that was thrown while the file was opened.
 fn words_of(thrown: &(dyn Any + Send)) -> String {
     let damaged = thrown.downcast_ref::<DamagedBlock>();
     // A corrupted file makes redb panic at times.

@@ -1,4 +1,4 @@
-//! An open database, and the fence in front of its file.
+//! //! An open database, and the fence between it and its file.
 //!
 //! During recovery ([`crate::embedded::runtime::reopen_after_error`]), two databases are open over one file, and neither sees the
 //! writes of the other. A database whose fence is shut can no longer read or write, whatever it still tries.
@@ -74,7 +74,8 @@ impl DatabaseHandle {
         Ok(Self { database, gate, is_to_read: true, log_read: Arc::default() })
     }
 
-    /// Whether it was opened to read alone, and its file has not failed since: redb would begin no transaction then.
+    /// Whether the database was opened to read alone, and its file has not failed since: redb would begin no
+    /// transaction then.
     pub(crate) fn can_be_read_apart(&self) -> bool {
         self.is_to_read && corruption::contained(|| Ok(begin(self.database()?)?.abort()?)).is_ok()
     }
@@ -90,7 +91,7 @@ impl DatabaseHandle {
 
     /// Reads what the first read would wait for otherwise, and others with it.
     pub(crate) fn read_ahead(&self) {
-        // What cannot be read is reported to the callers that ask for it.
+        // An unreadable log is reported to the callers that ask for it.
         let _ = corruption::contained(|| self.snapshot()?.log()?.read());
     }
 
@@ -100,7 +101,7 @@ impl DatabaseHandle {
             return Err(StoreError::Unavailable("the file is read-only".to_owned()));
         }
         let transaction = begin(self.database()?)?;
-        // What failed before, redb has got over.
+        // redb has recovered from earlier failures.
         *self.gate.failed() = None;
         Ok(transaction)
     }

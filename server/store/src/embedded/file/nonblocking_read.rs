@@ -10,14 +10,14 @@ thread_local! {
     static READ: Cell<Read> = const { Cell::new(Read::MayWait) };
 }
 
-/// What is read by a thread.
+/// How long the reads of a thread may take.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Read {
     /// Whatever time it takes.
     MayWait,
-    /// What ends at once.
+    /// A read must end at once.
     AtOnce,
-    /// The same, and it did not.
+    /// A read had to end at once and could not.
     GivenUp,
 }
 

@@ -48,11 +48,11 @@ pub enum OpenError {
     /// The store was written by another version of the program.
     #[error("it has format {found}, this program knows format {known}")]
     Format {
-        /// What the file says.
+        /// The format that the file has.
         found: String,
         known: String,
     },
-    /// It can be opened, and something in it is corrupted.
+    /// The file can be opened, and something in it is corrupted.
     #[error("data in it is corrupted: {0}")]
     DamagedInside(String),
     /// The file cannot be read or written.
@@ -68,7 +68,7 @@ impl OpenError {
         matches!(self, Self::Damaged(_) | Self::Store(StoreError::Corrupted { .. }))
     }
 
-    /// What was met in a store that could be opened: the rest of it is sound.
+    /// Turns an error that was met in a store that could be opened into one of a part of it: the rest is sound.
     pub(crate) fn inside(self) -> Self {
         match self {
             Self::Damaged(what) => Self::DamagedInside(what),
@@ -228,8 +228,8 @@ pub(crate) fn open_to_read(
 /// Memory for the cache of a trial, in bytes; it reads little.
 const TRIAL_CACHE_BYTES: usize = 4 * 1024 * 1024;
 
-/// What of the cache's memory holds pages, measured: a page of 4 KiB takes 5 KiB of the allocator, the cache notes
-/// where it is, and freed memory is not given back at once.
+/// Share of the cache's memory that holds pages, measured: a page of 4 KiB takes 5 KiB of the allocator, the cache
+/// notes where it is, and freed memory is not returned at once.
 const PAGES_IN_MEMORY: (usize, usize) = (7, 10);
 
 /// Opens the database over storage, which must say that its rows are of a format that is read.

@@ -24,7 +24,7 @@ const MAX_STEPS: usize = 64;
 /// How the disk responds to those who need it.
 pub(crate) struct Progress {
     start: Instant,
-    /// When each step began that is under way, in milliseconds from the start; 0 where none is.
+    /// When each step began that is running, in milliseconds from the start; 0 where none is.
     began: [AtomicU64; MAX_STEPS],
     /// Whether it has been logged that the disk does not respond.
     is_logged: AtomicBool,
@@ -97,7 +97,7 @@ impl Progress {
         })
     }
 
-    /// What is waited for; none where the disk does not respond.
+    /// Awaits a future; none where the disk does not respond.
     pub(crate) async fn unless_stalled<T>(&self, awaited: impl Future<Output = T>) -> Option<T> {
         let mut awaited = pin!(awaited);
         let mut within = STALLED_AFTER;

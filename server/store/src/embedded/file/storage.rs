@@ -63,10 +63,10 @@ pub trait StoreFile: Send + Sync {
     /// When it cannot be written; then this one stays.
     fn replace(&self, write: WriteStore<'_>) -> Result<(), OpenError>;
 
-    /// Its name for a person.
+    /// Name of the file for a person.
     fn name(&self) -> String;
 
-    /// Its size in bytes, where that is known.
+    /// Size of the file in bytes, where it is known.
     fn bytes(&self) -> u64 {
         0
     }
@@ -87,7 +87,7 @@ const TRIED_BYTES: usize = 256 * 1024;
 #[derive(Clone, Debug)]
 pub struct DiskFile {
     path: PathBuf,
-    /// Whether it is to be read alone, so that it need not be one that may be written.
+    /// Whether the file is to be read alone, so that it need not be writable.
     is_to_read: bool,
     /// The file that is locked; the lock is that of all its duplicates.
     locked: Arc<Mutex<Option<File>>>,
@@ -192,7 +192,7 @@ impl StoreFile for DiskFile {
 
     fn forget_cached(&self, parts: &[Range<u64>]) -> Result<(), OpenError> {
         let file = self.file()?;
-        // What is not on disk yet is not forgotten.
+        // Data that is not on disk yet stays in the page cache.
         let synced = file.sync_data();
         #[cfg(target_os = "linux")]
         for Range { start, end } in widened(parts) {
@@ -206,7 +206,7 @@ impl StoreFile for DiskFile {
 
     fn try_to_write(&self) -> io::Result<()> {
         let path = self.path.with_extension("try");
-        // One that a crash has left.
+        // A crash may have left the file.
         remove_if_there(&path)?;
         let tried = create_file(&path).and_then(|mut file| {
             file.write_all(&vec![1; TRIED_BYTES])?;
@@ -360,13 +360,13 @@ impl OverlayBackend {
         self.written.lock()
     }
 
-    /// One block as it is now. It is read without the lock, so that reads do not wait for each other.
+    /// A block as it is now. It is read without the lock, so that reads do not wait for each other.
     fn block(&self, number: u64) -> io::Result<Vec<u8>> {
         let written = self.written().blocks.get(&number).cloned();
         written.map_or_else(|| self.block_below(number), Ok)
     }
 
-    /// One block of the storage below; bytes after its end are zero.
+    /// A block of the storage below; bytes after its end are zero.
     fn block_below(&self, number: u64) -> io::Result<Vec<u8>> {
         let offset = number * BLOCK_BYTES;
         let mut block = vec![0; BLOCK_BYTES as usize];

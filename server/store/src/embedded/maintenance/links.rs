@@ -424,7 +424,7 @@ fn no_key() -> StoreError {
     StoreError::corrupted(NO_KEY)
 }
 
-/// What was found, or none for corrupted data, which was reported when each row was held against its checksum.
+/// The result, or none for corrupted data, which was reported when each row was compared with its checksum.
 fn unless_damaged<T>(found: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match found {
         Err(StoreError::Corrupted { .. }) => Ok(None),

@@ -92,7 +92,7 @@ pub fn restore(backup: &Path, folder: &Path, cache_bytes: usize) -> Result<Manif
     done
 }
 
-/// What is left of a restoration that was broken off is in nobody's way.
+/// Rejects a folder that is not empty; the rest of an interrupted restoration does not count.
 fn refuse_filled(folder: &Path, unfinished: &Path) -> Result<(), RestoreError> {
     for entry in fs::read_dir(folder)? {
         if entry?.path() != unfinished {

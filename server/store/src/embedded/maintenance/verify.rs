@@ -94,7 +94,7 @@ pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> 
 /// As [`verify`].
 pub fn verify_file(store_file: &dyn StoreFile, cache_bytes: usize) -> Result<Verified, OpenError> {
     let mut verified = Verified::default();
-    // As far as it can be done: a store on a disk that takes no writes is verified too.
+    // A store on a disk that takes no writes is verified too, so an error is ignored.
     let _ = store_file.forget_cached(&[EVERYTHING]);
     let database = open::open_to_read(store_file.open()?, At::LastWhole, cache_bytes)?;
     let done = corruption::contained(|| check_rows(&database, &mut verified));

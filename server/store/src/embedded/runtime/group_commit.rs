@@ -1,7 +1,7 @@
 //! The writer thread: it plans and applies all queued commands in one transaction, commits once, and only then replies
 //! to each.
 //!
-//! Commands are kept until the commit. If planning or applying one of them panics, the transaction is dropped, that
+//! //! Commands are held until the commit. If planning or applying one of them panics, the transaction is dropped, that
 //! command gets the error, and the others are planned again.
 
 use std::{
@@ -32,7 +32,7 @@ use crate::{
 enum Failed {
     /// The command that was being carried out broke down.
     Command(StoreError),
-    /// What the commands have gathered together could not be written.
+    /// The changes that the commands have gathered together could not be written.
     Together(StoreError),
     /// The store did: its file must be opened again.
     Store(StoreError),
@@ -48,7 +48,7 @@ pub(crate) struct Writer {
     pub(crate) pace: BulkThrottle,
 }
 
-/// What transactions that were committed leave to the next one.
+/// State that committed transactions leave to the next one.
 #[derive(Default)]
 pub(crate) struct Kept {
     known: LookupCache,
@@ -76,7 +76,7 @@ impl Kept {
     }
 }
 
-/// What a batch came to, before it is committed.
+/// Results of a batch before it is committed.
 struct CarriedOut {
     outcomes: Vec<Outcome>,
     to_replay: BTreeMap<TenantId, Tenant>,
@@ -293,7 +293,7 @@ impl Writer {
         meta::store_times(&mut tables.meta, &times)
     }
 
-    /// What is known of engagement, which is stored again at the end of the transaction.
+    /// State of the engagement rows; the end of the transaction puts it back.
     fn engagement(&mut self) -> Result<engagement::RowsAtHand, StoreError> {
         let known = self.kept.engagement.take();
         let read = || engagement::RowsAtHand::of(&*self.shared.snapshot()?, self.shared.log_limits);

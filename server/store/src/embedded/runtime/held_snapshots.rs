@@ -26,7 +26,7 @@ pub(crate) struct HeldSnapshot {
 }
 
 impl HeldSnapshots {
-    /// Holds a snapshot from when so many bytes had been written.
+    /// Holds a snapshot, with the number of bytes that had been written before it.
     pub(crate) fn hold(&self, snapshot: Arc<RedbSnapshot>, written: u64) -> Arc<HeldSnapshot> {
         let held = Arc::new(HeldSnapshot { snapshot: Mutex::new(Some(snapshot)), written });
         let mut all = self.0.lock();
@@ -35,7 +35,7 @@ impl HeldSnapshots {
         held
     }
 
-    /// Lets go of those that are too old now that so many bytes have been written.
+    /// Lets go of the snapshots that are too old, given the number of bytes that have been written.
     pub(crate) fn let_go_of_old(&self, written: u64) {
         let oldest = written.saturating_sub(MAX_WRITTEN_BYTES);
         let mut too_old = Vec::new();

@@ -83,7 +83,7 @@ fn heal(shared: &Shared) -> Result<(), OpenError> {
     // From here on both are of the commit that is on disk.
     shared.go_on_over(read_apart(At::LastWhole)?);
     let (opened, held) = DatabaseHandle::to_write_beside(store_file, progress, shared.cache_bytes)?;
-    // What fails here is to write nothing more, not even when it is dropped.
+    // A failed database must not write any more, not even when it is dropped.
     try_to_write(shared, &opened).inspect_err(|_| opened.shut()).map_err(|e| opened.cause(e))?;
     shared.go_on_over(opened);
     drop(held);
@@ -92,7 +92,7 @@ fn heal(shared: &Shared) -> Result<(), OpenError> {
 
 fn try_to_write(shared: &Shared, opened: &DatabaseHandle) -> Result<(), StoreError> {
     match corruption::contained(|| look_at_last_commit(opened)) {
-        // It will be the error of those who ask for it, and keeps nobody else from writing.
+        // Corrupted data is an error for those who ask for it, and keeps nobody else from writing.
         Err(StoreError::Corrupted { cause, .. }) => {
             tracing::error!(store = shared.store_file.name(), cause, "stored data corrupted");
         }

@@ -49,7 +49,7 @@ const MAX_WAITING_READS: usize = 64;
 /// for each, after pauses that grow: a read of some seconds comes to its end in one of them.
 const BEGUN_ANEW_FOR: Duration = Duration::from_secs(10);
 
-/// What the writer and the readers share.
+/// State that the writer and the readers share.
 pub(crate) struct Shared {
     pub(crate) id: StoreId,
     pub(crate) store_file: Box<dyn StoreFile>,
@@ -127,7 +127,7 @@ impl Shared {
         self.try_to_read(|| read(&*self.latest.moment(|| self.own_snapshot())?))
     }
 
-    /// The same, where it ends at once; none where it would have to wait for the disk.
+    /// Reads from the shared snapshot, where the read ends at once; none where it would have to wait for the disk.
     pub(crate) fn read_at_once<T>(
         &self,
         read: impl Fn(&SharedSnapshot<RedbSnapshot>) -> Result<T, StoreError>,

@@ -14,7 +14,7 @@ use crate::{
     reads::list::{self, Asked},
 };
 
-/// What is still to be read.
+/// Part of a page that is still to be read.
 struct Rest {
     asked: Asked,
     held: Arc<HeldSnapshot>,

@@ -65,7 +65,7 @@ impl<'t> AppendTable<'t> {
         while let Some((key, value)) = rows.peek() {
             match cursor.insert_before(key.as_slice(), value.as_slice()) {
                 Ok(()) => drop(rows.next()),
-                // One that is there too: it is met by the insertion that follows.
+                // The next row replaces a stored one: the insertion that follows meets it.
                 Err(CursorError::UnorderedKey) => break,
                 Err(error) => return Err(error.into()),
             }

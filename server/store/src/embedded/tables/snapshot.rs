@@ -27,7 +27,7 @@ impl RedbSnapshot {
         Self { transaction, log_read, log: OnceLock::new() }
     }
 
-    /// Its log of engagement.
+    /// Log of engagement of the snapshot.
     pub(crate) fn log(&self) -> Result<Arc<LogAt>, StoreError> {
         if let Some(log) = self.log.get() {
             return Ok(log.clone());

@@ -23,7 +23,7 @@ const MIN_ROWS_BESIDE: usize = 100;
 /// All tables, in a transaction of redb.
 pub(crate) type WriteTables<'t> = Tables<Redb<'t>>;
 
-/// What redb gives a command to write to.
+/// Transaction of redb, which a command writes to.
 pub(crate) struct Redb<'t>(PhantomData<&'t ()>);
 
 impl<'t> Transaction for Redb<'t> {
@@ -74,7 +74,8 @@ impl<'t> WriteTables<'t> {
         Ok((self.known, self.engagement.write()?))
     }
 
-    /// The same, both at a time where there are many rows: they are a third of the work of bulk.
+    /// Finishes the transaction, and writes records and engagement at the same time where there are many rows: these
+    /// are a third of the work of a bulk call.
     pub(crate) fn finish_bulk(self) -> Result<(LookupCache, Changes), StoreError> {
         if self.engagement.touched() < MIN_ROWS_BESIDE {
             return self.finish();

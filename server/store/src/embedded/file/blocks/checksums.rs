@@ -31,7 +31,7 @@ pub(crate) fn is_sound(block: u64, bytes: &[u8], sum: u32) -> bool {
     }
 }
 
-/// One of the two copies.
+/// One of the two copies of the sums of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Copy {
     epoch: u64,
@@ -74,7 +74,7 @@ impl Copy {
 #[derive(Debug)]
 pub(crate) struct Group {
     number: u64,
-    /// As they are now.
+    /// Current sums.
     sums: Copy,
     /// Which of the copies in the file is the newer one.
     latest: u64,

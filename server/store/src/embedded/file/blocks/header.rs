@@ -75,7 +75,7 @@ pub(crate) struct Found {
     pub(crate) header: Header,
     /// The blocks that it names; each is as it was written.
     pub(crate) names: WriteSet,
-    /// What a later, skipped one names.
+    /// Blocks that a later, skipped header names.
     pub(crate) passed_over: Option<WriteSet>,
 }
 
@@ -88,7 +88,7 @@ struct Copy {
 }
 
 impl Header {
-    /// That of a new store.
+    /// Header of a new store.
     pub(crate) fn never_written() -> Self {
         Self::of(vec![0; KEPT_BYTES], 0, 1)
     }
@@ -125,7 +125,7 @@ impl Header {
         if counts {
             return Ok(newest.found(epoch, None));
         }
-        // It was on disk before the newest was begun, with all that came with it.
+        // The older header was on disk before the newest was begun, with all its blocks.
         let older = copies.into_iter().rev().find(|copy| copy.number != newest.number);
         let mut older =
             older.ok_or_else(|| damaged("neither of its last two commits is complete"))?;
@@ -168,7 +168,7 @@ impl Header {
         names.fits(NAMES_BYTES)
     }
 
-    /// Whether it has changed only where redb notes the commit that does not count yet: what is on disk means the
+    /// Whether only the part has changed in which redb notes the commit that does not count yet: the file means the
     /// same with and without that change.
     pub(crate) fn only_prepares(&self) -> bool {
         let flags = self.written.get(FLAGS_AT).copied().unwrap_or(0);
@@ -245,7 +245,7 @@ impl Copy {
         Ok(Self { epoch, block: block.to_vec(), names, number })
     }
 
-    /// What is found where it counts; `epoch` is the highest there is.
+    /// Header that counts; `epoch` is the highest in the file.
     fn found(self, epoch: u64, passed_over: Option<WriteSet>) -> Found {
         let header = Header::of(self.block, epoch, self.number);
         Found { header, names: self.names, passed_over }

@@ -45,7 +45,7 @@ pub(crate) struct Blocks {
     known: Mutex<Known>,
     /// Held while changes are brought to disk.
     syncing: Mutex<()>,
-    /// What a later header names, which was skipped when these were opened.
+    /// Blocks that a later header names, which was skipped when the file was opened.
     passed_over: Option<WriteSet>,
 }
 
@@ -55,16 +55,16 @@ struct Known {
     groups: HashMap<u64, Group, RandomState>,
     /// How often groups were dropped.
     let_go: u64,
-    /// What has been written since the last sync.
+    /// Blocks that were written since the last sync.
     fresh: WriteSet,
-    /// What of it is being brought to disk.
+    /// Blocks among these that are being brought to disk.
     in_writing: WriteSet,
-    /// What the header on disk names.
+    /// Blocks that the header on disk names.
     named: WriteSet,
-    /// Whether its second twin has been written without names since.
+    /// Whether the second twin of that header has been written without names since.
     is_unnamed: bool,
-    /// What failed first. A failure may be reported once, and to a caller whom it does not concern: after it, what was
-    /// written before may be lost whatever a sync says.
+    /// First failure. A failure may be reported once, and to a caller whom it does not concern: after it, earlier
+    /// writes may be lost whatever a sync reports.
     failed: Option<(io::ErrorKind, String)>,
 }
 
@@ -139,7 +139,8 @@ impl Blocks {
         self.known.lock()
     }
 
-    /// What is known, with the sums of a group. They are read without the lock, since the disk may hang meanwhile.
+    /// State of the blocks, with the sums of a group. The sums are read without the lock, since the disk may hang
+    /// meanwhile.
     fn knowing(&self, group: u64) -> io::Result<MutexGuard<'_, Known>> {
         loop {
             let let_go = {
