@@ -47,12 +47,12 @@ use crate::{
 pub enum Whose<'a> {
     Operator,
     OnlyTenant,
-    /// Those of the tenant with this UUID.
+    /// The tenant with this UUID.
     Tenant(&'a str),
 }
 
 impl<'a> Whose<'a> {
-    /// Those of the tenant that is named, else the only one's.
+    /// The named tenant, else the only one.
     pub fn of(tenant: Option<&'a str>) -> Self {
         tenant.map_or(Self::OnlyTenant, Self::Tenant)
     }
@@ -69,7 +69,7 @@ pub enum Admin {
 /// The body of a call.
 type Sent = UnsyncBoxBody<Bytes, io::Error>;
 
-/// What is read of a file at a time, in bytes.
+/// Size of a piece that is read of a file, in bytes.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// The pieces of a file that is sent.
@@ -109,7 +109,7 @@ pub struct Stopped {
 pub struct Answered {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    /// Its body, which has not been read yet.
+    /// Body of the response, which has not been read yet.
     pub body: Body,
 }
 
@@ -163,7 +163,7 @@ impl Admin {
         Ok(Self::Stopped(Stopped { store, endpoint, tenant }))
     }
 
-    /// The same server or store, for a tenant: by the token of it, or as whoever has the store's file.
+    /// Access to another tenant of the same server or store: with its token, or with the store's file.
     pub fn for_tenant(&self, tenant: TenantId, token: &str) -> Self {
         match self {
             Self::Running(running) => {
@@ -185,7 +185,7 @@ impl Admin {
         open(config)?.has_tenant(tenant).await.map_err(|error| error.to_string())
     }
 
-    /// The same store, for each of its tenants.
+    /// Access to each tenant of the same store.
     ///
     /// # Errors
     /// In words, when it is a running server, which shows a caller one tenant alone.
@@ -241,7 +241,7 @@ impl Admin {
         self.send_again_as(method, path, JSON, body).await
     }
 
-    /// The same for a body of this media type.
+    /// Sends a body of this media type, and sends it again as [`Self::send_again`] does.
     ///
     /// # Errors
     /// As [`Self::send_again`].
@@ -359,7 +359,7 @@ impl Answered {
     }
 }
 
-/// What an error comes from in the end, such as `Connection refused`.
+/// Root cause of an error, such as `Connection refused`.
 fn innermost(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), innermost)
 }

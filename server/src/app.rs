@@ -33,14 +33,14 @@ use crate::{
 #[cfg(test)]
 use svctrack_store::{SystemClock, embedded::Embedded};
 
-/// What the operator allows.
+/// Limits that the operator sets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     /// Requests a second that are served.
     pub rates: RateLimits,
     /// Bytes that callers without a token may have stored in a day, for each tenant; any number where it is not said.
     pub daily_bytes: Option<NonZeroU64>,
-    /// What is served at all.
+    /// Parts of the API and the pages that are served.
     pub parts: ServedParts,
 }
 
@@ -172,7 +172,7 @@ impl App {
         Self::observed(store, clock, addresses, limits, Observe::default())
     }
 
-    /// The same, whose requests are observed.
+    /// An app whose requests are observed.
     pub fn observed(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -209,7 +209,7 @@ impl App {
         })
     }
 
-    /// One over a new store in a folder.
+    /// An app over a new store in a folder.
     #[cfg(test)]
     pub(crate) fn for_test(folder: &std::path::Path) -> Arc<Self> {
         let clock = Arc::new(SystemClock);

@@ -60,7 +60,7 @@ pub(crate) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Its bytes, for a caller that needs them only until they are parsed, and its place for the parsed values.
+    /// Bytes of the body, for a caller that needs them only until they are parsed, and its place for the parsed values.
     pub(crate) fn into_parts(self) -> (Bytes, impl Send + use<'a>) {
         (self.bytes, self._place)
     }
@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(read(&budget, Some(70 * KIB), drips(70)).await, timeout);
         let slower = (0..50).map(|_| (1_100, KIB));
         assert_eq!(read(&budget, Some(50 * KIB), slower).await, timeout);
-        // What came before does not count.
+        // Earlier progress does not count.
         let stops = (0..50).map(|_| (1, KIB)).chain([(11_000, KIB)]);
         assert_eq!(read(&budget, Some(51 * KIB), stops).await, timeout);
         let large = 2 * MIB;

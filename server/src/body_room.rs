@@ -57,7 +57,7 @@ struct Holder {
     wanted: usize,
     /// Bytes that it is still going to want.
     coming: usize,
-    /// Whether its sender is not done.
+    /// Whether the sender still sends.
     is_arriving: bool,
     /// When it last made progress.
     progress: Instant,
@@ -66,7 +66,7 @@ struct Holder {
     changed: Arc<Notify>,
 }
 
-/// Those that a limit is for.
+/// Bodies that a limit is for.
 #[derive(Clone, Copy)]
 enum Scope {
     All,
@@ -87,7 +87,7 @@ pub(crate) struct Need {
     pub(crate) held: usize,
     /// Bytes that it is still going to need.
     pub(crate) coming: usize,
-    /// Whether its sender is not done.
+    /// Whether the sender still sends.
     pub(crate) is_arriving: bool,
     /// When its sender last made progress.
     pub(crate) progress: Instant,
@@ -185,7 +185,7 @@ impl BodyRoom {
     /// Gives those that wait what they want, as far as there is room: tenants take turns, and the bodies of one come in
     /// their order.
     fn give_all(&self, bodies: &mut Bodies) {
-        // What was too much for a body of an owner is too much for the next one.
+        // If there is too little room for a body of an owner, there is too little for the owner's next one.
         let mut too_much = HashMap::new();
         for id in bodies.in_turn() {
             let Some(Holder { owner, wanted, .. }) = bodies.all.get(&id) else { continue };
@@ -257,8 +257,8 @@ impl Bodies {
         })
     }
 
-    /// Those that give way to another one: first the one that its sender has been slow with for longest, weighted by what
-    /// its tenant or address has. Nobody gives way to one who has more.
+    /// Bodies that give way to another one: first the one whose sender has been slow for longest, weighted by the room
+    /// of its tenant or address. Nobody gives way to one who has more.
     fn slow(&self, id: u64, holder: &Holder, scope: Scope) -> Vec<u64> {
         let now = Instant::now();
         let slow_for = |other: &Holder| now.saturating_duration_since(other.progress);
@@ -287,7 +287,7 @@ impl Bodies {
         weighted.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// What each tenant, and each address, has.
+    /// Room that each tenant, and each address, has.
     fn had(&self) -> (HashMap<Option<TenantId>, usize>, HashMap<Address, usize>) {
         let (mut tenants, mut addresses) = (HashMap::new(), HashMap::new());
         for Holder { owner, held, .. } in self.all.values().filter(|holder| holder.held > 0) {
@@ -320,7 +320,7 @@ impl Scope {
 }
 
 impl<'r> Place<'r> {
-    /// Whether it is one of this room.
+    /// Whether the place is one of this room.
     pub(crate) fn is_in(&self, room: &BodyRoom) -> bool {
         std::ptr::eq(self.room, room)
     }

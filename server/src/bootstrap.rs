@@ -14,7 +14,7 @@ use crate::{app::App, auth::Token, config::Config, served_parts::Part};
 
 /// `externalId` of the company that the first start creates, which the printed example and the demo page use.
 const DEMO_COMPANY: &str = "demo";
-/// What the first tenant is called.
+/// Name of the first tenant.
 const TENANT_NAME: &str = "first tenant";
 
 /// The first line that is printed.
@@ -46,7 +46,7 @@ pub(crate) struct Bootstrap {
 }
 
 impl Bootstrap {
-    /// What a first start creates: what the configuration gives, else a random tenant and tokens.
+    /// Tenant and tokens of a first start: those of the configuration, else random ones.
     ///
     /// # Errors
     /// A message if a token cannot be read, or the machine gives no randomness.

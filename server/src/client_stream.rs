@@ -29,7 +29,7 @@ use crate::{
 
 /// How a connection of HTTP/2 begins (RFC 9113, 3.4), as far as it looks like a request.
 const HTTP_2: &[u8; 16] = b"PRI * HTTP/2.0\r\n";
-/// What hyper reads in its place.
+/// Version that hyper reads in its place, and rejects.
 const UNKNOWN_VERSION: &[u8; 16] = b"PRI * HTTP/9.9\r\n";
 
 /// The stream `S` of a connection to a client of the endpoint `E`.

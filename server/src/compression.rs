@@ -37,7 +37,7 @@ const ZSTD_LEVEL: i32 = 1;
 /// ([`crate::limits::ENCODER_BYTES`]).
 const BROTLI_WINDOW_BITS: u32 = 18;
 const ZSTD_WINDOW_BITS: u32 = 17;
-/// What brotli collects before it writes, in bytes.
+/// Buffer of brotli before it writes, in bytes.
 const BROTLI_BUFFER_BYTES: usize = 16 * 1024;
 
 /// Marks a response that holds a secret.
@@ -83,7 +83,7 @@ fn weighted(item: &str) -> (&str, f32) {
     (name.trim(), weight.unwrap_or(0.0))
 }
 
-/// What a caller accepts.
+/// Codings that a caller accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accepted {
     /// The coding that is liked best; none where plain is liked better, or nothing is asked for.
@@ -93,7 +93,7 @@ pub(crate) struct Accepted {
 }
 
 impl Accepted {
-    /// What the headers of a request say.
+    /// Codings that the headers of a request accept.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         if !headers.contains_key(header::ACCEPT_ENCODING) {
             return Self { coding: None, identity: true };
@@ -211,7 +211,7 @@ fn in_pieces(
 
 /// A body that is all there, compressed.
 fn compressed_at_once(coding: Coding, body: BoxBody<Bytes, io::Error>) -> Result<Body, Body> {
-    // It is all there, so nothing is waited for.
+    // The body is there as a whole, so nothing is waited for.
     let Some(Ok(plain)) = Body::from(body).into_bytes().now_or_never() else {
         return Err(Body::empty());
     };

@@ -37,8 +37,8 @@ pub use self::{
 /// others.
 const DEFAULT_RATE_LIMIT: u32 = 150;
 
-/// What events of a tenant may take in a day, in MiB: some three million small ones, 35 a second. A disk of 20 GB lasts
-/// for weeks with a sender at this limit, and fills in minutes without it.
+/// Default of the events of a tenant in a day, in MiB: some three million small ones, 35 a second. A disk of 20 GB
+/// lasts for weeks with a sender at this limit, and fills in minutes without it.
 const DEFAULT_TRACKING_DAILY_MB: u32 = 1_024;
 
 /// Backups that are retained: a week of daily ones.
@@ -75,7 +75,7 @@ pub struct Config {
     pub rate_limit: u32,
     /// Requests a second to the tracking routes of each tenant; 0 sets no limit.
     pub tracking_rate_limit: u32,
-    /// MiB that events sent without a token may take in a day, for each tenant; 0 sets no limit.
+    /// Most MiB a day of events that are sent without a token, for each tenant; 0 sets no limit.
     pub tracking_daily_mb: u32,
     /// The interval of backups, if they are scheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,7 +94,7 @@ pub struct Config {
 }
 
 impl ConfigOverrides {
-    /// What is in force when `self` wins over `file`.
+    /// Settings in force when `self` wins over `file`.
     ///
     /// # Errors
     /// [`ConfigError::Value`] for a value that cannot be used.
@@ -189,7 +189,7 @@ impl Config {
         checked.unwrap_or_else(|| Addresses::new(&url))
     }
 
-    /// What requests begin with that come to the server itself.
+    /// Scheme of requests that come to the server directly.
     pub fn scheme(&self) -> Scheme {
         if self.tls.is_some() { Scheme::HTTPS } else { Scheme::HTTP }
     }

@@ -102,7 +102,7 @@ impl Waiting {
         self.overdue_us.store(0, Ordering::Relaxed);
     }
 
-    /// Whether it has to end; else the task is woken when it has to.
+    /// Whether the connection has to end; else the task is woken when it has to.
     pub(crate) fn has_to_end(&self, context: &Context<'_>) -> bool {
         self.waker.register(context.waker());
         self.has_to_end.load(Ordering::SeqCst)
@@ -161,7 +161,7 @@ impl Connections {
     pub(crate) async fn enter(&self, address: IpAddr) -> Option<Place> {
         while self.is_full() {
             self.make_room();
-            // Those that are busy may wait by then.
+            // Connections that are busy may wait by then.
             let _ = timeout(CROWDED_CHECK_INTERVAL, self.0.left.notified()).await;
         }
         let mut open = self.lock();
@@ -238,7 +238,7 @@ mod tests {
 
     const MANY: usize = 1_000;
 
-    /// As they are a while after the start, so that who has waited since then gives way.
+    /// Connections a while after the start, so that one that has waited since then gives way.
     fn connections(places: usize, proxies: Proxies) -> Connections {
         let started = Instant::now().checked_sub(2 * MIN_WAIT_FOR_CLIENT).unwrap();
         Connections::started(started, places, proxies)

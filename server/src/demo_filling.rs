@@ -13,7 +13,7 @@ pub(crate) enum Progress {
     /// None is being filled.
     #[default]
     Idle,
-    /// One is, and has a number of records and events.
+    /// A demo is being filled, and has a number of records and events.
     Stored(usize),
     /// The last one is incomplete, and why.
     Failed(String),

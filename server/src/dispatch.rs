@@ -31,11 +31,11 @@ pub(crate) enum Serve {
     Record(RecordHandler, &'static ResourceDef),
 }
 
-/// What handles the requests of a method.
+/// Handler of a method of a route.
 #[derive(Clone, Copy)]
 pub(crate) struct Served {
     pub(crate) serve: Serve,
-    /// Whether it has parameters in the query.
+    /// Whether the handler has parameters in the query.
     pub(crate) has_parameters: bool,
 }
 
@@ -99,7 +99,7 @@ fn serve_unread(serve: Serve, app: Arc<App>, request: Request) -> Handled {
     serve.handle(app, request).map_ok(name).boxed()
 }
 
-/// What handles a request, which carries the path of its route from then on.
+/// Handler of a request, which carries the path of its route from then on.
 fn handler(request: &mut Request, pattern: &Pattern, methods: &Methods) -> Result<Served, Error> {
     let method = match *request.method() {
         Method::HEAD => &Method::GET, // The HTTP layer leaves the body out.

@@ -1,5 +1,5 @@
-//! What can go wrong with a request, and the one place where it becomes a status and a problem
-//! document (R11, RFC 9457). An internal cause is logged here, once, and never sent.
+//! //! Errors of requests, and the one place where each becomes a status and a problem document (R11, RFC 9457). An
+//! internal cause is logged here, once, and never sent.
 
 use poem::{
     Response,
@@ -24,7 +24,7 @@ use crate::{
     sender_limits::{Allowance, Spent},
 };
 
-/// What went wrong with a request.
+/// Error of a request.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// The body is not JSON of the right kind.
@@ -74,7 +74,7 @@ pub(crate) enum Error {
     Unsupported(String),
     /// The body's encoding is not taken.
     UnsupportedEncoding,
-    /// What was sent breaks a rule.
+    /// The body or the query breaks a rule.
     Invalid(Vec<Issue>),
     /// A call with the same `Idempotency-Key` is under way.
     StillRunning,
@@ -88,9 +88,9 @@ pub(crate) enum Error {
     Store(StoreError),
     /// The program broke down.
     Internal(String),
-    /// What went wrong with a page, and what is around it for who is signed in.
+    /// An error of a page, and the frame of the page for a user who is signed in.
     OnPage(Box<(Error, Option<Shell>)>),
-    /// What went wrong after a part was done, and how much that was.
+    /// An error after a part was done, and a text that says how much was.
     PartDone(Box<Error>, String),
 }
 
@@ -142,7 +142,7 @@ struct Problem<'a> {
     title: &'a str,
     status: u16,
     detail: &'a str,
-    /// The same as `detail`: where clients of other APIs look for it (R58).
+    /// Same text as `detail`: where clients of other APIs look for it (R58).
     message: &'a str,
     code: &'a str,
     request_id: &'a str,
@@ -246,7 +246,7 @@ impl Error {
         }
     }
 
-    /// What went wrong, whether or not a part was done before.
+    /// Error itself, whether or not a part was done before.
     fn cause(&self) -> &Self {
         match self {
             Self::PartDone(error, _) => error.cause(),
@@ -263,7 +263,7 @@ impl Error {
         error.respond(page, request_id)
     }
 
-    /// The same, as a page where there is one to be around it.
+    /// Response, as a page where there is a frame for it.
     fn respond(self, page: Option<Option<Shell>>, request_id: &str) -> Response {
         let allow = match &self {
             Self::MethodNotAllowed(allow) => HeaderValue::from_str(allow).ok(),
@@ -346,7 +346,7 @@ fn add_headers(
     }
 }
 
-/// What the limit is, as the drafts of `RateLimit` have it.
+/// Adds the limit, as the drafts of `RateLimit` have it.
 fn add_rate_limit(headers: &mut HeaderMap, TooMany { limit, wait }: TooMany) {
     let seconds = wait.as_secs() + 1;
     let quota = limit.get().saturating_mul(BURST_SECONDS);

@@ -23,7 +23,7 @@ fn give_way() {
 
     thread_local!(static GIVES_WAY: Cell<bool> = const { Cell::new(false) });
     if !GIVES_WAY.replace(true) {
-        // Where it is refused, as in some sandboxes, the work is done all the same.
+        // Where the system does not allow it, as some sandboxes do not, the work is done all the same.
         let _ = rustix::process::nice(NICENESS);
     }
 }

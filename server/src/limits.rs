@@ -18,13 +18,14 @@ pub(crate) const MEMORY_BUDGET_BYTES: usize = SMALL_BODY_BUDGET_BYTES
     + MAX_IMPORTS * IMPORT_HELD_BYTES
     + MAX_DRY_RUNS * MAX_REHEARSED_BYTES
     + MAX_STREAMS * STREAM_HELD_BYTES;
-/// What the budgets leave of 256 MiB to the cache of 64 MiB and the program: 16 MiB at rest, and what the writer, the
-/// readers of bodies and the allocator hold for a short time.
+/// Asserts that the budgets leave enough of 256 MiB to the cache of 64 MiB and the program: 16 MiB at rest, and the
+/// memory that the writer, the readers of bodies and the allocator hold for a short time.
 const _: () = assert!(MEMORY_BUDGET_BYTES <= (256 - 64 - 24) * 1024 * 1024);
 
 /// Largest body of one record, in bytes: its longest strings have 64 KiB, and custom data many of them (R9).
 pub(crate) const MAX_RECORD_BYTES: usize = 1024 * 1024;
-/// The same of a resource with a field of up to 1 MiB, which may double where JSON escapes it: a ticket (R56).
+/// Largest body of a record with a field of up to 1 MiB, which may double where JSON escapes it, in bytes: a ticket
+/// (R56).
 pub(crate) const MAX_LONG_RECORD_BYTES: usize = 2 * 1024 * 1024;
 /// Largest body of a bulk upsert, in bytes: 5,000 items of more than 6 KB each.
 pub(crate) const MAX_BULK_BYTES: usize = 32 * 1024 * 1024;
@@ -42,24 +43,24 @@ pub(crate) const FREE_BODY_BYTES: usize = 4 * 1024;
 /// Bodies that are small, of records and single events, in the whole process, in bytes: the memory that all their
 /// senders together can take.
 pub(crate) const SMALL_BODY_BUDGET_BYTES: usize = 8 * 1024 * 1024;
-/// What one tenant, and one address, may have of it, in bytes, so that there is some for others.
+/// Share of this budget for one tenant, and for one address, in bytes, so that there is some for others.
 pub(crate) const SMALL_BODY_SHARE_BYTES: usize = 6 * 1024 * 1024;
-/// The same for large bodies: one of the largest, and more than that for others. They have a room of their own, so that
-/// those who wait for it hold up no single event.
+/// Budget of large bodies, in bytes: one of the largest, and more than that for others. They have a room of their own,
+/// so that waiting for it delays no single event.
 pub(crate) const LARGE_BODY_BUDGET_BYTES: usize = 36 * 1024 * 1024;
 pub(crate) const LARGE_BODY_SHARE_BYTES: usize = MAX_BULK_BYTES;
-/// The same for packed bodies, as they come, of which one may be as large as a share; who holds some of it may wait for
-/// room for what is unpacked, but not the other way round.
+/// Budget of compressed bodies, as they arrive, in bytes; one may be as large as a share. Who holds some of it may wait
+/// for room for the decompressed body, but not the other way round.
 pub(crate) const PACKED_BODY_BUDGET_BYTES: usize = 14 * 1024 * 1024;
 pub(crate) const MAX_PACKED_BYTES: usize = 12 * 1024 * 1024;
-/// What a connection reads of a body before the reader of the body asks for more, in bytes: so much room is taken ahead.
+/// Bytes that a connection reads of a body before the reader of the body asks for more: room for these is taken ahead.
 pub(crate) const READ_AHEAD_BYTES: usize = 16 * 1024;
 /// How long a sender may make no progress before it gives way to others that need its room: a good line sends
 /// [`LARGE_BODY_PACE`]'s bytes in that time. So often those who wait look whether somebody is.
 pub(crate) const GIVES_WAY_AFTER: Duration = Duration::from_millis(250);
 /// How long a small body waits for room in the budget before its sender is asked to retry.
 pub(crate) const BODY_BUDGET_WAIT: Duration = Duration::from_secs(5);
-/// The same for a large one: fifty of the largest, one after the other, are read in this time.
+/// How long a large body waits for room: fifty of the largest, one after the other, are read in this time.
 pub(crate) const LARGE_BODY_BUDGET_WAIT: Duration = Duration::from_secs(180);
 
 /// How long the head of a request may take.
@@ -67,7 +68,7 @@ pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection stays open for the next request: longer than with nginx (60 s) and Caddy (120 s), so that
 /// mostly they end it, and do not send a request just then. Where its place is needed it ends before.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(130);
-/// How long a body may take in all.
+/// Longest time of a body in all.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The minimum rate of a body: a number of bytes, or the rest of the body, within each period of this length.
@@ -77,7 +78,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The time that so many bytes may take.
+    /// Time in which a number of bytes must arrive.
     pub(crate) fn time_of(&self, bytes: usize) -> Duration {
         self.within.mul_f64(bytes as f64 / self.bytes as f64)
     }
@@ -85,7 +86,7 @@ impl Pace {
 
 /// A KiB a second, which every line keeps to.
 pub(crate) const SMALL_BODY_PACE: Pace = Pace { bytes: 10 * 1024, within: Duration::from_secs(10) };
-/// The same of a body that takes much of the room for large ones: a slow mobile line keeps to it.
+/// Pace of a body that takes much of the room for large ones: a slow mobile line keeps to it.
 pub(crate) const LARGE_BODY_PACE: Pace = Pace { bytes: 192 * 1024, within: Duration::from_secs(3) };
 
 /// The rest of a body after its response is read and discarded, so that the next request can follow: up to this size in
@@ -105,7 +106,7 @@ pub(crate) const ANSWER_BUDGET_BYTES: usize = 32 * 1024 * 1024;
 /// About how much of a large response is handed to its connection at a time, in bytes, where all of it is held: each
 /// piece costs some calls of the system.
 pub(crate) const HELD_PIECE_BYTES: usize = 1024 * 1024;
-/// The same where it is read as it is sent.
+/// Size of a piece where the response is read while it is sent, in bytes.
 pub(crate) const ANSWER_PIECE_BYTES: usize = 256 * 1024;
 /// The least rate at which a large response is to be read, in bytes a second, once it has had some time: as for large
 /// bodies. An unread response is dropped when the buffers of the system, some MB at most, count for no more.
@@ -114,8 +115,7 @@ pub(crate) const ANSWER_START: Duration = Duration::from_secs(10);
 /// How often this rate is checked.
 pub(crate) const ANSWER_LOOKS_EVERY: Duration = Duration::from_secs(5);
 
-/// What an item of a bulk upsert takes in its response besides its keys, in bytes: an error with its message, or two
-/// ids.
+/// Size of an item of a bulk upsert in its response besides its keys, in bytes: an error with its message, or two ids.
 pub(crate) const BULK_ANSWER_BYTES: usize = 256;
 
 /// Responses up to this size, in bytes, are not compressed: they fit into a packet, or nearly.
@@ -123,8 +123,8 @@ pub(crate) const MIN_COMPRESSED_BYTES: u64 = 1024;
 /// Responses up to this size, in bytes, are compressed where they are served, in a fraction of a millisecond; longer
 /// ones on other threads.
 pub(crate) const MAX_COMPRESSED_AT_ONCE_BYTES: u64 = 32 * 1024;
-/// What a compressor is given at a time, in bytes, and what it takes of memory then, measured: brotli 0.75 MiB, zstd
-/// 0.7 MiB, gzip 0.4 MiB, with what they have written.
+/// Size of a piece that a compressor is given, in bytes. Its memory was measured with it: brotli 0.75 MiB, zstd 0.7
+/// MiB, gzip 0.4 MiB, with their output.
 pub(crate) const ENCODER_PIECE_BYTES: usize = 64 * 1024;
 pub(crate) const ENCODER_BYTES: usize = 1024 * 1024;
 /// Long responses that are compressed at a time, each for as long as its reader takes. More of them are sent as they are.
@@ -138,14 +138,14 @@ pub(crate) const SHORT_WRITE_BYTES: usize = 2 * 1024;
 pub(crate) const MAX_CONNECTIONS: usize = 4_096;
 /// Open connections of one address (D6). A proxy on the same machine speaks for many and is not counted.
 pub(crate) const MAX_CONNECTIONS_PER_ADDRESS: usize = 256;
-/// Those who listen to a stream, in all: each keeps a connection for as long as it likes. Of one tenant there are at most
-/// as many as are left to others then.
+/// Most listeners to streams in all: each keeps a connection for as long as it likes. One tenant has at most as many as
+/// are left to others then.
 pub(crate) const MAX_STREAMS: usize = 256;
-/// What a listener holds as a rule, in bytes: what was read for it, and what it was handed before.
+/// Usual memory of a listener, in bytes: what was read for it, and the piece before that.
 pub(crate) const STREAM_HELD_BYTES: usize = 64 * 1024;
 /// Connections to the operator's address: Prometheus, one or two probes, and a person.
 pub(crate) const MAX_ADMIN_CONNECTIONS: usize = 8;
-/// Those who are sent a backup, in all: each keeps a file as large as one.
+/// Most downloads of backups at a time: each keeps a file as large as one.
 pub(crate) const MAX_DOWNLOADS: usize = 2;
 /// Files that the process reserves for itself, besides those of its workers, when it derives the connections that it
 /// can serve.
@@ -155,7 +155,7 @@ pub(crate) const RESERVED_FILES: usize = 64;
 pub(crate) const MAX_WORKERS: usize = 64;
 /// How long a connection has waited for its client before it gives way to another: what came with it is read first.
 pub(crate) const MIN_WAIT_FOR_CLIENT: Duration = Duration::from_millis(50);
-/// How long a byte of a body should take, in microseconds, before its connection is one that waits: a slow mobile line
+/// Pace of a byte of a body, in microseconds: a connection with a slower one counts as waiting. A slow mobile line
 /// sends 64 KB a second.
 pub(crate) const BODY_BYTE_US: u64 = 15;
 /// Handshakes that an address may begin in a second, and twice as many at once, which are as many as it may have
@@ -190,8 +190,8 @@ pub(crate) const MAX_SENT_ADDRESS_BYTES: usize = 2 * 1024;
 
 /// The `Retry-After` of a rejected write while the store cannot take it, in seconds.
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
-/// The same of a sender whose tenant is suspended, in seconds: hours may pass, and the browser script waits no longer
-/// than this.
+/// The `Retry-After` for a sender whose tenant is suspended, in seconds: hours may pass, and the browser script waits
+/// no longer than this.
 pub(crate) const SUSPENDED_RETRY_AFTER_SECONDS: u32 = 300;
 /// Longest `Idempotency-Key`, in bytes: a UUID has 36.
 pub(crate) const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
@@ -224,7 +224,7 @@ pub(crate) const MAX_REJECTED_INDEXES: usize = 100;
 /// do not wait for it, and few enough to be held in memory for each import.
 pub(crate) const IMPORT_ROWS: usize = 500;
 pub(crate) const IMPORT_BYTES: usize = 1024 * 1024;
-/// What an import holds as a rule, in bytes: batches that are read, wait and are applied, and its rejected rows.
+/// Usual memory of an import, in bytes: batches that are read, wait and are applied, and its rejected rows.
 pub(crate) const IMPORT_HELD_BYTES: usize = 9 * 1024 * 1024;
 /// Keys of an import that are compared with later rows: some 2 MB of hashes.
 pub(crate) const MAX_NOTED_KEYS: usize = 100_000;
@@ -246,7 +246,7 @@ pub(crate) const MAX_PAGE_IMPORT_BYTES: usize = 2 * 1024 * 1024;
 pub(crate) const MAX_IMPORTS: usize = 2;
 /// Dry runs at a time, in all.
 pub(crate) const MAX_DRY_RUNS: usize = 1;
-/// What an event takes in the store besides its own text, in bytes: its row, and its places in indexes.
+/// Size of an event in the store besides its own text, in bytes: its row, and its entries in indexes.
 pub(crate) const EVENT_BYTES: usize = 256;
 /// Most calls of a day with an `Idempotency-Key` and without a token, for a tenant: as many as the store keeps of them.
 pub(crate) const MAX_KEYS_A_DAY: u64 = 100_000;
@@ -264,8 +264,8 @@ pub(crate) const SESSION_IDLE_MS: i64 = 12 * 60 * 60 * 1_000;
 pub(crate) const MAX_SESSIONS: usize = 20;
 /// How long the form of a sign-in may be, in bytes: a token and a path.
 pub(crate) const MAX_SIGN_IN_BYTES: usize = 4 * 1024;
-/// How many sign-ins of an address may fail in a minute before they are answered with 429, which shows in the log of a
-/// proxy: a token cannot be guessed.
+/// How many sign-ins of an address may fail in a minute before the next gets a 429, which shows in the log of a proxy:
+/// a token cannot be guessed.
 pub(crate) const MAX_SIGN_IN_FAILURES: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 /// How long the link of the first start signs in, in seconds: 15 minutes.
 pub(crate) const ONE_TIME_LINK_SECONDS: u64 = 15 * 60;

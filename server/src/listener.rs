@@ -34,12 +34,12 @@ pub struct Clients {
     pub(crate) places: usize,
     pub(crate) proxies: Proxies,
     pub(crate) counts: Arc<ConnectionCounts>,
-    /// What their connections begin with, if the server speaks TLS.
+    /// TLS of their connections, if the server speaks it.
     pub(crate) tls: Option<Arc<Tls>>,
 }
 
 impl Clients {
-    /// As many as these workers can serve, without TLS.
+    /// As many clients as these workers can serve, without TLS.
     pub fn of(workers: &Workers, proxies: Proxies, counts: Arc<ConnectionCounts>) -> Self {
         let places = max_connections(RESERVED_FILES + workers.files());
         Self { places, proxies, counts, tls: None }
@@ -69,7 +69,7 @@ where
     let mut failed = LogThrottle::default();
     let mut stop = std::pin::pin!(stop);
     loop {
-        // One is taken at a time; the others wait in the backlog until it has a place.
+        // One connection is accepted at a time; the others wait in the backlog until it has a place.
         let next = async {
             let (stream, remote) = listener.accept().await?;
             Ok((stream, remote, connections.enter(address_of(remote)).await))
@@ -166,7 +166,7 @@ struct LogThrottle {
 }
 
 impl LogThrottle {
-    /// One line for the first of this many; at the pause between failures, ten seconds.
+    /// One line is logged for the first of this many; at the pause between failures, ten seconds.
     const SAID_EVERY: u32 = 100;
 
     fn log(&mut self, write: impl FnOnce()) {

@@ -44,7 +44,7 @@ impl LogFormat {
     }
 }
 
-/// What the writing thread is sent.
+/// Message to the writing thread.
 enum Entry {
     Line(Vec<u8>),
     /// All lines before it are written when this gets its reply.
@@ -117,7 +117,7 @@ fn write_lines(waiting: &Receiver<Entry>, lost: &Lost, mut to: impl Write, forma
         match entry {
             Entry::Line(line) => {
                 let count = lost.unsaid.swap(0, Ordering::Relaxed);
-                // What was written of a line before is not continued.
+                // A torn line is not continued.
                 let mut text = if is_torn { vec![b'\n'] } else { Vec::new() };
                 if count > 0 {
                     text.extend(format.lost(count).into_bytes());
@@ -251,7 +251,7 @@ mod tests {
         let (allow, may) = mpsc::channel();
         let (written, lines_written) = mpsc::channel();
         let mut lines = Lines::to(Taker { may, written }, LogFormat::Text).unwrap();
-        // One is held by the writer, as many as may wait do so, and three are too many.
+        // The writer holds one line, as many as may wait do so, and three are too many.
         lines.write_all(b"first").unwrap();
         while lines.waiting.try_send(Entry::Line(b"waits".to_vec())).is_ok() {}
         (0..2).for_each(|_| lines.write_all(b"lost").unwrap());

@@ -11,7 +11,7 @@ use poem::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unreadable(pub(crate) StatusCode);
 
-/// What every response of the application has, and hyper's own has not.
+/// Header that every response of the application has, and hyper's own has not.
 const MARK: &str = "\r\nx-request-id: ";
 /// The header of a response without a body.
 const NO_BODY: &str = "content-length: 0\r\n";
@@ -35,7 +35,7 @@ where
 {
     let (text, unreadable) = verdict(answer)?;
     let request = Request::builder().extension(unreadable).finish();
-    // It is known at once.
+    // The response is ready at once.
     let response = endpoint.call(request).now_or_never()?.ok()?;
     let (head, body) = response.into_parts();
     let body = body.into_bytes().now_or_never()?.ok()?;

@@ -6,7 +6,7 @@ use svctrack_store::{Clock as _, SystemClock, embedded::OpenError};
 
 use crate::{backups, config::Config};
 
-/// One line for the person who asked; `if_in_use` is what to do where another process has it.
+/// A line for the person who called; `if_in_use` is the advice where another process has the store.
 pub fn explain_open_error(
     config: &Config,
     what: &str,

@@ -10,7 +10,7 @@ use poem::Request;
 #[derive(Clone)]
 pub(crate) struct Pattern(Arc<str>);
 
-/// What there is at a path, and at the paths below it.
+/// Values at a path, and at the paths below it.
 pub(crate) struct PathTree<T> {
     here: Option<(Pattern, T)>,
     named: BTreeMap<String, Self>,
@@ -42,7 +42,7 @@ impl<T> PathTree<T> {
         }
     }
 
-    /// What is at the path of a request.
+    /// Value at the path of a request.
     pub(crate) fn find(&self, path: &str) -> Option<&(Pattern, T)> {
         self.find_below(parts(path))
     }

@@ -38,7 +38,7 @@ pub(crate) struct TooMany {
     pub(crate) wait: Duration,
 }
 
-/// What counts by keys, under a clock.
+/// Limiter by keys, under a clock.
 type KeyedLimiter<C> =
     RateLimiter<Vec<u8>, HashMapStateStore<Vec<u8>>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
@@ -102,7 +102,7 @@ impl<C: Clock + Clone> Limiters<C> {
 
 pub(crate) struct RateLimiting<C: Clock = DefaultClock> {
     operator: Limiters<C>,
-    /// Those of tenants that limit themselves: one entry each, replaced when their limits change.
+    /// Limiters of tenants that limit themselves: one entry each, replaced when their limits change.
     tenants: Mutex<BTreeMap<TenantId, Arc<Limiters<C>>>>,
     clock: C,
 }

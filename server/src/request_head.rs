@@ -55,7 +55,7 @@ fn is_host(value: &HeaderValue) -> bool {
     is_plain_host(value.as_bytes()) || is_any_host(value)
 }
 
-/// Whether it is a name or an IPv4 address, and perhaps a port, as most are: without a parser, which copies it.
+/// Whether the host is a name or an IPv4 address, and perhaps a port, as most are: without a parser, which copies it.
 fn is_plain_host(host: &[u8]) -> bool {
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
     let name = host.iter().take_while(|byte| is_of_name(byte)).count();
@@ -72,7 +72,7 @@ fn is_end_of_host(rest: &[u8]) -> bool {
     rest.is_empty() || rest.strip_prefix(b":").is_some_and(is_port)
 }
 
-/// Whether it is a host in any form.
+/// Whether the value is a host in any form.
 fn is_any_host(value: &HeaderValue) -> bool {
     let Ok(authority) = Authority::try_from(value.as_bytes()) else { return false };
     let host = authority.host();
@@ -86,8 +86,8 @@ fn is_any_host(value: &HeaderValue) -> bool {
     is_host && after_host.is_some_and(|rest| is_end_of_host(rest.as_bytes()))
 }
 
-/// What is chunked once can be read to its end; of a body that is encoded otherwise, another program on the way may see
-/// another end (RFC 9112, 6.1).
+/// Checks `Transfer-Encoding`: a body that is chunked once has one end; of a body that is encoded otherwise, another
+/// program on the way may see another end (RFC 9112, 6.1).
 fn check_transfer_encoding(request: &Request) -> Result<(), Error> {
     let mut encodings = request.headers().get_all(header::TRANSFER_ENCODING).iter();
     match (encodings.next(), encodings.next()) {

@@ -31,7 +31,7 @@ use crate::{
     },
 };
 
-/// Room for all large responses that are gathered or on their way, in bytes.
+/// Room for all large responses that are gathered or being sent, in bytes.
 pub(crate) struct ResponseBudget(Arc<Shares<TenantId>>);
 
 impl Default for ResponseBudget {
@@ -204,7 +204,7 @@ struct Taken {
     watch: AbortHandle,
 }
 
-/// What is left of it.
+/// Rest of a response.
 struct Rest {
     /// None when it was dropped.
     pieces: Option<Pieces>,

@@ -14,19 +14,19 @@ pub(crate) struct RouteDef<H> {
 /// A route as the description of the API has it.
 pub(crate) struct Described {
     pub(crate) method: Method,
-    /// Its path, with `:id` for what varies.
+    /// Path of the route, with `:id` for the variable part.
     pub(crate) path: String,
     pub(crate) doc: RouteDoc,
     /// The resource that it is about, if it is about one.
     pub(crate) def: Option<&'static ResourceDef>,
 }
 
-/// What a route is, for its description.
+/// Description of a route.
 #[derive(Clone, Copy)]
 pub(crate) struct RouteDoc {
-    /// What it does, in a few words.
+    /// Summary of the route, in a few words.
     pub(crate) summary: &'static str,
-    /// What a caller should know of it, in Markdown.
+    /// Description for callers, in Markdown.
     pub(crate) description: &'static str,
     pub(crate) access: Access,
     pub(crate) takes: Kind,
@@ -48,7 +48,7 @@ pub(crate) enum Access {
     OfResource(&'static str),
 }
 
-/// What a body is.
+/// Kind of a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Nothing,
@@ -113,12 +113,12 @@ impl Kind {
             || self.is_events()
     }
 
-    /// Whether it is a body of events.
+    /// Whether the body is of events.
     pub(crate) fn is_events(self) -> bool {
         matches!(self, Self::Event | Self::Call) || self.is_many_events()
     }
 
-    /// Whether it is a body of many events, of which some may be rejected.
+    /// Whether the body is of many events, of which some may be rejected.
     pub(crate) fn is_many_events(self) -> bool {
         matches!(self, Self::Events | Self::Calls | Self::Batch)
     }
@@ -136,7 +136,7 @@ impl Kind {
         })
     }
 
-    /// Whether it is a list, as JSON or CSV.
+    /// Whether the body is a list, as JSON or CSV.
     pub(crate) fn is_list(self) -> bool {
         use Kind as K;
         matches!(

@@ -311,7 +311,7 @@ pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use
     Ok(Outermost { app: app.clone(), api, pages })
 }
 
-/// What every request passes: an id, the limits of its address, and the way back for errors.
+/// Outermost layer of every request: its id, the limits of its address, and the responses of errors.
 struct Outermost {
     app: Arc<App>,
     api: Arc<Api>,

@@ -74,7 +74,7 @@ pub enum RunError {
     Io(#[from] io::Error),
 }
 
-/// What to do where an address cannot be listened on.
+/// Advice where an address cannot be listened on.
 fn advice(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::AddrInUse => {
@@ -100,7 +100,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let (mut workers, printer) = (Workers::start()?, Printer::start()?);
-    // What can be wrong with the settings comes before the store, which would be created or locked for nothing.
+    // Errors of the settings come before the store, which would be created or locked for nothing.
     let listener = TcpListener::bind(config.listen.as_str())
         .await
         .map_err(|cause| RunError::Listen(config.listen.clone(), cause))?;
@@ -160,7 +160,7 @@ fn load_tls(config: &Config, workers: &Workers) -> Result<Option<(Arc<Tls>, Relo
     loaded.transpose().map_err(RunError::Setting)
 }
 
-/// What runs next to requests until the server stops.
+/// Starts the jobs that run next to requests until the server stops.
 fn start_jobs(
     app: &Arc<App>,
     schedule: Option<Schedule>,

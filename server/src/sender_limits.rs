@@ -73,24 +73,24 @@ pub(crate) struct Spent {
     pub(crate) wait: Duration,
 }
 
-/// What callers without a token may have a limited amount of.
+/// Resource of which callers without a token have a limited amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Allowance {
-    /// What may be stored in a day.
+    /// Bytes that are stored in a day.
     Bytes,
     Keys,
     /// Places for events that wait.
     Parked,
 }
 
-/// What all senders have had.
+/// Use of all senders so far.
 pub(crate) struct Senders {
-    /// What those of a tenant may have stored in a day, in bytes.
+    /// Bytes that the senders of a tenant may have stored in a day.
     max_bytes: u64,
     of_tenants: Mutex<HashMap<TenantId, OfTenant>>,
 }
 
-/// What the senders of a tenant have had: of keys in the last day, and of all else today.
+/// Use of the senders of a tenant: of keys in the last day, and of all else today.
 struct OfTenant {
     day: i64,
     bytes: Had,

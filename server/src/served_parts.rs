@@ -66,7 +66,7 @@ impl Part {
     }
 }
 
-/// Those that are served.
+/// Parts that are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServedParts(u8);
 

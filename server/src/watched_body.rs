@@ -1,5 +1,5 @@
-//! The body of a request on its way in. The connection sees whether the handler waits for it, and after the response
-//! how much is unread: the next request comes after its last byte.
+//! //! The body of a request as it arrives. The connection sees whether the handler waits for it, and after the
+//! response how much is unread: the next request comes after its last byte.
 
 use std::{
     io,

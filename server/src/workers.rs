@@ -85,7 +85,7 @@ impl Workers {
         self.count() * Self::FILES_OF_EACH
     }
 
-    /// One that has the fewest tasks; those that have as many take turns.
+    /// A worker with the fewest tasks; workers with equally few take turns.
     pub(crate) fn next(&mut self) -> Handle {
         self.turn = (self.turn + 1) % self.runtimes.len().max(1);
         let (before, from_turn) = self.runtimes.split_at(self.turn);

@@ -75,8 +75,8 @@ pub(crate) fn write(files: &[Embedded], folder: &Path) -> Result<(), Failure> {
         .map_err(|error| format!("{} cannot be written: {error}", folder.display()))
 }
 
-/// The same bytes for the same file: the header carries no time. What is short is packed for as long as it
-/// takes, since every visitor loads it.
+/// Compresses a file with the same result each time: the header has no time. A short file is compressed for as long as
+/// it takes, since every visitor loads it.
 pub(crate) fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
     if bytes.len() <= MAX_THOROUGH_BYTES {
         let mut packed = Vec::new();
@@ -88,7 +88,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// The smallest form that browsers take, in a window that all of them have.
+/// The smallest form that browsers accept, in a window that all of them have.
 pub(crate) fn brotli(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let parameters = BrotliEncoderParams { size_hint: bytes.len(), ..Default::default() };
     let mut packed = Vec::new();

@@ -7,14 +7,14 @@ use walrus::{
     ElementItems, ExportItem, FunctionBuilder, FunctionId, FunctionKind, Module, passes::gc,
 };
 
-/// What the names of functions have in them that only a panic runs, in a module that puts nothing into words itself: its
-/// message, its formatting, its hooks. Without them a panic ends the module at once, and the page continues without it.
+/// Parts of the names of functions that only a panic runs, in a module that formats no text itself: its message, its
+/// formatting, its hooks. Without them a panic ends the module at once, and the page continues without it.
 pub(crate) const WITHOUT_WORDS: &[&str] =
     &["9panicking", "3fmt", "core..fmt", "_fail", "alloc_error"];
-/// The same in a module that does.
+/// Parts of such names in a module that formats text itself.
 pub(crate) const WITH_WORDS: &[&str] = &["9panicking", "_fail", "alloc_error"];
-/// The same of closures that wasm-bindgen prepares for every shape of a call. The browser uses the exported
-/// ones alone.
+/// Prefix of the names of closures that wasm-bindgen prepares for every shape of a call. The browser uses only the
+/// exported ones.
 const OF_CLOSURES: &str = "wasm_bindgen::convert::closures::";
 const INVOKE: &str = "::invoke::";
 
@@ -27,7 +27,7 @@ pub(crate) fn cut_panics(module: &mut Module, of_panics: &[&str]) {
 pub(crate) fn cut_closures(module: &mut Module) {
     let used: Vec<_> =
         exported(module).into_iter().filter_map(|id| module.funcs.get(id).name.clone()).collect();
-    // What is exported is a wrapper, named after what it wraps.
+    // An exported function is a wrapper, named after the function that it wraps.
     let is_used = |name: &str| used.iter().any(|used| used.starts_with(name));
     cut(module, |name| name.starts_with(OF_CLOSURES) && name.contains(INVOKE) && !is_used(name));
 }

@@ -36,12 +36,12 @@ pub struct Addresses {
 #[derive(Clone, Copy, Debug)]
 pub struct Served {
     pub asset: &'static Asset,
-    /// Whether its name has its version, so that it is the same indefinitely.
+    /// Whether the name has the version, so that the file is the same indefinitely.
     pub is_lasting: bool,
 }
 
 impl Addresses {
-    /// Those of a server that browsers reach at `base_url`.
+    /// Addresses of a server that browsers reach at `base_url`.
     pub fn new(base_url: &str) -> Self {
         Self {
             base_url: base_url.trim_end_matches('/').to_owned(),
@@ -50,7 +50,7 @@ impl Addresses {
         }
     }
 
-    /// The same with the script at another path, such as `/lib/app.js`; none when that cannot be one.
+    /// Addresses with the script at another path, such as `/lib/app.js`; none when the path is invalid.
     ///
     /// ```
     /// use svctrack_web::Addresses;
@@ -63,8 +63,7 @@ impl Addresses {
         is_path(stem).then(|| Self { script_path: path.to_owned(), ..self })
     }
 
-    /// The same with another beginning of the paths to which events go, such as `/in`; none when that
-    /// cannot be one.
+    /// Addresses with another prefix of the paths to which events go, such as `/in`; none when the prefix is invalid.
     pub fn with_tracking_prefix(self, prefix: &str) -> Option<Self> {
         is_path(prefix).then(|| Self { tracking_prefix: prefix.to_owned(), ..self })
     }

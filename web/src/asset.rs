@@ -6,15 +6,15 @@ pub struct Asset {
     /// Where it is served, from the root.
     pub path: &'static str,
     pub content_type: &'static str,
-    /// What is in it.
+    /// Content of the file.
     pub bytes: &'static [u8],
-    /// The same in gzip.
+    /// Content in gzip.
     pub gzip: &'static [u8],
-    /// The same in brotli.
+    /// Content in brotli.
     pub brotli: &'static [u8],
-    /// What its `ETag` is made of: another one whenever a byte differs.
+    /// Text for the `ETag`: another one whenever a byte differs.
     pub etag: &'static str,
-    /// What the attribute `integrity` of a tag has, with which a browser rejects any other file.
+    /// Value of the attribute `integrity` of a tag, with which a browser rejects any other file.
     pub integrity: &'static str,
 }
 
@@ -32,10 +32,10 @@ mod tests {
 
     use super::*;
 
-    /// What the files of the script may weigh in gzip, in bytes: the loader, and all.
+    /// Most bytes of the files of the script in gzip: the loader, and all.
     const MAX_LOADER_BYTES: usize = 4 * 1024;
     const MAX_BUNDLE_BYTES: usize = 15_000;
-    /// What the checks of forms may weigh in gzip, in bytes.
+    /// Most bytes of the form checks in gzip.
     const MAX_FORMS_BYTES: usize = 80 * 1024;
 
     #[test]

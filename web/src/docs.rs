@@ -19,7 +19,7 @@ pub struct DocPage {
     /// The last part of its address, `/docs/{slug}`; empty for `/docs` itself.
     pub slug: &'static str,
     pub title: &'static str,
-    /// Its Markdown, from the top of the project.
+    /// Path of the page's Markdown, from the top of the project.
     pub file: &'static str,
     html: &'static str,
     sections: &'static [DocSection],
@@ -40,7 +40,7 @@ pub static DOC_PAGES: &[DocPage] = include!(concat!(env!("OUT_DIR"), "/docs.rs")
 const REFERENCE: &str = include_str!(concat!(env!("OUT_DIR"), "/docs-api.html"));
 const RESULTS: &str = include_str!(concat!(env!("OUT_DIR"), "/docs-search.html"));
 
-/// What the pages of the docs may do: their own scripts, styles and pictures.
+/// Content security policy of the docs: their own scripts, styles and pictures.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";

@@ -9,7 +9,7 @@ use crate::{
     types::types,
 };
 
-/// What the script is called with in a page, and in the package.
+/// Argument of the script in a page, and in the package.
 const IN_A_PAGE: &str = "(document.currentScript)";
 const IN_THE_PACKAGE: &str = "(files)";
 

@@ -32,7 +32,7 @@ pub fn snippet(addresses: &Addresses, tenant: &str, loads: Loads) -> String {
     ["<script>", &script(addresses, tenant, loads), "</script>"].concat()
 }
 
-/// What the `script-src` of a content security policy has for the snippet itself: its hash.
+/// Source of the snippet for the `script-src` of a content security policy: its hash.
 pub fn snippet_source(addresses: &Addresses, tenant: &str, loads: Loads) -> String {
     let hash = STANDARD.encode(Sha256::digest(script(addresses, tenant, loads)));
     format!("'sha256-{hash}'")

@@ -11,7 +11,7 @@ const TEMPLATE: &str = include_str!("../npm/index.d.ts");
 /// The parts of the script that declare the calls and the options.
 const CALLS: &str = include_str!("../script/tracker/main.js");
 const OPTIONS: &str = include_str!("../script/tracker/console.js");
-/// What a line of a comment begins with, and one that declares.
+/// Beginning of a line of a comment, and of one that declares.
 const COMMENT: &str = "// ";
 const DECLARING: &str = "//: ";
 
@@ -28,7 +28,7 @@ pub(crate) fn types() -> String {
     fill(TEMPLATE, &values)
 }
 
-/// What is declared, with its sentence.
+/// Declaration, with its sentence.
 type Declaration = (String, String);
 
 /// The declarations of a part of the script, each with the comment above it.

@@ -15,7 +15,7 @@ use rustls::{
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
 };
 
-/// What opens connections; with the certificates of this file trusted, too.
+/// Connector that opens connections; it trusts the certificates of the `ca_cert` file, too.
 ///
 /// # Errors
 /// In words, when the file cannot be read.

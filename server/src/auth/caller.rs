@@ -58,17 +58,17 @@ impl Seen {
         app.denials.count(tenant, attempt, app.clock.now());
     }
 
-    /// The same, through a session.
+    /// The caller, acting through a session.
     pub(super) fn through(self, session: &str) -> Self {
         Self { session: Some(session.into()), ..self }
     }
 }
 
-/// What a caller has shown.
+/// Credential that a caller has shown.
 #[derive(Clone, Debug)]
 pub(super) enum Credential {
     Token(Arc<KnownToken>),
-    /// That they have the file, and with it these scopes.
+    /// The store's file, and with it these scopes.
     File(Vec<String>),
     /// Nothing: they send events, to which a tenant's id is enough.
     Nothing,
@@ -101,7 +101,7 @@ impl Caller {
         self.token_record().map(|record| record.id.as_str())
     }
 
-    /// What is stored of the token that was called with.
+    /// Record of the token of the call.
     pub(crate) fn token_record(&self) -> Option<&TokenRecord> {
         match &self.credential {
             Credential::Token(token) => Some(&token.record),
@@ -109,13 +109,13 @@ impl Caller {
         }
     }
 
-    /// What they can grant to a token.
+    /// Scopes and expiry that limit what the caller may issue.
     pub(crate) fn issuer(&self) -> Issuer<'_> {
         let without_end = Issuer { scopes: self.scopes(), expires_at: None };
         self.token_record().map_or(without_end, TokenRecord::issuer)
     }
 
-    /// What they may do.
+    /// Scopes of the caller.
     pub(crate) fn scopes(&self) -> &[String] {
         match &self.credential {
             Credential::Token(token) => &token.record.scopes,

@@ -22,7 +22,7 @@ const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 /// Most counts of a tenant in a minute of one token or address each; others are counted together.
 const MAX_A_MINUTE: usize = 20;
-/// The same in a day, some 100 KB of entries.
+/// Most counts of a tenant in a day, some 100 KB of entries.
 const MAX_A_DAY: usize = 1_000;
 /// Longest cause, in bytes: a scope that a caller made up can be no longer.
 const MAX_CAUSE_BYTES: usize = 64;
@@ -30,7 +30,7 @@ const MAX_CAUSE_BYTES: usize = 64;
 /// Who was denied, and what for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Attempt {
-    /// What was asked for, such as `session.open`.
+    /// Action that was denied, such as `session.open`.
     pub(crate) action: &'static str,
     pub(crate) who: Who,
     pub(crate) address: Option<IpAddr>,
@@ -123,7 +123,7 @@ mod tests {
         Timestamp::parse(text).unwrap()
     }
 
-    /// The addresses and counts of what is taken, in their order.
+    /// Addresses and counts of the attempts, in their order.
     fn taken(denials: &Denials, now: Timestamp) -> Vec<(Option<IpAddr>, u64)> {
         let notes = denials.take(now, false).into_iter().flat_map(|(_, notes)| notes);
         let mut counts: Vec<_> = notes

@@ -40,7 +40,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// What the forms of this session send along. It comes from the secret of the session, and does not reveal it.
+    /// CSRF token of the forms of this session. It is derived from the secret of the session, and does not reveal it.
     pub(crate) fn csrf(&self) -> String {
         let digest = Sha256::new().chain_update("svctrack form").chain_update(self.token.reveal());
         URL_SAFE_NO_PAD.encode(digest.finalize())

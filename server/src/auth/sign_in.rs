@@ -27,7 +27,7 @@ struct Once {
     token: String,
 }
 
-/// What signing in needs: the link that is open, and who has failed how often.
+/// State of signing in: the link that is open, and the failed attempts of each address.
 pub(crate) struct SignIn {
     once: Mutex<Option<Once>>,
     /// When sessions were last used, by their ids.

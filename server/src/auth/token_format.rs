@@ -41,7 +41,7 @@ impl Token {
         (checksum(body) == sum.as_bytes()).then(|| Self(text.to_owned()))
     }
 
-    /// Its public part, by which it is looked up.
+    /// Public part of the token, by which it is looked up.
     pub fn id(&self) -> &str {
         self.0.get(PREFIX.len()..PREFIX.len() + ID_CHARS).unwrap_or_default()
     }
@@ -51,7 +51,7 @@ impl Token {
         &self.0
     }
 
-    /// What a store knows of it.
+    /// Public part and hash of the token, which a store has.
     pub fn digest(&self) -> TokenDigest<'_> {
         TokenDigest { id: self.id(), sha256: Sha256::digest(self.0.as_bytes()).into() }
     }
@@ -76,7 +76,7 @@ fn random_text(chars: usize) -> Result<String, getrandom::Error> {
     Ok(text)
 }
 
-/// The CRC-32 of `text` in six base62 digits, padded with zeros in front.
+/// The CRC-32 of `text` in six base62 digits, padded with leading zeros.
 fn checksum(text: &str) -> [u8; CHECKSUM_CHARS] {
     let mut rest = crc32fast::hash(text.as_bytes());
     let mut digits = [b'0'; CHECKSUM_CHARS];

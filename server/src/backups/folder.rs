@@ -113,7 +113,7 @@ pub(super) fn backups_in(folder: &Path, store: StoreId) -> io::Result<Found> {
             Some(head) if head.store == Some(store) => {
                 found.own.extend(head.sequence.map(|sequence| Backup { sequence, at }));
             }
-            // One that cannot be read may be anybody's.
+            // A file that cannot be read may be of any store.
             _ => found.foreign += 1,
         }
     }

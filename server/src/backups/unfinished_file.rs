@@ -37,7 +37,7 @@ impl Unfinished {
         File::open(folder_of(path))?.sync_all()
     }
 
-    /// The same, in the place of another file of this name.
+    /// Finishes the file and replaces another one of this name.
     ///
     /// # Errors
     /// When the folder cannot be written.

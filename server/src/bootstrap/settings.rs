@@ -56,7 +56,7 @@ pub enum TokenSource {
 }
 
 impl BootstrapSettings {
-    /// What is in force when `self` wins over `file`; none without a tenant.
+    /// Settings in force when `self` wins over `file`; none without a tenant.
     ///
     /// # Errors
     /// A message for what is missing, or is no tenant or token.

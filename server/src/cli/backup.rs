@@ -45,7 +45,7 @@ impl Backup {
         let mut file = unfinished.file().map_err(|error| words(&error))?;
         let admin = self.target.admin(Whose::Operator).await?;
         admin.send(Method::GET, "/backup", Bytes::new()).await?.save_to(&mut file).await?;
-        // What broke off on its way here has no manifest, and gets no name.
+        // An interrupted download has no manifest, and gets no name.
         file.rewind().map_err(|error| words(&error))?;
         let bytes = file.metadata().map_err(|error| words(&error))?.len();
         let manifest = check_archive(BufReader::new(file));

@@ -18,7 +18,7 @@ pub(crate) struct StoppedStore {
     backup_to: Option<PathBuf>,
 }
 
-/// What to do where a store cannot be taken.
+/// Advice where a store cannot be opened.
 pub(crate) const STOP: &str = "; the server must be stopped";
 
 impl StoppedStore {

@@ -81,7 +81,7 @@ impl TargetArgs {
     }
 }
 
-/// What is in force: what is given here wins over the file of settings.
+/// Settings in force: those that are given here win over the file of settings.
 ///
 /// # Errors
 /// In words, when the file cannot be read, or a value cannot be used.

@@ -7,7 +7,7 @@ use svctrack_core::value::nearest;
 
 use super::output::print_err;
 
-/// What the names of all settings begin with.
+/// Prefix of the names of all settings.
 const PREFIX: &str = "SVCTRACK_";
 /// Variables of the build and the tests of svctrack, which a program that they start inherits.
 const OF_THE_PROJECT: [&str; 9] = [
@@ -21,7 +21,7 @@ const OF_THE_PROJECT: [&str; 9] = [
     "SVCTRACK_MODEL_EVENTS",
     "SVCTRACK_MODEL_SEED",
 ];
-/// What Kubernetes sets for a service that is called `svctrack`.
+/// Prefixes of variables that Kubernetes sets for a service with the name `svctrack`.
 const OF_A_CLUSTER: [&str; 2] = ["SVCTRACK_SERVICE_", "SVCTRACK_PORT_"];
 
 /// Names each variable of the environment that no command has, with the one that may be meant.

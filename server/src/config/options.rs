@@ -53,7 +53,7 @@ pub enum Engine {
     Memory,
 }
 
-/// What may be given, by flag, environment or file; each line of the file has the name of its flag.
+/// Settings, by flag, environment or file; each line of the file has the name of its flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct ConfigOverrides {

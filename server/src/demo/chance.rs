@@ -34,13 +34,13 @@ impl Dice {
         self.0.i64(low..=high.max(low))
     }
 
-    /// One of a list, each as likely as the others.
+    /// An item of a list, each as likely as the others.
     pub(super) fn one_of<T: Copy + Default>(&mut self, list: &[T]) -> T {
         let at = self.0.usize(..list.len().max(1));
         list.get(at).copied().unwrap_or_default()
     }
 
-    /// One of a list, each as likely as its weight says.
+    /// An item of a list, by the weights.
     pub(super) fn weighted<T: Copy + Default>(&mut self, list: &[(u32, T)]) -> T {
         let total: u32 = list.iter().map(|(weight, _)| weight).sum();
         let mut left = self.0.u32(..total.max(1));

@@ -13,7 +13,7 @@ pub(super) enum Size {
     Large,
 }
 
-/// What is sold. Prices are those of a seat and month, the same number in each currency.
+/// Products. Prices are those of a seat and month, the same number in each currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Product {
     Team,
@@ -40,7 +40,7 @@ impl Product {
         }
     }
 
-    /// What a customer of a size buys first.
+    /// First product of a customer of a size.
     pub(super) fn of(size: Size) -> Self {
         if size == Size::Small { Self::Team } else { Self::Enterprise }
     }
@@ -65,7 +65,7 @@ pub(super) struct Term {
     /// Months of a fixed term; 0 for a license without one.
     pub(super) months: u32,
     pub(super) seats: i64,
-    /// What is taken off the list price, in percent.
+    /// Discount on the list price, in percent.
     pub(super) discount: i64,
     pub(super) auto_renews: bool,
     pub(super) outcome: Outcome,
@@ -90,7 +90,7 @@ impl Term {
         }
     }
 
-    /// What it costs a month.
+    /// Amount of a month.
     pub(super) fn mrr(&self) -> f64 {
         let hundredths = self.product.price() * self.seats * (100 - self.discount);
         hundredths as f64 / 100.0
@@ -131,7 +131,7 @@ pub(super) struct Company {
 }
 
 impl Company {
-    /// Its `externalId`.
+    /// `externalId` of the company.
     pub(super) fn key(&self) -> String {
         format!("c-{:03}", self.number)
     }

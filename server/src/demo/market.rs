@@ -103,7 +103,7 @@ impl Market {
         (0..=MONTHS).rev().map(month).collect()
     }
 
-    /// Those who were there before.
+    /// Adds the customers at the start.
     fn begin(&mut self, customers: usize) {
         let Some((first, _)) = self.months().first().copied() else { return };
         for _ in 0..(customers as f64 * AT_START).round() as usize {
@@ -133,7 +133,7 @@ impl Market {
         day.checked_sub_days(Days::new(back.unsigned_abs())).unwrap_or(day)
     }
 
-    /// One month: what customers decide, and who is new.
+    /// Adds one month: decisions of customers, and new customers.
     fn pass(&mut self, month: Month, goal: usize) {
         let mut companies = std::mem::take(&mut self.companies);
         for company in companies.iter_mut().filter(|company| company.story.is_none()) {
@@ -200,7 +200,7 @@ impl Market {
         term
     }
 
-    /// What follows a term from a day on: mostly as much as before, often more, seldom less.
+    /// Term that follows another from a day on: mostly as much as before, often more, seldom less.
     fn next_term(&mut self, company: &Company, at: usize, from: NaiveDate) -> Term {
         let Some(term) = company.terms.get(at).cloned() else {
             return Term::new(Product::of(company.size), from, 12, 1);
@@ -216,7 +216,7 @@ impl Market {
         }
     }
 
-    /// What a customer decides in a month.
+    /// Decides for a customer in a month.
     fn decide(&mut self, company: &mut Company, month: Month) {
         let main = Product::of(company.size);
         let Some(at) = company.open(main) else { return self.come_back(company, month) };
@@ -247,7 +247,7 @@ impl Market {
         let next = self.next_term(company, at, end);
         let (main, seats) = (next.product, next.seats);
         company.follow(at, next);
-        // What was bought in addition follows, with as many seats.
+        // Additional products follow, with as many seats.
         for product in Product::ALL.into_iter().filter(|product| *product != main) {
             if let Some(added) = company.open(product) {
                 let next = self.next_term(company, added, end);

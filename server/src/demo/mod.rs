@@ -46,7 +46,7 @@ const BATCH: usize = 5_000;
 /// Events that name no known company.
 const LOST_EVENTS: usize = 40;
 
-/// What a demo is made from.
+/// Parameters of a demo.
 #[derive(Clone, Copy, Debug)]
 pub struct Demo {
     /// The tenant that is filled.
@@ -175,7 +175,7 @@ impl Demo {
     }
 }
 
-/// What is decided about timesheets, by the ids that they were stored with.
+/// Decisions about timesheets, by the ids that they were stored with.
 fn decisions(sheets: &[work::Timesheet], stored: &[u8]) -> Result<Vec<Call>, String> {
     let stored: Value = serde_json::from_slice(stored).map_err(|error| error.to_string())?;
     let ids = stored.get("upsertedIds").and_then(Value::as_array).into_iter().flatten();
@@ -186,7 +186,7 @@ fn decisions(sheets: &[work::Timesheet], stored: &[u8]) -> Result<Vec<Call>, Str
 
 impl Call {
     fn new(method: Method, path: &str, body: &impl Serialize, count: usize) -> Self {
-        // What is made here has no keys but strings, and nothing that JSON lacks.
+        // The values have no keys but strings, and nothing that JSON lacks.
         let body = serde_json::to_vec(body).unwrap_or_default().into();
         Self { method, path: path.to_owned(), body, count, is_parked: false }
     }

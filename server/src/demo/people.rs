@@ -15,7 +15,7 @@ const IN_USE: f64 = 0.66;
 const NEVER: f64 = 0.15;
 /// Events of a week: of half of the users there are fewer.
 const MEDIAN_EVENTS: f64 = 3.0;
-/// So wide that a tenth of the users makes half of the events.
+/// Spread of the users' activity: a tenth of the users makes half of the events.
 const SPREAD: f64 = 1.35;
 const MOST_EVENTS: f64 = 250.0;
 

@@ -18,7 +18,7 @@ const PROSPECTS: usize = 12;
 /// A person of the staff: key, first and last name, role.
 pub(super) type Staff = (&'static str, &'static str, &'static str, &'static str);
 
-/// Those who look after customers come first, then support, then those who keep time.
+/// Staff of customer success first, then support, then those who keep time.
 pub(super) const STAFF: [Staff; 11] = [
     ("s-01", "Edda", "Lindrin", "success"),
     ("s-02", "Malik", "Varstad", "success"),

@@ -12,7 +12,7 @@ use super::{
 pub struct Story {
     /// Who it is about.
     pub who: &'static str,
-    /// What there is to see.
+    /// Finding that the story shows.
     pub what: &'static str,
     /// The route that shows it.
     pub path: &'static str,

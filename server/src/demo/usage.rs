@@ -1,4 +1,5 @@
-//! What the users do: events of the last weeks one by one, and earlier ones as a number by week, in the order of time.
+//! //! Activities of the users: events of the last weeks one by one, and earlier ones as a number by week, in the order
+//! of time.
 
 use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc};
 use serde::Serialize;
@@ -45,7 +46,7 @@ const BY_HOUR: &[(u32, i64)] = &[
     (1, 1),
 ];
 
-/// What is done, how often, and its weight.
+/// Actions, each with how often it is done, and its weight.
 const ACTIONS: &[(u32, (&str, f64))] = &[
     (30, ("Viewed dashboard", 1.0)),
     (18, ("Logged in", 1.0)),
@@ -97,7 +98,7 @@ fn level(company: &Company, day: NaiveDate, today: NaiveDate) -> f64 {
     }
 }
 
-/// Those who use the product on a day, each with their company and how much they do in such a week.
+/// Users who use the product on a day, each with their company and how much they do in such a week.
 pub(super) fn active<'d>(
     market: &'d [Company],
     people: &'d [Person],
@@ -152,7 +153,7 @@ impl<'d> Events<'d> {
         day_at(self.now)
     }
 
-    /// What is left of the time as days, or less.
+    /// Days of the next step: a week, or one day near the end.
     fn step(&self) -> i64 {
         let left = (self.today() - self.day).num_days();
         if left < RECENT_DAYS { 1 } else { WEEK }

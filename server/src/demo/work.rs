@@ -61,7 +61,7 @@ pub(super) struct Timesheet {
     who: Staff,
     monday: NaiveDate,
     entries: Vec<Value>,
-    /// What is decided about it; none for one that waits.
+    /// Decision about the timesheet; none for one that waits.
     pub(super) decision: Option<&'static str>,
 }
 
@@ -107,7 +107,7 @@ fn week(
             }));
         }
     }
-    // Those of the last two weeks wait.
+    // Timesheets of the last two weeks wait.
     let decision = match age {
         ..14 => None,
         21..28 if who.0 == "s-10" => Some("returned"),

@@ -71,7 +71,7 @@ fn cell_of(field: &FieldDef, value: Option<JsonRef<'_>>) -> String {
     cell_where(is_text(field), value)
 }
 
-/// The same, where a string is a text or JSON.
+/// A cell of a value, where a string is a text or JSON.
 fn cell_where(is_text: bool, value: Option<JsonRef<'_>>) -> String {
     let Some(value) = value.filter(|value| !value.is_null()) else {
         return String::new();

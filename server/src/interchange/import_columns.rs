@@ -8,7 +8,7 @@ use svctrack_core::{
 /// Heads of columns, each with its property; an empty one leaves the column out.
 pub(super) type HeadMap = Vec<(String, String)>;
 
-/// What the cells of a column become.
+/// Target of the cells of a column.
 #[derive(Clone, Debug)]
 enum Column {
     /// The value of a property.
@@ -121,7 +121,7 @@ impl Columns {
     }
 }
 
-/// What is wrong with a row in words: `problems` with its form, and those of the values that could be read.
+/// Problems of a row as text: `problems` of its form, and those of the values that could be read.
 pub(super) fn all_problems(
     def: &ResourceDef,
     read: &Document,

@@ -16,19 +16,19 @@ use super::{
 
 /// Longest first line of a table, in bytes: each property of a resource has room for a long name.
 const MAX_HEAD_BYTES: u64 = 256 * 1024;
-/// What a file may begin with that says that it is UTF-8.
+/// Bytes at the beginning of a file that mark it as UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// What is read of a file to see what it is, in bytes.
+/// Length of the beginning of a file that shows its format, in bytes.
 const START_BYTES: u64 = 4;
-/// What a first line begins with that names the separator.
+/// Beginning of a first line that names the separator.
 const SEPARATOR_NAME: &[u8] = b"sep=";
-/// What separates the cells of a table, unless it is given; the first of the commonest in the first line counts.
+/// Separators of the cells of a table, unless one is given; the first of the commonest in the first line counts.
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
 /// How a source of records is read.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// What separates cells; else the first line shows it.
+    /// Separator of cells; else the first line shows it.
     pub separator: Option<Separator>,
     /// The properties of the heads of columns.
     pub map: HeadMap,
@@ -49,13 +49,13 @@ impl Options {
         if self.may_switch { "map=" } else { "--map " }
     }
 
-    /// Those of a body, which may hold records of several resources.
+    /// Options of a body, which may hold records of several resources.
     pub fn for_a_body() -> Self {
         Self { may_switch: true, ..Self::default() }
     }
 }
 
-/// What separates the cells of a table: one character of ASCII.
+/// Separator of the cells of a table: one character of ASCII.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Separator(u8);
 
@@ -167,7 +167,7 @@ impl Rows {
         }
     }
 
-    /// What a caller sets of a record. The rest is as if it had not been sent, as in any other body (R3).
+    /// Properties that a caller sets of a record. The others are ignored, as in any other body (R3).
     fn settable(&mut self, read: &Document) -> Read {
         let (mut sent, mut problems) = (Document::default(), Vec::new());
         let is_of_export = read.get(VERSION).is_some();
@@ -292,7 +292,7 @@ fn table_of(
     Ok((reader, heads))
 }
 
-/// The heads of a table, each with the property that it names by itself, if it does.
+/// The heads of a table, each with the property that has its name, if one does.
 ///
 /// # Errors
 /// A message: it has no heads that can be read.

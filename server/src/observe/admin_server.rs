@@ -35,7 +35,7 @@ pub(crate) async fn serve(listener: TcpListener, app: Arc<App>) {
     }
 }
 
-/// What is served to who operates the server.
+/// Endpoints for the operator of the server.
 struct Operator {
     app: Arc<App>,
     registry: Arc<Registry>,

@@ -21,7 +21,7 @@ const SECOND_US: f64 = 1_000_000.0;
 /// Milliseconds of a second.
 const SECOND_MS: f64 = 1_000.0;
 
-/// What a server has counted.
+/// Metrics of a server.
 pub(crate) struct Figures(Arc<App>);
 
 impl fmt::Debug for Figures {

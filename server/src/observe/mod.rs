@@ -36,7 +36,7 @@ pub struct Observe {
 }
 
 impl Default for Observe {
-    /// One that logs no requests.
+    /// Observes without a request log.
     fn default() -> Self {
         Self {
             log: RequestLog::default(),
@@ -50,7 +50,7 @@ impl Default for Observe {
 }
 
 impl Observe {
-    /// One as it is configured, whose lines go to the log.
+    /// Observes as configured; lines go to the log.
     pub(crate) fn new(config: &ObserveConfig, lines: Lines) -> Self {
         let slow = Duration::from_millis(config.log_slow_ms.into());
         let log = RequestLog::new(lines, config.log_format, config.log_requests, slow);

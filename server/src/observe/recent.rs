@@ -27,7 +27,7 @@ pub(crate) struct Rates {
     /// The time that this is about.
     pub(crate) within: Duration,
     pub(crate) requests: u64,
-    /// Those that failed by a fault of the server.
+    /// Requests that failed by a fault of the server.
     pub(crate) failed: u64,
     /// Upper bounds of half of all response times, and of 99 in 100, in microseconds.
     pub(crate) p50_us: Option<u64>,

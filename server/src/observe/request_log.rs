@@ -23,10 +23,10 @@ use crate::{
 pub enum LogRequests {
     /// No request has a line.
     Off,
-    /// Those that failed, and slow ones.
+    /// Failed and slow requests.
     #[default]
     Failed,
-    /// The same, and one in this many of the others.
+    /// Failed and slow requests, and one in this many of the others.
     OneIn(NonZeroU32),
 }
 
@@ -72,7 +72,7 @@ pub struct RequestLog {
     slow: Duration,
 }
 
-/// What is known of a request when it has ended.
+/// Facts of a request when it has ended.
 #[derive(Serialize)]
 pub(crate) struct Line<'a> {
     pub(crate) request_id: &'a str,
@@ -115,7 +115,7 @@ const MESSAGE: &str = "request";
 const LINE_BYTES: usize = 320;
 
 impl RequestLog {
-    /// One that writes to the log. `slow` is the time from which on a request is slow.
+    /// A log of requests. `slow` is the time from which on a request is slow.
     pub(crate) fn new(lines: Lines, format: LogFormat, which: LogRequests, slow: Duration) -> Self {
         Self { lines: Some(lines), format, which, slow }
     }

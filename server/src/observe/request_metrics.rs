@@ -19,7 +19,7 @@ use svctrack_store::metrics::{Counts, Histogram, TIMES_US};
 pub(crate) const STATUS_CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 /// Tenants with a label of their own in the count of limited requests; all others share `other`. Each label is a time series.
 const MAX_TENANTS: usize = 100;
-/// What the others are called.
+/// Label of the other tenants.
 const OTHER_TENANTS: &str = "other";
 
 /// Limits that a request can reach: the codes of its problem.
@@ -46,14 +46,14 @@ const KNOWN_CAUSES: [&str; 17] = [
     "token_unknown",
 ];
 
-/// What is counted of a route.
+/// Metrics of a route.
 pub(crate) struct RouteMetrics {
-    /// Its path with `{id}` for what varies; none for requests without a route.
+    /// Path of the route with `{id}` for the variable parts; none for requests without a route.
     template: Option<Arc<str>>,
     methods: Vec<MethodMetrics>,
 }
 
-/// What is counted of a method of a route.
+/// Metrics of a method of a route.
 pub(crate) struct MethodMetrics {
     pub(crate) method: &'static str,
     by_status: [AtomicU64; STATUS_CLASSES.len()],
@@ -111,7 +111,7 @@ impl RouteMetrics {
     }
 
     fn count(&self, method: &'static str, status: u16, took: Duration) {
-        // It is served as GET is.
+        // HEAD is served as GET is.
         let method = if method == "HEAD" { "GET" } else { method };
         let known = self.methods.iter().find(|known| known.method == method);
         let Some(metrics) = known.or(self.methods.last()) else { return };
@@ -123,7 +123,7 @@ impl RouteMetrics {
     }
 }
 
-/// What is counted of all requests.
+/// Metrics of all requests.
 pub(crate) struct RequestMetrics {
     routes: Mutex<Vec<Arc<RouteMetrics>>>,
     without_route: Arc<RouteMetrics>,
@@ -185,7 +185,7 @@ impl RequestMetrics {
         routes.iter().chain([&self.without_route]).cloned().collect()
     }
 
-    /// What is counted of requests without a route.
+    /// Metrics of requests without a route.
     pub(crate) fn without_route(&self) -> &Arc<RouteMetrics> {
         &self.without_route
     }

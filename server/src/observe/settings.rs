@@ -46,7 +46,7 @@ impl fmt::Display for AdminListen {
 /// From how many milliseconds on a request is slow: people notice a second.
 const DEFAULT_SLOW_MS: u32 = 1_000;
 
-/// What may be given, by flag, environment or file.
+/// Settings of logs and metrics, by flag, environment or file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct ObserveSettings {
@@ -83,7 +83,7 @@ pub struct ObserveConfig {
 }
 
 impl ObserveSettings {
-    /// What is in force when `self` wins over `file`.
+    /// Settings in force when `self` wins over `file`.
     pub(crate) fn over(self, file: Self) -> ObserveConfig {
         let admin_listen = self.admin_listen.or(file.admin_listen);
         ObserveConfig {

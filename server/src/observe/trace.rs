@@ -9,7 +9,7 @@ tokio::task_local! {
     static TRACE: Cell<Trace>;
 }
 
-/// What is known of the request of a task.
+/// Facts of the request of a task.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Trace {
     /// The tenant, once it is known that there is such a tenant.
@@ -23,7 +23,7 @@ pub(crate) fn scope<T>(served: impl Future<Output = T>) -> impl Future<Output = 
     TRACE.scope(Cell::default(), served)
 }
 
-/// What has been noted of the request of this task.
+/// Facts of the request of this task so far.
 pub(crate) fn current() -> Trace {
     TRACE.try_with(Cell::get).unwrap_or_default()
 }

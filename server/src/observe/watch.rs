@@ -29,7 +29,7 @@ pub(crate) struct Cause(pub(crate) Cow<'static, str>);
 /// The status of a request whose client has gone before there was a response, as proxies log it.
 const CLIENT_GONE: u16 = 499;
 
-/// What is known of a request before its route is.
+/// Facts of a request before its route is known.
 #[derive(Clone, Copy)]
 pub(crate) struct Arrived {
     method: &'static str,
@@ -122,7 +122,7 @@ struct WatchedResponse {
     ending: Ending,
 }
 
-/// What writes the line of a request when its response has been sent, or its client has gone.
+/// Writes the line of a request when its response has been sent, or its client has gone.
 struct Ending {
     observe: Arc<Observe>,
     request_id: Arc<str>,
@@ -144,7 +144,7 @@ impl Drop for Ending {
     }
 }
 
-/// What a request came to.
+/// Outcome of a request.
 struct Outcome<'a> {
     status: u16,
     cause: Option<&'a str>,

@@ -31,7 +31,7 @@ pub(super) fn request_body(kind: Kind, def: Option<&'static ResourceDef>) -> Opt
     Some(json!({ "required": !may_be_absent, "content": content }))
 }
 
-/// What a successful response holds, if it holds something.
+/// Content of a successful response, if it has any.
 pub(super) fn response_content(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> Option<Value> {
     let text = || json!({ "type": "string" });
     let (media_type, schema) = match (schema_of(doc.gives, def), doc.gives) {

@@ -129,7 +129,7 @@ pub(super) fn pipeline_batch() -> Value {
     })
 }
 
-/// One call, or many.
+/// Body of a pipeline: one call, or several.
 pub(super) fn pipeline_body() -> Value {
     json!({
         "description": "A call, an array of calls, or a batch.",

@@ -145,14 +145,14 @@ fn select() -> Value {
     parameter("select", description, json!({ "type": "string" }))
 }
 
-/// What `count=true` does.
+/// Effect of `count=true`.
 const TOTAL: &str = "If true, the header `Svctrack-Total` has the number of records on all pages.";
 
 fn count() -> Value {
     parameter("count", TOTAL, json!({ "type": "boolean" }))
 }
 
-/// The same of a list whose entries have a `count`.
+/// Parameter `count` of a list whose entries have a property `count`.
 fn count_or_filter() -> Value {
     let description = format!("{TOTAL} An integer is a filter by the property `count`.");
     parameter("count", &description, json!({ "type": ["boolean", "integer"] }))

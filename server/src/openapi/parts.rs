@@ -26,7 +26,7 @@ pub(super) type Member = (&'static str, &'static str, &'static str);
 pub(super) type Object =
     (&'static str, &'static str, &'static [&'static [Member]], &'static [&'static [Member]]);
 
-/// What every row over time begins with.
+/// First members of every row over time.
 pub(super) const PERIOD: &[Member] = &[
     ("period", "text", "Name of the period."),
     ("from", "day", "Its first day."),

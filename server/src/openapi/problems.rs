@@ -13,7 +13,7 @@ use crate::route_def::{Access, Kind, RouteDoc};
 /// A status that a request can be rejected with.
 struct Problem {
     status: StatusCode,
-    /// Its name among the responses.
+    /// Name of the problem among the responses.
     name: &'static str,
     doc: &'static str,
     headers: &'static [&'static str],

@@ -70,7 +70,7 @@ pub(super) fn list_item(def: &ResourceDef) -> Value {
     item
 }
 
-/// What says something about a person can be erased.
+/// Whether a property is never null: personal data can be erased.
 fn is_never_null(field: &&FieldDef) -> bool {
     ALWAYS.contains(&field.name) || (field.required && !field.personal)
 }
@@ -80,13 +80,13 @@ fn create(def: &ResourceDef) -> Value {
     object(def.doc, sent().map(taken), &names(sent().filter(|field| field.required)))
 }
 
-/// What is absent is left alone. What GET returned can be sent back; what the service sets is ignored, of
-/// whatever type (R3).
+/// Body of an update: absent properties do not change. The response of a GET can be sent back; properties that the
+/// service sets are ignored, of whatever type (R3).
 fn update(def: &ResourceDef) -> Value {
     object(def.doc, def.fields.iter().filter(|field| field.is_sent()).map(taken), &[])
 }
 
-/// The same with `_id` as a key.
+/// Item of a bulk upsert: an update, with `_id` as a key.
 fn bulk_item(def: &ResourceDef) -> Value {
     let mut item = update(def);
     let key = json!({ "type": ["string", "null"], "description": "Id of the record to update; takes precedence over other keys." });
@@ -213,7 +213,7 @@ fn kind_schema(field: &FieldDef) -> Value {
     }
 }
 
-/// What each value of an array is: of any form where none is known.
+/// Schema of the values of an array: of any form where none is known.
 fn items(field: &FieldDef, member: fn(&FieldDef) -> (&'static str, Value)) -> Value {
     if field.members.is_empty() {
         return json!({});
@@ -225,7 +225,7 @@ fn items(field: &FieldDef, member: fn(&FieldDef) -> (&'static str, Value)) -> Va
     item
 }
 
-/// What a reference may be: one that need not find its record is stored as it is given (R2).
+/// Pattern of a reference: one that need not find its record is stored as it is given (R2).
 fn reference_pattern(field: &FieldDef) -> &'static str {
     let loose = field.refers.is_some_and(|refers| refers.on_missing == schema::OnMissing::Keep);
     if loose { TEXT } else { RECORD_REF }

@@ -37,7 +37,7 @@ fn schema_of_form(form: Form) -> Value {
     }
 }
 
-/// What every report begins with.
+/// First members of every report.
 const ABOUT: &[Member] = &[
     ("from", "day", "First day."),
     ("to", "day", "The day after the last day."),
@@ -61,25 +61,25 @@ const ABOUT: &[Member] = &[
     ),
     ("excluded", "[ExcludedLicenses]", "Licenses that do not count, by reason."),
 ];
-/// What a report says of the past that it is computed from.
+/// Members of a report about the past that it is computed from.
 const PAST: &[Member] = &[
     ("asOf", "time", "The `asOf` of the request."),
     ("historySince", "time", "The earliest possible `asOf`, if the history is incomplete."),
 ];
-/// What is returned of a license that ends.
+/// Members of a license that ends.
 #[rustfmt::skip]
 const RENEWAL: &[Member] = &[
     ("license", "id", "Id."), ("company", "id", "Company."), ("product", "text", "Product."), ("currency", "text", "Currency."),
     ("end", "day", "The day after its last day."), ("notice", "day?", "The last day of notice, if it renews automatically."), ("mrr", "money", "MRR."),
     ("outcome", "outcome", "Outcome of the renewal."), ("renewedMrr", "money?", "MRR after the renewal."), ("renewedCurrency", "text?", "Currency of `renewedMrr`, which may differ from that of the license."), ("successor", "id?", "The license that succeeds it."),
 ];
-/// What the explanations of forecasts and of renewals have besides the line and the companies.
+/// Members of the explanations of forecasts and of renewals besides the line and the companies.
 #[rustfmt::skip]
 const EXPLAINED: &[Member] = &[
     ("from", "day", "The first day of the period."), ("to", "day", "The day after its last day."), ("currency", "text", "The currency of the amounts."),
     ("amount", "money", "Value of the figure."), ("formula", "text", "The sum of the companies' amounts, in numbers."),
 ];
-/// What a company has in them besides its licenses.
+/// Members of a company in these explanations besides its licenses.
 const EXPLAINED_COMPANY: &[Member] = &[
     ("company", "id", "The company."),
     ("name", "text?", "Name of the company."),

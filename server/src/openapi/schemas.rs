@@ -71,7 +71,7 @@ pub(super) fn schemas() -> Value {
     schemas.extend(others.map(|(name, schema)| (name.to_owned(), schema)));
     schemas.extend(reports::schemas());
     for schema in schemas.values_mut().filter(|schema| schema.get("properties").is_some()) {
-        // What is not known is named in a header and ignored (R6), but must be text all the same.
+        // Unknown members are named in a header and ignored (R6), but their names must be text all the same.
         set(schema, "propertyNames", json!({ "pattern": TEXT }));
     }
     Value::Object(schemas)
@@ -117,7 +117,7 @@ fn new_token() -> Value {
     })
 }
 
-/// What is stored of a token.
+/// Schema of a token.
 fn token(more: &[(&str, Value, &str)]) -> Value {
     let time = || json!({ "type": ["string", "null"], "format": "date-time" });
     let members = [
@@ -274,14 +274,14 @@ fn person_export() -> Value {
     })
 }
 
-/// What a delete counts.
+/// Counts of a delete.
 const DELETED: [(&str, &str); 3] = [
     ("n", "Records that were found."),
     ("ok", "Always 1."),
     ("deletedCount", "Records that were deleted."),
 ];
 
-/// What a bulk upsert of tickets counts.
+/// Counts of a bulk upsert of tickets.
 const BULK_COUNTS: [(&str, &str); 2] =
     [("created", "Records that were created."), ("updated", "Records that items matched.")];
 

@@ -15,7 +15,7 @@ const DAYS: i64 = 28;
 /// Most activities that are read for it, which is the most that a list returns.
 const COUNTED: usize = 2_000;
 
-/// What the picture needs of an activity.
+/// Properties of an activity that the chart needs.
 #[derive(Deserialize)]
 struct Counted {
     date: String,

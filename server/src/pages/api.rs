@@ -24,7 +24,7 @@ pub(super) struct Api {
 
 /// How long a call waits for another one with its key at most, in all.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// The same, before it looks again.
+/// How long such a call waits before it looks again.
 const WAIT: Duration = Duration::from_millis(50);
 /// The form in which something is asked for.
 pub(super) const JSON: &str = "application/json";
@@ -34,7 +34,7 @@ impl Api {
         Self { api, caller }
     }
 
-    /// What a job calls that goes on after the page that began it.
+    /// Routes for a job that continues after the page that began it.
     pub(super) fn routes(&self) -> Arc<dispatch::Api> {
         self.api.clone()
     }
@@ -44,7 +44,7 @@ impl Api {
         self.caller.may(scope)
     }
 
-    /// What is at a path, in JSON.
+    /// Response of a path, in JSON.
     ///
     /// # Errors
     /// Those of the route.
@@ -63,7 +63,7 @@ impl Api {
         Ok((read(response).await?, etag))
     }
 
-    /// What is at a path, in the form of a media type.
+    /// Response of a path, in a media type.
     ///
     /// # Errors
     /// Those of the route.

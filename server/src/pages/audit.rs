@@ -54,7 +54,7 @@ pub(super) async fn audit(visit: Visit, request: Request) -> Result<Response, Er
     Ok(html(audit_page(&visit.shell, &view)))
 }
 
-/// What is sent for a filter: a day begins in the tenant's zone.
+/// Value of a filter for the API: a day begins in the tenant's zone.
 fn time(name: &str, text: &str, zone: Zone) -> String {
     let day = matches!(name, "from" | "to").then(|| Day::parse(text)).flatten();
     let begin = day.and_then(|day| day.begin(zone));

@@ -43,7 +43,7 @@ struct Closing {
     reopened: Vec<Reopening>,
 }
 
-/// What the report of MRR says of closed months.
+/// Closed months in the report of MRR.
 #[derive(Deserialize)]
 struct Mrr {
     #[serde(default)]
@@ -192,7 +192,7 @@ async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
     })
 }
 
-/// What has changed in the closed months.
+/// Closed months, each as it was closed and as it is now.
 async fn compared(visit: &Visit, closings: &[Closing]) -> Result<Vec<Compared>, Error> {
     let days = |closing: Option<&Closing>| days_of_month(&closing?.month);
     let Some(((from, _), (_, to))) = days(closings.first()).zip(days(closings.last())) else {

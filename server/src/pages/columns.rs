@@ -22,14 +22,14 @@ pub(super) fn columns(def: &'static ResourceDef) -> Vec<&'static FieldDef> {
             && !field.name.starts_with("__")
     };
     let mut plain: Vec<_> = def.fields.iter().filter(is_plain).collect();
-    // Its own name leads to a record; names of what it refers to say more than ids.
+    // The name of a record leads to it; names of the records that it refers to say more than ids.
     plain.sort_by_key(|field| match field.name {
         "title" => 0,
         "name" | "email" => 1,
         "companyName" => 2,
         "product" | "userName" => 3,
         "status" | "state" | "mrr" | "renewalDate" | "lastActive" | "activityState" => 4,
-        // It is the same as the title.
+        // `subject` is the same as the title.
         "subject" => 6,
         _ => 5,
     });

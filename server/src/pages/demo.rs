@@ -37,7 +37,7 @@ const PATH: &str = "/app/demo";
 const ASK_AGAIN: &str = "2";
 /// Pause before a call is made again that the server was too busy for.
 const PAUSE: Duration = Duration::from_secs(1);
-/// What a session in the demo is called.
+/// Label of a session in the demo.
 const LABEL: &str = "Session in the demo";
 /// Most tenants among which the demo is looked for.
 const MAX_TENANTS: usize = 1_000;
@@ -76,7 +76,7 @@ pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Respons
         sent(&pairs, "customers").parse().map_or(CUSTOMERS, |it: usize| it.min(CUSTOMERS));
     if found(&visit.app).await?.is_none() && visit.app.demo.begin() {
         let (app, api) = (visit.app.clone(), visit.api.routes());
-        // It computes more than it waits, so it has a thread of its own.
+        // Filling a demo computes more than it waits, so it has a thread of its own.
         tokio::task::spawn_blocking(move || {
             let filled = std::panic::AssertUnwindSafe(fill(&app, &api, customers)).catch_unwind();
             let done = Handle::current().block_on(filled);

@@ -64,7 +64,7 @@ const BEHIND: &[(&str, &str, &str)] = &[
 /// The table of a report, of which each figure leads to what is behind it.
 pub(super) struct Figures<'r> {
     pub(super) report: &'r str,
-    /// What the report was asked for.
+    /// Query of the report.
     pub(super) query: &'r [(&'r str, &'r str)],
     pub(super) header: &'r [String],
 }

@@ -15,7 +15,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Random bytes of the key of a form: nobody meets one twice.
 const KEY_BYTES: usize = 16;
 
-/// What a form or an address has under a name; empty where it has nothing.
+/// Value of a form or an address under a name; empty where it has none.
 pub(super) fn sent<'p>(pairs: &'p [(String, String)], name: &str) -> &'p str {
     pairs.iter().find(|(known, _)| known == name).map_or("", |(_, text)| text.as_str())
 }
@@ -38,7 +38,7 @@ pub(super) fn new_key() -> Result<String, Error> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// What a form sends for a resource: the properties that differ from what it was filled with.
+/// Body that a form sends for a resource: the properties that differ from those that it was filled with.
 pub(super) fn body_of(
     def: &ResourceDef,
     pairs: &[(String, String)],
@@ -47,7 +47,7 @@ pub(super) fn body_of(
     form::read(def, pairs, &document_of(record)).map_err(problems_of)
 }
 
-/// What was done, where the address of a page names it among what it can say.
+/// Notice of an action that was done, where the address of a page names one of `notices`.
 pub(super) fn notice_of(pairs: &[(String, String)], notices: &[(&str, &str)]) -> Option<String> {
     let (_, done) = pairs.iter().find(|(name, _)| name == "done")?;
     notices.iter().find(|(known, _)| known == done).map(|(_, notice)| (*notice).to_owned())

@@ -62,7 +62,7 @@ pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
     Ok(html(home_page(&visit.shell, &view)))
 }
 
-/// What the reports say; they are computed next to each other.
+/// Figures of the reports; they are computed next to each other.
 async fn reports(visit: &Visit) -> Result<HomeView, Error> {
     let path = address("/reports/customers", &[], &[("sort", "-atStake"), ("limit", AT_STAKE)]);
     let (mut view, active, customers, ahead, issues) = try_join!(

@@ -125,8 +125,8 @@ fn is_ndjson(table: &str) -> bool {
     table.trim_start().starts_with('{')
 }
 
-/// Reads the heads of a table. Each is mapped as the form says, else to the property that it names by itself; what names
-/// none is left out.
+/// Reads the heads of a table. Each is mapped as the form says, else to the property that has its name; a head without
+/// such a property is left out.
 fn read_columns(view: &mut ImportView, mappings: &[&str]) -> Result<(), String> {
     if view.table.len() > MAX_PAGE_IMPORT_BYTES {
         view.table.clear();
@@ -145,7 +145,7 @@ fn read_columns(view: &mut ImportView, mappings: &[&str]) -> Result<(), String> 
         let property = mapped.or_else(|| own.clone()).unwrap_or_default();
         view.columns.push(ImportColumn { head, own, property });
     }
-    // What an export alone has is offered for its own columns.
+    // Properties that only an export has are offered for its own columns.
     let is_own = |name: &str| view.columns.iter().any(|column| column.own.as_deref() == Some(name));
     let of_exports = view.def.fields.iter().filter(|field| field.carried || field.name == VERSION);
     view.properties.extend(of_exports.filter(|field| is_own(field.name)));

@@ -14,7 +14,7 @@ use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
 /// Entries on a page.
 const SHOWN: usize = 100;
-/// What was done, as the next page says it.
+/// Notices of actions, for the next page.
 const NOTICES: &[(&str, &str)] = &[
     (
         "replayed",

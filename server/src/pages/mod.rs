@@ -160,7 +160,7 @@ impl Pages {
 
     /// Serves a request to a page. What went wrong is a page as well.
     pub(crate) fn route(&self, mut request: Request) -> Routed<'_> {
-        // What is no proper request comes from no browser.
+        // A malformed request comes from no browser.
         if let Err(error) = request_head::check(&request) {
             return (None, future::err(error).boxed());
         }
@@ -179,7 +179,7 @@ impl Pages {
     }
 }
 
-/// What handles a request, which carries the path of its page from then on.
+/// Handler of a request, which carries the path of its page from then on.
 fn handler(request: &mut Request, pattern: &Pattern, methods: Methods) -> Result<Serve, Error> {
     let method = match *request.method() {
         Method::HEAD => &Method::GET,

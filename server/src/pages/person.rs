@@ -32,7 +32,7 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
     Ok(())
 }
 
-/// What must be typed to erase a person.
+/// Text that must be typed to erase a person.
 pub(super) fn confirmation(record: &Map<String, Value>) -> &str {
     let texts = ["email", "name", "externalId", "_id"].map(|name| text(record, name));
     texts.into_iter().find(|text| !text.is_empty()).unwrap_or("erase")

@@ -86,7 +86,7 @@ pub(super) async fn listed(
     Ok(view)
 }
 
-/// What the address of a list asks for.
+/// Query in the address of a list.
 fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -> RecordsView {
     let is_filter =
         |(name, text): &&(String, String)| !NO_FILTERS.contains(&name.as_str()) && !text.is_empty();
@@ -94,7 +94,7 @@ fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -
     if !sent(pairs, "filter-by").is_empty() {
         filters.push((sent(pairs, "filter-by").to_owned(), sent(pairs, "filter-value").to_owned()));
     }
-    // A form sends each column by itself, and a link all of them at once.
+    // A form sends each column separately, and a link all of them at once.
     let chosen = pairs.iter().filter(|(name, _)| name == "columns").map(|(_, text)| text.as_str());
     let named = named_columns(def, &chosen.collect::<Vec<_>>().join(","));
     let names: Vec<&str> = named.iter().map(|field| field.name).collect();

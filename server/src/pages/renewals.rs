@@ -32,7 +32,7 @@ const DECIDED_DAYS: i64 = 90;
 const OVERDUE_DAYS: i64 = 730;
 /// Licenses of a group that are listed; all of them are in its sums.
 const LISTED: usize = 100;
-/// What a loss needs, in a call that only shows it.
+/// Reason in a call that only shows a loss, which needs one.
 const ANY_REASON: &str = "-";
 
 type Record = Map<String, Value>;
@@ -43,7 +43,7 @@ type Record = Map<String, Value>;
 struct Report {
     time_zone: String,
     currencies: Vec<Series>,
-    /// Those of one outcome, the first of them.
+    /// First licenses of one outcome.
     licenses: Vec<RenewalLine>,
     licenses_total: usize,
 }
@@ -58,7 +58,7 @@ struct Series {
 #[derive(Deserialize)]
 struct Sums {
     renewed: f64,
-    /// What is renewed for less: MRR that was not renewed of licenses that were.
+    /// MRR that was lost by renewals for less.
     downgrade: f64,
     churned: f64,
     overdue: f64,
@@ -184,7 +184,7 @@ async fn decide(visit: Visit, mut request: Request, decision: Decision) -> Resul
                     return Ok(html(decision_page(&visit.shell, &view)));
                 }
                 Err(issues) => {
-                    // What was filled in belongs to terms that are gone; why it was lost does not.
+                    // Values that were filled in belong to earlier terms; the reason of a loss does not.
                     let is_kept = |name: &str| !is_changed(&issues) || name == "lostReason";
                     view.sent = pairs.into_iter().filter(|(name, _)| is_kept(name)).collect();
                     problems_of(issues)
@@ -224,7 +224,7 @@ fn without_terms(decision: Decision) -> Value {
     }
 }
 
-/// What the form is filled with: the terms of the successor, or those of the license that is lost.
+/// Record that the form is filled with: the terms of the successor, or those of the license that is lost.
 fn terms_of(view: &DecisionView) -> Record {
     match (&view.shown, view.decision) {
         (Some(successor), Decision::Renew) => successor.clone(),

@@ -153,7 +153,7 @@ fn table(text: &str, report: &str, query: &[(&str, &str)]) -> Result<Table, Erro
     Ok(narrowed(header, rows))
 }
 
-/// What a page says for a word of the table.
+/// Text of a page for a word of the table.
 fn in_words(text: String) -> String {
     match text.as_str() {
         "true" => "yes".to_owned(),
@@ -189,7 +189,7 @@ fn narrowed(header: Vec<String>, mut rows: Vec<Vec<ReportCell>>) -> Table {
     (kept(header, &shown), rows)
 }
 
-/// Those of the cells that are shown.
+/// Cells that are shown.
 fn kept<T>(cells: Vec<T>, shown: &[bool]) -> Vec<T> {
     cells.into_iter().zip(shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect()
 }

@@ -24,7 +24,7 @@ pub(crate) fn html(page: Page) -> Response {
         .body(page.html)
 }
 
-/// The same, for a form that was rejected.
+/// Response with the page of a form that was rejected.
 pub(super) fn rejected(page: Page) -> Response {
     let mut response = html(page);
     response.set_status(StatusCode::UNPROCESSABLE_ENTITY);

@@ -16,7 +16,7 @@ pub(super) struct Stored<'r> {
     pub(super) def: &'static ResourceDef,
     /// Empty where the form creates one.
     pub(super) record: &'r Map<String, Value>,
-    /// Its `ETag`; empty where the form creates one.
+    /// `ETag` of the record; empty where the form creates one.
     pub(super) version: &'r str,
 }
 
@@ -43,7 +43,7 @@ pub(super) async fn save(
         Ok(saved) => Ok(Ok(saved)),
         Err(Ok(issues)) => {
             let now = changed(&issues, &body, (stored.def, stored.record));
-            // What is overwritten from here on is what the page shows.
+            // The next save overwrites the record that the page shows from here on.
             let version = if now.is_some() { stored.version.to_owned() } else { version };
             let problems = problems_of(issues).into_iter().chain(now.unwrap_or_default());
             Ok(Err(Rejected { problems: problems.collect(), version }))

@@ -13,7 +13,7 @@ use super::{
 use crate::{error::Error, routes::query_pairs};
 
 const PATH: &str = "/settings";
-/// What was done, as the next page says it.
+/// Notices of actions, for the next page.
 const NOTICES: &[(&str, &str)] = &[("saved", "The settings were saved.")];
 
 /// The settings, and their version.

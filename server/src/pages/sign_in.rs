@@ -88,7 +88,7 @@ fn next(asked: &str) -> &str {
     if is_own { asked } else { "/" }
 }
 
-/// What a session is called in the list of tokens.
+/// Label of a session in the list of tokens.
 fn label(agent: &str) -> String {
     let known =
         ["Firefox", "Edg", "Chrome", "Safari"].into_iter().find(|name| agent.contains(name));
@@ -131,7 +131,7 @@ pub(super) fn lead(request: &Request) -> Response {
         }
         return response;
     }
-    // What was sent is not there after signing in.
+    // The body of a form is not there after signing in.
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     match path {
         _ if !is_read => see("/sign-in"),

@@ -20,7 +20,7 @@ use crate::{
 };
 
 const TENANTS: &str = "/app/tenants";
-/// What was done, as the next page says it.
+/// Notices of actions, for the next page.
 const NOTICES: &[(&str, &str)] = &[
     ("renamed", "The tenant was renamed."),
     ("suspended", "The tenant was suspended."),

@@ -16,7 +16,7 @@ use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
 /// Tickets on a page.
 const SHOWN: usize = 50;
-/// What is listed of a ticket.
+/// Properties of a ticket in the list.
 const SELECT: &str =
     "title,sourceId,companyId,companyName,status,severity,name,email,createDate,isOpen,snippet";
 

@@ -81,7 +81,7 @@ struct Refused<'s> {
     message: String,
 }
 
-/// Changes timesheets that are still as they were shown, each by itself; returns how many were changed, and which were
+/// Changes timesheets that are still as they were shown, one at a time; returns how many were changed, and which were
 /// not.
 async fn changed<'s>(
     visit: &Visit,
@@ -127,7 +127,7 @@ async fn changed<'s>(
     }
 }
 
-/// What was rejected, each by whose timesheet it is and of when.
+/// Rejected timesheets, each with its owner and its date.
 async fn named(visit: &Visit, refused: Vec<Refused<'_>>) -> Result<Vec<Problem>, Error> {
     let ids = refused.iter().map(|it| it.id);
     let sheets = by_ids(visit, "timesheets", ids, "assignedId,dateFrom").await?;
@@ -152,7 +152,7 @@ async fn view_of(visit: &Visit, pairs: &[(String, String)]) -> Result<Timesheets
     let status = STATUSES.iter().copied().find(|known| *known == status).unwrap_or(SUBMITTED);
     let mut offset: usize = sent(pairs, "offset").parse().unwrap_or_default();
     let (mut sheets, mut total) = page(visit, status, offset).await?;
-    // What was on the last page may all have been decided.
+    // All timesheets of the last page may have been decided.
     if sheets.is_empty() && offset > 0 {
         offset = 0;
         (sheets, total) = page(visit, status, offset).await?;
@@ -192,7 +192,7 @@ async fn page(
     Ok((read(response).await?, total))
 }
 
-/// What timesheets refer to.
+/// Records that timesheets refer to.
 async fn known(visit: &Visit, sheets: &[Record]) -> Result<Known, Error> {
     let ids = sheets.iter().flat_map(entry_ids);
     let select = "date,hours,companyId,description,billable";
@@ -210,7 +210,7 @@ fn entry_ids(sheet: &Record) -> impl Iterator<Item = &str> {
     entries.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// What timesheets refer to, by id.
+/// Records that timesheets refer to, by id.
 struct Known {
     entries: BTreeMap<String, Record>,
     companies: BTreeMap<String, Record>,

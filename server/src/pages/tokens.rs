@@ -21,7 +21,7 @@ use crate::{
 };
 
 const TOKENS: &str = "/app/tokens";
-/// What was done, as the next page says it.
+/// Notices of actions, for the next page.
 const NOTICES: &[(&str, &str)] =
     &[("revoked", "The token was revoked."), ("signed-out", "The session was ended.")];
 

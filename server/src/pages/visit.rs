@@ -28,12 +28,12 @@ pub(super) struct Visit {
     pub(super) app: Arc<App>,
     pub(super) api: Api,
     pub(super) session: Session,
-    /// Those of the tenant; empty for an operator.
+    /// Settings of the tenant; empty for an operator.
     pub(super) settings: Document,
     pub(super) shell: Shell,
 }
 
-/// What a form has: its pairs, and the room of its body, which is held as long as they are in use.
+/// Pairs of a form, and the room of its body, which is held as long as they are in use.
 type Form<Room> = (Vec<(String, String)>, Room);
 
 /// The group of the sections that come after the records.

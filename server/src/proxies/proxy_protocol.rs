@@ -20,7 +20,7 @@ const V2_PREFIX: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 const V1_PREFIX: &[u8; 6] = b"PROXY ";
 /// Longest header of version 1, in bytes, by its specification.
 const MAX_V1_BYTES: usize = 107;
-/// What version 2 has before the rest, whose length comes last, in bytes.
+/// Length of the fixed part of version 2, in bytes; it ends with the length of the rest.
 const V2_FIXED_BYTES: usize = 16;
 /// Longest rest of version 2, in bytes: the longest addresses take 216, and what proxies add less than that again.
 const MAX_V2_REST_BYTES: usize = 520;

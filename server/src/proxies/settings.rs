@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::network::Proxy;
 
-/// What names the client of a trusted proxy. One is accepted alone: what a proxy does not set, its client may.
+/// Source of the client's address behind a trusted proxy. One is accepted alone: a client may send what the proxy does
+/// not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientAddressFrom {
@@ -19,7 +20,7 @@ pub enum ClientAddressFrom {
     ProxyProtocol,
 }
 
-/// What may be given, by flag, environment or file.
+/// Settings of proxies, by flag, environment or file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct ProxySettings {
@@ -46,12 +47,12 @@ pub struct ProxyConfig {
     /// How many proxies add an entry, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trusted_hops: Option<NonZeroU8>,
-    /// What names the client.
+    /// Source of the client's address.
     pub client_address_from: ClientAddressFrom,
 }
 
 impl ProxySettings {
-    /// What is in force when `self` wins over `file`.
+    /// Settings in force when `self` wins over `file`.
     ///
     /// # Errors
     /// A message for a setting that cannot be used, or has no effect.

@@ -31,7 +31,7 @@ const BETWEEN_READS: Duration = Duration::from_millis(20);
 /// How long a listener may take to accept what it was sent. A slower one is dropped: it keeps a
 /// connection that others could use.
 const MAX_STALL: Duration = Duration::from_secs(30);
-/// What a listener that is too slow hears last; it can come back with `Last-Event-ID`.
+/// Last message to a listener that is too slow; it can come back with `Last-Event-ID`.
 const TOO_SLOW: &str = "event: dropped\ndata: {\"reason\":\"too slow\"}\n\n";
 
 /// `GET /activities/stream`: from now on, or from `Last-Event-ID` (or `after`).
@@ -135,7 +135,7 @@ impl Listener {
         }
     }
 
-    /// What has been stored since, and whether that is all of it.
+    /// Activities that have been stored since, and whether these are all.
     async fn read(&mut self) -> Option<(String, bool)> {
         let since = self.app.store.activities_since(&self.tenant, self.query.clone()).await;
         let since = match since {

@@ -19,9 +19,9 @@ const FRAME_HEIGHT: f32 = 120.0;
 const LABEL_WIDTH: f32 = 60.0;
 /// Room on the right for the half of the last label that is beyond its place.
 const LAST_LABEL_WIDTH: f32 = 30.0;
-/// What dark pictures are drawn on: the ground of the pages.
+/// Background of dark charts: that of the pages.
 const DARK_GROUND: (u8, u8, u8) = (0x14, 0x16, 0x1b);
-/// What is drawn of a report that has nothing to show.
+/// Text of the chart of a report that has nothing to show.
 const NO_DATA: &str = "no data";
 /// Steps of an axis; one more where values below zero are not whole steps.
 const STEPS: f32 = 5.0;

@@ -111,7 +111,7 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
 
 const NOT_CLOSED: Error =
     Error::NotFound("this month is not closed: `GET /reports/closings` lists those that are");
-/// What a closed month can be divided by.
+/// Division of a closed month.
 pub(crate) const BY_COMPANY: &str = "company";
 
 fn invalid(issue: Issue) -> Error {

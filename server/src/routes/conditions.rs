@@ -98,7 +98,7 @@ fn etag(answer: &Answer) -> String {
     }
 }
 
-/// What `If-Match` says about the record that is to be written.
+/// Precondition of `If-Match` on the record that is to be written.
 pub(super) fn precondition(request: &Request) -> Precondition {
     let tags = tags(request.headers(), header::IF_MATCH);
     if tags.is_empty() || tags.iter().any(|tag| tag == "*") {

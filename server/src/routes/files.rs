@@ -18,7 +18,7 @@ const UNTIL_IT_CHANGES: &str = "public, no-cache";
 /// A form in which a file can be sent.
 #[derive(Clone, Copy)]
 struct Form {
-    /// Its name in `Content-Encoding`; none for the file as it is.
+    /// Name of the coding in `Content-Encoding`; none for the file as it is.
     coding: Option<&'static str>,
     bytes: fn(&'static Asset) -> &'static [u8],
 }

@@ -102,12 +102,12 @@ impl<'a> IdempotentCall<'a> {
         Self::begin(app, request, &Caller::of_events(sender.tenant), body)
     }
 
-    /// What the call is known by, where it has a key.
+    /// Key of the call, where it has one.
     pub(super) fn key(&self) -> Option<IdempotencyKey> {
         self.key
     }
 
-    /// The same of one of several commands of the call, in their order.
+    /// Key of one of several commands of the call, in their order.
     pub(super) fn key_of_part(&self, part: u32) -> Option<IdempotencyKey> {
         self.key.map(|whole| IdempotencyKey { part: Some(part), ..whole })
     }
@@ -126,7 +126,7 @@ impl Drop for IdempotentCall<'_> {
 pub(super) struct Replayed(pub(super) bool);
 
 impl Replayed {
-    /// That of a call of several commands: whether each of them is.
+    /// Whether a call of several commands is replayed: whether each of them is.
     pub(super) fn all(parts: &[Self]) -> Self {
         Self(!parts.is_empty() && parts.iter().all(|part| part.0))
     }

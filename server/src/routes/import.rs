@@ -135,7 +135,7 @@ pub(crate) async fn import(
     applied.and(read).map_err(|error| import.cut_short(error))?;
     let text = serde_json::to_string(&import.summary);
     let text = text.map_err(|error| Error::Internal(error.to_string()))?;
-    // Its room is taken before the turn ends: else it would count for nobody.
+    // The room of the response is taken before the turn ends: else it would count for nobody.
     let held = app.answers.hold(import.caller.tenant.id(), text);
     let body = held.map_err(|error| import.cut_short(error))?;
     drop(turn);
@@ -254,7 +254,7 @@ impl Asked {
     }
 }
 
-/// What a body is, by its media type.
+/// Format of a body, by its media type.
 fn format_of(request: &Request) -> Result<Format, Error> {
     let kind = request.content_type().and_then(|kind| kind.split(';').next()).unwrap_or_default();
     match kind.trim().to_ascii_lowercase().as_str() {
@@ -266,7 +266,7 @@ fn format_of(request: &Request) -> Result<Format, Error> {
     }
 }
 
-/// What reads the rows of a body.
+/// Reader of the rows of a body.
 struct Reading {
     caller: Caller,
     def: &'static ResourceDef,
@@ -301,7 +301,7 @@ impl Reading {
         let mut bytes = 0;
         let mut repeated = RepeatedKeys::among(MAX_NOTED_KEYS);
         loop {
-            // What came before a body breaks off is applied.
+            // Rows before a body breaks off are applied.
             let next = rows.next_record();
             let is_over = !matches!(next, Ok(Some(_)));
             let switches = rows.def() != self.def;

@@ -25,17 +25,17 @@ use crate::{
 
 const NEXT: HeaderName = HeaderName::from_static("svctrack-next");
 const TOTAL: HeaderName = HeaderName::from_static("svctrack-total");
-/// What a line of CSV is written into, in bytes: most fit.
+/// Buffer of a line of CSV, in bytes: most fit.
 const CSV_BUFFER_BYTES: usize = 512;
 pub(super) const CSV: HeaderValue =
     HeaderValue::from_static("text/csv; charset=utf-8; header=present");
 
-/// What a page is of.
+/// Subject of a page.
 pub(super) struct Listed<'a> {
     pub(super) def: &'static ResourceDef,
     /// The properties that are asked for.
     pub(super) select: Option<&'a [String]>,
-    /// What was sent and not known.
+    /// Parameters that were sent and are not known.
     pub(super) ignored: &'a [String],
 }
 

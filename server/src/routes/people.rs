@@ -42,7 +42,7 @@ pub(crate) async fn export(app: &Arc<App>, request: &mut Request) -> Result<Resp
     let found = app.store.record(&caller.tenant, &END_USER, &reference).await?;
     let found = found.ok_or(StoreError::NotFound)?;
     let user = Document::parse(found.text.as_bytes())?;
-    // What cannot be written down is not exported.
+    // An export that cannot be audited is not sent.
     let note = AuditNote::done("enduser.export", END_USER.path, Some(found.id.to_string()));
     app.store.write_audit(caller.clone().into(), vec![note]).await?;
     let export = Export {

@@ -187,7 +187,7 @@ pub(super) async fn authorise_upsert(
     Ok((caller, access))
 }
 
-/// What a token may do in bulk; one that may do neither is rejected whole, and tickets need both (R21).
+/// Permissions of a token for a bulk upsert; a token with neither is rejected, and tickets need both (R21).
 pub(super) fn access_of(caller: &Caller, def: &ResourceDef) -> Result<Access, Error> {
     let scope_of = |action| format!("{}:{action}", def.path);
     let missing =

@@ -26,7 +26,7 @@ pub(super) async fn authorise(app: &App, request: &Request, scope: &str) -> Resu
     Ok(caller)
 }
 
-/// The same, for what is done to a resource.
+/// Authorizes an action on a resource.
 pub(super) async fn authorise_for(
     app: &App,
     request: &Request,

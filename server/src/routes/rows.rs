@@ -53,7 +53,7 @@ pub(super) struct Reading {
     pub(super) strictness: Strictness,
 }
 
-/// What the rows are, and where.
+/// Form of the rows in the body.
 #[derive(Clone)]
 pub(super) enum Form {
     /// Rows of a bulk call.
@@ -67,9 +67,9 @@ pub(super) enum Form {
 /// An envelope around calls.
 pub(super) struct Batch {
     pub(super) envelope: Envelope,
-    /// Its `context`, which replaces that of a call.
+    /// `context` of the envelope, which replaces that of a call.
     pub(super) context: Document,
-    /// Its members that nobody reads.
+    /// Members of the envelope that nobody reads.
     pub(super) unread: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ pub(super) async fn take_rows(
                 under_way.push_back(written.map_ok(|written| (written, rows)));
             }
             Some(written) = under_way.next() => match written {
-                // What is stored after a part that is not is sent again with it.
+                // Parts that are stored after a failed one are sent again with it.
                 Ok(_) if is_cut => {}
                 Ok((Done { reply: tracked, is_repeated }, rows)) => {
                     notes.add(rows, &outcome.add(tracked));
@@ -255,7 +255,8 @@ impl Reading {
     }
 }
 
-/// What became of stored events: why some wait, by codes of the report, and what is not stored of them; each once.
+/// Outcome of stored events: why some are parked, by codes of the report, and names of members that are not stored;
+/// each once.
 #[derive(Default)]
 pub(super) struct Outcome {
     parked: Vec<String>,
@@ -286,7 +287,7 @@ impl Outcome {
     }
 }
 
-/// What the headers of the response say of the rows.
+/// Counts of the rows, for the headers of the response.
 #[derive(Default)]
 struct Notes {
     /// Rows that were read.

@@ -158,7 +158,7 @@ fn form_of(envelope: Envelope, strictness: Strictness) -> Result<Form, Error> {
 /// A call that came alone.
 struct One {
     received_at: Timestamp,
-    /// Its type, where the address says it.
+    /// Type of the call, where the address has it.
     named: Option<&'static str>,
     bytes: Bytes,
 }

@@ -14,7 +14,7 @@ use crate::error::Error;
 /// How unknown names are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strictness {
-    /// It is named in a header.
+    /// An unknown name is listed in a header.
     Lenient,
     /// A property is named in a header, a parameter of a list is rejected.
     Usual,
@@ -22,7 +22,7 @@ pub(super) enum Strictness {
 }
 
 impl Strictness {
-    /// What a request prefers.
+    /// Strictness that a request prefers.
     pub(super) fn of(request: &Request) -> Self {
         let values =
             request.headers().get_all("prefer").iter().filter_map(|value| value.to_str().ok());
@@ -70,7 +70,7 @@ impl Strictness {
         self.reject(ignored, |names| unknown_properties(names, known)).map_err(Error::Invalid)
     }
 
-    /// The same for members of an event that nobody reads.
+    /// Rejects members of an event that nobody reads, where the request is strict.
     pub(super) fn check_members(self, route: Route, unread: &[String]) -> Result<(), Vec<Issue>> {
         self.reject(unread, |names| unknown_members::rejected(route, names))
     }

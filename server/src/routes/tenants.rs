@@ -28,7 +28,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     let (tenant, token) = drawn(app, name).map_err(|error| Error::Internal(error.to_string()))?;
     let mut record =
         TokenRecord::of_everything(token.digest(), tenant.id, "first token", tenant.created_at);
-    // It ends no later than the token that creates it.
+    // The first token expires no later than the token that creates it.
     record.expires_at = caller.issuer().expires_at;
     let mut answer = shown(&tenant);
     let kept = app.store.add_tenant(caller.into(), tenant, record).await?;
@@ -45,7 +45,7 @@ fn drawn(app: &App, name: String) -> Result<(TenantRecord, Token), getrandom::Er
     Ok((TenantRecord::new(id, name, app.clock.now()), Token::generate()?))
 }
 
-/// What an operator sees of a tenant.
+/// Members of a tenant for an operator.
 fn shown(tenant: &TenantRecord) -> Document {
     let mut answer = Document::default();
     answer.set("_id", Json::string(&tenant.id.to_string()));

@@ -74,7 +74,7 @@ pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response,
     Ok(response)
 }
 
-/// What is stored of a token that a caller issues.
+/// Record of a token that a caller issues.
 fn issued(record: TokenRecord, caller: &Caller) -> TokenRecord {
     match caller.token_record() {
         Some(issuer) => record.issued_by(issuer),
@@ -82,7 +82,7 @@ fn issued(record: TokenRecord, caller: &Caller) -> TokenRecord {
     }
 }
 
-/// What a caller may see of a token.
+/// Members of a token for a caller.
 fn shown(token: &TokenRecord) -> Document {
     let time = |time: Timestamp| Json::string(&time.to_string());
     let mut answer = Document::default();

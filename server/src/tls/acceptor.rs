@@ -56,10 +56,10 @@ impl ResolvesServerCert for Current {
     }
 }
 
-/// What a connection turned out to be.
+/// Protocol of a connection, as its first bytes show it.
 pub(crate) enum Opened {
     Tls(Box<TlsStream<TcpStream>>),
-    /// One whose client speaks HTTP without it.
+    /// The client speaks HTTP without TLS.
     PlainHttp(TcpStream),
 }
 

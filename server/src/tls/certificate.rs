@@ -15,13 +15,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::{expiry::Validity, settings::TlsFiles};
 
-/// What both files hold.
+/// Contents of both files.
 pub(super) struct Pem {
     certificates: Vec<u8>,
     key: Vec<u8>,
 }
 
-/// What the content of both files is known by.
+/// Hash of the contents of both files.
 pub(super) type ContentHash = [u8; 32];
 
 /// A certificate that can be used, and for how long.
@@ -91,7 +91,7 @@ impl Pem {
         Ok(Certificate { certified: certified.into(), validity })
     }
 
-    /// What is wrong with the file of the key.
+    /// Problem of the file of the key.
     fn explain_key(&self, error: &pem::Error) -> &'static str {
         let is_encrypted = has_in_it(&self.key, b"ENCRYPTED");
         match error {

@@ -14,12 +14,12 @@ pub(crate) struct Validity {
     pub(crate) not_after: u64,
 }
 
-/// What a certificate is at some time.
+/// Validity of a certificate at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     Valid,
     NotYetValid,
-    /// It should have been renewed, as tools do with a third of its lifetime left.
+    /// The certificate should have been renewed, as tools do with a third of its lifetime left.
     ExpiresSoon,
     Expired,
 }
@@ -28,7 +28,7 @@ impl Validity {
     /// The part of its lifetime with which a certificate expires soon.
     const LAST_PART: u64 = 5;
 
-    /// That of a certificate, if it can be read.
+    /// Validity of a certificate, if it can be read.
     pub(super) fn of(certificate: &[u8]) -> Option<Self> {
         read(certificate).ok()
     }

@@ -18,7 +18,7 @@ pub(super) struct Handshakes<C: Clock = DefaultClock> {
 }
 
 impl Handshakes {
-    /// Those that a number of workers compute.
+    /// Handshakes that a number of workers compute.
     pub(super) fn of(workers: usize) -> Self {
         Self::with_clock(workers, &DefaultClock::default())
     }

@@ -17,16 +17,16 @@ use crate::limits::CERTIFICATE_CHECK_INTERVAL;
 /// How often the files are looked at in a day; so often what is wrong with the certificate is logged.
 const LOOKS_A_DAY: u64 = 24 * 60 * 60 / CERTIFICATE_CHECK_INTERVAL.as_secs();
 
-/// What the files hold, or why they cannot be read.
+/// Hash of the files, or why they cannot be read.
 type Seen = Result<ContentHash, String>;
 
 /// The files of a server that runs.
 pub(crate) struct Reload {
     tls: Arc<Tls>,
     files: TlsFiles,
-    /// What was last taken, or rejected.
+    /// Files that were last loaded, or rejected.
     judged: Seen,
-    /// What was last seen.
+    /// Files that were last seen.
     seen: Seen,
 }
 
@@ -74,7 +74,7 @@ impl Reload {
                 });
                 match looked.await {
                     Ok(reload) => self = reload,
-                    // It panicked, which is logged.
+                    // A panic of the thread, which has been logged.
                     Err(_) => return,
                 }
             }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What may be given, by flag, environment or file.
+/// Settings of TLS, by flag, environment or file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct TlsSettings {
@@ -26,7 +26,7 @@ pub struct TlsFiles {
 }
 
 impl TlsSettings {
-    /// What is in force when `self` wins over `file`; none without TLS.
+    /// Settings in force when `self` wins over `file`; none without TLS.
     ///
     /// # Errors
     /// A message where one of the files is not named.

@@ -19,7 +19,7 @@ use svctrack_store::{Clock as _, SystemClock};
 use super::fates::count_in;
 use crate::{admin::Admin, interchange::SWITCH, limits::MAX_REFUSALS};
 
-/// What would be sent, in a file without a name.
+/// Rows that would be sent, in a file without a name.
 pub(super) struct DryRun {
     lines: BufWriter<fs::File>,
     /// Where each line comes from: the number of the file, and the line there.
@@ -32,11 +32,11 @@ pub(super) type Place = (usize, u64);
 /// A row that is rejected, and why.
 pub(super) type RejectedRow = (Place, String);
 
-/// What the server would do.
+/// Result of a dry run.
 pub(super) struct Judged {
     pub(super) created: usize,
     pub(super) unchanged: usize,
-    /// What it would reject.
+    /// Rows that the server would reject.
     pub(super) refused: Vec<RejectedRow>,
 }
 
@@ -81,7 +81,7 @@ impl DryRun {
         writeln!(self.lines, "{}", sent.to_text())
     }
 
-    /// What the server would do.
+    /// Asks the server for the result.
     pub(super) async fn judge(self, admin: &Admin) -> Result<Judged, String> {
         let Some(first) = self.defs.first() else {
             return Ok(Judged { created: 0, unchanged: 0, refused: Vec::new() });

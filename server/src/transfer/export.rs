@@ -29,7 +29,7 @@ const PAGE_TOO_LARGE: &str = "page_too_large";
 /// How the files of an earlier export are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Earlier {
-    /// They stay, and the export fails.
+    /// The earlier files stay, and the export fails.
     Kept,
     /// The new ones take their place.
     Replaced,

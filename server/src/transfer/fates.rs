@@ -11,7 +11,7 @@ pub struct Fates {
 }
 
 impl Fates {
-    /// Those that the summary of an import counts.
+    /// Counts in the summary of an import.
     pub(super) fn told_in(answer: &Value) -> Self {
         let count = |name| count_in(answer, name);
         Self { created: count("created"), updated: count("updated"), unchanged: count("unchanged") }

@@ -41,11 +41,11 @@ const FORMATS: [Format; 2] = [Format::Ndjson, Format::Csv];
 /// The outcome of the records of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// Those that are there now, new or not.
+    /// Records that are there now, new or not.
     pub taken: usize,
     /// How they came to be there; not known of a dry run of several files.
     pub fates: Option<Fates>,
-    /// Those that were rejected.
+    /// Records that were rejected.
     pub refused: usize,
     /// Of those that are there, the new ones without a key: nothing finds them when they are brought in again.
     pub without_key: usize,
@@ -61,7 +61,7 @@ pub struct Imported {
 #[derive(Clone, Debug)]
 pub struct RecordFile {
     pub path: PathBuf,
-    /// What its records are.
+    /// Resource of the records.
     pub def: &'static ResourceDef,
     format: Format,
 }
@@ -217,7 +217,7 @@ fn files_in(folder: &Path) -> Result<Vec<RecordFile>, String> {
     }
 }
 
-/// What else lies in a folder, by name: nothing of it is brought in. What is hidden is left out.
+/// Other files of a folder, by name: none of them is imported. Hidden files are left out.
 ///
 /// # Errors
 /// When the folder cannot be read.
@@ -303,7 +303,7 @@ impl<'a> Import<'a> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         let mut repeated = RepeatedKeys::among(MAX_NOTED_KEYS);
         loop {
-            // What came before a row after which nothing can be read is sent.
+            // Rows before one after which nothing can be read are sent.
             let next = rows.next_record();
             let is_over = !matches!(next, Ok(Some(_)));
             if is_over || batch.len() == BATCH_RECORDS || bytes >= BATCH_BYTES {
@@ -372,7 +372,7 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// What is sent of a record, with references as they are here.
+    /// Properties of a record to send, with references as they are here.
     fn prepare(&self, def: &ResourceDef, line: u64, read: &Document, pass: Pass) -> Option<Item> {
         let (mut sent, mut refers_to_own) = (Document::default(), false);
         for (name, value) in read.iter().filter(|(name, _)| *name != "_id") {
@@ -526,8 +526,7 @@ enum Pass {
     Again,
 }
 
-/// What a record is called by the first of its keys, as a path or a reference has it; empty for an e-mail, which
-/// neither has.
+/// First key of a record, as a path or a reference has it; empty for an e-mail, which neither has.
 fn key_of(def: &ResourceDef, sent: &Document) -> Option<String> {
     def.keys_of(Origin::Row).filter(|name| *name != "_id").find_map(|name| {
         let key = sent.text(name)?;

@@ -15,7 +15,7 @@ impl Command {
         }
     }
 
-    /// Whether nobody waits for this command alone.
+    /// Whether the command is bulk work: of several rows, of a part of a body, or of the service itself.
     pub(crate) fn is_bulk(&self) -> bool {
         match self {
             Self::Idempotent { command, .. } => command.is_bulk(),

@@ -4,9 +4,9 @@
 pub(crate) struct Page {
     /// The last part of its address, `/docs/{slug}`; empty for `/docs` itself.
     pub(crate) slug: &'static str,
-    /// Its Markdown, from the top of the project.
+    /// Path of the page's Markdown, from the top of the project.
     pub(crate) file: &'static str,
-    /// What the sidebar calls it.
+    /// Label of the page in the sidebar.
     pub(crate) label: &'static str,
 }
 

@@ -1,4 +1,5 @@
-//! What all pages of the docs have around them: head, search, sidebar, the headings of the page, and links to the previous and the next one.
+//! //! Frame of all pages of the docs: head, search, sidebar, the headings of the page, and links to the previous and
+//! the next one.
 
 use std::fmt::Write as _;
 

@@ -10,7 +10,7 @@ use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd,
 use super::{code, contents::Page, frame::root_of, search::Section};
 use crate::Failure;
 
-/// What links may lead to.
+/// Valid targets of links.
 pub(crate) struct Targets {
     pub(crate) project: PathBuf,
     /// The address and the headings of each page, by its file.
@@ -21,7 +21,7 @@ pub(crate) struct Targets {
 pub(crate) struct Rendered {
     pub(crate) title: String,
     pub(crate) html: String,
-    /// Its parts, each from a heading to the next.
+    /// Sections of the page, each from a heading to the next.
     pub(crate) sections: Vec<Section>,
     /// The pictures that it shows, from the top of the project.
     pub(crate) pictures: Vec<String>,

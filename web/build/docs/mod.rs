@@ -61,7 +61,7 @@ fn read(project: &Path) -> Result<Vec<(&'static Page, String)>, Failure> {
     Ok(sources)
 }
 
-/// What a link may lead to: the headings of each page by its file.
+/// Valid targets of links: the headings of each page by its file.
 fn targets(project: &Path, sources: &[(&'static Page, String)]) -> Result<Targets, Failure> {
     let mut pages = BTreeMap::new();
     for (page, source) in sources {

@@ -36,7 +36,7 @@ pub struct AuditLine {
     pub changes: Vec<RecordChange>,
 }
 
-/// What an entry changed of a record.
+/// Change of a record by an entry.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct RecordChange {
@@ -50,7 +50,7 @@ pub struct RecordChange {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AuditView {
     pub lines: Vec<AuditLine>,
-    /// What is filled into the form, by the name of the filter.
+    /// Values of the form, by the name of the filter.
     pub filters: Vec<(&'static str, String)>,
     /// Where those before these are.
     pub next: Option<String>,
@@ -58,7 +58,7 @@ pub struct AuditView {
     pub problems: Vec<Problem>,
 }
 
-/// What each filter is called.
+/// Label of each filter.
 const FILTERS: [(&str, &str); 6] = [
     ("action", "Action"),
     ("resource", "Resource"),

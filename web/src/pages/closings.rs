@@ -18,7 +18,7 @@ use crate::page::Page;
 #[serde(default)]
 pub struct MonthFigures {
     pub currency: String,
-    /// Whether it has all currencies, converted into this one.
+    /// Whether the line has all currencies, converted into this one.
     #[serde(skip)]
     pub is_converted: bool,
     pub start: f64,
@@ -84,7 +84,7 @@ pub struct Differences {
     pub time_zone_changed: bool,
 }
 
-/// What differs for one company.
+/// Differences for one company.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompanyDifference {
     pub company: String,
@@ -120,7 +120,7 @@ pub struct ClosingsView {
     pub lines: Vec<ClosingLine>,
     /// The month that is closed next; none where any can be the first.
     pub next: Option<String>,
-    /// Whether it has ended.
+    /// Whether the month has ended.
     pub has_ended: bool,
     /// The month that is under way: those before it can be closed.
     pub before: String,

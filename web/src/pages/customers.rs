@@ -32,7 +32,7 @@ pub struct CustomerLine {
     pub at_stake: Option<Stake>,
 }
 
-/// What a customer pays in a currency.
+/// MRR of a customer in a currency.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct CurrencyMrr {
@@ -40,7 +40,7 @@ pub struct CurrencyMrr {
     pub mrr: f64,
 }
 
-/// What is at stake, and why.
+/// Amount at stake, and why.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Stake {
@@ -104,7 +104,7 @@ fn order_of(sort: &str) -> String {
     }
 }
 
-/// What a customer pays: in the base currency, else in each.
+/// MRR of a customer: in the base currency, else in each.
 fn paid(line: &CustomerLine) -> String {
     match (line.mrr, line.currencies.as_slice()) {
         (_, [only]) => money(only.mrr, &only.currency),

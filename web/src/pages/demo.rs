@@ -15,11 +15,11 @@ pub enum DemoState {
     /// None was asked for, or it was deleted.
     #[default]
     None,
-    /// It has a number of records and events, and more to come.
+    /// The demo has a number of records and events, and more to come.
     Filling(usize),
     /// All that belongs to it is stored.
     There,
-    /// It could not be filled, and why.
+    /// The demo could not be filled, and why.
     Incomplete(String),
 }
 

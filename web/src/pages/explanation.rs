@@ -1,5 +1,5 @@
-//! What is behind a figure of a report: the companies and licenses, or the users, that it is made of, with the formula in
-//! numbers.
+//! //! Explanation of a figure of a report: the companies and licenses, or the users, that it is made of, with the
+//! formula in numbers.
 
 use hypertext::prelude::*;
 use serde::Deserialize;
@@ -48,7 +48,7 @@ impl Default for Breakdown {
     }
 }
 
-/// What a company adds to a figure, as the report returns it.
+/// Share of a company in a figure, as the report returns it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct CompanyShare {
     pub company: String,
@@ -59,7 +59,7 @@ pub struct CompanyShare {
     pub licenses: Vec<LicenseShare>,
 }
 
-/// What a user did in the days of a figure, as the report returns it.
+/// Activities of a user in the days of a figure, as the report returns them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserShare {

@@ -112,7 +112,7 @@ const MIDNIGHT: &str = "T00:00:00.000Z";
 const DAY_CHARS: usize = "2026-01-01".len();
 const SECOND_CHARS: usize = "2026-01-01 00:00:00".len();
 
-/// What clocks show at an instant of the API, to the second; none for any other text.
+/// Time that clocks show at an instant of the API, to the second; none for any other text.
 fn clock(zone: Zone, instant: &str) -> Option<String> {
     let time = Timestamp::parse(instant).filter(|_| instant.ends_with('Z'))?;
     let mut shown = zone.clock(time).to_string();
@@ -149,12 +149,12 @@ pub(super) fn instant_text(instant: &str) -> String {
     }
 }
 
-/// As [`day_text`], with the time in UTC for a reader who points at it.
+/// Day as [`day_text`] has it, with the time in UTC for a reader who points at it.
 pub(super) fn day(text: &str) -> impl Renderable {
     element(text, day_text)
 }
 
-/// As [`instant_text`], with the time in UTC for a reader who points at it.
+/// Instant as [`instant_text`] has it, with the time in UTC for a reader who points at it.
 pub(super) fn instant(text: &str) -> impl Renderable {
     element(text, instant_text)
 }

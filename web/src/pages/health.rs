@@ -68,7 +68,7 @@ pub struct RequestRates {
     /// How many seconds this is about.
     pub seconds: u64,
     pub requests: u64,
-    /// Those with a status of 500 and above.
+    /// Requests with a status of 500 and above.
     pub failed: u64,
     /// The time within which half of the responses began, and 99 of 100, in microseconds.
     pub p50_us: Option<u64>,

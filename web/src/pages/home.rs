@@ -1,4 +1,4 @@
-//! The first page: one that answers. Each figure leads to what it is made of.
+//! //! The first page: each figure leads to the records that it is made of.
 
 use hypertext::prelude::*;
 
@@ -40,7 +40,7 @@ pub enum Start {
     Unpaid,
 }
 
-/// What the first page shows; parts that the token may not see are none.
+/// Contents of the first page; parts that the token may not see are none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HomeView {
     pub figures: Vec<Figure>,
@@ -48,7 +48,7 @@ pub struct HomeView {
     pub picture: Option<String>,
     pub at_stake: Option<Vec<CustomerLine>>,
     pub renewals: Option<RenewalsAhead>,
-    /// What senders should fix, the newest first: each with how often.
+    /// Issues for senders, the newest first: each with how often.
     pub issues: Option<Vec<(String, String)>>,
     /// How far a new tenant is; none once there are licenses.
     pub start: Option<Start>,

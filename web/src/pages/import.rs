@@ -55,7 +55,7 @@ pub struct ImportedRow {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImportColumn {
     pub head: String,
-    /// The property that the head names by itself.
+    /// The property that has the name of the head.
     pub own: Option<String>,
     /// The property that it is; empty where it is left out.
     pub property: String,
@@ -76,12 +76,12 @@ pub struct ImportView {
     pub properties: Vec<&'static FieldDef>,
     /// The longest table, in bytes.
     pub max_bytes: usize,
-    /// What was uploaded or pasted.
+    /// Table that was uploaded or pasted.
     pub table: String,
     pub columns: Vec<ImportColumn>,
     /// The outcome; none before there is one.
     pub summary: Option<ImportSummary>,
-    /// Whether it was imported; else it was a dry run.
+    /// Whether the table was imported; else it was a dry run.
     pub is_done: bool,
     pub rows: Vec<ImportedRow>,
     pub problems: Vec<Problem>,
@@ -178,7 +178,7 @@ fn source(view: &ImportView) -> impl Renderable {
     }
 }
 
-/// What was or would be written.
+/// Result of an import or a dry run.
 fn outcome<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Renderable + 'v {
     let title = match (view.is_done, summary.refused) {
         (false, 0) => "Every row can be imported. Nothing is written yet.",
@@ -302,7 +302,7 @@ fn buttons<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Rendera
     }
 }
 
-/// What columns can be called.
+/// Names that columns can have.
 fn properties(view: &ImportView) -> impl Renderable {
     maud! {
         details {

@@ -15,7 +15,7 @@ use crate::page::Page;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveView {
     pub lines: Vec<ActivityLine>,
-    /// What they are filtered by: the name of a parameter, and its value; all that there are.
+    /// Filters of the activities: the name of each parameter, and its value; all that there are.
     pub filters: Vec<(&'static str, String)>,
     /// The address of the stream of what comes; none where older ones are shown.
     pub stream: Option<String>,

@@ -87,7 +87,7 @@ pub use self::{
 };
 use crate::page::Page;
 
-/// What a page may do: its own scripts, styles and pictures, and forms that go to this server.
+/// Content security policy of a page: its own scripts, styles and pictures, and forms that go to this server.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
     form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
     trusted-types 'none'";
@@ -97,7 +97,7 @@ fn page(html: impl Renderable) -> Page {
     Page { html: html.render().into_inner(), csp: POLICY.to_owned() }
 }
 
-/// The same of a page with a form, which WebAssembly checks.
+/// A page with a form, which WebAssembly checks.
 fn page_with_form(html: impl Renderable) -> Page {
     let csp = POLICY.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'");
     Page { csp, ..page(html) }

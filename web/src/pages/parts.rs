@@ -2,7 +2,7 @@
 
 use hypertext::prelude::*;
 
-/// What is wrong with what was sent.
+/// Problem of a form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problem {
     /// The property that it is about; empty where it is about the whole.
@@ -21,7 +21,7 @@ pub struct Paging {
     pub next: Option<String>,
 }
 
-/// What a page says where there is nothing to show.
+/// Text where there is nothing to show.
 pub(super) fn empty<'a>(title: &'a str, what_to_do: impl Renderable + 'a) -> impl Renderable + 'a {
     maud! {
         div.empty {
@@ -40,7 +40,7 @@ pub(super) fn prose(text: &str) -> impl Renderable {
     }
 }
 
-/// A wide table, which scrolls by itself where the page is narrow.
+/// A wide table, which scrolls where the page is narrow.
 pub(super) fn scroll<'a>(label: &'a str, table: impl Renderable + 'a) -> impl Renderable + 'a {
     maud! {
         div.scroll tabindex="0" role="group" aria-label=(label) { (table) }
@@ -51,13 +51,13 @@ pub(super) fn scroll<'a>(label: &'a str, table: impl Renderable + 'a) -> impl Re
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Head {
     Text(&'static str),
-    /// Its cells are figures or times, which are aligned at the right.
+    /// Head of a column of figures or times, which are aligned at the right.
     Number(&'static str),
     /// Of a column whose cells say what they are: for screen readers alone.
     Hidden(&'static str),
 }
 
-/// A table of the columns `heads`, which scrolls by itself where the page is narrow; `bodies` has its rows.
+/// A table of the columns `heads`, which scrolls where the page is narrow; `bodies` has its rows.
 pub(super) fn table<'a>(
     caption: &'a str,
     heads: impl IntoIterator<Item = Head>,

@@ -29,16 +29,16 @@ pub struct RecordView {
     pub record: Map<String, Value>,
     /// The version that the form was filled from, as its `ETag`.
     pub version: String,
-    /// What the form that creates one sends along, so that it creates one however often it is sent.
+    /// Idempotency key of the form that creates a record, so that it creates one however often it is sent.
     pub once: String,
-    /// What is filled into the form, by property, where it differs from the record.
+    /// Values of the form, by property, where they differ from the record.
     pub sent: Vec<(String, String)>,
     pub may_update: bool,
     pub may_delete: bool,
     pub related: Vec<RelatedList>,
-    /// What is shown besides.
+    /// Further sections of the page.
     pub extra: Vec<Extra>,
-    /// What can be done with it besides: a label and an address.
+    /// Further actions on the record: a label and an address.
     pub actions: Vec<(&'static str, String)>,
     pub problems: Vec<Problem>,
 }
@@ -57,7 +57,7 @@ pub(super) fn text<'r>(record: &'r Map<String, Value>, name: &str) -> &'r str {
     record.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What a record is called.
+/// Title of a record.
 pub fn title_of(def: &ResourceDef, record: &Map<String, Value>) -> String {
     let names = ["title", "subject", "name", "product", "email", "externalId", "_id"];
     let found = names.into_iter().map(|name| text(record, name)).find(|text| !text.is_empty());
@@ -139,7 +139,7 @@ fn properties<'r>(
     }
 }
 
-/// What a property is called; a reference as what it refers to.
+/// Label of a property; a reference has that of its target.
 fn named(field: &FieldDef) -> String {
     let label = label_of(field.name);
     match (field.kind, label.strip_suffix(" ID")) {
@@ -282,11 +282,11 @@ pub fn document_of(record: &Map<String, Value>) -> Document {
     JsonRef::of_stored(&text).to_document().unwrap_or_default()
 }
 
-/// What a form is filled with.
+/// Values of a form.
 #[derive(Clone, Copy)]
 pub(super) struct Filled<'v> {
     pub(super) record: &'v Map<String, Value>,
-    /// What was sent and not saved, by property.
+    /// Values that were sent and not saved, by property.
     pub(super) sent: &'v [(String, String)],
     pub(super) problems: &'v [Problem],
 }

@@ -1,5 +1,5 @@
-//! What the page of a record shows besides its properties: each a section of its own, which the server composes for the
-//! resources that have more to say.
+//! //! Sections of the page of a record besides its properties, which the server composes for the resources that have
+//! more to show.
 
 use hypertext::prelude::*;
 
@@ -18,9 +18,9 @@ use super::{
 pub enum Extra {
     /// Figures at the top, each with what it means.
     Figures(Vec<Figure>),
-    /// What is at stake with a company; none where it pays for nothing.
+    /// Amount at stake with a company; none where it pays for nothing.
     Stake(Option<Box<CustomerLine>>),
-    /// Its licenses along time.
+    /// Licenses of the company along time.
     Timeline(Timeline),
     /// The picture of a report: its title, its address, and the address of the report.
     Picture { title: &'static str, picture: String, report: String },
@@ -35,7 +35,7 @@ pub enum Extra {
 }
 
 impl Extra {
-    /// Whether it belongs to the end of the page, with what cannot be undone.
+    /// Whether the section belongs to the end of the page, with what cannot be undone.
     pub(super) fn is_last(&self) -> bool {
         matches!(self, Self::Changes { .. } | Self::Erase { .. })
     }

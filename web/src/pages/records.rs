@@ -40,7 +40,7 @@ pub struct RecordsView {
     pub paging: Paging,
     /// The property by which they are sorted, with `-` where the greatest is first.
     pub sort: String,
-    /// What is searched for.
+    /// Text of the search.
     pub search: String,
     /// The filters in the address, each a name and a value.
     pub filters: Vec<(String, String)>,
@@ -58,7 +58,7 @@ impl RecordsView {
         self.filtered().into_iter().chain(given("sort", &self.sort)).collect()
     }
 
-    /// What the address of the page has of the view: all but the place in the list.
+    /// Query of the page's address: all but the place in the list.
     pub fn query(&self) -> Vec<(&str, &str)> {
         self.records_query().into_iter().chain(given("columns", &self.chosen)).collect()
     }

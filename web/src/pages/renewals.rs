@@ -43,7 +43,7 @@ pub struct RenewalLine {
 /// Licenses of one outcome.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RenewalGroup {
-    /// Those that are listed.
+    /// Licenses that are listed.
     pub lines: Vec<RenewalLine>,
     /// How many there are.
     pub count: usize,
@@ -221,7 +221,7 @@ pub(super) fn distance(days: i64) -> String {
     }
 }
 
-/// What can be decided on a license.
+/// Decision on a license.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Decision {
     #[default]
@@ -270,13 +270,13 @@ impl Decision {
 pub struct DecisionView {
     pub decision: Decision,
     pub license: Map<String, Value>,
-    /// Its version, as its `ETag`.
+    /// Version of the license, as its `ETag`.
     pub version: String,
     /// The license that is created, or this one as it will be; none where that is not possible.
     pub shown: Option<Map<String, Value>>,
-    /// What the form is filled with.
+    /// Terms that the form is filled with.
     pub terms: Map<String, Value>,
-    /// What was filled in, by property.
+    /// Values that were filled in, by property.
     pub sent: Vec<(String, String)>,
     pub problems: Vec<Problem>,
 }

@@ -14,7 +14,7 @@ use crate::page::Page;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportView {
     pub title: String,
-    /// What it says, in a sentence.
+    /// Description of the report, in a sentence.
     pub about: String,
     /// The address of its picture.
     pub picture: String,

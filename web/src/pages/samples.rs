@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }"##;
 
-/// What the samples are filled with.
+/// Values for the placeholders of the samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleValues {
     /// The address of the server, without a slash at its end.

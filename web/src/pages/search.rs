@@ -13,12 +13,12 @@ use crate::page::Page;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hit {
     pub label: String,
-    /// What tells it from others of the same name.
+    /// Text that distinguishes the hit from others of the same name.
     pub note: String,
     pub path: String,
 }
 
-/// What was found of a kind.
+/// Hits of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HitGroup {
     pub label: String,
@@ -27,7 +27,7 @@ pub struct HitGroup {
     pub all: Option<String>,
 }
 
-/// What was found, by the kinds of what it is.
+/// Hits of a search, by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchView {
     pub query: String,

@@ -20,7 +20,7 @@ pub struct SettingsView {
     pub settings: Map<String, Value>,
     /// The version that the form was filled from, as its `ETag`.
     pub version: String,
-    /// What was sent and not saved, by property.
+    /// Values that were sent and not saved, by property.
     pub sent: Vec<(String, String)>,
     pub problems: Vec<Problem>,
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::page::Page;
 
-/// What a web app needs to load the script, as the API returns it.
+/// Facts that a web app needs to load the script, as the API returns them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ScriptInfo {
@@ -25,7 +25,7 @@ pub struct ScriptInfo {
     pub files: Vec<ScriptFile>,
 }
 
-/// What a content security policy must allow.
+/// Sources that a content security policy must allow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Policy {
@@ -53,7 +53,7 @@ pub struct Arrived {
     pub received_at: String,
 }
 
-/// What has arrived so far.
+/// Events that have arrived so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arrival {
     pub last: Option<Arrived>,
@@ -85,7 +85,7 @@ impl SetupView {
         address("/app/setup", &[], &[("language", language), ("pinned", pinned)])
     }
 
-    /// The same page with the same panel, as it is when it is asked for.
+    /// Address of the same page with the same panel, at the time of the call.
     fn again(&self) -> String {
         let pinned = if self.is_pinned { "true" } else { "false" };
         let query = [("language", &*self.language), ("pinned", pinned), ("since", &self.since)];

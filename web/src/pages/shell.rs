@@ -1,4 +1,4 @@
-//! What every page has around it: the head, the sidebar, and a place for what was done.
+//! //! Frame of every page: the head, the sidebar, and a place for notices.
 
 use hypertext::prelude::*;
 use svctrack_core::value::Zone;
@@ -10,11 +10,11 @@ use super::{address::address, format::InZone};
 pub struct Section {
     pub label: String,
     pub path: String,
-    /// What it is listed under; empty for those at the top.
+    /// Group in the sidebar; empty for the sections at the top.
     pub group: &'static str,
 }
 
-/// What is around a page of somebody who is signed in.
+/// Frame of a page for a user who is signed in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shell {
     pub tenant: String,
@@ -22,11 +22,11 @@ pub struct Shell {
     pub sections: Vec<Section>,
     /// The path of the page.
     pub path: String,
-    /// What a form must send along, so that no other site can send it.
+    /// CSRF token that a form must send along, so that no other site can send it.
     pub csrf: String,
     /// The zone of its times.
     pub zone: Zone,
-    /// What was done just now.
+    /// Notice of the action that was just done.
     pub notice: Option<String>,
 }
 
@@ -131,7 +131,7 @@ pub(super) fn csrf(shell: &Shell) -> impl Renderable {
     maud! { input type="hidden" name="csrf" value=(shell.csrf); }
 }
 
-/// What a form sends along; nothing where there is nothing.
+/// Hidden field of a form; nothing where the value is empty.
 pub(super) fn hidden(name: &str, value: &str) -> impl Renderable {
     maud! {
         @if !value.is_empty() { input type="hidden" name=(name) value=(value) autocomplete="off"; }

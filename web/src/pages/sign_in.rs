@@ -5,7 +5,7 @@ use hypertext::prelude::*;
 use super::{page, shell::document};
 use crate::page::Page;
 
-/// What the page of sign-in shows.
+/// Contents of the sign-in page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SignInView {
     /// Where to go then.

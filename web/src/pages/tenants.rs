@@ -48,7 +48,7 @@ pub struct TenantView {
     pub line: TenantLine,
     /// The name that was sent.
     pub name: String,
-    /// What was typed to confirm that it is deleted.
+    /// Text that was typed to confirm the deletion.
     pub confirm: String,
     pub problems: Vec<Problem>,
 }

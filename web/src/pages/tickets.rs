@@ -28,7 +28,7 @@ const LINE_ENDS: &[&str] = &["<br", "</p>", "</div>", "</li>", "</tr>", "</h"];
 pub struct TicketsView {
     pub tickets: Vec<Map<String, Value>>,
     pub paging: Paging,
-    /// What is searched for.
+    /// Text of the search.
     pub search: String,
     /// The status that they have; empty for any.
     pub status: String,
@@ -41,9 +41,9 @@ pub struct TicketsView {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TicketView {
     pub ticket: Map<String, Value>,
-    /// Its version, as its `ETag`.
+    /// Version of the ticket, as its `ETag`.
     pub version: String,
-    /// What the field of the status is filled with.
+    /// Status that the field is filled with.
     pub status: String,
     pub may_update: bool,
     pub problems: Vec<Problem>,

@@ -103,12 +103,12 @@ impl LicenseLine {
         days_of(self.from_date.as_deref()?)
     }
 
-    /// Its end; one in the year 9999 counts as none.
+    /// End of the license; one in the year 9999 counts as none.
     fn ends(&self) -> Option<i64> {
         days_of(self.to_date.as_deref().filter(|date| !date.starts_with("9999"))?)
     }
 
-    /// Its state in a word.
+    /// State of the license in a word.
     fn state(&self, today: i64) -> &str {
         match self.renewal_status.as_deref() {
             _ if self.is_overdue == Some(true) => "overdue",

@@ -15,12 +15,12 @@ use crate::page::Page;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimesheetLine {
     pub id: String,
-    /// Its version, which a decision is made on.
+    /// Version of the timesheet, which a decision is made on.
     pub version: i64,
     pub status: String,
     /// Name of the user whose it is.
     pub who: String,
-    /// Its first and its last day.
+    /// First and last day of the timesheet.
     pub from: String,
     pub to: String,
     /// The sum of its entries.
@@ -100,7 +100,7 @@ fn nothing(status: &str) -> impl Renderable {
     }
 }
 
-/// What can be done with the timesheets that are chosen.
+/// Decisions on the timesheets that are chosen.
 fn decisions(status: &'static str) -> impl Renderable {
     maud! {
         div.actions {

@@ -26,7 +26,7 @@ const KEPT_FOR: &[(&str, &str)] = &[
     ("604800", "a week"),
     ("2592000", "30 days"),
 ];
-/// What is chosen of these.
+/// Preselected lifetime.
 const A_DAY: &str = "86400";
 
 /// A token as the API lists it.
@@ -48,7 +48,7 @@ pub struct TokenLine {
 }
 
 impl TokenLine {
-    /// Whether it is a session of the pages.
+    /// Whether the token is a session of the pages.
     pub fn is_session(&self) -> bool {
         matches!(self.scopes.as_slice(), [only] if only == SESSION)
     }
