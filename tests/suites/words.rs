@@ -1,6 +1,6 @@
 //! The words of what people read: a term of `tests/words.txt` fails with the word that the field has for it. What is
 //! read is a list of [`Text`]s: the docs, the help of each command, the messages of errors, of the log and of the
-//! browser's console, and the OpenAPI description.
+//! browser's console, the comments of the code, and the OpenAPI description.
 
 use std::{
     collections::BTreeSet,
@@ -44,6 +44,9 @@ const SOURCES: [&str; 6] = [
     "web/src",
 ];
 
+/// Folders of sources whose comments people read.
+const COMMENTED: [&str; 4] = ["core", "server", "svctrack-wasm", "web"];
+
 /// Folders of scripts whose messages people read.
 const SCRIPTS: [&str; 2] = ["web/script", "web/static"];
 
@@ -70,6 +73,9 @@ fn texts() -> Vec<Text> {
         .flat_map(|file| literals_of(&file))
         .collect();
     assert!(literals.len() >= 800, "{} texts of sources", literals.len());
+    let sources = COMMENTED.iter().flat_map(|folder| files(&project().join(folder), "rs"));
+    let comments: Vec<Text> = sources.flat_map(|file| comments_of(&file)).collect();
+    assert!(comments.len() >= 5_000, "{} comments", comments.len());
     let scripts = SCRIPTS.iter().flat_map(|folder| files(&project().join(folder), "js"));
     let console: Vec<Text> = scripts.flat_map(|file| script_of(&file)).collect();
     assert!(console.len() >= 1_000, "{} lines of scripts", console.len());
@@ -77,7 +83,7 @@ fn texts() -> Vec<Text> {
     assert!(description.len() >= 900, "{} texts of the description", description.len());
     let help = help_of(&[]);
     assert!(help.iter().any(|text| text.place == "svctrack token rotate --help"));
-    texts.extend([literals, console, description, help].into_iter().flatten());
+    texts.extend([literals, comments, console, description, help].into_iter().flatten());
     texts
 }
 
@@ -148,6 +154,18 @@ fn script_of(file: &Path) -> Vec<Text> {
         |index| format!("{}:{}", file.strip_prefix(project()).unwrap().display(), index + 1);
     let lines = script.lines().enumerate();
     lines.map(|(index, line)| Text { place: place(index), words: line.to_owned() }).collect()
+}
+
+/// The comments of a file of Rust, without their code.
+fn comments_of(file: &Path) -> Vec<Text> {
+    let source = fs::read_to_string(file).unwrap();
+    let name = file.strip_prefix(project()).unwrap().display();
+    let found = comments(&source, &["///", "//!", "//"]).into_iter();
+    let text = |(line, comment): (_, String)| Text {
+        place: format!("{name}:{line}"),
+        words: prose(&comment),
+    };
+    found.map(text).collect()
 }
 
 /// A literal, if it is a sentence and no name. What is in braces is filled in.
@@ -288,12 +306,15 @@ fn a_term_is_listed_once() {
 const LABELS: [&str; 4] =
     ["core/src/resources/", "core/src/tracking/event.rs", "server/src/cli", "server/src/main.rs"];
 
-/// The doc comments of a file, each with its first line.
-fn doc_comments(source: &str) -> Vec<(usize, String)> {
+/// The marks of doc comments.
+const DOC: [&str; 2] = ["///", "//!"];
+
+/// The comments of a file that begin with one of `marks`, each with its first line.
+fn comments(source: &str, marks: &[&str]) -> Vec<(usize, String)> {
     let mut comments: Vec<(usize, String)> = Vec::new();
     let mut is_open = false;
     for (index, line) in source.lines().map(str::trim_start).enumerate() {
-        let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        let text = marks.iter().find_map(|mark| line.strip_prefix(mark));
         match (text, comments.last_mut()) {
             (Some(text), Some((_, comment))) if is_open => comment.push_str(text),
             (Some(text), _) => comments.push((index + 1, text.to_owned())),
@@ -319,18 +340,21 @@ fn a_doc_comment_says_more_than_a_name() {
         if LABELS.iter().any(|label| name.starts_with(label)) {
             continue;
         }
-        let comments = doc_comments(&fs::read_to_string(&file).unwrap()).into_iter();
-        let short = comments.filter(|(_, comment)| says_nothing(comment));
+        let source = fs::read_to_string(&file).unwrap();
+        let short =
+            comments(&source, &DOC).into_iter().filter(|(_, comment)| says_nothing(comment));
         found.extend(short.map(|(line, comment)| format!("{name}:{line}:{comment}")));
     }
     assert!(found.is_empty(), "leave these out, or say more:\n{}", found.join("\n"));
 }
 
 #[test]
-fn a_doc_comment_is_read_as_a_whole() {
-    let comments = |source| doc_comments(source).into_iter().map(|(line, _)| line).collect();
-    let lines: Vec<usize> = comments("/// One\n/// and two.\nfn f() {}\n    /// Its name.\n");
-    assert_eq!(lines, [1, 4]);
+fn a_comment_is_read_as_a_whole() {
+    let source = "/// One\n/// and two.\nfn f() {}\n    /// Its name.\nlet x = 1;\n// Plain.\n";
+    let lines = |marks: &[&str]| -> Vec<usize> {
+        comments(source, marks).into_iter().map(|(line, _)| line).collect()
+    };
+    assert_eq!((lines(&DOC), lines(&["///", "//!", "//"])), (vec![1, 4], vec![1, 4, 6]));
     assert!(
         says_nothing(" Its name.") && !says_nothing(" See [`Kind`].") && !says_nothing(" A b c d.")
     );
