@@ -8,9 +8,9 @@ pub struct Asset {
     pub content_type: &'static str,
     /// Content of the file.
     pub bytes: &'static [u8],
-    /// Content in gzip.
+    /// Content of the file in gzip.
     pub gzip: &'static [u8],
-    /// Content in brotli.
+    /// Content of the file in brotli.
     pub brotli: &'static [u8],
     /// Text for the `ETag`: another one whenever a byte differs.
     pub etag: &'static str,

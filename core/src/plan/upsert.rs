@@ -34,7 +34,7 @@ pub type Item = Result<Document, Malformed>;
 /// Plan for one item of a bulk upsert.
 #[derive(Debug)]
 pub struct Upserted {
-    /// Changes to write.
+    /// Changes to write, in order.
     pub changes: Vec<Change>,
     /// How it is counted.
     pub outcome: Outcome,

@@ -26,7 +26,7 @@ const KEPT_FOR: &[(&str, &str)] = &[
     ("604800", "a week"),
     ("2592000", "30 days"),
 ];
-/// Preselected lifetime.
+/// Time that is preselected of these.
 const A_DAY: &str = "86400";
 
 /// A token as the API lists it.
