@@ -14,7 +14,7 @@ use svctrack_core::{
     value::{Document, IdSequence, ObjectId, Timestamp, json_rows::Rows},
 };
 
-/// Products by their id; whatever a rule looks up is found by looking at all of them.
+/// Products by their id; a lookup scans all of them.
 #[derive(Default)]
 struct Products(BTreeMap<ObjectId, Document>);
 

@@ -72,7 +72,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
     Ok(Options { rates: Some(rates), assume_renewed: true, ..options })
 }
 
-/// Prints how long something takes.
+/// Prints how long `work` takes.
 fn timed<T>(name: &str, work: impl Fn() -> T) {
     let time = || {
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! Measures what it takes to tally the activities of a year, by as many as a store tallies at a time, and to report them:
+//! Measures how long it takes to tally the activities of a year, as many at a time as a store does, and to report them:
 //! 10,000 users of 500 companies, 40 actions. The number of activities can be given:
 //!
 //! ```text
@@ -21,7 +21,7 @@ use svctrack_core::{
 const USERS: u64 = 10_000;
 const COMPANIES: u64 = 500;
 const ACTIONS: u64 = 40;
-/// Activities that are tallied at a time, and how many tallies are joined.
+/// Activities that are tallied at a time, and number of tallies that are joined.
 const TALLIED: usize = 8_192;
 const JOINED: usize = 8;
 const ROUNDS: u32 = 5;
@@ -75,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Joins runs of a level to one of the next, as often as there are enough.
+/// Joins runs of a level to one of the next level, as often as there are enough.
 fn join([first, second, last]: &mut [Vec<Run>; 3]) -> Result<(), Malformed> {
     join_level(first, second)?;
     join_level(second, last)

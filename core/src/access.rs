@@ -14,7 +14,7 @@ pub const ACTIONS: &[&str] = &["read", "create", "update", "delete"];
 /// Scopes that concern no resource.
 pub const OTHER_SCOPES: &[&str] =
     &["activities:read", "reports:read", "admin", READ_ALL, "*", OPERATOR];
-/// Whatever can be read with a scope that ends in `:read` (R57).
+/// Scope for all data that can be read with a scope that ends in `:read` (R57).
 pub const READ_ALL: &str = "*:read";
 /// Ends a scope for every action on a resource (R57).
 const EVERY_ACTION: &str = ":*";
@@ -23,15 +23,15 @@ pub const OPERATOR: &str = "operator";
 /// Scope of a session of somebody who has signed in to the pages: it acts as the token that it was opened with. No
 /// token can be granted it, and it grants nothing to an API call.
 pub const SESSION: &str = "session";
-/// How long a label may be, in bytes; it is a name for people.
+/// Longest label, in bytes; it is a name for people.
 pub const MAX_LABEL_BYTES: usize = 200;
 /// Most scopes that a token may name: more than anybody needs, since `<resource>:*` includes four.
 pub const MAX_SCOPES: usize = 100;
 
-/// How many tokens or tenants a list returns: all that there are in practice.
+/// Tokens or tenants in a list: all that there are in practice.
 const LIST: ListLimits = ListLimits { default: 10_000, max: 10_000 };
 
-/// A token as lists return it.
+/// Fields of a token in lists.
 pub static TOKEN: ResourceDef = ResourceDef {
     name: "token",
     path: "tokens",
@@ -55,7 +55,7 @@ pub static TOKEN: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-/// A tenant as lists return it.
+/// Fields of a tenant in lists.
 pub static TENANT: ResourceDef = ResourceDef {
     name: "tenant",
     path: "tenants",
@@ -79,7 +79,7 @@ pub static TENANT: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-/// Whether there is such a scope: `{resource}:{action}`, `{resource}:*`, or one of [`OTHER_SCOPES`].
+/// Whether a text is a scope: `{resource}:{action}`, `{resource}:*`, or one of [`OTHER_SCOPES`].
 ///
 /// ```
 /// use svctrack_core::access::is_scope;
@@ -93,7 +93,7 @@ pub fn is_scope(text: &str) -> bool {
     of_resource || OTHER_SCOPES.contains(&text)
 }
 
-/// Every scope that there is, for the API's description.
+/// Every scope, for the OpenAPI description.
 pub fn every_scope() -> Vec<String> {
     let of_resources = REGISTRY.iter().flat_map(|def| {
         ACTIONS.iter().chain(&["*"]).map(|action| format!("{}:{action}", def.path))
@@ -101,8 +101,8 @@ pub fn every_scope() -> Vec<String> {
     of_resources.chain(OTHER_SCOPES.iter().map(|scope| (*scope).to_owned())).collect()
 }
 
-/// Whether these scopes allow what needs `wanted`. The scope `*` allows everything of its tenant, `*:read` to
-/// read all of it that has a scope for reading, `<resource>:*` everything on the resource (R57).
+/// Whether the granted scopes allow an action that needs `wanted`. The scope `*` allows everything of its tenant,
+/// `*:read` to read all data that has a scope for reading, `<resource>:*` every action on the resource (R57).
 ///
 /// ```
 /// use svctrack_core::access::allows;
@@ -114,7 +114,7 @@ pub fn allows(granted: &[String], wanted: &str) -> bool {
     granted.iter().any(|scope| scope == wanted || covers(scope, wanted))
 }
 
-/// Whether a scope includes others, `wanted` among them.
+/// Whether a scope includes `wanted`.
 fn covers(scope: &str, wanted: &str) -> bool {
     match scope {
         "*" => wanted != OPERATOR,
@@ -125,24 +125,24 @@ fn covers(scope: &str, wanted: &str) -> bool {
     }
 }
 
-/// The first of the scopes of a token that a caller does not hold, and so cannot issue again.
+/// First scope of a token that a caller does not hold, and so cannot issue.
 pub fn first_not_held<'s>(held: &[String], scopes: &'s [String]) -> Option<&'s str> {
     scopes.iter().map(String::as_str).find(|scope| !allows(held, scope))
 }
 
-/// The token that issues another one, which may do no more, and live no longer (R44).
+/// The issuer of a token, which may have no more scopes, and expire no later (R44).
 #[derive(Clone, Copy, Debug)]
 pub struct Issuer<'a> {
     /// Scopes that the issuer may grant.
     pub scopes: &'a [String],
-    /// When it expires; none for one that does not.
+    /// Expiry date of the issuer; none if it does not expire.
     pub expires_at: Option<Timestamp>,
 }
 
 /// The body that creates a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewTenant {
-    /// The name of its owner, for people.
+    /// Name of the tenant's owner, for people.
     pub name: String,
 }
 
@@ -164,7 +164,7 @@ impl NewTenant {
 /// Body of a tenant update: absent members do not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TenantChange {
-    /// The new name; none leaves it as it is.
+    /// New name; none leaves the name as it is.
     pub name: Option<String>,
     /// Whether calls and events of the tenant are rejected from now on.
     pub suspended: Option<bool>,
@@ -200,7 +200,7 @@ impl TenantChange {
     }
 }
 
-/// The members of a body that are not among `known`, which are not read (R6).
+/// Members of a body that are not among `known`; they are ignored (R6).
 pub fn unknown_members(sent: &Document, known: &[&str]) -> Vec<String> {
     sent.iter()
         .map(|(name, _)| name)
@@ -218,7 +218,7 @@ pub struct NewToken {
     pub scopes: Vec<String>,
     /// Expiry date of the token; that of its issuer when not given.
     pub expires_at: Option<Timestamp>,
-    /// The user that it acts as, in any form of R2.
+    /// User that the token acts as, in any form of R2.
     pub user: Option<RecordRef>,
 }
 
@@ -248,9 +248,9 @@ impl NewToken {
 pub struct Rotation {
     /// How long the old token stays valid, in seconds.
     pub keep_old_seconds: i64,
-    /// When the successor expires; as long after its issue as the old one when not given.
+    /// Expiry date of the successor; without one the successor has the lifetime of the old token.
     pub expires_at: Option<Timestamp>,
-    /// When it expires at the latest: when its issuer does.
+    /// Latest expiry date of the successor: that of its issuer.
     pub ends_by: Option<Timestamp>,
 }
 
@@ -259,7 +259,7 @@ impl Rotation {
     pub const MEMBERS: &[&str] = &["keepOldForSeconds", "expiresAt"];
     /// How long the old token is valid by default: a day, in which a deployment starts to use the new one.
     pub const DEFAULT_KEEP_SECONDS: i64 = 24 * 60 * 60;
-    /// The longest time that it can be, in seconds: 30 days; who needs longer issues a second token.
+    /// Longest time that the old token can stay valid, in seconds: 30 days; who needs longer issues a second token.
     pub const MAX_KEEP_SECONDS: i64 = 30 * 24 * 60 * 60;
 
     /// Reads `{keepOldForSeconds?, expiresAt?}`, sent at `now` for a successor to be issued by `issuer`.

@@ -4,8 +4,9 @@
 //!
 //! # Modules
 //!
-//! Each builds on those before it. The feature `records`, which is on by default, adds all of them. Without it there are
-//! [`value`] and [`tracking`], which is what the tracker in the browser needs; `forms` adds the resources and their checks.
+//! Each module builds on those before it. The feature `records`, which is on by default, adds all of them. Without it
+//! there are [`value`] and [`tracking`], which the tracker in the browser needs; `forms` adds the resources and their
+//! checks.
 //!
 //! | Module | For |
 //! |---|---|
@@ -19,7 +20,7 @@
 | [`audit`] | who wrote what, and what it changed of a record |
 | [`plan`] | create, update, delete, upsert, renew, lose: from a body to changes |"
 )]
-//! | [`tracking`] | events: reading them, finding their user and company, what is stored and reported |
+//! | [`tracking`] | events: reading them, finding their user and company, storing and reporting |
 #![cfg_attr(
     feature = "records",
     doc = "\

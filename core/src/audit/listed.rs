@@ -3,7 +3,7 @@
 use super::{Outcome, Who};
 use crate::schema::{FieldDef, Kind, ListLimits, ResourceDef};
 
-/// The table of an entry, as `/audit` returns it.
+/// Fields of an entry, as `/audit` returns it.
 pub static ENTRY: ResourceDef = ResourceDef {
     name: "auditentry",
     path: "audit",
@@ -66,7 +66,7 @@ const CHANGE: &[FieldDef] = &[
     .required(),
 ];
 
-/// A property that the service sets. One that is required is never null.
+/// A property that the service sets. A required one is never null.
 const fn field(name: &'static str, kind: Kind, doc: &'static str) -> FieldDef {
     FieldDef::new(name, kind, doc).service()
 }

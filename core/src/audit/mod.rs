@@ -16,13 +16,13 @@ use crate::value::{Document, Json, ObjectId, Timestamp};
 
 /// Version of the form of [`Entry`].
 pub const ENTRY_VERSION: u8 = 1;
-/// Bytes of the hash of a value: enough that nobody finds another value with the same one.
+/// Bytes of the hash of a value: enough that nobody finds another value with the same hash.
 pub const HASH_BYTES: usize = 16;
 
 /// An entry of the audit log as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Version of this form: what a chain over entries hashes depends on it.
+    /// Version of this form: the hashes of a chain over entries depend on it.
     pub version: u8,
     /// Time of the action; never before that of the previous entry.
     pub at: Timestamp,
@@ -30,13 +30,13 @@ pub struct Entry {
     pub action: String,
     /// Outcome of the action.
     pub outcome: Outcome,
-    /// Who did it: a token, a person with the files of the store, or the service.
+    /// Actor: a token, a person with the files of the store, or the service.
     pub actor: Who,
     /// Target of the action, where there is one.
     pub target: Option<Target>,
-    /// How many records it changed.
+    /// Numbers of records that the action changed.
     pub records: Records,
-    /// From which address it was asked for, where that is known.
+    /// Address of the request, where it is known.
     pub address: Option<IpAddr>,
     /// Id of the request.
     pub request_id: Option<String>,
@@ -51,24 +51,24 @@ pub enum Outcome {
     Denied {
         /// The code of the error, or the scope that is missing.
         cause: String,
-        /// How often within the minute.
+        /// Number of denials within the minute.
         count: u64,
     },
 }
 
 impl Outcome {
-    /// Their names, as lists return them.
+    /// Names of the outcomes, as lists return them.
     pub const NAMES: [&'static str; 2] = ["done", "denied"];
 }
 
-/// Who did something, as far as the service knows.
+/// Actor of an action, as far as the service knows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Who {
     /// The service itself, such as a renewal that is due.
     Service,
     /// The command line on this machine, with the files of the store.
     Local,
-    /// An API token, or a session that acts as one.
+    /// An API token, or a session that acts as a token.
     Token {
         /// Public part of the token, the eight characters after `svt_`.
         id: String,
@@ -77,12 +77,12 @@ pub enum Who {
         /// Id of the session of the pages that acted as the token.
         session: Option<String>,
     },
-    /// Somebody without a token that is known.
+    /// A caller without a known token.
     Unknown,
 }
 
 impl Who {
-    /// Their names, as lists return them.
+    /// Names of the kinds of actors, as lists return them.
     pub const NAMES: [&'static str; 5] = ["service", "local", "token", "session", "unknown"];
 
     fn name(&self) -> &'static str {
@@ -105,19 +105,19 @@ pub struct Target {
     pub id: Option<String>,
 }
 
-/// How many records a command changed.
+/// Numbers of records that a command changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Records {
-    /// How many it created.
+    /// Number of records that were created.
     pub created: u32,
-    /// How many it updated.
+    /// Number of records that were updated.
     pub updated: u32,
-    /// How many it deleted.
+    /// Number of records that were deleted.
     pub deleted: u32,
 }
 
 impl Records {
-    /// How many they are.
+    /// Total number of records.
     pub fn total(self) -> u64 {
         [self.created, self.updated, self.deleted].into_iter().map(u64::from).sum()
     }
@@ -126,7 +126,7 @@ impl Records {
 /// Properties of a record that a command changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
-    /// The properties whose value is another one since.
+    /// Properties with another value after the change.
     pub properties: Vec<Property>,
 }
 
@@ -150,7 +150,7 @@ pub enum Trace {
     Value(String),
 }
 
-/// Properties that say nothing of what was changed: the entry has the id, and every update changes the others.
+/// Properties that an entry leaves out: it has the id, and every update changes the others.
 const SAYS_NOTHING: [&str; 3] = ["_id", "updatedAt", "__v"];
 
 /// Properties that differ between two states of a record; `trace` returns the stored form of a value, given the name of
@@ -189,7 +189,7 @@ pub fn changed(
     Changed { properties }
 }
 
-/// Whether a property is one that responses show, and not every update changes.
+/// Whether responses show a property, and not every update changes it.
 fn is_shown(name: &str) -> bool {
     !name.starts_with('~') && !SAYS_NOTHING.contains(&name)
 }
@@ -220,7 +220,7 @@ impl Entry {
         id.as_bytes().last_chunk().map(|bytes| u64::from_be_bytes(*bytes)).unwrap_or_default()
     }
 
-    /// The entry as it is returned, with what it changed of the records that are to be shown.
+    /// The entry as it is returned, with the changes of its records that are to be shown.
     pub fn answer(&self, sequence: u64, changes: &[RecordChange]) -> Document {
         let (cause, count) = match &self.outcome {
             Outcome::Done => (None, 1),
@@ -298,7 +298,7 @@ impl RecordChange {
 fn digits(bytes: &[u8]) -> String {
     let mut digits = String::with_capacity(2 * bytes.len());
     for byte in bytes {
-        // A text takes all that is written to it.
+        // Writing to a `String` does not fail.
         let _ = write!(digits, "{byte:02x}");
     }
     digits

@@ -13,13 +13,13 @@ use crate::{
 /// Query of the audit log; newest entries first.
 #[derive(Clone, Debug)]
 pub struct AuditQuery {
-    /// Only what changed this record, or was about it.
+    /// Only actions that changed this record, or were about it.
     pub record: Option<(&'static ResourceDef, RecordRef)>,
-    /// Only what happened at this time or later.
+    /// Earliest time of the action, inclusive.
     pub from: Option<Timestamp>,
-    /// Only what happened before this time.
+    /// Latest time of the action, exclusive.
     pub to: Option<Timestamp>,
-    /// Which page of those, and what of them.
+    /// Page of the entries, and their properties.
     pub page: LogPage,
 }
 
@@ -48,7 +48,8 @@ impl AuditQuery {
         }
     }
 
-    /// Whether an entry, with its number in the change log, is asked for, as far as that can be said without its record.
+    /// Whether an entry, with its number in the change log, matches the query, as far as that is known without its
+    /// record.
     pub fn admits(&self, sequence: u64, entry: &Entry) -> bool {
         self.from.is_none_or(|from| entry.at >= from)
             && self.to.is_none_or(|to| entry.at < to)
@@ -56,7 +57,7 @@ impl AuditQuery {
     }
 }
 
-/// The record that `resource` and `id` name together, where each is there once.
+/// The record that `resource` and `id` name together; none unless each was sent once.
 fn record_in(pairs: &[(String, String)]) -> Option<(&'static ResourceDef, RecordRef)> {
     let only = |wanted: &str| {
         let mut values = pairs.iter().filter(|(name, _)| name == wanted).map(|(_, value)| value);

@@ -7,13 +7,13 @@ use crate::{
     value::{Document, Json, ObjectId},
 };
 
-/// The field in which records that others refer to have their name.
+/// Field with the name of a record, by which other records show it.
 const NAME: &str = "name";
 
 /// The record as it is returned: the stored fields, then those computed at read.
 ///
 /// # Errors
-/// When the store cannot say what another record holds.
+/// When the store cannot read another record.
 pub fn answer(
     def: &ResourceDef,
     stored: &Document,
@@ -22,11 +22,11 @@ pub fn answer(
     answer_rows(def, stored, &|_| true, ctx)
 }
 
-/// The record with those of the fields computed at read that are wanted: for callers that need these alone, since some
-/// fields read other records.
+/// The record with the wanted ones of the fields computed at read: for callers that need few of them, since some fields
+/// read other records.
 ///
 /// # Errors
-/// When the store cannot say what another record holds.
+/// When the store cannot read another record.
 pub fn answer_rows(
     def: &ResourceDef,
     stored: &Document,
@@ -48,7 +48,7 @@ pub fn answer_rows(
     Ok(answer)
 }
 
-/// The name of the record that the field `reference` of this one refers to, if it is there.
+/// Name of the record that the field `reference` refers to, if that record exists.
 fn name_of(
     def: &ResourceDef,
     reference: &str,
@@ -63,7 +63,7 @@ fn name_of(
     Ok(record.and_then(|record| record.value(NAME).map(|name| name.to_json())))
 }
 
-/// The text under which a record is stored, and how many bytes of it, without the brace that closes it, a response has.
+/// Text under which a record is stored, and the number of its bytes that a response has, without the closing brace.
 pub fn stored_text(document: &Document) -> (String, usize) {
     let text = document.to_text();
     let hidden = document.iter().last().filter(|(name, _)| *name == STAND_INS);

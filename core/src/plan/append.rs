@@ -8,11 +8,11 @@ use crate::value::{Document, ObjectId, Timestamp, engagement::Engaged};
 /// A row of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Appended {
-    /// Something that an end user did.
+    /// An activity of an end user.
     Activity(Box<Activity>),
     /// An event whose user or company is not known yet (R35).
     Parked(Box<ParkedEvent>),
-    /// Something that a sender should fix (R42).
+    /// A problem that a sender should fix (R42).
     Finding(Box<Finding>),
     /// Addition of an event to the engagement of its user and their company (R37).
     Engaged(Engaged),
@@ -23,7 +23,7 @@ pub enum Appended {
     NewEndUser(Timestamp),
 }
 
-/// The way by which something came in.
+/// Route by which an event or a ticket arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Route {
@@ -33,7 +33,7 @@ pub enum Route {
     Pipeline,
     /// Route 4, the bulk call.
     Bulk,
-    /// The bulk upsert of tickets, which reports rejected ones (R18).
+    /// The bulk upsert of tickets, which reports rejected tickets (R18).
     Tickets,
     /// The renewal of licenses by the service itself.
     Renewals,
@@ -43,7 +43,7 @@ impl Route {
     /// All routes, in the order of their names.
     pub const ALL: [Self; 5] =
         [Self::Realtime, Self::Pipeline, Self::Bulk, Self::Tickets, Self::Renewals];
-    /// Their names in responses.
+    /// Names of the routes in responses.
     pub const NAMES: [&'static str; 5] = [
         Self::Realtime.name(),
         Self::Pipeline.name(),
@@ -64,15 +64,15 @@ impl Route {
     }
 }
 
-/// A stored activity (R38). Names and e-mails are not part of it: they are the user's, as they are
-/// when it is read.
+/// A stored activity (R38). Names and e-mails are not part of it: a response has those of the user at the time of the
+/// read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Activity {
     /// Id of the activity; ids ascend in the order of commits.
     pub id: ObjectId,
     /// Company of the user at the time of the event.
     pub company_id: Option<ObjectId>,
-    /// Id of the end user whose activity it is.
+    /// Id of the end user.
     pub end_user_id: ObjectId,
     /// Action of the user: the event's `action`.
     pub action: String,
@@ -96,26 +96,25 @@ pub struct Activity {
     pub route: Route,
     /// The sender's id of the event.
     pub message_id: Option<String>,
-    /// The asset, if there was one with that `externalId`.
+    /// The asset with that `externalId`, if there was one.
     pub asset_id: Option<ObjectId>,
-    /// The project, if there was one with that `externalId`.
+    /// The project with that `externalId`, if there was one.
     pub project_id: Option<ObjectId>,
 }
 
-/// Most events of a tenant that wait for their user; beyond that new ones are rejected, since parked ones were
-/// acknowledged (R35).
+/// Most parked events of a tenant; further ones are rejected, since parked events were acknowledged (R35).
 pub const MAX_PARKED: u64 = 10_000;
 /// Most bytes of a tenant's events that wait (R35).
 pub const MAX_PARKED_BYTES: u64 = 64 * 1024 * 1024;
-/// How long an event waits, in days (R35).
+/// How long an event can be parked, in days (R35).
 pub const PARKED_DAYS: i64 = 30;
 
-/// An event that waits until a company or user appears that it fits.
+/// An event that waits for its company or user to be created.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ParkedEvent {
     /// Id of the entry, as `/integrationissues` shows it.
     pub id: ObjectId,
-    /// Why it waits, stable, in snake_case.
+    /// Why the event waits, stable, in snake_case.
     pub code: String,
     /// When the server received it.
     pub received_at: Timestamp,
@@ -130,7 +129,7 @@ pub struct ParkedEvent {
 /// Index entry that a parked event waits for: that of a record that appears.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Wait {
-    /// Byte of the record's resource; 0 for what is no record.
+    /// Byte of the record's resource; 0 where the event does not wait for a record.
     pub resource: u8,
     /// Field of the entry.
     pub row: String,
@@ -138,12 +137,12 @@ pub struct Wait {
     pub key: String,
 }
 
-/// Most entries of a tenant's report; the oldest make room (R42).
+/// Most entries of a tenant's report; new entries replace the oldest (R42).
 pub const MAX_REPORTED: u64 = 10_000;
 /// How long an entry of the report is stored after it was last seen, in days (R42).
 pub const REPORTED_DAYS: i64 = 30;
 
-/// Something that a sender should fix, on its way to the report of possible integration issues (R42).
+/// A problem that a sender should fix, before it is in the report of possible integration issues (R42).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The route by which it was received.
@@ -154,12 +153,12 @@ pub struct Finding {
     pub cause: String,
     /// Problem, and how to fix it.
     pub message: String,
-    /// When it was seen.
+    /// Time of the finding.
     pub at: Timestamp,
-    /// How often it was found since the entry was last written.
+    /// Number of findings since the entry was last written.
     pub count: u64,
     /// Part of the call that was sent.
     pub sample: Document,
-    /// The keys by which the sample names a person, so that it is found when they are erased.
+    /// Keys by which the sample names a person, so that it is found when the person is erased.
     pub people: Vec<String>,
 }

@@ -15,13 +15,13 @@ pub enum Change {
         def: &'static ResourceDef,
         /// Id of the record.
         id: ObjectId,
-        /// The record as it is stored until then; none if it is new.
+        /// Stored record before the change; none if the record is new.
         before: Option<Document>,
-        /// The record as it is stored from now on.
+        /// Stored record after the change.
         document: Document,
-        /// Index entries that it gains; the unique ones are claims.
+        /// Index entries that the record gains; the unique ones are claims.
         added: Vec<Entry>,
-        /// Index entries that it loses.
+        /// Index entries that the record loses.
         removed: Vec<Entry>,
     },
     /// Removes a record with its index entries.
@@ -30,9 +30,9 @@ pub enum Change {
         def: &'static ResourceDef,
         /// Id of the record.
         id: ObjectId,
-        /// The record as it is stored until then.
+        /// Stored record before the change.
         before: Document,
-        /// Index entries that it loses: all that it has.
+        /// Index entries that the record loses: all that it has.
         removed: Vec<Entry>,
     },
     /// Add to a log.

@@ -13,11 +13,11 @@ pub struct Ctx {
     pub now: Timestamp,
     /// The time by which ages are judged: `now`, unless the caller does not trust the clock (D9).
     pub settled: Timestamp,
-    /// Where new ids come from.
+    /// Source of new ids.
     pub ids: IdSequence,
     /// The user that the caller acts as (R43).
     pub actor: Option<ObjectId>,
-    /// Where bodies come from.
+    /// Origin of the body.
     pub origin: Origin,
     /// The tenant's time zone, once it was looked up.
     zone: Option<Zone>,

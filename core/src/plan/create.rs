@@ -14,8 +14,8 @@ use crate::{
 /// Plans a new record from a body that [`crate::schema::shape::check_create`] has checked.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] with all that is wrong with the body: its own issues, a reference to nothing, and what the
-/// resource's own rules reject. [`Refusal::Conflict`] for a key that is taken.
+/// [`Refusal::Invalid`] with all problems of the body: its own issues, references to records that do not exist, and
+/// rejections by the rules of the resource. [`Refusal::Conflict`] for a key that is taken.
 pub fn create(
     def: &'static ResourceDef,
     body: impl Into<Shaped>,

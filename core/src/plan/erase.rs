@@ -1,5 +1,5 @@
-//! Erasing a person (D2): the keys by which they are known, the records that name them, and the parts of their tickets
-//! that stay.
+//! Erasing a person (D2): the keys that identify them, the records that name them, and the parts of their tickets that
+//! stay.
 //!
 //! A store removes its data piece by piece; this module decides what names the person.
 
@@ -22,12 +22,12 @@ use crate::{
     value::{Document, Json, JsonRef, Members, ObjectId, email},
 };
 
-/// A person by all that they are known by.
+/// A person, with all keys that identify them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Person {
     /// `_id` of the end user.
     pub id: ObjectId,
-    /// Their keys, each with its field, in the form in which it is compared.
+    /// Keys of the person, each with its field, in the form in which it is compared.
     pub keys: Vec<(String, String)>,
 }
 
@@ -43,7 +43,7 @@ impl Person {
         keys.map(|(_, key)| key.as_str())
     }
 
-    /// Whether a ticket is theirs: by its e-mail, or since it names them.
+    /// Whether a ticket belongs to the person: by its e-mail, or since it names them.
     pub fn is_on_ticket(&self, ticket: &dyn Members) -> bool {
         let address = ticket.get(ticket::EMAIL.name);
         let address = address.and_then(|address| Some(email::folded(&address.as_str()?)));
@@ -68,10 +68,10 @@ impl Person {
         self.keys.iter().map(wait).collect()
     }
 
-    /// Whether the JSON of a reply names them. A malformed one may.
+    /// Whether the JSON of a reply names the person. Malformed JSON may.
     pub fn is_in_answer(&self, text: &str) -> bool {
         let (folded, id) = (text.to_lowercase(), self.id.to_string());
-        // Most replies hold none of these, and need not be read.
+        // Most replies have none of these, and need not be parsed.
         let may = folded.contains(&id)
             || self.keys.iter().any(|(_, key)| {
                 let written = Json::string(key);
@@ -98,7 +98,7 @@ impl Person {
     }
 }
 
-/// Plans a ticket without what it says about people; nothing changes when it says nothing.
+/// Plans a ticket without its personal data; nothing changes when it has none.
 ///
 /// # Errors
 /// [`Refusal::Lookup`] if the store cannot be read.

@@ -11,8 +11,8 @@ use crate::{
     value::{Document, IdSequence, Issue, ObjectId, Timestamp},
 };
 
-/// Checks what a form sends, by names of properties, for a new record, or for a change of `record` as the API returns it.
-/// What a store or the names of time zones decide is not checked.
+/// Checks the properties that a form sends, for a new record, or for a change of `record` as the API returns it. Rules
+/// that need a store or the names of time zones are not checked.
 ///
 /// ```
 /// use svctrack_core::{plan::check_form, resources::time_entry::TIME_ENTRY};
@@ -45,8 +45,8 @@ pub fn check_form(
     issues
 }
 
-/// The record without what the service may have computed, and then computes again: a response does not tell it from what
-/// was sent.
+/// The record without values that the service may have computed, and then computes again: a response does not
+/// distinguish these from values that were sent.
 fn without_computed(def: &ResourceDef, record: &Document) -> Document {
     let mut sent = record.clone();
     for field in def.fields.iter().filter(|field| matches!(field.fill, Fill::IfAbsent(_))) {
@@ -82,13 +82,13 @@ fn check_whole(def: &ResourceDef, patch: &Document, before: Option<&Document>) -
             side_records: &mut Vec::new(),
             issues: &mut issues,
         };
-        // An error is a rule that asks the store: there, the server decides.
+        // An error comes from a rule that asks the store: there, the server decides.
         let _ = (def.complete)(&mut base, completion);
     }
     issues
 }
 
-/// A store that cannot say anything.
+/// A store that cannot read anything.
 struct NoStore;
 
 impl NoStore {
@@ -149,10 +149,10 @@ mod tests {
 
     #[test]
     fn what_may_have_been_computed_rejects_nothing_by_itself() {
-        // The end may follow from the length: then it moves with the beginning.
+        // The end may be derived from the length: then it moves with the beginning.
         let record = r#"{"fromDate":"2026-01-01T00:00:00.000Z","toDate":"2027-01-01T00:00:00.000Z","fixedPeriod":true,"length":12}"#;
         check(&LICENSE, Some(record), &[("fromDate", "2027-06-01")], &[]);
-        // A name may have been sent, or be that of the e-mail's owner.
+        // The name may have been sent, or be derived from the e-mail.
         check(&USER, Some(r#"{"name":"Ada"}"#), &[("position", "Founder")], &[]);
     }
 

@@ -40,13 +40,13 @@ impl RenewalDecision {
     }
 }
 
-/// Plans the loss of a license: it becomes `lost`, with the `lostReason` in `body`, one that
-/// [`crate::schema::shape::check_update`] has checked. A `toDate` in it is the end of the license; without one a fixed
-/// license lasts as long as its terms say, and another one ends now.
+/// Plans the loss of a license: it becomes `lost`, with the `lostReason` in `body`, which
+/// [`crate::schema::shape::check_update`] has checked. A `toDate` in the body is the end of the license; without it a
+/// fixed license keeps its end, and an open-ended license ends now.
 ///
 /// # Errors
-/// [`Refusal::NotFound`] when the license is not there, [`Refusal::Conflict`] when it is lost, or renewed, already,
-/// [`Refusal::Invalid`] without reason, or with other properties.
+/// [`Refusal::NotFound`] when the license does not exist, [`Refusal::Conflict`] when it is already lost or renewed,
+/// [`Refusal::Invalid`] without a reason, or with other properties.
 pub fn lose(
     id: ObjectId,
     mut body: Shaped,

@@ -62,7 +62,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Carries out what was planned.
+    /// Applies planned changes to the records and logs.
     pub fn apply(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
@@ -80,7 +80,7 @@ impl Memory {
         }
     }
 
-    /// Keeps an erased person out, who had `key` in the field `row`.
+    /// Suppresses an erased person, who had `key` in the field `row`.
     pub fn suppress(&mut self, row: &str, key: &str) {
         self.suppressed.insert((row.to_owned(), key.to_owned()));
     }

@@ -1,4 +1,4 @@
-//! A store with planned changes on top that are not applied: a dry run plans its next item over it (D11).
+//! A store with planned changes on top that are not applied: a dry run plans its next item over them (D11).
 
 use std::collections::BTreeSet;
 
@@ -43,12 +43,12 @@ impl Overlay {
         self.made.apply(changes);
     }
 
-    /// About how many bytes of memory it holds.
+    /// About how many bytes of memory the changes take.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The store that is `below` as it would be.
+    /// The store `below` with the planned changes applied.
     pub fn over<'a>(&'a self, below: &'a dyn Lookup) -> impl Lookup + 'a {
         Over { overlay: self, below }
     }

@@ -5,8 +5,7 @@ use crate::{
     value::{Document, Issue, Json, malformed::MAX_KEYS},
 };
 
-/// Merges what was sent into a record: absent is left alone, `null` clears, free-form objects merge
-/// key by key (R5).
+/// Merges a patch into a record: absent members are unchanged, `null` clears, free-form objects merge key by key (R5).
 pub(super) fn merge(
     def: &ResourceDef,
     patch: &Document,

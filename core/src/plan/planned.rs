@@ -15,18 +15,18 @@ pub struct Planned {
     pub id: ObjectId,
     /// The record as it will be stored.
     pub document: Document,
-    /// Names of what was sent and is not stored (R6, R49).
+    /// Names of properties that were sent and are not stored (R6, R49).
     pub ignored: Vec<String>,
 }
 
 /// Why a command cannot be carried out.
 #[derive(Debug)]
 pub enum Refusal {
-    /// There is no such record.
+    /// The record does not exist.
     NotFound,
-    /// The body, or the record as it would be, is invalid.
+    /// The body, or the merged record, is invalid.
     Invalid(Vec<Issue>),
-    /// Another record holds a unique key, or refers to this one.
+    /// Another record holds a unique key, or refers to this record.
     Conflict(Vec<Issue>),
     /// The store could not be read.
     Lookup(LookupError),

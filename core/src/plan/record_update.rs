@@ -18,8 +18,7 @@ pub(super) const STAND_INS: &str = "~";
 /// add up.
 const MAX_RECORD_BYTES: usize = 4 * 1024 * 1024;
 
-/// The record that will be stored: what was sent, merged into what is stored, completed and filled; and what is wrong
-/// with it.
+/// The record that will be stored: the body, merged into the stored record, completed and filled; and its issues.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -77,7 +76,7 @@ pub(super) fn assemble(
     Ok(Assembled { document, side_records, ignored, issues: body.issues })
 }
 
-/// Takes the placeholder values of absent ones out of a stored record.
+/// Takes the placeholder values of absent properties out of a stored record.
 pub(super) fn take_stand_ins(stored: &mut Document) -> Vec<(String, Option<Json>)> {
     let names = stored.remove(STAND_INS).and_then(|names| names.as_ref().items());
     let names = names.unwrap_or_default();
@@ -85,17 +84,17 @@ pub(super) fn take_stand_ins(stored: &mut Document) -> Vec<(String, Option<Json>
     names.map(|name| (name.clone(), stored.remove(&name))).collect()
 }
 
-/// A record that can be stored if there are no issues, and those that are created with it.
+/// A record that can be stored if there are no issues, and the records that are created with it.
 pub(super) struct Assembled {
     pub(super) document: Document,
     pub(super) side_records: Vec<SideRecord>,
-    /// Names of what was sent and is not stored (R49).
+    /// Names of properties that were sent and are not stored (R49).
     pub(super) ignored: Vec<String>,
     pub(super) issues: Vec<Issue>,
 }
 
-/// Replaces the references of a record by the ids of the records that they name; what names none is
-/// an issue, but for a plain id in a field whose record need not exist (R2).
+/// Replaces the references of a record by ids; a reference to no record is an issue, but for a plain id in a field
+/// whose record need not exist (R2).
 fn resolve_references(
     def: &ResourceDef,
     document: &mut Document,
@@ -195,10 +194,11 @@ pub(super) fn fill(def: &ResourceDef, mut document: Document, ctx: FillCtx) -> D
     filled
 }
 
-/// Checks that nothing is wrong with a record, and that no other one holds what its entries claim.
+/// Checks that a record has no issues, and that no other record holds the claims of its entries.
 ///
 /// # Errors
-/// [`Refusal::Conflict`] with every value that is taken, [`Refusal::Invalid`] with these too, where more is wrong (R11).
+/// [`Refusal::Conflict`] with every value that is taken, [`Refusal::Invalid`] with these and the other issues, if there
+/// are any (R11).
 pub(super) fn check_claims(
     def: &'static ResourceDef,
     id: Option<ObjectId>,

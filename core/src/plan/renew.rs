@@ -16,17 +16,17 @@ use crate::{
     value::{Document, Issue, Json, ObjectId, issue::quoted},
 };
 
-/// Among how many licenses of the company a successor is looked for.
+/// Most licenses of the company among which a successor is looked for.
 const MAX_LOOKED_AT: usize = 1_000;
 
-/// Plans the renewal of a license. Its successor begins when it ends, lasts `renewalPeriod`, or as long as before where
-/// that is unset, costs `renewalMrr`, and has its ultimate `parent`; what is in `body`, one that
-/// [`crate::schema::shape::check_update`] has checked, replaces these terms. [`Planned`] names the successor. The
-/// license becomes `renewed`, so that nothing renews it again.
+/// Plans the renewal of a license. The successor begins when the license ends. It lasts `renewalPeriod`, or as long as
+/// the license where that is unset, costs `renewalMrr`, and has the license's ultimate `parent`. The properties in
+/// `body`, which [`crate::schema::shape::check_update`] has checked, replace these terms. [`Planned`] names the
+/// successor. The license becomes `renewed`, so that nothing renews it again.
 ///
 /// # Errors
-/// [`Refusal::NotFound`] when the license does not exist, [`Refusal::Conflict`] when it is lost, or another follows it,
-/// which the message names, [`Refusal::Invalid`] when it has no fixed period or its terms do not suffice.
+/// [`Refusal::NotFound`] when the license does not exist, [`Refusal::Conflict`] when it is lost, or already has a
+/// successor, which the message names, [`Refusal::Invalid`] when it has no fixed period or its terms do not suffice.
 ///
 /// ```
 /// use svctrack_core::{
@@ -62,12 +62,12 @@ pub fn renew(
     renew_stored(id, license, body, lookup, ctx)
 }
 
-/// Plans the renewal of a license that `autoRenews`, if it is due by [`Ctx::settled`]: ongoing, and its last day of notice
-/// past. None where it is not, and where a license of its line follows it already.
+/// Plans the renewal of a license with `autoRenews`, if it is due by [`Ctx::settled`]: ongoing, and its last day of
+/// notice past. None where it is not due, and where a license of its line already follows it.
 ///
 /// # Errors
-/// Those of [`renew`], and [`Refusal::Conflict`] where another license may be its successor: a renewal could count twice
-/// what the customer pays once.
+/// Those of [`renew`], and [`Refusal::Conflict`] where another license may be its successor: a renewal could then count
+/// twice what the customer pays once.
 pub fn renew_due(
     id: ObjectId,
     lookup: &dyn Lookup,

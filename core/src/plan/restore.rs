@@ -50,7 +50,7 @@ pub(super) fn carry(
     Ok(())
 }
 
-/// Whether a record shows all of a body as it is.
+/// Whether a record already has all values of a body.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -71,7 +71,7 @@ pub(super) fn shows(
 /// which is which, so these are as few as possible.
 pub(super) fn restored(def: &ResourceDef, patch: Document, ctx: FillCtx) -> Document {
     let mut set = patch.clone();
-    // Figures that were computed first, such as a price by the month, are those that others follow from.
+    // Figures that were computed first, such as a monthly price, are those that others are derived from.
     for field in def.fields.iter().rev() {
         let Fill::IfAbsent(compute) = field.fill else { continue };
         let Some(value) = set.remove(field.name) else { continue };
@@ -218,7 +218,7 @@ mod tests {
         let acme = store.created(Origin::Request, &COMPANY, acme);
         let ticket = r#""email":"ada@acme.example","status":"open""#;
         for (more, company, has_history) in [
-            // The e-mail says which company it is, but this ticket had none.
+            // The e-mail determines the company, but this ticket had none.
             (r#""sourceId":"1","__v":0"#, "null".to_owned(), false),
             (r#""sourceId":"2","companyId":"extid-a","__v":0"#, format!(r#""{acme}""#), false),
             (r#""sourceId":"3","companyId":"extid-a""#, format!(r#""{acme}""#), true),

@@ -17,7 +17,7 @@ use crate::{
 };
 
 const CREATED_AT: &str = "createdAt";
-/// How much later than its token a user was stored that was created for it: the writer replies within this time.
+/// How much later than a token its user may have been stored, in milliseconds: the writer replies within this time.
 const MAX_LATER_MS: i64 = 60_000;
 
 /// Plans the settings of a new tenant, with every default (R41).
@@ -28,11 +28,11 @@ pub fn settings(lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Vec<Change>, Refus
     Ok(create_as(&SETTINGS, SETTINGS_ID, Document::default(), lookup, ctx)?.changes)
 }
 
-/// The user that a new token acts as: the one that is named, else one of its own, which is called as
-/// the token is, and marked (R43, R57).
+/// The user that a new token acts as: the named one, else a new user with the token's label as name, and a mark (R43,
+/// R57).
 ///
 /// # Errors
-/// [`Refusal::Invalid`] when the user that is named is not there.
+/// [`Refusal::Invalid`] when the named user does not exist.
 pub fn token_user(
     named: Option<&RecordRef>,
     label: &str,
@@ -56,8 +56,8 @@ pub fn token_user(
     Err(Refusal::Invalid(vec![Issue::of_member("userId", USER.not_found, message)]))
 }
 
-/// Marks a user that was created for a token before there was a mark: one that is called as the token is, has
-/// nothing else, and came with it (R57).
+/// Marks a user that was created for a token before marks existed: its name is the token's label, it has nothing else,
+/// and it was stored with the token (R57).
 ///
 /// # Errors
 /// [`Refusal::Lookup`] if the store cannot be read.

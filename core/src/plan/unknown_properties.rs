@@ -1,5 +1,5 @@
 //! Members of a body that are not stored: unknown ones, and read-only ones whose value differs from the record (R6,
-//! R49). A response of GET can be PUT back without being named here.
+//! R49). The response of a GET can be sent with PUT without being reported here.
 
 use super::answer::answer_rows;
 use crate::{
@@ -7,8 +7,8 @@ use crate::{
     value::{Document, Issue, JsonRef, Timestamp, issue::quoted, near_name},
 };
 
-/// The names of what was sent with a body and is not stored; each is an issue of the body instead, where the caller wants
-/// it rejected. `before` is the record as it is stored, none for a create, `after` as it will be.
+/// Names of members that were sent and are not stored; each is an issue of the body instead, where the caller wants it
+/// rejected. `before` is the stored record, none for a create, `after` the record to be stored.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -46,7 +46,7 @@ fn read_only(name: &str) -> Issue {
     Issue::of_member(name, "read_only", message)
 }
 
-/// The members that may not be written and were sent as the record is neither before nor after.
+/// Read-only members that were sent with a value that the record has neither before nor after.
 fn fixed(
     def: &ResourceDef,
     sent: &Document,
@@ -71,7 +71,7 @@ fn fixed(
     Ok(names)
 }
 
-/// Whether what was sent is what the record has; null is nothing.
+/// Whether the sent value equals that of the record; null equals an absent value.
 pub(super) fn is_same(
     field: &FieldDef,
     sent: Option<JsonRef<'_>>,

@@ -1,4 +1,4 @@
-//! Update: merges a body into a stored record (R4, R5). Absent members are unchanged, and `null` clears one.
+//! Update: merges a body into a stored record (R4, R5). Absent members are unchanged, and `null` clears a member.
 
 use super::{
     change::{Change, version_of},
@@ -12,11 +12,11 @@ use crate::{
     value::{Document, Issue, Json, ObjectId},
 };
 
-/// Plans the merge of a body that [`crate::schema::shape::check_update`] has checked into the record `id`. When nothing
-/// changes there are no changes, and version and date stay (R4).
+/// Plans the merge of a body that [`crate::schema::shape::check_update`] has checked into the record `id`. If nothing
+/// changes, there are no changes, and version and date stay (R4).
 ///
 /// # Errors
-/// [`Refusal::NotFound`] when the record is not there; otherwise as [`super::create()`].
+/// [`Refusal::NotFound`] when the record does not exist; otherwise as [`super::create()`].
 pub fn update(
     def: &'static ResourceDef,
     id: ObjectId,

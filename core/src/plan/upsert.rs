@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// How many items one request may have (R17).
+/// Most items of a request (R17).
 pub const MAX_ITEMS: usize = 5_000;
 
 /// Permissions of the caller of a bulk upsert.
@@ -28,7 +28,7 @@ pub struct Access {
     pub update: bool,
 }
 
-/// An item as it was sent, or what is wrong with its JSON.
+/// An item as it was sent, or the fault of its JSON.
 pub type Item = Result<Document, Malformed>;
 
 /// Plan for one item of a bulk upsert.
@@ -36,9 +36,9 @@ pub type Item = Result<Document, Malformed>;
 pub struct Upserted {
     /// Changes to write, in order.
     pub changes: Vec<Change>,
-    /// How it is counted.
+    /// How the item is counted.
     pub outcome: Outcome,
-    /// Names of what was sent and is not stored (R49).
+    /// Names of properties that were sent and are not stored (R49).
     pub ignored: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ pub enum Outcome {
     Unchanged(ObjectId),
     /// Dropped, and counted as rejected only: a ticket without e-mail.
     Dropped,
-    /// Rejected, on the way to one of these lists.
+    /// The item was rejected, and belongs to one of these lists.
     Failed(List, Document),
 }
 
@@ -62,7 +62,7 @@ pub enum Outcome {
 pub enum List {
     /// `createdErrors`: items that would have created a record.
     Created,
-    /// `updatedErrors`: items that would have changed one.
+    /// `updatedErrors`: items that would have updated a record.
     Updated,
     /// `permissionErrors`: items that the token may not apply.
     Permission,
@@ -70,10 +70,10 @@ pub enum List {
     Validation,
 }
 
-/// Plans one item. Its changes must be applied before the next one is planned, which sees them.
+/// Plans one item. Its changes must be applied before the next item is planned, which sees them.
 ///
 /// # Errors
-/// When the store cannot say; every fault of the item is an [`Outcome`].
+/// When the store cannot be read; every fault of the item is an [`Outcome`].
 pub fn upsert(
     def: &'static ResourceDef,
     index: usize,
@@ -119,14 +119,14 @@ pub fn upsert(
     }
 }
 
-/// The record that an item updates, and the key that found it, the last of these.
+/// The record that an item updates, and the keys that were tried, the last of which found it.
 struct Found {
     id: ObjectId,
     keys: Vec<&'static str>,
     stored: Document,
 }
 
-/// By the first key that finds one; a key that finds none falls through to the next (R20).
+/// Finds the record by the first key that has one; a key without a record falls through to the next (R20).
 fn find(
     def: &'static ResourceDef,
     sent: &Document,
@@ -167,7 +167,8 @@ fn change(
     leave_finding_key(def, &found, &mut shaped.patch);
     shaped.add_issues(locked(def, &found, &shaped.patch));
     shaped.handling = handling;
-    // Otherwise values that were computed by earlier settings, such as another time zone, would be computed again.
+    // A record that has all values is left as it is: values that were computed under earlier settings, such as another
+    // time zone, would be computed again.
     let is_unchanged = ctx.origin.is_record()
         && shaped.issues.is_empty()
         && shows(def, &found.stored, &shaped.patch, (lookup, ctx))?;
@@ -181,8 +182,8 @@ fn change(
     }
 }
 
-/// A key that found its record by another of its values, one of an end user's other e-mails, only
-/// names it: what the field holds stays (R20, R51).
+/// Leaves the value of a key that found its record by another of its values, such as one of an end user's other
+/// e-mails: it only names the record (R20, R51).
 fn leave_finding_key(def: &ResourceDef, found: &Found, patch: &mut Document) {
     let Some(field) = found.keys.last().and_then(|name| def.field(name)) else {
         return;
@@ -194,8 +195,8 @@ fn leave_finding_key(def: &ResourceDef, found: &Found, patch: &mut Document) {
     }
 }
 
-/// A key that holds a value changes only when a key of higher priority found the record (R20). An
-/// e-mail in another case is the same key.
+/// Rejects a change of a key that has a value, unless a key of higher priority found the record (R20). An e-mail in
+/// another case is the same key.
 fn locked(def: &ResourceDef, found: &Found, patch: &Document) -> Vec<Issue> {
     let changes = |name: &str| {
         let key = |value: JsonRef<'_>| Some(key_of(def.field(name)?, &value.as_str()?));
@@ -229,7 +230,7 @@ fn make(
     create(def, shaped, lookup, ctx)
 }
 
-/// Checks an item that creates a record: its own values, and what a bulk upsert needs besides.
+/// Checks an item that creates a record: its own values, and the further requirements of a bulk upsert.
 fn check_item(def: &ResourceDef, sent: &Document) -> Shaped {
     let mut shaped = shape::check_create(def, sent);
     shaped.add_issues((def.check_bulk_create)(sent));
@@ -260,7 +261,7 @@ fn counted(def: &ResourceDef, planned: Planned, sent: &Document) -> Upserted {
     Upserted { changes: planned.changes, outcome, ignored: planned.ignored }
 }
 
-/// An item of which nothing is stored.
+/// Result of an item of which nothing is stored.
 fn not_stored(outcome: Outcome) -> Upserted {
     Upserted { changes: Vec::new(), outcome, ignored: Vec::new() }
 }
@@ -277,7 +278,7 @@ fn keys_of(def: &ResourceDef, id: ObjectId, sent: &Document) -> Document {
     keys
 }
 
-/// All that is wrong with an item, with the code and the property of the first of it.
+/// Issues of an item as one message, with the code and the property of the first.
 fn as_one_issue(refusal: Refusal) -> Issue {
     let issues = match refusal {
         Refusal::Invalid(issues) | Refusal::Conflict(issues) => issues,
@@ -338,7 +339,7 @@ pub struct Summary {
     ignored: Vec<String>,
 }
 
-/// Most names that a summary keeps of what is not stored: more than a header has room for.
+/// Most names of ignored properties in a summary: more than a header has room for.
 const MAX_IGNORED: usize = 100;
 
 impl Summary {
@@ -359,7 +360,7 @@ impl Summary {
         }
     }
 
-    /// Takes names of what is not stored of an item, each once.
+    /// Adds names of properties that an item has and that are not stored, each once.
     pub fn ignore(&mut self, names: Vec<String>) {
         for name in names {
             if self.ignored.len() < MAX_IGNORED && !self.ignored.contains(&name) {
@@ -368,12 +369,12 @@ impl Summary {
         }
     }
 
-    /// Names of what is not stored (R49).
+    /// Names of properties that are not stored (R49).
     pub fn ignored(&self) -> &[String] {
         &self.ignored
     }
 
-    /// How many items were rejected or dropped (R19, R56).
+    /// Number of items that were rejected or dropped (R19, R56).
     pub fn errors(&self) -> usize {
         self.created_errors.count
             + self.updated_errors.count
@@ -382,7 +383,7 @@ impl Summary {
             + self.dropped
     }
 
-    /// The response: counts alone for a resource that returns only these, else what the contract lists.
+    /// The response: only counts for a resource that returns these, else the lists of the contract.
     pub fn answer(&self, def: &ResourceDef) -> Document {
         let mut answer = Document::default();
         let count = |count: usize| Json::integer(i64::try_from(count).unwrap_or(i64::MAX));
@@ -419,7 +420,7 @@ fn only_id(id: ObjectId) -> Document {
     keys
 }
 
-/// An array of objects as text: thousands of documents take several times as much.
+/// An array of objects as text: thousands of documents take several times as much memory.
 #[derive(Debug, Default)]
 struct Objects {
     count: usize,

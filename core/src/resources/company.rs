@@ -121,7 +121,7 @@ pub(super) fn created_at(record: &Document, _: FillCtx) -> Option<Json> {
     CREATED_AT.get(record).map(|date| Json::string(&date.to_string()))
 }
 
-/// A phase that changes begins now, unless its beginning is sent with it (R51).
+/// Dates a phase that changes, unless its date is sent with it (R51).
 fn date_phase(sent: &mut Sent<'_>) {
     let is_back = sent.before.is_none() && sent.origin.is_record();
     if !sent.changes(PHASE.name) || sent.changes(PHASE_SINCE.name) || is_back {
@@ -131,7 +131,7 @@ fn date_phase(sent: &mut Sent<'_>) {
     sent.patch.set(PHASE_SINCE.name, since.unwrap_or_else(Json::null));
 }
 
-/// The first that holds (R29, R55).
+/// The first status that applies (R29, R55).
 fn read_status(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
     let licenses = licenses_of(company, ctx)?;
     let zone = settings::time_zone_at_read(ctx)?;
@@ -151,8 +151,8 @@ engagement_rows! {
     read_experience => Experience,
 }
 
-/// The one company that owns the domain of `address`. A domain that two companies own, or that of a
-/// public mail provider, says nothing (R35).
+/// The only company that owns the domain of `address`. A domain of two companies, or of a public mail provider, maps to
+/// none (R35).
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -163,7 +163,7 @@ pub fn by_domain(address: &str, lookup: &dyn Lookup) -> Result<Option<ObjectId>,
     }
 }
 
-/// The one owner of the first of these domains that has one (R26).
+/// The only owner of the first of these domains that has one (R26).
 ///
 /// # Errors
 /// If the store cannot be read.

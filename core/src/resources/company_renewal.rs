@@ -21,7 +21,7 @@ handles! {
     STATUS: Text = "status";
 }
 
-/// The latest end, not ahead, of a license that is renewed.
+/// The latest end, not ahead, of a renewed license.
 pub(super) fn read_last_renewal(
     company: &Document,
     ctx: &ReadCtx<'_>,
@@ -33,14 +33,14 @@ pub(super) fn read_last_renewal(
     Ok(last.map(|last| Json::string(&last.to_string())))
 }
 
-/// Days of the tenant's calendar from now to the renewal of an ongoing license; none of one that has no
-/// renewal ahead or overdue.
+/// Days of the tenant's calendar from now to the renewal of an ongoing license; none for a license without a renewal
+/// ahead or overdue.
 fn days_to_renewal(license: &Document, now: Timestamp, zone: Zone) -> Option<i64> {
     let date = RENEWAL_DATE.get(license).filter(|_| is_ongoing(license))?;
     Some(zone.day(date) - zone.day(now))
 }
 
-/// Days to the renewal that is nearest to today; of two as near, to the one ahead.
+/// Days to the renewal that is nearest to today; of two equally near, the one ahead.
 fn nearest_days(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<(i64, Zone)>, LookupError> {
     let zone = settings::time_zone_at_read(ctx)?;
     let licenses = licenses_of(company, ctx)?;
@@ -104,8 +104,8 @@ pub(super) fn read_issues(
     Ok(Some(listed(&issues)))
 }
 
-/// The currencies that keep amounts from being added up: those without a rate where rates are set, all
-/// where none are and there are several.
+/// Currencies that prevent adding up amounts: those without a rate where rates are set, all where none are and there
+/// are several.
 fn without_rate(
     licenses: &[Document],
     settings: &Document,
@@ -137,7 +137,8 @@ fn renewed_alone<'l>(
     renewed.filter(move |license| !successors.has(license, zone))
 }
 
-/// Whether the company is a customer for one of these: its renewal is agreed, but not there yet (R55).
+/// Whether the company is a customer for one of these licenses: its renewal is agreed, but the successor has not begun
+/// (R55).
 pub(super) fn awaits_successor(licenses: &[Document], now: Timestamp, zone: Zone) -> bool {
     let successors = Successors::of(licenses);
     renewed_alone(licenses, &successors, zone)

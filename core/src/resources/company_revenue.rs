@@ -49,7 +49,7 @@ fn amounts_of(
     Ok(amounts)
 }
 
-/// The sum of an amount in the base currency; without rates, if all of it is in one currency (R28).
+/// Sum of an amount in the base currency; without rates, if all of it is in one currency (R28).
 pub(super) fn total_of(
     company: &Document,
     ctx: &ReadCtx<'_>,
@@ -71,7 +71,7 @@ pub(super) fn total_of(
     })
 }
 
-/// The sum of an amount of the active licenses; null where it is not known.
+/// Sum of an amount of the active licenses; null where it is not known.
 fn revenue(
     company: &Document,
     ctx: &ReadCtx<'_>,
@@ -87,7 +87,7 @@ pub(super) fn read_mrr(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<J
     revenue(company, ctx, |license| license::MRR.get(license))
 }
 
-/// A year costs what it costs: not 12 times a month's price that was rounded (R7, R55).
+/// The ARR is the cost of a year, not 12 times a rounded monthly price (R7, R55).
 pub(super) fn read_arr(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
     revenue(company, ctx, |license| {
         let twelve_times = || license::MRR.get(license)?.checked_mul(license_terms::YEAR);

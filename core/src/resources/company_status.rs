@@ -54,11 +54,11 @@ impl CompanyStatus {
 /// The state of a license at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Ongoing and active now, or fixed and past its end.
+    /// The license is ongoing and active now, or fixed and past its end.
     Held,
     /// Ongoing, and begins later.
     Ahead,
-    /// Renewed, and active until the next one begins.
+    /// The license is renewed, and active until its successor begins.
     Renewed,
     /// Not ended, though neither ongoing nor renewed.
     RunningOut,

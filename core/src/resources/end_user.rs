@@ -92,9 +92,9 @@ pub static END_USER: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-/// The fields by which a person is known again.
+/// Fields that identify a person.
 pub const KEYS: [&str; 3] = [EMAIL.name, EXTERNAL_ID.name, SOURCE_ID.name];
-/// Code of what is rejected since it would bring an erased person back.
+/// Code of a rejection, since the value would bring an erased person back.
 pub const SUPPRESSED: &str = "suppressed";
 
 /// Whether a value of one of [`KEYS`] is that of a person who was erased (D3).
@@ -106,11 +106,11 @@ pub fn is_suppressed(name: &str, value: &str, lookup: &dyn Lookup) -> Result<boo
     key.map_or(Ok(false), |key| lookup.is_suppressed(name, &key))
 }
 
-/// Reads the keys of people who are to be let back in: each with its field, in the form in which it is
-/// compared, and the names that are not known.
+/// Reads the keys of people whose suppression is to be lifted: each with its field, in the form in which it is
+/// compared, and the unknown names.
 ///
 /// # Errors
-/// Every problem found; no key at all is one.
+/// Every problem found; a body without a key has one.
 pub fn read_keys(sent: &Document) -> Result<Keys, Vec<Issue>> {
     let shaped = shape::check_update(&END_USER, sent).checked()?;
     let (mut keys, mut ignored) = (Vec::new(), shaped.ignored);
@@ -129,17 +129,16 @@ pub fn read_keys(sent: &Document) -> Result<Keys, Vec<Issue>> {
     Ok((keys, ignored))
 }
 
-/// Keys of people, each with its field, and unknown names besides.
+/// Keys of people, each with its field, and the unknown names.
 pub type Keys = (Vec<(&'static str, String)>, Vec<String>);
 
-/// A name's first word and the rest (R34): `firstName`, `lastName`.
+/// Splits a name into its first word and the rest (R34): `firstName`, `lastName`.
 pub fn split_name(name: &str) -> (&str, &str) {
     let (first, last) = name.trim().split_once(' ').unwrap_or((name.trim(), ""));
     (first, last.trim_start())
 }
 
-/// A `name` that changes sets `firstName` and `lastName`, unless one of these changes too: they say
-/// more.
+/// Sets `firstName` and `lastName` from a `name` that changes, unless one of these changes too: they are more precise.
 fn split_sent_name(sent: &mut Sent<'_>) {
     let counts = sent.changes(NAME.name) && !sent.changes_any(&[FIRST_NAME.name, LAST_NAME.name]);
     let name = sent.patch.remove(NAME.name).filter(|_| counts);
@@ -169,7 +168,7 @@ engagement_rows! {
     read_experience => Experience,
 }
 
-/// A user needs a way to be found, and a company: the one sent, or the one that owns the domain.
+/// Completes a user with a company: the one sent, or the owner of the domain. A user needs a key and a company.
 fn complete_end_user(
     user: &mut Document,
     completion: &mut Completion<'_>,
@@ -203,7 +202,7 @@ fn complete_end_user(
     Ok(())
 }
 
-/// Every value by which a user is known: its property, the field under which it is compared, and itself.
+/// Every value that identifies a user: its property, the field under which it is compared, and the value.
 fn keys_of(user: &Document) -> Vec<(&'static str, &'static str, String)> {
     let keys =
         KEYS.into_iter().filter_map(|name| Some((name, name, user.text(name)?.into_owned())));

@@ -178,7 +178,7 @@ forecasts! {
     fill_fc_new_mrr_pessimistic fill_fc_new_arr_pessimistic = FC_NEW_MRR_PESSIMISTIC FC_NEW_ARR_PESSIMISTIC;
 }
 
-/// Monthly and yearly halves of one amount: the one that changes determines the other.
+/// Monthly and yearly halves of one amount: the half that changes determines the other.
 const PAIRS: [(&str, &str); 5] = [
     (MRR.name, ARR.name),
     (RENEWAL_MRR.name, RENEWAL_ARR.name),
@@ -187,7 +187,7 @@ const PAIRS: [(&str, &str); 5] = [
     (FC_NEW_MRR_PESSIMISTIC.name, FC_NEW_ARR_PESSIMISTIC.name),
 ];
 
-/// Keeps what the request changes, and recomputes what follows from it (R23, "Updates").
+/// Keeps the values that the request changes, and recomputes those that are derived from them (R23, "Updates").
 fn prepare_license(sent: &mut Sent<'_>) {
     if sent.before.is_some() {
         follow_price_and_period(sent);
@@ -201,7 +201,7 @@ fn prepare_license(sent: &mut Sent<'_>) {
 }
 
 fn follow_price_and_period(sent: &mut Sent<'_>) {
-    // A value that is sent together with a null for another one is what that one follows from.
+    // A value that is sent together with a null for another one determines that other.
     keep_others(sent, &[MRR.name, ARR.name, VALUE.name]);
     keep_others(sent, &[LENGTH.name, TO_DATE.name]);
     PAIRS.iter().for_each(|(monthly, yearly)| keep_others(sent, &[*monthly, *yearly]));
@@ -235,15 +235,15 @@ fn follow_price_and_period(sent: &mut Sent<'_>) {
     }
 }
 
-/// Where one of some properties that follow from each other is cleared, takes the others that were sent as set by the
-/// caller. A form has no derived values.
+/// Where one of several properties that are derived from each other is cleared, counts the others that were sent as set
+/// by the caller. A form has no derived values.
 fn keep_others(sent: &mut Sent<'_>, names: &[&str]) {
     if cfg!(feature = "records") && names.iter().any(|name| sent.clears(name)) {
         sent.keep_returned(names);
     }
 }
 
-/// Whether there is a price that the value can follow; one that came from the value alone stays.
+/// Whether there is a price from which the value can be derived; a price that was derived from the value only stays.
 fn keeps_price(sent: &mut Sent<'_>) -> bool {
     let names = [MRR.name, ARR.name];
     if !sent.changes_any(&names) && names.iter().all(|name| sent.after(name).is_none()) {
@@ -256,7 +256,7 @@ fn keeps_price(sent: &mut Sent<'_>) -> bool {
     names.iter().any(|name| sent.after(name).is_some())
 }
 
-/// Checks what was sent, and takes from the product what a new license lacks.
+/// Checks the body, and takes terms that a new license lacks from the product.
 fn complete_license(
     license: &mut Document,
     completion: &mut Completion<'_>,
@@ -277,7 +277,7 @@ fn complete_license(
     if completion.is_new() && completion.issues.is_empty() {
         inherit(license, completion)?;
     }
-    // Only now is it known what the product says (R54).
+    // The product may have set `autoRenews` (R54).
     if AUTO_RENEWS.get(license) != Some(true) {
         license.remove(NOTICE_PERIOD.name);
         license.remove(NOTICE_UNIT.name);
@@ -285,7 +285,7 @@ fn complete_license(
     // A form check stores no end.
     if cfg!(feature = "records") && is_lost(license) && !has_end(license) {
         match completion.before {
-            // `lost` that is sent again keeps the end; a record of an export has the one that it had, or none.
+            // A repeated `lost` keeps the end; a record of an export has its own end, or none.
             Some(before) if is_lost(before) => {
                 let is_repeated = is_lost(completion.sent) && !completion.origin.is_record();
                 if let Some(end) = before.value(TO_DATE.name).filter(|_| is_repeated) {
@@ -299,26 +299,27 @@ fn complete_license(
     Ok(())
 }
 
-/// Whether a license ends, by its date or by its length.
+/// Whether a license has an end, by its date or by its length.
 fn has_end(license: &Document) -> bool {
-    // Whether there is an end by its length does not depend on the time zone.
+    // The time zone does not matter: it moves an end, but there is one in every zone.
     let by_length = || end_by_length(license, Zone::UTC).filter(|_| is_fixed(license));
     TO_DATE.get(license).or_else(by_length).is_some_and(is_end)
 }
 
-/// Ends a lost license without an end now, or as soon as it begins.
+/// Sets the end of a lost license without an end to now, or to just after its beginning if that is later.
 fn end_lost(license: &mut Document, now: Timestamp) {
     license.remove(TO_DATE.name);
     let from = FROM_DATE.get(license);
     let earliest = from.map(|from| Timestamp::from_ms_clamped(from.as_ms() + 1));
     let end = earliest.map_or(now, |earliest| now.max(earliest));
-    // Nothing is after the last millisecond.
+    // No time is after the last millisecond.
     if from.is_none_or(|from| from < end) {
         license.set(TO_DATE.name, Json::string(&end.to_string()));
     }
 }
 
-/// The caller first, then the product of this name; of several, the oldest one (R22).
+/// Inherits terms that the caller has not set from the product of this name; of several products, from the oldest
+/// (R22).
 fn inherit(license: &mut Document, completion: &mut Completion<'_>) -> Result<(), LookupError> {
     let Some(name) = PRODUCT_NAME.get(license).map(std::borrow::Cow::into_owned) else {
         return Ok(());
@@ -350,7 +351,7 @@ fn inherit(license: &mut Document, completion: &mut Completion<'_>) -> Result<()
     Ok(())
 }
 
-/// Pricing is taken only whole: not with a price of the caller's, nor in another currency.
+/// Inherits the price only as a whole: not with a price of the caller's, nor in another currency.
 fn inherit_price(license: &mut Document, product: &Document) {
     let priced = [MRR.name, ARR.name, VALUE.name].iter().any(|name| license.value(name).is_some());
     let foreign = CURRENCY.get(license).is_some_and(|currency| {
@@ -373,7 +374,7 @@ fn inherit_price(license: &mut Document, product: &Document) {
     }
 }
 
-/// A count and its unit are taken only together.
+/// Inherits a count and its unit only together.
 fn inherit_terms(license: &mut Document, product: &Document) {
     let lacks = |names: [&str; 2]| names.iter().all(|name| license.value(name).is_none());
     let renewal = lacks([RENEWAL_PERIOD.name, RENEWAL_UNIT.name]);
@@ -418,7 +419,7 @@ fn read_renewal_days(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Jso
     Ok(Some(Json::integer(zone.day(date) - zone.day(ctx.now))))
 }
 
-/// The issues that are stored, and those that depend on other records.
+/// Stored issues, and those that depend on other records.
 fn read_issues(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
     license_issues::at_read(license, &LICENSE, ctx)
 }

@@ -39,11 +39,11 @@ handles! {
     ISSUES: Values = "issues";
 }
 
-/// How far `value` may be from `mrr` x `length`, and `arr` from `mrr` x 12, for each month (R24).
+/// Most difference of `value` from `mrr` x `length`, and of `arr` from `mrr` x 12, for each month (R24).
 const TOLERANCE_A_MONTH: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
-/// How far `length` may be from what the dates say, in months: senders round it.
+/// Most difference of `length` from the months between the dates: senders round it.
 const LENGTH_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
-/// Among how many licenses of a company the successor of one is looked for when that one is read: more than
+/// Most licenses of a company among which the successor of a license is looked for when the license is read: more than
 /// companies have, and few enough that nothing waits for it. The company itself looks among all.
 const MAX_LOOKED_AT: usize = 1_000;
 
@@ -60,7 +60,7 @@ pub(super) const MEMBERS: &[FieldDef] = &[
     FieldDef::new("message", Kind::Text, "What is wrong.").required(),
 ];
 
-/// The issue as a response shows it.
+/// The issue in a response.
 pub(super) fn shown((code, field, message): Found<'_>) -> Json {
     let mut issue = Document::default();
     for (member, text) in MEMBERS.iter().zip([code, field, message]) {
@@ -69,12 +69,12 @@ pub(super) fn shown((code, field, message): Found<'_>) -> Json {
     Json::object(&issue)
 }
 
-/// Issues as a response shows them: null where there are none.
+/// Issues in a response: null where there are none.
 pub(super) fn listed(issues: &[Json]) -> Json {
     if issues.is_empty() { Json::null() } else { Json::array(issues) }
 }
 
-/// The issues that follow from the license alone.
+/// Issues that depend only on the license.
 pub(super) fn fill_issues(license: &Document, ctx: FillCtx) -> Option<Json> {
     let missing = missing(license, ctx.zone);
     let differing = differing(license, ctx.zone);
@@ -121,7 +121,7 @@ fn differing(license: &Document, zone: Zone) -> [(bool, Found<'static>); 3] {
     [value, length, (arr, ("arr_differs", ARR.name, "`arr` is not 12 times `mrr`"))]
 }
 
-/// Whether an amount is further from `mrr` times its months than rounding a month's price explains.
+/// Whether an amount differs from `mrr` times its months by more than the rounding of a monthly price explains.
 fn differs(amount: Option<Decimal>, mrr: Option<Decimal>, months: Option<Decimal>) -> bool {
     let (Some(amount), Some(mrr), Some(months)) = (amount, mrr, months) else {
         return false;
@@ -138,7 +138,7 @@ fn length_differs(license: &Document, zone: Zone) -> bool {
         && end_by_length(license, zone) != TO_DATE.get(license)
 }
 
-/// The amounts that are not there though it is known what they follow from.
+/// Amounts that are missing though the values that they are derived from are known.
 fn too_large(license: &Document, zone: Zone) -> Vec<&'static str> {
     let has = |name: &str| license.value(name).is_some();
     let price = price_of(license, zone);
@@ -158,7 +158,7 @@ fn too_large(license: &Document, zone: Zone) -> Vec<&'static str> {
     fields
 }
 
-/// The stored issues of a record of `licenses`, and those that depend on other records.
+/// Stored issues of a record of `licenses`, and those that depend on other records.
 pub(super) fn at_read(
     license: &Document,
     licenses: &ResourceDef,
@@ -197,14 +197,14 @@ pub(super) fn no_rate(currency: &str) -> String {
     format!("{currency} has no rate in the `currencies` of `/settings`")
 }
 
-/// The licenses of a company that may follow others of it: one of the same product that begins within
+/// The licenses of a company that may follow others of it: a license of the same product that begins within
 /// [`SUCCESSOR_DAYS`] of the end of another and later than it began, one whose `parent` names it, or a later one of the
 /// same line, since renewals of renewals name the first license.
 #[derive(Debug, Default)]
 pub(super) struct Successors {
     begins: BTreeSet<(Option<String>, Timestamp)>,
     parents: BTreeSet<String>,
-    /// When the last license of each line begins, by its first license.
+    /// Beginning of the last license of each line, by its first license.
     lines: BTreeMap<String, Timestamp>,
 }
 
@@ -225,7 +225,7 @@ impl Successors {
         successors
     }
 
-    /// Whether one of them follows a license.
+    /// Whether one of the successors follows a license.
     pub(super) fn has(&self, license: &Document, zone: Zone) -> bool {
         let is_parent = license.text(ID.name).is_some_and(|id| self.parents.contains(&*id));
         let last = root_of(license).and_then(|root| self.lines.get(&*root));
@@ -240,7 +240,7 @@ impl Successors {
     }
 }
 
-/// The ultimate parent of a license: its own, else itself.
+/// Ultimate parent of a license: that of its property, else the license itself.
 pub(super) fn root_of(license: &Document) -> Option<Cow<'_, str>> {
     license.text(PARENT.name).or_else(|| license.text(ID.name))
 }

@@ -17,7 +17,7 @@ fn amount(value: Decimal) -> Option<Json> {
     Number::of_derived(value).map(Json::number)
 }
 
-/// A price as an amount and the months that it is for: nothing is rounded before it is multiplied (R7).
+/// A price as an amount and its number of months: nothing is rounded before it is multiplied (R7).
 #[derive(Clone, Copy)]
 pub(super) struct Price {
     amount: Decimal,
@@ -25,20 +25,20 @@ pub(super) struct Price {
 }
 
 impl Price {
-    /// The cost of a number of months; none where that is not known.
+    /// Cost of a number of months; none where it is not known.
     fn over(self, months: Decimal) -> Option<Decimal> {
         self.amount.checked_mul(months)?.checked_div(self.months)
     }
 
-    /// Whether a month costs this, which may be rounded.
+    /// Whether a month costs `mrr`, which may be rounded.
     fn is_monthly(&self, mrr: Decimal) -> bool {
         let rounded = self.over(Decimal::ONE).and_then(Number::of_derived);
         rounded.map(Number::as_decimal) == Some(mrr)
     }
 }
 
-/// The price of a license: by the month, unless that only is the rounded quotient of the year's, or of
-/// the value and its months.
+/// Price of a license: the monthly one, unless it is only the rounded quotient of the yearly one, or of the value and
+/// its months.
 pub(super) fn price_of(license: &Document, zone: Zone) -> Option<Price> {
     let by_year = ARR.get(license).map(|amount| Price { amount, months: YEAR });
     let by_value = VALUE.get(license).zip(spread_of(license, zone));
@@ -50,7 +50,7 @@ pub(super) fn price_of(license: &Document, zone: Zone) -> Option<Price> {
     Some(exact.unwrap_or(Price { amount: mrr, months: Decimal::ONE }))
 }
 
-/// Null where it is not known.
+/// Monthly price; null where it is not known.
 pub(super) fn fill_mrr(license: &Document, ctx: FillCtx) -> Option<Json> {
     let mrr = price_of(license, ctx.zone).and_then(|price| amount(price.over(Decimal::ONE)?));
     Some(mrr.unwrap_or_else(Json::null))
@@ -67,7 +67,7 @@ pub(super) fn fill_value(license: &Document, ctx: FillCtx) -> Option<Json> {
     amount(price_of(license, ctx.zone)?.over(length_of(license, ctx.zone)?)?)
 }
 
-/// Follows `mrr` until it is set.
+/// `renewalMrr`, which follows `mrr` until it is set.
 pub(super) fn fill_renewal_mrr(license: &Document, _: FillCtx) -> Option<Json> {
     match RENEWAL_ARR.get(license) {
         Some(yearly) => amount(yearly.checked_div(YEAR)?),
@@ -84,8 +84,8 @@ pub(super) fn a_twelfth(license: &Document, yearly: &Field<field::Number>) -> Op
     amount(yearly.get(license)?.checked_div(YEAR)?)
 }
 
-/// The yearly half of an amount, from the monthly one. Where that is the price itself, rounded, the year costs what it
-/// costs: 12 x 333.333333 is 4000 with an `arr` of 4000.
+/// Yearly half of an amount, from the monthly one. Where the monthly one is the rounded price, the price determines the
+/// year: 12 x 333.333333 is 4000 with an `arr` of 4000.
 pub(super) fn twelve_times(license: &Document, monthly: &Field<field::Number>) -> Option<Json> {
     let monthly = monthly.get(license)?;
     let by_year = ARR.get(license).map(|amount| Price { amount, months: YEAR });

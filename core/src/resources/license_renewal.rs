@@ -34,11 +34,11 @@ const DECIDED: &[&str] = &[COMPANY_ID.name, PARENT.name, RENEWAL_STATUS.name];
 /// Days of a week.
 const WEEK: i64 = 7;
 
-/// The body of the successor of a license: its own terms for the next period, and what was sent in their place. `set`
-/// is the license without the placeholder values of absent ones.
+/// The body of the successor of a license: the license's own terms for the next period, replaced by the values that
+/// were sent. `set` is the license without the placeholder values of absent properties.
 ///
 /// # Errors
-/// What is missing, or may not be sent.
+/// Properties that are missing, or not allowed.
 pub(crate) fn successor_of(
     license: &Document,
     set: &Document,
@@ -118,7 +118,7 @@ fn copy(into: &mut Document, from: &Document, name: &str, theirs: &str) {
     }
 }
 
-/// The expected price of the renewal, unless another one was sent.
+/// Sets the expected price of the renewal, unless another price was sent.
 fn price(successor: &mut Document, license: &Document, sent: &Document) {
     if [MRR.name, ARR.name, VALUE.name].iter().all(|name| sent.get(name).is_none()) {
         copy(successor, license, MRR.name, RENEWAL_MRR.name);
@@ -126,7 +126,7 @@ fn price(successor: &mut Document, license: &Document, sent: &Document) {
     }
 }
 
-/// `renewalPeriod` where it is set, else as long as before, unless another period was sent.
+/// Sets `renewalPeriod`, else the length of the license, unless another period was sent.
 fn next_period(
     successor: &mut Document,
     license: &Document,
@@ -214,8 +214,8 @@ fn last_day_of_notice(license: &impl Members, end: Day) -> Option<Day> {
     }
 }
 
-/// A license that may be the successor of another, without a `parent`: of the same product, and it begins about when
-/// the other ends.
+/// A license that may be the successor of another, without a `parent`: of the same product, and with a beginning near
+/// the end of the other.
 pub(crate) fn likely_successor<'l>(
     license: &Document,
     licenses: &'l [Document],
@@ -229,7 +229,7 @@ pub(crate) fn likely_successor<'l>(
     })
 }
 
-/// Why a license can be neither renewed nor lost, if it was already.
+/// Why a license can be neither renewed nor lost: because it already was.
 pub(crate) fn obstacle(license: &Document, licenses: &[Document], zone: Zone) -> Option<Issue> {
     let name = quoted(&license.text(ID.name).unwrap_or_default());
     let successor = successor_among(license, licenses, zone);
@@ -253,8 +253,8 @@ pub(crate) fn obstacle(license: &Document, licenses: &[Document], zone: Zone) ->
     }
 }
 
-/// The license that follows another: the first of the same line, by `parent`; of one that is renewed also one of the
-/// same product that begins about when it ends.
+/// Successor of a license: the first of the same line, by `parent`; for a renewed license also one of the same product
+/// that begins near its end.
 fn successor_among<'l>(
     license: &Document,
     licenses: &'l [Document],
@@ -277,7 +277,7 @@ fn successor_among<'l>(
 mod tests {
     use super::*;
 
-    /// A year's license that renews automatically, with these members besides or instead.
+    /// A license of a year that renews automatically, with these members in addition or instead.
     fn year(more: &str) -> Document {
         let mut license = Document::parse(
             br#"{"_id":"6553f1000102030405000001","product":"Suite","fromDate":"2026-01-01","toDate":"2026-12-31",
@@ -354,7 +354,7 @@ mod tests {
             (r#"{"fromDate":null}"#, false),
             (r#"{"product":"Other"}"#, false),
             (r#"{"product":null}"#, false),
-            // A license of another line is none, and one of its own follows it, as `obstacle` says.
+            // A license of another line is no successor, and one of its own line is, as in `obstacle`.
             (r#"{"parent":"6553f1000102030405000001"}"#, false),
             (r#"{"parent":"6553f1000102030405000003"}"#, false),
         ] {

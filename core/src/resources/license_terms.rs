@@ -33,32 +33,32 @@ pub(super) const LOST: &str = "lost";
 
 /// Months of a year.
 pub(super) const YEAR: Decimal = Decimal::from_parts(12, 0, 0, false, 0);
-/// The most months of a license: those of the years from 1970 to 9999, since dates can be that far apart.
+/// Most months of a license: those from 1970 to 9999, since dates can be that far apart.
 pub(super) const MAX_MONTHS: i64 = 8_030 * 12;
-/// The beginning of the year 9999: an end from then on is how others say that there is none (R53).
+/// Beginning of the year 9999: for senders, an end from then on means no end (R53).
 const NO_END_FROM: i64 = 253_370_764_800_000;
 
-/// Whether an end is one: the year 9999 means none.
+/// Whether a date is an end: the year 9999 means none.
 pub(super) fn is_end(end: Timestamp) -> bool {
     end.as_ms() < NO_END_FROM
 }
 
-/// `toDate`, where it is an end.
+/// `toDate`, unless it means no end.
 pub(crate) fn to_date(license: &impl Members) -> Option<Timestamp> {
     TO_DATE.get(license).filter(|end| is_end(*end))
 }
 
-/// Whether the license has a fixed term; one that ends in the year 9999 has none.
+/// Whether the license has a fixed term; a license that ends in the year 9999 has none.
 pub(crate) fn is_fixed(license: &impl Members) -> bool {
     FIXED_PERIOD.get(license) == Some(true) && TO_DATE.get(license).is_none_or(is_end)
 }
 
-/// The period, if it has both ends.
+/// Period of the license, if it has both ends.
 pub(super) fn period_of(license: &impl Members, zone: Zone) -> Option<Period> {
     Period::between(FROM_DATE.get(license)?, to_date(license)?, zone)
 }
 
-/// The time at which the license ends; none for one without end.
+/// Time at which the license ends; none for a license without end.
 pub(super) fn end_of(license: &impl Members, zone: Zone) -> Option<Timestamp> {
     end_between(FROM_DATE.get(license), to_date(license), zone)
 }
@@ -84,8 +84,8 @@ pub(super) fn length_of(license: &Document, zone: Zone) -> Option<Decimal> {
     LENGTH.get(license).or_else(|| period_of(license, zone).map(|period| period.months))
 }
 
-/// The length over which a value is spread to make a month's price: that of a fixed license, or of an
-/// open-ended one that has got an end.
+/// Length over which a value is spread for the monthly price: that of a fixed license, or of an open-ended one that has
+/// an end.
 pub(super) fn spread_of(license: &Document, zone: Zone) -> Option<Decimal> {
     let spread = is_fixed(license) || to_date(license).is_some();
     length_of(license, zone).filter(|length| spread && *length > Decimal::ZERO)
@@ -116,7 +116,7 @@ pub(super) fn fill_length(license: &Document, ctx: FillCtx) -> Option<Json> {
     Some(Json::number(period_of(license, ctx.zone)?.months.into()))
 }
 
-/// The end of a fixed period, else null.
+/// Renewal date: the end of a fixed period, else null.
 pub(super) fn fill_renewal_date(license: &Document, ctx: FillCtx) -> Option<Json> {
     let end = end_of(license, ctx.zone).filter(|_| is_fixed(license));
     Some(end.map_or_else(Json::null, |end| Json::string(&end.to_string())))
@@ -140,7 +140,7 @@ pub(super) fn fill_to_date_included(license: &Document, _: FillCtx) -> Option<Js
     Some(Json::bool(TO_DATE.get(license).is_some()))
 }
 
-/// Monthly for an open-ended license, else by the length of its term.
+/// Invoice cycle: monthly for an open-ended license, else by the length of its term.
 pub(super) fn fill_invoice_cycle(license: &Document, ctx: FillCtx) -> Option<Json> {
     let cycle = if !is_fixed(license) {
         "monthly"
@@ -163,7 +163,7 @@ fn cycle_of(length: Decimal) -> &'static str {
 
 /// Months of a custom cycle; 0 for the others.
 pub(super) fn fill_invoice_cycle_interval(license: &Document, _: FillCtx) -> Option<Json> {
-    // A custom cycle that says no interval is billed month by month.
+    // A custom cycle without an interval is billed monthly.
     let custom = INVOICE_CYCLE.get(license).as_deref() == Some("custom");
     Some(Json::integer(custom.into()))
 }

@@ -46,18 +46,17 @@ pub static REGISTRY: &[&ResourceDef] = &[
     &time_entry::TIME_ENTRY,
 ];
 
-/// The resource called `name` in the singular.
+/// Resource with this name in the singular.
 pub fn by_name(name: &str) -> Option<&'static ResourceDef> {
     REGISTRY.iter().copied().find(|def| def.name == name)
 }
 
-/// The resource with this byte in the keys of a store.
+/// Resource with this byte in the keys of a store.
 pub fn by_code(code: u8) -> Option<&'static ResourceDef> {
     REGISTRY.iter().copied().find(|def| def.code == code)
 }
 
-/// Replaces references in filters of a list of `def` by ids; one that names nothing stays, and is that of no record
-/// (R2).
+/// Replaces references in filters of a list of `def` by ids; a reference to no record stays, and matches none (R2).
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -138,7 +137,7 @@ mod tests {
         Document::parse(text.as_bytes()).unwrap()
     }
 
-    /// A store in which there is the company of a first start, and the example of each resource.
+    /// A store with the company of a first start, and the example of each resource.
     fn with_examples() -> (Memory, Ctx, Vec<(&'static ResourceDef, ObjectId)>) {
         let mut store = Memory::default();
         let mut ctx = Ctx::new(Timestamp::MIN, IdSequence::new([0; 5]), None);
@@ -165,7 +164,7 @@ mod tests {
         assert_eq!(shape::check_update(&settings::SETTINGS, &update).issues, []);
     }
 
-    /// Notes the greatest number of records that is asked for at once.
+    /// Notes the greatest number of records that is read at once.
     struct Counting(Memory, Cell<usize>);
 
     impl Lookup for Counting {

@@ -57,7 +57,7 @@ fields! {
     VERSION: Integer = "__v", service;
 }
 
-/// The longest length of a subscription, in months: a thousand years, far from where dates end.
+/// Longest length of a subscription, in months: a thousand years, far from where dates end.
 pub const MAX_LENGTH_MONTHS: i64 = 12_000;
 /// The most units of notice: more days than the longest subscription has.
 pub const MAX_NOTICE_UNITS: i64 = 366_000;
@@ -83,7 +83,7 @@ pub static PRODUCT: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-/// Rejects a length of nothing, unless it is stored from before that was rejected (R53).
+/// Rejects a length of 0, unless it was stored before this rule (R53).
 pub(super) fn check_length(completion: &mut Completion<'_>) {
     let name = LENGTH.name;
     let sent = completion.sent.value(name);

@@ -45,7 +45,7 @@ fields! {
     VERSION: Integer = "__v", service;
 }
 
-/// The record of `/settings`; not in the registry, since a tenant has just one.
+/// The record of `/settings`; not in the registry, since a tenant has exactly one.
 pub static SETTINGS: ResourceDef = ResourceDef {
     name: "settings",
     path: "settings",
@@ -73,9 +73,9 @@ const MAX_PER_SECOND: i64 = 1_000_000;
 const MAX_NEW_PER_HOUR: i64 = 1_000_000_000;
 /// Most saved views; with the longest names and queries, they take 200 KB.
 const MAX_VIEWS: usize = 100;
-/// The longest name of a view, in characters, which stands in a line of them.
+/// Longest name of a view, in characters: views are listed one per line.
 const MAX_VIEW_NAME: usize = 80;
-/// The longest query of a view, in bytes: an address that every browser and proxy takes.
+/// Longest query of a view, in bytes: every browser and proxy takes an address of this length.
 const MAX_VIEW_QUERY: usize = 2_000;
 /// The longest retention of activities when not indefinite, and of the audit log, in days: a hundred years.
 const MAX_RETENTION_DAYS: i64 = 36_500;
@@ -96,7 +96,7 @@ fn default_audit_values(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::bool(false))
 }
 
-/// Days for which the audit log is retained where nothing is set: a year, as what is asked about it usually is.
+/// Days for which the audit log is retained by default: a year, which most questions about it are within.
 const AUDIT_RETAINED_DAYS: i64 = 365;
 
 fn default_audit_retention(_: &Document, _: FillCtx) -> Option<Json> {
@@ -107,7 +107,7 @@ fn default_time_zone(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::string("UTC"))
 }
 
-/// The settings of a tenant; empty for one that has none, so that every default holds.
+/// Settings of a tenant; empty if it has none, so that every default applies.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -115,12 +115,12 @@ pub fn of_tenant(lookup: &dyn Lookup) -> Result<Document, LookupError> {
     Ok(lookup.record(&SETTINGS, SETTINGS_ID)?.unwrap_or_default())
 }
 
-/// The time zone whose days a tenant counts.
+/// Time zone of the tenant's days.
 pub fn time_zone(settings: &Document) -> Zone {
     TIME_ZONE.get(settings).and_then(|name| Zone::parse(&name)).unwrap_or(Zone::UTC)
 }
 
-/// The time zone whose days the tenant of a read counts; looked up once.
+/// Time zone of the tenant's days, for a read; looked up once.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -128,7 +128,7 @@ pub(super) fn time_zone_at_read(ctx: &ReadCtx<'_>) -> Result<Zone, LookupError> 
     Ok(time_zone(&*at_read(ctx)?))
 }
 
-/// The settings of the tenant of a read; looked up once.
+/// Settings of the tenant, for a read; looked up once.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -147,7 +147,7 @@ pub struct Currencies {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rate {
     Always(Decimal),
-    /// From a day on, until the next one.
+    /// By the day from which each applies, until the next one.
     Dated(BTreeMap<Day, Decimal>),
 }
 
@@ -164,17 +164,17 @@ impl Currencies {
         (!rates.is_empty()).then_some(Self { base, rates })
     }
 
-    /// The base currency that is set, also where no rate is: then amounts of several currencies are not added up.
+    /// Base currency of the settings, also without rates: then amounts of several currencies are not added up.
     pub fn base_of(settings: &Document) -> Option<String> {
         CURRENCIES.get(settings)?.text(BASE).map(std::borrow::Cow::into_owned)
     }
 
-    /// The base currency, in which reports give their totals.
+    /// Base currency, in which reports return their totals.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// The other currencies, each with how much of the base currency one unit of it is worth, from which day on; on every
+    /// Other currencies, each with the value of one unit in the base currency, and the day from which it applies; every
     /// day where none is set.
     pub fn rates(&self) -> impl Iterator<Item = (&str, Option<Day>, Decimal)> {
         self.rates.iter().flat_map(|(currency, rate)| {
@@ -186,7 +186,7 @@ impl Currencies {
         })
     }
 
-    /// How much of the base currency one unit of `currency` is worth on a day, if that is known.
+    /// Value of one unit of `currency` in the base currency on a day, if it is known.
     pub fn rate(&self, currency: &str, day: Day) -> Option<Decimal> {
         if currency == self.base {
             return Some(Decimal::ONE);
@@ -221,12 +221,12 @@ impl Rate {
     }
 }
 
-/// How many users events may create in an hour, if the tenant limits them.
+/// Most users that events may create in an hour, if the tenant limits them.
 pub fn max_new_end_users_per_hour(settings: &Document) -> Option<u64> {
     settings.value(MAX_NEW_END_USERS_PER_HOUR.name)?.as_number()?.to_string().parse().ok()
 }
 
-/// Days for which activities are retained after they were stored, if not indefinitely.
+/// Days for which activities are retained after they were stored; none for indefinitely.
 pub fn activity_retention_days(settings: &Document) -> Option<i64> {
     settings.value(ACTIVITY_RETENTION_DAYS.name)?.as_number()?.to_string().parse().ok()
 }
@@ -242,12 +242,12 @@ pub fn audit_retention_days(settings: &Document) -> i64 {
     days.and_then(|days| days.to_string().parse().ok()).unwrap_or(AUDIT_RETAINED_DAYS)
 }
 
-/// Requests of a token that are served in a second, if the tenant limits them.
+/// Requests of a token in a second, if the tenant limits them.
 pub fn requests_per_second(settings: &Document) -> Option<NonZeroU32> {
     rate_limit(settings, REQUESTS)
 }
 
-/// Requests to tracking routes that are served in a second, if the tenant limits them.
+/// Requests to tracking routes in a second, if the tenant limits them.
 pub fn tracking_per_second(settings: &Document) -> Option<NonZeroU32> {
     rate_limit(settings, TRACKING)
 }
@@ -258,7 +258,7 @@ fn rate_limit(settings: &Document, name: &str) -> Option<NonZeroU32> {
 
 fn check(settings: &mut Document, completion: &mut Completion<'_>) -> Result<(), LookupError> {
     let issues = &mut *completion.issues;
-    // The names of zones are in the server alone.
+    // Only the server has the names of zones.
     if let Some(zone) = TIME_ZONE.get(settings)
         && cfg!(feature = "records")
         && Zone::parse(&zone).is_none()

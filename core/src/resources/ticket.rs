@@ -1,6 +1,6 @@
 //! Ticket: a conversation with a customer, imported from a help desk (R26).
 //!
-//! Most of its fields are derived from what the help desk sends, in `ticket_terms`.
+//! Most fields of a ticket are derived from the values that the help desk sends, in `ticket_terms`.
 
 use super::{
     company::{self, COMPANY},
@@ -226,8 +226,7 @@ fn complete_ticket(
     name_submitter(ticket, &address, completion)
 }
 
-/// Whether what is sent may change the company. A record of an export has the one that it had, or none, until it names
-/// another.
+/// Whether the body may change the company. A record of an export has its own company, or none, until it names another.
 fn names_company(completion: &Completion<'_>) -> bool {
     let (sent, is_record) = (completion.sent, completion.origin.is_record());
     let mut names = [COMPANY_ID.name, COMPANY_EXTERNAL_ID.name, DOMAINS.name].into_iter();
@@ -239,14 +238,14 @@ fn names_company(completion: &Completion<'_>) -> bool {
     }
 }
 
-/// Whether nothing that says who the submitter is has changed.
+/// Whether no property that identifies the submitter has changed.
 fn has_submitter_as_before(ticket: &Document, completion: &Completion<'_>) -> bool {
     let is_same = |before: &Document, name: &str| ticket.value(name) == before.value(name);
     let names = [EMAIL.name, NAME.name, COMPANY_ID.name];
     completion.before.is_some_and(|before| names.iter().all(|name| is_same(before, name)))
 }
 
-/// Takes away what a ticket says about people; what is left counts as before.
+/// Removes personal data from a ticket; the rest counts as before.
 pub fn clear_people(ticket: &mut Document) {
     for row in FIELDS.iter().filter(|row| row.personal) {
         ticket.remove(row.name);
@@ -254,7 +253,7 @@ pub fn clear_people(ticket: &mut Document) {
     ticket.set(END_USERS.name, Json::array(&[]));
 }
 
-/// Every entry has a status and a time, which are brought to their form.
+/// Checks the history: every entry has a status and a time, which are normalized.
 fn check_history(ticket: &mut Document, issues: &mut Vec<Issue>) {
     let Some(history) = HISTORY.get(ticket) else {
         return;
@@ -277,8 +276,8 @@ fn read_entry(entry: &Json) -> Option<Json> {
     Some(Json::object(&entry))
 }
 
-/// The company that is named; else that of the submitter; else the one that owns a domain. An id that
-/// was sent but is unknown is never guessed around (R26).
+/// Finds the company: the named one; else that of the submitter; else the owner of a domain. A company that was named
+/// and does not exist is not replaced by a guess (R26).
 fn find_company(
     ticket: &Document,
     sent: &Document,
@@ -317,7 +316,7 @@ fn submitter(
     Ok(lookup.record(&END_USER, id)?.map(|user| (id, user)))
 }
 
-/// The submitter is part of the conversation; they are created when the company is known.
+/// Adds the submitter to the conversation; they are created when the company is known.
 fn name_submitter(
     ticket: &mut Document,
     address: &str,
@@ -358,9 +357,9 @@ fn make_submitter(
     Ok(id)
 }
 
-/// The agent is one of the users who work on the ticket, when their e-mail is a user's. Users that
-/// are sent go before; those that come back as they are, only before the same agent. A record of an export has the users
-/// that it had, or none, until it names another agent.
+/// Adds the agent to the users who work on the ticket, when their e-mail is a user's. Users that are sent take
+/// precedence; those that come back unchanged only with the same agent. A record of an export has its own users, or
+/// none, until it names another agent.
 fn name_agent(ticket: &mut Document, completion: &Completion<'_>) -> Result<(), LookupError> {
     let sends = |name: &str| completion.sent.get(name).is_some();
     let changes = |name: &str| {
@@ -390,7 +389,7 @@ fn lacks_email(item: &Document) -> bool {
     item.value(EMAIL.name).is_none_or(|email| email.as_str().is_some_and(blank))
 }
 
-/// A bulk item that creates a ticket needs a key of its company (R26).
+/// Checks a bulk item that creates a ticket: it needs a key of its company (R26).
 fn check_bulk_ticket(item: &Document) -> Vec<Issue> {
     let names = [DOMAINS.name, COMPANY_ID.name, COMPANY_EXTERNAL_ID.name];
     if names.iter().any(|name| item.value(name).is_some()) {

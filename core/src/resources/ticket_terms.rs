@@ -24,7 +24,7 @@ handles! {
 /// The conversation type of every ticket.
 pub(super) const TICKET_TYPE: &str = "ticket";
 
-/// How much of a description the snippet shows, in characters (R26).
+/// Length of the snippet of a description, in characters (R26).
 #[cfg(feature = "records")]
 const SNIPPET_CHARS: usize = 300;
 /// The statuses, in lower case, with which a ticket is no longer open (R26).
@@ -62,14 +62,14 @@ pub(super) fn fill_is_open(ticket: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::bool(!CLOSED.contains(&status.as_str())))
 }
 
-/// The times of the history, in its order.
+/// Times of the history, in its order.
 fn times(ticket: &Document) -> Vec<Timestamp> {
     let history = HISTORY.get(ticket).unwrap_or_default();
     let time = |entry: &Json| Timestamp::parse(&entry.as_ref().to_document()?.text("time")?);
     history.iter().filter_map(time).collect()
 }
 
-/// The first time of the history, else another date that was sent, else when the record was created.
+/// First time of the history, else another date that was sent, else the creation of the record.
 pub(super) fn fill_date(ticket: &Document, _: FillCtx) -> Option<Json> {
     let sent =
         || CREATE_DATE.get(ticket).or_else(|| DATE.get(ticket)).or_else(|| IN_DATE.get(ticket));
@@ -77,7 +77,7 @@ pub(super) fn fill_date(ticket: &Document, _: FillCtx) -> Option<Json> {
     date.map(|date| Json::string(&date.to_string()))
 }
 
-/// The last time of the history, else what an import brought, else when the record was changed.
+/// Last time of the history, else that of an import, else the last update of the record.
 pub(super) fn read_update_date(
     ticket: &Document,
     _: &ReadCtx<'_>,
@@ -97,8 +97,7 @@ pub(super) fn fill_time_bucket(ticket: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::strings(labels.iter().map(String::as_str)))
 }
 
-/// Year, quarter, month and week of a day, in UTC. A week begins on Sunday, and the first one of a year
-/// holds 1 January.
+/// Year, quarter, month and week of a day, in UTC. A week begins on Sunday, and the first week of a year has 1 January.
 fn time_bucket(date: NaiveDate) -> [String; 4] {
     let year = date.year();
     let (week_year, week) = week_of(date);
@@ -117,7 +116,7 @@ fn week_of(date: NaiveDate) -> (i32, u32) {
     let days_left =
         next.map_or(u32::MAX, |next| u32::try_from((next - date).num_days()).unwrap_or(u32::MAX));
     if days_left <= 6 && weekday(date) + days_left <= 6 {
-        // 1 January falls into the week of this day.
+        // 1 January is in the week of this day.
         return (date.year() + 1, 1);
     }
     let first = new_year(date.year()).map_or(0, weekday);

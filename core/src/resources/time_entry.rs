@@ -56,7 +56,7 @@ pub static TIME_ENTRY: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-/// The field's range ends at whole hours; the least time is a tenth of one.
+/// Checks the hours: the field's range has whole hours as ends, and the least time is a tenth of an hour.
 fn check_hours(entry: &mut Document, completion: &mut Completion<'_>) -> Result<(), LookupError> {
     let least = rust_decimal::Decimal::new(1, 1);
     if let Some(hours) = HOURS.get(entry).filter(|hours| *hours < least) {

@@ -64,8 +64,8 @@ pub static TIMESHEET: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-/// A new timesheet is submitted, whatever was sent, unless an import brings it. Entering `approved` says by whom and when, unless
-/// that was sent; leaving it takes both back (R25).
+/// Sets the approval: a new timesheet is `submitted`, whatever was sent, unless an import brings it. A change to
+/// `approved` sets the approver and the time, unless they were sent; a change from it clears both (R25).
 fn set_approval(sent: &mut Sent<'_>) {
     let is_new = sent.before.is_none();
     if is_new && (!sent.origin.is_import() || sent.patch.get(STATUS.name).is_none())

@@ -67,7 +67,7 @@ fn join_name(user: &Document, _: FillCtx) -> Option<Json> {
     joined.or_else(|| join(&[NICK_NAME.get(user)])).map(|name| Json::string(&name))
 }
 
-/// The parts of a name, with a blank between two; none where all are absent or blank.
+/// Joins the parts of a name with a blank; none where all are absent or blank.
 pub(super) fn join(parts: &[Option<Cow<'_, str>>]) -> Option<String> {
     let parts = parts.iter().flatten().map(|part| part.trim()).filter(|part| !part.is_empty());
     let name = parts.collect::<Vec<_>>().join(" ");

@@ -22,11 +22,11 @@ const MAX_NAMED: usize = 4;
 pub struct About {
     /// The first day of the report.
     pub from: Day,
-    /// The day after the last one.
+    /// First day after the report.
     pub to: Day,
     /// Length of the intervals.
     pub interval: Interval,
-    /// The zone of its days.
+    /// Time zone of the days.
     pub time_zone: &'static str,
     /// Definition of a movement.
     pub view: View,
@@ -34,7 +34,7 @@ pub struct About {
     pub gap_days: u32,
     /// Days within which a return is a reactivation; null for any number.
     pub reactivation_within: Option<u32>,
-    /// The present as the report sees it.
+    /// Time that counts as the present.
     #[serde(serialize_with = "text::serialize")]
     pub now: Timestamp,
     /// The currency of what is converted: the only one of all licenses where no rate is set, else the tenant's base
@@ -48,10 +48,10 @@ pub struct About {
     pub missing_rates: Vec<MissingRate>,
     /// Licenses that do not count, by reason.
     pub excluded: Vec<Excluded>,
-    /// The point in time as of which it is computed, where one was requested.
+    /// Point in time as of which the report is computed, where one was requested.
     #[serde(serialize_with = "text::option", skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Timestamp>,
-    /// The earliest such point in time, where not all history is stored.
+    /// Earliest such point in time, where not all history is stored.
     #[serde(serialize_with = "text::option", skip_serializing_if = "Option::is_none")]
     pub history_since: Option<Timestamp>,
 }
@@ -128,18 +128,18 @@ impl About {
     }
 }
 
-/// A license that is past and ongoing, and has no successor: it left MRR at its end, while its company stays
-/// a customer (R29).
+/// A license that is past and ongoing, and has no successor: its MRR ended with it, while its company stays a customer
+/// (R29).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OverdueLicense {
     /// `_id` of the license.
     #[serde(serialize_with = "hex::one")]
     pub license: ObjectId,
-    /// `_id` of the company that it belongs to.
+    /// `_id` of the license's company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
-    /// The first day on which it is over.
+    /// First day after the license.
     pub end: Day,
     /// Currency of `mrr`.
     pub currency: String,
@@ -170,16 +170,16 @@ pub struct Overlap {
     /// `_id` of the company that both belong to.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
-    /// The licenses, the one that begins first before the other.
+    /// The licenses, the one with the earlier beginning first.
     #[serde(serialize_with = "hex::many")]
     pub licenses: Vec<ObjectId>,
     /// The first day of both.
     pub from: Day,
-    /// The first day on which one is over; null where neither ends.
+    /// First day on which one of them has ended; null where neither ends.
     pub to: Option<Day>,
 }
 
-/// Each license of a company that begins while one of the same product and currency lasts, if both do in the
+/// Each license of a company that begins while another one of the same product and currency lasts, if both do in the
 /// report.
 pub(super) fn overlaps_of(scope: &Scope<'_>, payer: &Payer<'_>, list: &mut Listed<Overlap>) {
     let (Some(first), Some(last)) = (scope.borders.starts().first(), scope.borders.ends().last())

@@ -1,7 +1,7 @@
 //! Sums of companies by currency and in the base currency: of all, of a segment, or of one company.
 //!
-//! What a company with a single currency pays is summed in it, and converted once at the end. Only a company
-//! with several currencies is summed in the base currency as well.
+//! MRR of a company with a single currency is summed in it, and converted once at the end. Only a company with several
+//! currencies is summed in the base currency as well.
 
 use std::ops::{AddAssign, SubAssign};
 
@@ -25,7 +25,7 @@ pub(super) struct Account {
 
 #[derive(Debug)]
 struct InCurrency {
-    /// Companies that have no other currency, and those that have.
+    /// Companies with this currency only, and companies with others.
     alone: Series,
     shared: Option<Series>,
     overdue: Spread<Overdue>,
@@ -180,7 +180,7 @@ impl Account {
         }
     }
 
-    /// Whether a company of this currency was added.
+    /// Whether the account has a company with this currency.
     pub(super) fn has(&self, currency: u32) -> bool {
         matches!(self.by_currency.get(index(currency)), Some(Some(_)))
     }

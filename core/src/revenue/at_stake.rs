@@ -18,7 +18,7 @@ use crate::{
 pub struct Usage {
     /// Latest activity of the company that was not passive.
     pub last_active: Option<Timestamp>,
-    /// State of its activity (R52), as the record has it.
+    /// Activity state of the company (R52), as the record has it.
     pub activity_state: Option<String>,
     /// Users that were active in the last 14 days, and in the 14 before.
     pub users_active: [u64; 2],
@@ -28,7 +28,7 @@ pub struct Usage {
     pub open_tickets: [u64; 2],
 }
 
-/// How old an open ticket is that weighs more.
+/// Age from which on an open ticket weighs more.
 const OLD_TICKET_MS: i64 = 7 * DAY_MS;
 
 impl Usage {
@@ -39,13 +39,13 @@ impl Usage {
         self.beats = engagement.recent_beats(now);
     }
 
-    /// Adds that of one of its users.
+    /// Adds the engagement of a user.
     pub fn add_user(&mut self, engagement: &Engagement, now: Timestamp) {
         let active = engagement.recent_beats(now).map(|beats| u64::from(beats > 0));
         self.users_active.iter_mut().zip(active).for_each(|(count, active)| *count += active);
     }
 
-    /// Adds one of its tickets, if that is open.
+    /// Adds a ticket, if it is open.
     pub fn add_ticket(&mut self, ticket: &impl Members, now: Timestamp) {
         let [new, old] = &mut self.open_tickets;
         match turns_old(ticket) {
@@ -55,19 +55,19 @@ impl Usage {
         }
     }
 
-    /// Until when the same engagement counts as it does at `now`: the end of the day in UTC.
+    /// Time until which the same engagement counts as at `now`: the end of the day in UTC.
     pub fn until(now: Timestamp) -> Timestamp {
         Timestamp::from_ms_clamped((now.epoch_days() + 1).saturating_mul(DAY_MS))
     }
 
-    /// Until when a ticket counts as it does at `now`.
+    /// Time until which a ticket counts as at `now`.
     pub fn until_by_ticket(ticket: &impl Members, now: Timestamp) -> Timestamp {
         turns_old(ticket).filter(|at| *at > now).unwrap_or(Timestamp::MAX)
     }
 }
 
-/// When a ticket begins to count as an old one; none of one that is not open. One of which is not said when it was
-/// created stays new.
+/// Time from which on a ticket counts as an old one; none for a closed ticket. A ticket without a creation date stays
+/// new.
 fn turns_old(ticket: &impl Members) -> Option<Timestamp> {
     if ticket.get(ticket::IS_OPEN.name)?.as_bool() != Some(true) {
         return None;
@@ -83,19 +83,19 @@ fn turns_old(ticket: &impl Members) -> Option<Timestamp> {
 pub struct Weights {
     /// Points of every customer.
     pub base: Decimal,
-    /// Points of those without activity for a number of days, fewest days first.
+    /// Points for a number of days without activity, fewest days first.
     pub idle: Vec<(i64, Decimal)>,
-    /// Points where no user is active any more; a part of them where fewer are.
+    /// Points if no user is active any more; a part of them if fewer are.
     pub users: Decimal,
-    /// Points where there are no beats any more; a part of them where there are fewer.
+    /// Points if there are no beats any more; a part of them if there are fewer.
     pub beats: Decimal,
-    /// Points of an open ticket, of one that is older than 7 days, and of all at most.
+    /// Points of an open ticket, of one that is older than 7 days, and of all tickets at most.
     pub tickets: [Decimal; 3],
     /// Days to the renewal up to which nearness is 1, and from which on it is [`Weights::far`].
     pub days: [i64; 2],
     /// Nearness of a renewal that is far.
     pub far: Decimal,
-    /// Nearness of a customer that has nothing to renew.
+    /// Nearness for a customer without a renewal.
     pub open_ended: Decimal,
 }
 
@@ -122,7 +122,7 @@ impl Weights {
         self.base + idle + self.users + self.beats + self.tickets[2]
     }
 
-    /// How near a renewal is that is due in a number of days; past ones are as near as can be.
+    /// Nearness of a renewal that is due in a number of days; past ones have the greatest.
     fn nearness(&self, days: Option<i64>) -> Decimal {
         let Some(days) = days else { return self.open_ended };
         let [near, far] = self.days;
@@ -145,7 +145,7 @@ impl Weights {
     }
 }
 
-/// How far a number fell, as a part of what it was.
+/// Decrease of a number, as a part of its earlier value.
 fn fall([now, before]: [u64; 2]) -> Decimal {
     let kept = Decimal::from(now).checked_div(Decimal::from(before)).unwrap_or(Decimal::ONE);
     (Decimal::ONE - kept).max(Decimal::ZERO)
@@ -159,13 +159,13 @@ pub struct AtStake {
     pub amount: Number,
     /// MRR in the base currency, with that of overdue licenses.
     pub mrr: Number,
-    /// How near the renewal is.
+    /// Nearness of the renewal.
     pub nearness: Number,
     /// The sum of the points.
     pub points: Number,
     /// The points of every customer.
     pub base_points: Number,
-    /// The points of not being active; none where no usage is known.
+    /// Points for a lack of activity; none where no usage is known.
     pub idle_points: Number,
     /// The points of fewer users.
     pub users_points: Number,
@@ -182,9 +182,9 @@ pub struct AtStake {
 pub(super) struct Case<'c> {
     pub(super) mrr: Number,
     pub(super) currency: &'c str,
-    /// Days to the renewal or its notice.
+    /// Days to the renewal or to the last day of notice.
     pub(super) days: Option<i64>,
-    /// None where no usage is known of any company.
+    /// Usage; none where no usage is known of any company.
     pub(super) usage: Option<&'c Usage>,
     pub(super) tickets: [u64; 2],
     pub(super) now: Timestamp,

@@ -13,7 +13,7 @@ pub const MAX_INTERVALS: usize = 1_000;
 const YEAR: Months = Months::new(12);
 
 impl Day {
-    /// Days since another fixed day.
+    /// Days since a fixed day.
     pub(super) fn number(self) -> i64 {
         self.0.num_days_from_ce().into()
     }
@@ -22,7 +22,7 @@ impl Day {
         Self(self.0.succ_opt().unwrap_or(self.0))
     }
 
-    /// The first day of the month `after` months later than that of this day.
+    /// First day of the month that is `after` months later than the month of this day.
     pub(super) fn first_of_month(self, after: i32) -> Self {
         let first = Interval::Month.start_of(self).0;
         let months = Months::new(after.unsigned_abs());
@@ -34,7 +34,7 @@ impl Day {
         Self(found.unwrap_or(first))
     }
 
-    /// The last day of what ends before this one.
+    /// Last day of an interval that ends before this day.
     pub fn before(self) -> Self {
         Self(self.0.pred_opt().unwrap_or(self.0))
     }
@@ -66,7 +66,7 @@ impl Interval {
     pub const NAMES: [&'static str; 5] = ["day", "week", "month", "quarter", "year"];
     const ALL: [Self; 5] = [Self::Day, Self::Week, Self::Month, Self::Quarter, Self::Year];
 
-    /// The interval of this name.
+    /// The interval with this name.
     ///
     /// # Errors
     /// [`ReportError::UnknownInterval`] where there is none.
@@ -88,7 +88,7 @@ impl Interval {
         }
     }
 
-    /// The first day of the interval after that of a day.
+    /// First day of the interval after that of `day`.
     fn next(self, day: NaiveDate) -> Option<NaiveDate> {
         let first = self.first_day(day)?;
         match self {
@@ -117,7 +117,7 @@ impl Interval {
     }
 }
 
-/// The borders of a report's intervals: one more than there are intervals.
+/// The borders of a report's intervals: one more than intervals.
 #[derive(Clone, Debug)]
 pub(super) struct Borders {
     days: Vec<Day>,
@@ -126,8 +126,8 @@ pub(super) struct Borders {
 }
 
 impl Borders {
-    /// The borders from a day to another, which is not included. The first and the last interval are cut
-    /// where these are no borders of the calendar.
+    /// Borders from `from` to the exclusive `to`. The first and the last interval are cut where these are no borders of
+    /// the calendar.
     pub(super) fn between(
         from: Day,
         to: Day,
@@ -190,12 +190,12 @@ impl Borders {
         Ok((days, times))
     }
 
-    /// The last day of each interval, after the day before the first one.
+    /// Last day of each interval, after the day before the first interval.
     pub(super) fn last_days(&self) -> impl Iterator<Item = Day> + '_ {
         self.days.iter().map(|day| day.before())
     }
 
-    /// The intervals: name, first day, and the day after the last one.
+    /// The intervals: name, first day, and first day after the interval.
     pub(super) fn periods(&self) -> Vec<Period> {
         let pairs = self.days.iter().zip(self.days.iter().skip(1));
         let period = |(from, to): (&Day, &Day)| Period {
@@ -219,7 +219,7 @@ pub struct Period {
     pub period: String,
     /// First day of the interval.
     pub from: Day,
-    /// The day after its last one.
+    /// First day after the interval.
     pub to: Day,
 }
 

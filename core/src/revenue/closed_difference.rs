@@ -33,23 +33,23 @@ const MAX_NAMED: usize = 100;
 pub struct MonthDifference {
     /// The closed month, such as `2026-10`.
     pub month: String,
-    /// When it was closed.
+    /// Time of the closing.
     #[serde(serialize_with = "super::about::text::serialize")]
     pub closed_at: Timestamp,
-    /// Each currency separately.
+    /// Difference in each currency.
     pub currencies: Vec<Difference>,
-    /// All in the base currency; null where it is converted at other rates now.
+    /// Difference in the base currency; null where the rates are others now.
     pub converted: Option<Difference>,
     /// The companies with a difference, those with the largest one in the base currency first; those in a currency
     /// without a rate follow, by currency. At most 100.
     pub companies: Vec<CompanyDifference>,
     /// How many these are.
     pub company_count: usize,
-    /// Licenses that were changed since and last in the month, then or now, and those of the companies with a difference:
-    /// at most 100.
+    /// Licenses that were changed since and last in the month, then or now, and those of the companies with a
+    /// difference: at most 100.
     #[serde(serialize_with = "hex::many")]
     pub changed_licenses: Vec<ObjectId>,
-    /// How many these are.
+    /// Total number of these licenses.
     pub changed_license_count: usize,
     /// Whether rates that convert the month were changed since.
     pub rates_changed: bool,
@@ -63,7 +63,7 @@ pub struct CompanyDifference {
     /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
-    /// Each currency separately.
+    /// Difference in each currency.
     pub currencies: Vec<Difference>,
 }
 
@@ -138,7 +138,7 @@ impl SinceClosing<'_> {
         Ok(differing)
     }
 
-    /// The licenses of some companies, and those that last within some time, then or now.
+    /// Licenses of some companies, and those that last within a time, then or now.
     fn licenses(&self, of: &BTreeSet<ObjectId>, times: &Range<Timestamp>) -> Vec<ObjectId> {
         let counts = |facts: &LicenseFacts<'_>| {
             let lasts = facts.from.is_none_or(|from| from < times.end)
@@ -190,7 +190,7 @@ impl CompanyDifference {
     }
 }
 
-/// The lines of a month as they were closed, and how those of now differ.
+/// The lines of a closed month, and their difference from those of now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The currency of the amounts.
@@ -246,7 +246,7 @@ impl Closing {
     /// Compares the closed month with a report of all companies that has it: its figures now, and why they differ.
     ///
     /// # Errors
-    /// What is wrong with the options.
+    /// When an option is invalid.
     pub fn compared(
         &self,
         report: &Movements,

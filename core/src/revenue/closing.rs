@@ -46,14 +46,14 @@ const FIGURE_COLUMNS: [&str; 11] = [
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Closing {
-    /// The month, such as `2026-01`.
+    /// Name of the month, such as `2026-01`.
     pub month: String,
-    /// When it was closed.
+    /// Time of the closing.
     #[serde(with = "super::about::text")]
     pub closed_at: Timestamp,
-    /// Id of the token with which it was closed.
+    /// Id of the token that closed the month.
     pub closed_by: Option<String>,
-    /// The zone of its days.
+    /// Time zone of the days.
     pub time_zone: String,
     /// Definition of a movement.
     pub view: View,
@@ -95,12 +95,12 @@ pub struct ReopenedMonth {
 /// A reopening of a closed month.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reopening {
-    /// When it was reopened.
+    /// Time of the reopening.
     #[serde(with = "super::about::text")]
     pub at: Timestamp,
-    /// Id of the token with which it was.
+    /// Id of the token that reopened the month.
     pub by: Option<String>,
-    /// Why, as it was sent.
+    /// Reason of the reopening, as it was sent.
     pub reason: String,
 }
 
@@ -110,7 +110,7 @@ impl Reopening {
     /// The longest reason, in characters: a few sentences.
     pub const MAX_REASON_CHARS: usize = 1_000;
 
-    /// A reason as it is stored.
+    /// Normalizes a reason to its stored form.
     ///
     /// # Errors
     /// Where there is none, or a longer one than [`Self::MAX_REASON_CHARS`].
@@ -136,7 +136,7 @@ impl Reopening {
 pub struct MonthFigures {
     /// The currency of the amounts.
     pub currency: String,
-    /// MRR just before it begins.
+    /// MRR just before the month.
     pub start: Number,
     /// MRR of companies that never paid before.
     pub new: Number,
@@ -148,11 +148,11 @@ pub struct MonthFigures {
     pub contraction: Number,
     /// MRR of companies that paid and pay nothing now.
     pub churn: Number,
-    /// Change of what is below 0.
+    /// Change of amounts below 0.
     pub negative: Number,
-    /// MRR just before it ends.
+    /// MRR just before the end of the month.
     pub end: Number,
-    /// Companies that pay more than 0 then.
+    /// Companies that pay more than 0 at the end.
     pub customers: i64,
 }
 
@@ -216,7 +216,7 @@ impl MonthFigures {
         Self::with(currency, amounts, row.customers)
     }
 
-    /// A row with its currency and figures.
+    /// Adds the currency and the figures to a row.
     fn cells(&self, row: Row) -> Row {
         let row = row.text(&self.currency).money(&self.amounts(), &self.currency);
         row.text(self.customers)
@@ -246,7 +246,7 @@ impl MonthFigures {
 }
 
 impl Closing {
-    /// The figures of a report of one month.
+    /// Figures of a report of one month.
     ///
     /// # Errors
     /// [`ReportError::MonthNotEnded`]
@@ -274,7 +274,7 @@ impl Closing {
     /// The options of the closed figures, for the currencies by themselves.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// When an option is invalid.
     pub fn options(&self) -> Result<Options, ReportError> {
         let invalid = || ReportError::InvalidMonth(self.month.clone());
         let (from, to) = self.days().ok_or_else(invalid)?;
@@ -332,7 +332,7 @@ impl Closing {
         table
     }
 
-    /// The options that another closing has otherwise, by name.
+    /// Names of the options that differ from those of `other`.
     pub fn other_options(&self, other: &Self) -> Vec<&'static str> {
         let options = [
             ("view", self.view != other.view),
@@ -342,7 +342,7 @@ impl Closing {
         options.into_iter().filter(|(_, is_other)| *is_other).map(|(name, _)| name).collect()
     }
 
-    /// The month after it.
+    /// Month after the closed one.
     pub fn next_month(&self) -> Option<String> {
         let (_, next) = self.days()?;
         Some(next.to_string().chars().take(MONTH_CHARS).collect())
@@ -355,7 +355,7 @@ impl Closing {
         Some(from.begin(zone)?..to.begin(zone)?)
     }
 
-    /// The first day of the month, and the day after its last one.
+    /// First day of the month, and first day after it.
     pub fn days(&self) -> Option<(Day, Day)> {
         days_of_month(&self.month)
     }
@@ -381,12 +381,12 @@ pub fn days_of_month(month: &str) -> Option<(Day, Day)> {
     Some((first, first.first_of_month(1)))
 }
 
-/// A month that is to be closed.
+/// Request to close a month.
 #[derive(Clone, Debug)]
 pub struct ClosingRequest {
-    /// The closed month, such as `2026-10`.
+    /// Name of the month, such as `2026-10`.
     pub month: String,
-    /// The report of it.
+    /// Report of the month.
     pub query: ReportQuery,
 }
 
@@ -398,7 +398,7 @@ impl ClosingRequest {
     /// Reads a request.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All problems of the body.
     pub fn read(sent: &Document) -> Result<Self, Vec<Issue>> {
         let mut issues = Vec::new();
         let mut options = Vec::new();

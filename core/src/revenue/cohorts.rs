@@ -18,25 +18,25 @@ use super::{
 };
 use crate::value::{Number, Timestamp, number::MONEY_SCALE};
 
-/// Intervals by which companies are put into cohorts.
+/// Intervals that can define cohorts.
 const INTERVALS: &[&str] = &["month", "quarter", "year"];
 
-/// Companies by when they first paid.
+/// Companies by the interval of their first payment.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cohorts {
     /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
-    /// The intervals at whose ends cells are taken.
+    /// Intervals with cells at their ends.
     pub columns: Vec<Column>,
-    /// Each currency separately.
+    /// Cohorts in each currency.
     pub currencies: Vec<Series<Cohort>>,
-    /// All in the base currency; null where a rate is missing.
+    /// Cohorts in the base currency; null where a rate is missing.
     pub converted: Option<Series<Cohort>>,
 }
 
-/// An interval of which cells are taken at the end.
+/// An interval with cells at its end.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Column {
@@ -51,7 +51,7 @@ pub struct Column {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cohort {
-    /// The interval in which they first paid.
+    /// Interval of the first payments.
     pub cohort: String,
     /// First day of that interval.
     pub from: Day,
@@ -65,18 +65,18 @@ pub struct Cohort {
 pub struct CohortCell {
     /// MRR of the cohort's companies.
     pub mrr: Number,
-    /// How many of them pay.
+    /// Number of the cohort's companies that pay.
     pub logos: i64,
-    /// Share of the MRR of the first cell that is shown.
+    /// Share of the MRR of the first cell with a value.
     pub share: Option<Number>,
-    /// Share of the companies of the first cell that is shown.
+    /// Share of the companies of the first cell with a value.
     pub logo_share: Option<Number>,
 }
 
-/// Companies by the interval of the report in which they first paid: a month, a quarter or a year.
+/// Groups companies by the interval of the report in which they first paid: a month, a quarter or a year.
 ///
 /// # Errors
-/// What is wrong with the options.
+/// When an option is invalid.
 pub fn cohorts(ledger: &Ledger, options: &Options) -> Result<Cohorts, ReportError> {
     check_interval(options.interval)?;
     let scope = Scope::new(ledger, options)?;
@@ -105,7 +105,7 @@ pub fn cohorts(ledger: &Ledger, options: &Options) -> Result<Cohorts, ReportErro
     Ok(Cohorts { about: About::of(&scope), columns: printer.columns, currencies, converted })
 }
 
-/// Rejects intervals by which companies are not put into cohorts.
+/// Rejects intervals that cannot define cohorts.
 pub(super) fn check_interval(interval: Interval) -> Result<(), ReportError> {
     let found = match interval {
         Interval::Day => "day",
@@ -115,7 +115,7 @@ pub(super) fn check_interval(interval: Interval) -> Result<(), ReportError> {
     Err(ReportError::UnknownChoice("interval", INTERVALS, found.to_owned()))
 }
 
-/// The first day of the interval in which a company first pays; none of one that does not before the end of the report.
+/// First day of the interval in which a company first pays; none if it does not before the end of the report.
 pub(super) fn cohort_of(scope: &Scope<'_>, payer: &Payer<'_>) -> Option<Day> {
     let first = payer.parts.iter().filter_map(|(_, stream)| stream.first_paid()).min()?;
     let last = scope.borders.ends().last().filter(|last| first < **last);

@@ -30,7 +30,7 @@ pub type UsageOf<'u> = &'u dyn Fn(ObjectId) -> Usage;
 /// The name of a company.
 pub type NameOf<'n> = &'n dyn Fn(ObjectId) -> Option<String>;
 
-/// The customers, those with the most at stake first.
+/// Customers, the largest amount at stake first.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Customers {
@@ -41,9 +41,9 @@ pub struct Customers {
     pub usage: &'static str,
     /// The most points that a customer can have.
     pub most_points: Number,
-    /// How many there are, on whichever page.
+    /// Number of customers on all pages.
     pub total: usize,
-    /// The customers of this page.
+    /// Customers of this page.
     pub rows: Vec<Customer>,
 }
 
@@ -56,35 +56,35 @@ pub struct Customer {
     pub company: ObjectId,
     /// Name of the company, where the caller gives it.
     pub name: Option<String>,
-    /// Where it is in the life of a customer (R29).
+    /// Status of the company (R29).
     pub status: CompanyStatus,
     /// MRR now, by currency.
     pub currencies: Vec<CurrencyAmount>,
-    /// MRR now, in the base currency; null where a rate is missing for what this company pays in.
+    /// MRR now, in the base currency; null where a rate is missing for a currency of the company.
     pub mrr: Option<Number>,
-    /// ARR now, in the base currency: the sum of what licenses cost a year.
+    /// ARR now, in the base currency: the sum of the yearly amounts of the licenses.
     pub arr: Option<Number>,
     /// MRR of licenses that are past, and still ongoing, in the base currency.
     pub overdue: Option<Number>,
-    /// How many these are.
+    /// Number of the overdue licenses.
     pub overdue_licenses: i64,
     /// The end of the ongoing fixed license that is decided next.
     pub next_renewal: Option<Day>,
     /// Last day of notice, if the license renews automatically and that day is ahead.
     pub notice_deadline: Option<Day>,
-    /// Days to the nearer of both; negative where it is overdue.
+    /// Days to the nearer of the renewal and the last day of notice; negative where it is overdue.
     pub days: Option<i64>,
-    /// When somebody was last active.
+    /// Day on which a user was last active.
     pub last_active: Option<Day>,
-    /// State of its activity.
+    /// Activity state of the company.
     pub activity_state: Option<String>,
     /// Users active in the last 14 days.
     pub users_active: u64,
-    /// How that differs from the 14 days before, as a share of the larger of both (R52).
+    /// Difference of the active users from the 14 days before, as a share of the larger number (R52).
     pub users_trend: Number,
     /// Beats of the last 14 days.
     pub beats: u64,
-    /// How these differ from the 14 days before.
+    /// Difference of the beats from the 14 days before, as a share of the larger number.
     pub beat_trend: Number,
     /// Tickets of the company that are open.
     pub open_tickets: u64,
@@ -102,11 +102,11 @@ pub struct CurrencyAmount {
     pub mrr: Number,
 }
 
-/// The companies with licenses as they are at `now`: those with the most at stake first, those without a rate
-/// last, and of as much by their ids.
+/// Companies with licenses as they are at `now`: the largest amount at stake first, companies without a rate last, and
+/// equal ones in the order of their ids.
 ///
 /// # Errors
-/// What is wrong with the options.
+/// When an option is invalid.
 pub fn customers(
     ledger: &Ledger,
     options: &Options,
@@ -211,7 +211,7 @@ impl Customer {
     }
 }
 
-/// The sum of amounts of currencies, in the base currency; none where a rate is missing for one of them.
+/// Sum of amounts of currencies, in the base currency; none where a rate is missing for one of them.
 fn in_base(scope: &Scope<'_>, amounts: &[(u32, i128)]) -> Option<Number> {
     let is_known = |(currency, amount): &(u32, i128)| *amount == 0 || scope.has_rate(*currency);
     let converts = scope.base.is_some() && amounts.iter().all(is_known);
@@ -219,8 +219,8 @@ fn in_base(scope: &Scope<'_>, amounts: &[(u32, i128)]) -> Option<Number> {
     converts.then(|| number_of(sum, CONVERTED_SCALE))
 }
 
-/// Of the ongoing fixed licenses without successor the one that is decided next: its end, its last day of notice
-/// if that is ahead, and the days to the nearer of both.
+/// The next renewal among the ongoing fixed licenses without successor: its end, its last day of notice if that is
+/// ahead, and the days to the nearer of both.
 fn renewal_of(scope: &Scope<'_>, payer: &Payer<'_>) -> (Option<Day>, Option<Day>, Option<i64>) {
     let zone = scope.options.zone;
     let now = scope.options.now;

@@ -13,12 +13,12 @@ use crate::{
     value::{Number, ObjectId},
 };
 
-/// The values of a company's properties, in the order of those that were asked for.
+/// Values of a company's properties, in the order in which they were requested.
 pub type AttributesOf<'a> = &'a dyn Fn(ObjectId) -> Vec<Option<String>>;
 /// Whether a company meets the filters by its properties.
 pub type IsAskedFor<'a> = &'a dyn Fn(ObjectId) -> bool;
 
-/// Which of the customers are returned, and in what order.
+/// Page of the customers, its filters and its order.
 #[derive(Clone, Debug)]
 pub struct CustomerPage {
     pub(super) sort: Sort,
@@ -30,7 +30,7 @@ pub struct CustomerPage {
     pub(super) offset: usize,
 }
 
-/// An order of customers; those with the most at stake first by default.
+/// An order of customers; the largest amount at stake first by default.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sort {
     property: &'static str,
@@ -51,9 +51,9 @@ enum Key {
 }
 
 impl CustomerPage {
-    /// How many customers are returned by default.
+    /// Customers of a page by default.
     pub const LIMIT: usize = 100;
-    /// How many can be asked for.
+    /// Most customers of a page.
     pub const MAX_LIMIT: u32 = 5_000;
     /// Statuses that customers can be filtered by.
     pub const STATUSES: &'static [&'static str] = &["customer", "coming", "canceled", "lost"];
@@ -95,7 +95,7 @@ impl CustomerPage {
         Ok(Sort { property, descending })
     }
 
-    /// Leaves of the customers those that are asked for.
+    /// Applies the filters, the order and the page to the customers.
     pub(super) fn apply(
         &self,
         customers: &mut Customers,

@@ -35,21 +35,21 @@ pub enum ReportError {
     UnknownTimeZone(String),
     /// No interval of this name.
     UnknownInterval(String),
-    /// An option takes other words: its name, the words, and what was found.
+    /// An unknown choice for an option: its name, the choices, and what was found.
     UnknownChoice(&'static str, &'static [&'static str], String),
-    /// An option that says something of another one, which is absent: its name, and that of the other.
+    /// An option without another one that it needs: the names of both.
     Needs(&'static str, &'static str),
     /// An option that says nothing with another one: its name, and that of the other with its value.
     NoEffectWith(&'static str, &'static str),
     /// A number that is not whole, or not from 0 to the greatest that is taken: the option, that, and what was found.
     InvalidNumber(&'static str, u32, String),
-    /// A company that cannot be one: what was found.
+    /// A malformed reference to a company: what was found.
     InvalidCompany(String),
-    /// No company has this reference.
+    /// A company that does not exist.
     CompanyNotFound(RecordRef),
-    /// Companies are put into segments by a property that has one value, and is stored: what was found.
+    /// A property that cannot define segments, since it has several values or is not stored: what was found.
     UnknownSegment(String),
-    /// A number of days beyond the greatest that is taken.
+    /// Too many days: the option, and the maximum.
     TooManyDays(&'static str, u32),
     /// A rate that is not positive, or beyond 1,000,000,000: its currency.
     InvalidRate(String),
@@ -57,7 +57,7 @@ pub enum ReportError {
     TooManyCurrencies(usize),
     /// The amounts are too large to be added up.
     AmountTooLarge,
-    /// There is no such interval, line or currency in the report.
+    /// An interval, line or currency that the report does not have.
     UnknownCell(&'static str),
 }
 
@@ -91,7 +91,7 @@ impl ReportError {
         }
     }
 
-    /// The option that it is about.
+    /// Option of the error.
     pub fn option(&self) -> &'static str {
         match self {
             Self::InvalidDay(option, _)

@@ -36,7 +36,7 @@ pub enum Line {
     Contraction,
     /// MRR of companies that stopped paying: [`MovementRow::churn`].
     Churn,
-    /// Change of what is below 0: [`MovementRow::negative`].
+    /// Change of amounts below 0: [`MovementRow::negative`].
     Negative,
     /// MRR that came from other products: [`MovementRow::entering`].
     Entering,
@@ -91,7 +91,7 @@ impl Line {
         Self::Retained,
     ];
 
-    /// The line of this name.
+    /// The line with this name.
     ///
     /// # Errors
     /// [`ReportError::UnknownChoice`] where there is none.
@@ -151,15 +151,15 @@ pub(super) fn name_of<L: PartialEq>(
 pub struct Cell {
     /// The first day of the period: of an interval, of a trailing year, or of a whole report.
     pub from: Day,
-    /// The day after its last one.
+    /// First day after the period.
     pub to: Day,
     /// The line of the report that is explained.
     pub line: Line,
-    /// The currency; none for all in the base currency.
+    /// Currency; none for all in the base currency.
     pub currency: Option<String>,
-    /// The segment, where one is asked for: its name, or none for companies without one.
+    /// Segment, where one is requested: its name, or none for companies without one.
     pub segment: Option<Option<String>>,
-    /// Only companies that first paid in an interval of this name, such as `2024-Q1`: the figure is one of
+    /// Only companies that first paid in the interval with this name, such as `2024-Q1`: the figure is one of
     /// [`Cohorts`](super::Cohorts).
     pub cohort: Option<String>,
 }
@@ -172,19 +172,19 @@ pub struct Explanation {
     pub line: Line,
     /// The first day of the period.
     pub from: Day,
-    /// The day after its last one.
+    /// First day after the period.
     pub to: Day,
     /// The currency of the amounts.
     pub currency: String,
     /// The figure, in the view of the report.
     pub amount: Number,
-    /// The figure by what is paid at both ends of the period.
+    /// Figure by the MRR at both ends of the period.
     pub end_points: Number,
     /// The figure by each change.
     pub activities: Number,
-    /// How the amounts of the companies add up.
+    /// Formula that adds up the amounts of the companies.
     pub formula: String,
-    /// The companies, those with the largest amounts first.
+    /// Companies, the largest amounts first.
     pub companies: Vec<CompanyShare>,
 }
 
@@ -214,19 +214,19 @@ pub struct LicenseShare {
     /// `_id` of the license.
     #[serde(serialize_with = "hex::one")]
     pub license: ObjectId,
-    /// Product that it is for; empty for none.
+    /// Product of the license; empty for none.
     pub product: String,
     /// Currency of `mrr`.
     pub currency: String,
     /// First day of the license.
     pub from: Day,
-    /// The first day on which it is over.
+    /// First day after the license.
     pub end: Option<Day>,
-    /// The day up to which it counts, where a gap or an overlap is bridged.
+    /// Day up to which the license counts, where a gap or an overlap is bridged.
     pub bridged_end: Option<Day>,
     /// Monthly value, not converted.
     pub mrr: Number,
-    /// The rate at which it is converted; null where it is not.
+    /// Exchange rate of the amount; null where it is not converted.
     pub rate: Option<Number>,
     /// Whether the license counts just before the period.
     pub at_start: bool,
@@ -234,11 +234,11 @@ pub struct LicenseShare {
     pub at_end: bool,
 }
 
-/// Explains a figure of [`mrr`](super::mrr), [`retention`](super::retention) or [`cohorts`](super::cohorts), of which
-/// the MRR of a cell is its [`Line::End`].
+/// Explains a figure of [`mrr`](super::mrr), [`retention`](super::retention) or [`cohorts`](super::cohorts); the MRR of
+/// a cohort's cell is its [`Line::End`].
 ///
 /// # Errors
-/// What is wrong with the options, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
+/// When an option is invalid, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
 /// converted, or a segment or a cohort without companies.
 pub fn explain(
     ledger: &Ledger,
@@ -305,10 +305,10 @@ pub fn explain(
     })
 }
 
-/// Companies that a formula names one by one.
+/// Most companies that a formula names.
 const MAX_TERMS: usize = 5;
 
-/// How the amounts of companies add up to that of a line.
+/// Formula that adds up the amounts of companies to that of a line.
 pub(super) fn add_up(
     line: &str,
     amount: Number,
@@ -325,7 +325,7 @@ pub(super) fn add_up(
     }
 }
 
-/// The options for the one period of a cell, at the rates of the report.
+/// Options for the only period of a cell, at the rates of the report.
 pub(super) fn narrowed(options: &Options, from: Day, to: Day) -> Options {
     let rate_date = Some(options.rate_date.unwrap_or(options.to.before()));
     Options { from, to, rate_date, ..options.clone() }
@@ -438,7 +438,7 @@ impl Explanation {
         self
     }
 
-    /// The licenses as text, each with the amount of its company.
+    /// Licenses as text, each with the amount of its company.
     pub fn table(&self) -> Table {
         let mut table = Table::new([
             "company",
@@ -472,24 +472,24 @@ impl Explanation {
     }
 }
 
-/// The movements of one company.
+/// Movements of one company.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompanyMovements {
     /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
-    /// Each currency separately.
+    /// Movements in each currency.
     pub currencies: Vec<Series<MovementRow>>,
-    /// All in the base currency; null where a rate is missing.
+    /// Movements in the base currency; null where a rate is missing.
     pub converted: Option<Series<MovementRow>>,
 }
 
-/// The movements of each company that pays at an end of the report or moves in it, as the rows of one period: what
-/// a closing keeps, and what two of them are compared by.
+/// Movements of each company that pays at an end of the report or moves in it, as the rows of one period: a closing
+/// stores them, and the comparison of two closings uses them.
 ///
 /// # Errors
-/// What is wrong with the options.
+/// When an option is invalid.
 pub fn mrr_by_company(
     ledger: &Ledger,
     options: &Options,

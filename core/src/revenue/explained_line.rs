@@ -16,11 +16,11 @@ use crate::value::{Number, ObjectId, number::MONEY_SCALE};
 pub struct LineCell<L> {
     /// The first day of the period.
     pub from: Day,
-    /// The day after its last one.
+    /// First day after the period.
     pub to: Day,
     /// The line of the report that is explained.
     pub line: L,
-    /// The currency; none for all in the base currency.
+    /// Currency; none for all in the base currency.
     pub currency: Option<String>,
 }
 
@@ -32,15 +32,15 @@ pub struct LineExplanation<L, R> {
     pub line: L,
     /// The first day of the period.
     pub from: Day,
-    /// The day after its last one.
+    /// First day after the period.
     pub to: Day,
     /// The currency of the amounts.
     pub currency: String,
     /// The figure, in `currency`.
     pub amount: Number,
-    /// How the amounts of the companies add up.
+    /// Formula that adds up the amounts of the companies.
     pub formula: String,
-    /// The companies, those with the largest amounts first.
+    /// Companies, the largest amounts first.
     pub companies: Vec<LineCompany<R>>,
 }
 
@@ -57,17 +57,17 @@ pub struct LineCompany<R> {
     pub amount: Number,
     /// Formula of the amount: `base: mrr 1200 + fcNewMrr 500 = 1700`.
     pub formula: String,
-    /// The licenses that it is made of.
+    /// Licenses of the amount.
     pub licenses: Vec<R>,
 }
 
-/// A license as a line counts it: its amount, the term of the formula, and what is returned of it.
+/// A license as a line counts it: its amount, its term in the formula, and the license as it is returned.
 pub(super) type Counted<R> = (i128, String, R);
 
 /// Currency and rates in which a line is counted.
 pub(super) struct Counter<'c> {
     pub(super) scope: &'c Scope<'c>,
-    /// The number of the currency; none for all in the base currency.
+    /// Number of the currency; none for all in the base currency.
     pub(super) in_currency: Option<u32>,
     pub(super) name: &'static str,
 }
@@ -78,7 +78,7 @@ impl Counter<'_> {
         number_of(units, scale)
     }
 
-    /// The rate at which a currency counts; 0 where it does not.
+    /// Exchange rate of a currency; 0 where it does not count.
     pub(super) fn rate(&self, currency: u32) -> i128 {
         match self.in_currency {
             Some(number) => i128::from(number == currency),
@@ -109,7 +109,7 @@ impl Counter<'_> {
             .then_some((units, LineCompany { company, name: None, amount, formula, licenses }))
     }
 
-    /// The figure as the companies add up to it, those with the largest amounts first.
+    /// The figure as the sum of the companies, the largest amounts first.
     pub(super) fn explanation<L, R>(
         &self,
         cell: LineCell<L>,
@@ -132,7 +132,7 @@ impl Counter<'_> {
 }
 
 impl<L, R> LineExplanation<L, R> {
-    /// The columns of a company, with which the row of each of its licenses begins.
+    /// Columns of a company, with which the row of each of its licenses begins.
     pub(super) const COLUMNS: [&'static str; 5] =
         ["company", "companyName", "companyAmount", "currency", "formula"];
 
@@ -142,7 +142,7 @@ impl<L, R> LineExplanation<L, R> {
         self
     }
 
-    /// Each license with the beginning of its row.
+    /// Licenses, each with the beginning of its row.
     pub(super) fn rows(&self) -> impl Iterator<Item = (Row, &R)> {
         let companies = self.companies.iter();
         companies

@@ -24,15 +24,15 @@ pub struct Forecast {
     /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
-    /// Whether all ongoing licenses are taken to be renewed, not only those that renew automatically.
+    /// Whether all ongoing licenses are assumed to be renewed, not only those that renew automatically.
     pub assume_renewed: bool,
-    /// Each currency separately.
+    /// Forecast in each currency.
     pub currencies: Vec<Series<ForecastRow>>,
-    /// All in the base currency; null where a rate is missing.
+    /// Forecast in the base currency; null where a rate is missing.
     pub converted: Option<Series<ForecastRow>>,
 }
 
-/// MRR as it will be just before an interval ends.
+/// Forecast of the MRR just before an interval ends.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForecastRow {
@@ -41,7 +41,7 @@ pub struct ForecastRow {
     pub period: Period,
     /// Of licenses that are signed.
     pub confirmed: Number,
-    /// Of licenses that are over by then, in each scenario.
+    /// Expected MRR of licenses that are over by then, in each scenario.
     pub unconfirmed: Scenarios,
     /// `confirmed` plus `unconfirmed`.
     pub total: Scenarios,
@@ -56,18 +56,18 @@ pub struct ForecastRow {
 pub struct Scenarios {
     /// The scenario that is expected.
     pub base: Number,
-    /// If all goes well.
+    /// Amount in the optimistic scenario.
     pub optimistic: Number,
-    /// If it does not.
+    /// Amount in the pessimistic scenario.
     pub pessimistic: Number,
 }
 
-/// The licenses as they are known later, and until when.
+/// Licenses as they are known later, and until when.
 #[derive(Clone, Copy, Debug)]
 pub struct Later<'l> {
-    /// The licenses as they are known at `now`.
+    /// Licenses as they are known at `now`.
     pub ledger: &'l Ledger,
-    /// The present, until which they say what came true.
+    /// Time until which the actual MRR is known.
     pub now: Timestamp,
 }
 
@@ -75,7 +75,7 @@ pub struct Later<'l> {
 /// to. Intervals that have ended have the actual MRR: of the same licenses, or of those that are known `later`.
 ///
 /// # Errors
-/// What is wrong with the options.
+/// When an option is invalid.
 pub fn forecast(
     ledger: &Ledger,
     options: &Options,
@@ -179,7 +179,7 @@ impl Sums {
             if !scope.counts(license) {
                 continue;
             }
-            // Just before a border it is active if it began before, and is over then or later.
+            // Just before a border a license is active if it began before, and is over at the border or later.
             let begins = ends.partition_point(|border| *border <= license.from);
             let over = if end == NEVER {
                 ends.len()

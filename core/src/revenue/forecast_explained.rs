@@ -47,7 +47,7 @@ struct Lines {
 }
 
 impl ForecastLine {
-    /// The names of all, which are those of the columns of the table.
+    /// Names of the lines, which are those of the columns of the table.
     pub const NAMES: &'static [&'static str] = &[
         "confirmed",
         "unconfirmedBase",
@@ -58,7 +58,7 @@ impl ForecastLine {
         "pessimistic",
         "actual",
     ];
-    /// The properties of licenses that amounts come from.
+    /// Properties of licenses that amounts come from.
     pub const SOURCES: &'static [&'static str] =
         &["mrr", "renewalMrr", "fcNewMrr", "fcNewMrrOptimistic", "fcNewMrrPessimistic"];
     const ALL: [Self; 8] = [
@@ -72,7 +72,7 @@ impl ForecastLine {
         Self::Actual,
     ];
 
-    /// The line of this name.
+    /// The line with this name.
     ///
     /// # Errors
     /// [`ReportError::UnknownChoice`] where there is none.
@@ -110,22 +110,22 @@ pub struct ExpectedLicense {
     /// `_id` of the license.
     #[serde(serialize_with = "hex::one")]
     pub license: ObjectId,
-    /// Product that it is for; empty for none.
+    /// Product of the license; empty for none.
     pub product: String,
     /// Currency of `monthly`.
     pub currency: String,
     /// First day of the license.
     pub from: Day,
-    /// The first day on which it is over.
+    /// First day after the license.
     pub end: Option<Day>,
     /// Whether the license is signed for the end of the period; otherwise it is over by then, and expected to be
     /// renewed.
     pub is_confirmed: bool,
-    /// The property that the amount comes from, one of [`ForecastLine::SOURCES`].
+    /// Property that the amount comes from, one of [`ForecastLine::SOURCES`].
     pub source: &'static str,
     /// Monthly amount of the license, not converted.
     pub monthly: Number,
-    /// The rate at which it is converted; null where it is not.
+    /// Exchange rate of the amount; null where it is not converted.
     pub rate: Option<Number>,
     /// Monthly amount of the license, in the currency of the figure.
     pub amount: Number,
@@ -134,8 +134,8 @@ pub struct ExpectedLicense {
 /// Explains a figure of [`forecast`](super::forecast).
 ///
 /// # Errors
-/// What is wrong with the options, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
-/// converted, and for what came true of a period that has not ended.
+/// When an option is invalid, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
+/// converted, and for the actual MRR of a period that has not ended.
 pub fn explain_forecast(
     ledger: &Ledger,
     options: &Options,
@@ -219,7 +219,7 @@ fn share(
 }
 
 impl ForecastExplanation {
-    /// The licenses as text, each with the amount of its company.
+    /// Licenses as text, each with the amount of its company.
     pub fn table(&self) -> Table {
         let columns = [
             "license",

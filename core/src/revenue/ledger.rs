@@ -1,7 +1,7 @@
 //! The licenses of a tenant, ordered for reports: by company, currency and product, then by time.
 //!
-//! Invariant: licenses of a company are adjacent, within it those of a currency and product, and these are ordered by
-//! their start.
+//! Invariant: licenses of a company are adjacent, within a company those of a currency and product, and these are
+//! ordered by their start.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -17,14 +17,14 @@ use super::{
 };
 use crate::value::{ObjectId, Timestamp, Zone};
 
-/// The end of a license that has none.
+/// End of a license without an end.
 pub(super) const NEVER: i64 = i64::MAX;
 /// The most currencies that a report distinguishes.
 const MAX_CURRENCIES: usize = 200;
 
-/// The licenses of a tenant as reports read them.
+/// The licenses of a tenant, prepared for reports.
 ///
-/// A new one sorts them; every report is then a pass over them. Cache it as long as no license changes.
+/// A new ledger sorts the licenses; every report is then a pass over them. Cache it as long as no license changes.
 #[derive(Debug, Default)]
 pub struct Ledger {
     licenses: Vec<License>,
@@ -83,7 +83,7 @@ impl License {
         [base, optimistic, terms.and_then(|terms| terms.pessimistic).unwrap_or(otherwise)]
     }
 
-    /// The properties that the amounts of [`Self::forecasts`] come from.
+    /// Properties that the amounts of [`Self::forecasts`] come from.
     pub(super) fn forecast_sources(&self) -> [&'static str; 3] {
         let terms = self.terms.as_deref();
         let has = |value: fn(&Terms) -> Option<i128>| terms.and_then(value).is_some();
@@ -108,7 +108,7 @@ impl License {
         self.fixed && self.end != NEVER
     }
 
-    /// When it is over, as a point in time.
+    /// End of the license, as a point in time.
     pub(super) fn end_time(&self) -> Option<Timestamp> {
         (self.end != NEVER).then(|| Timestamp::from_ms_clamped(self.end))
     }
@@ -133,7 +133,7 @@ pub enum Reason {
     NoCurrency,
     /// The license is over when it begins.
     ZeroLength,
-    /// An amount of it is beyond what money fields take.
+    /// An amount of the license exceeds the limit of money fields.
     AmountTooLarge,
 }
 
@@ -155,7 +155,8 @@ impl Names {
         number
     }
 
-    /// Numbers those that occur in the order of the names, and forgets the others; returns the new number of each old one.
+    /// Numbers the entries that occur in the order of the names, and forgets the others; returns the new number of each
+    /// old one.
     fn keep(&mut self, occur: impl Iterator<Item = u32>) -> Vec<u32> {
         let mut occurs = vec![false; self.names.len()];
         for number in occur {
@@ -185,7 +186,7 @@ fn number_in(numbers: &[u32], number: u32) -> u32 {
 }
 
 impl Ledger {
-    /// Sorts licenses for reports. In whatever order they come, the same licenses result in the same ledger.
+    /// Sorts licenses for reports. The order in which they come does not change the ledger.
     ///
     /// # Errors
     /// [`ReportError::TooManyCurrencies`], [`ReportError::AmountTooLarge`].
@@ -283,7 +284,7 @@ impl Ledger {
     }
 
     /// The time range around `now` in which no license and no day of the zone begins or ends: its start, and its
-    /// exclusive end. A report is the same at any time of it.
+    /// exclusive end. A report is the same at any time in it.
     pub fn quiet_time(&self, now: Timestamp, zone: Zone) -> Range<Timestamp> {
         let today = Day::at(now, zone);
         let mut first = today.begin(zone).unwrap_or(now).as_ms();
@@ -350,7 +351,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// About how many bytes of memory it takes.
+    /// About how many bytes of memory the ledger takes.
     pub fn bytes(&self) -> usize {
         let terms = self.licenses.iter().filter(|license| license.terms.is_some()).count();
         self.licenses.len() * size_of::<License>()
@@ -359,7 +360,7 @@ impl Ledger {
             + terms * size_of::<Terms>()
     }
 
-    /// How many licenses count.
+    /// Number of licenses that count.
     pub fn len(&self) -> usize {
         self.licenses.len()
     }
@@ -369,7 +370,7 @@ impl Ledger {
         self.licenses.is_empty()
     }
 
-    /// The sum of all amounts, without their signs.
+    /// Sum of all amounts, without their signs.
     pub(super) fn total(&self) -> i128 {
         self.total
     }
@@ -380,7 +381,7 @@ impl Ledger {
             || self.excluded.iter().any(|(_, _, of)| *of == company)
     }
 
-    /// Companies with their licenses, in the order of their ids; one alone where one is asked for.
+    /// Companies with their licenses, in the order of their ids; with a filter only one company.
     pub(super) fn companies(
         &self,
         only: Option<ObjectId>,
@@ -398,7 +399,7 @@ impl Ledger {
         })
     }
 
-    /// How many currencies there are; they are numbered.
+    /// Number of currencies; they are numbered.
     pub(super) fn currency_count(&self) -> usize {
         self.currencies.names.len()
     }
@@ -411,12 +412,12 @@ impl Ledger {
         self.products.name(number)
     }
 
-    /// The number of a product, if a license has it.
+    /// Number of a product, if a license has it.
     pub(super) fn product_number(&self, name: &str) -> Option<u32> {
         self.products.numbers.get(name).copied()
     }
 
-    /// The licenses that do not count, with their companies, by reason.
+    /// Licenses that do not count, with their companies, by reason.
     pub(super) fn excluded(&self) -> &[(Reason, ObjectId, ObjectId)] {
         &self.excluded
     }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::value::{ObjectId, Timestamp, Zone, time::DAY_MS};
 
-/// The successor of a license that has none.
+/// Successor of a license without one.
 const NONE: usize = usize::MAX;
 
 /// Ends and successors of the licenses of a company, in their order.
@@ -37,7 +37,7 @@ impl Links {
         }
     }
 
-    /// Finds those of a company.
+    /// Finds the ends and successors of the licenses of a company.
     pub(super) fn link(&mut self, licenses: &[License]) {
         self.ends.clear();
         self.ends.extend(licenses.iter().map(|license| license.end));
@@ -60,12 +60,12 @@ impl Links {
         }
     }
 
-    /// When a license is over, once it is bridged; [`NEVER`] for one without end.
+    /// End of a license, once gaps are bridged; [`NEVER`] for one without end.
     pub(super) fn end(&self, at: usize) -> i64 {
         self.ends.get(at).copied().unwrap_or(NEVER)
     }
 
-    /// The license that follows another.
+    /// Successor of a license.
     pub(super) fn successor(&self, at: usize) -> Option<usize> {
         self.successors.get(at).copied().filter(|successor| *successor != NONE)
     }
@@ -94,8 +94,8 @@ impl Links {
         }
     }
 
-    /// Joins licenses that follow each other without a gap, or are too far apart: what most are. False where
-    /// it takes a closer look.
+    /// Joins licenses that follow each other without a gap, or are too far apart, as most do. Returns false for a group
+    /// that needs a closer look.
     fn join_in_line(&mut self, group: &[License], at: usize) -> bool {
         let far = (self.gap_days + 2) * DAY_MS;
         let pairs = || group.iter().zip(group.iter().skip(1));
@@ -113,8 +113,9 @@ impl Links {
         in_line
     }
 
-    /// A license of a line, that of the same `parent` and of the parents of parents, follows the latest one before it that
-    /// a gap leaves without successor: of its currency, else of another one, since a renewal may change the currency.
+    /// Links each license of a line, that is, of the same `parent` and of the parents of parents, to the latest one
+    /// before it that a gap leaves without successor: of its currency, else of another one, since a renewal may change
+    /// the currency.
     fn follow_parents(&mut self, licenses: &[License]) {
         let parents = Parents::of(licenses);
         let mut lines: Vec<(ObjectId, i64, ObjectId, usize)> = licenses
@@ -157,7 +158,7 @@ impl Links {
     }
 }
 
-/// The licenses of a line without successor so far, by currency, each with its number in the order of their starts.
+/// Licenses of a line without successor so far, by currency, each with its number in the order of their starts.
 #[derive(Default)]
 struct Free {
     count: usize,
@@ -173,7 +174,7 @@ impl Free {
         }
     }
 
-    /// The latest one of a currency.
+    /// Takes the latest license of a currency.
     fn take_of(&mut self, currency: u32) -> Option<usize> {
         let (_, free) = self.by_currency.iter_mut().find(|(known, _)| *known == currency)?;
         free.pop().map(|(_, at)| at)
@@ -186,7 +187,7 @@ impl Free {
     }
 }
 
-/// The licenses that have a parent, with it, in the order of their ids.
+/// Licenses with a parent, and the parent, in the order of their ids.
 struct Parents(Vec<(ObjectId, ObjectId)>);
 
 impl Parents {
@@ -197,7 +198,7 @@ impl Parents {
         Self(parents)
     }
 
-    /// The first license of a line, which has no parent that is known.
+    /// First license of a line, which has no known parent.
     fn first_of(&self, license: &License) -> ObjectId {
         let mut first = license.parent.unwrap_or(license.id);
         // A chain has at most as many steps as there are parents, so that a circle ends.
@@ -214,9 +215,9 @@ struct Group<'l> {
     licenses: &'l [License],
     gap_days: i64,
     end_days: Vec<i64>,
-    /// Day of start, id, and place of each, in this order.
+    /// Day of start, id, and place of each license, in this order.
     starts: Vec<(i64, ObjectId, usize)>,
-    /// The next start from here on that is free, and the last one up to here; each after itself by one.
+    /// Next start from here on that is free, and the last one up to here; each increased by one.
     next: Vec<usize>,
     last: Vec<usize>,
 }
@@ -241,7 +242,7 @@ impl<'l> Group<'l> {
         }
     }
 
-    /// Pairs of an end and the start that it is joined with.
+    /// Joins ends and starts; returns the pairs.
     fn join(mut self) -> Vec<(usize, usize)> {
         let mut waiting: BinaryHeap<Reverse<Pair>> = BinaryHeap::new();
         for end in 0..self.licenses.len() {
@@ -263,7 +264,7 @@ impl<'l> Group<'l> {
         joined
     }
 
-    /// The free start that is nearest to an end, of those as near the one with the lowest id.
+    /// The free start that is nearest to an end; of those equally near the one with the lowest id.
     fn nearest(&mut self, end: usize) -> Option<Pair> {
         let license = self.licenses.get(end).filter(|license| license.end != NEVER)?;
         let day = *self.end_days.get(end)?;
@@ -314,7 +315,7 @@ impl<'l> Group<'l> {
     }
 }
 
-/// Where links from a place lead to; they are shortened on the way.
+/// Follows links from a place, and shortens them on the way.
 fn find(links: &mut [usize], from: usize) -> usize {
     let mut at = from;
     while let Some(next) = links.get(at).copied().filter(|next| *next != at) {

@@ -35,34 +35,34 @@ impl RenewalStatus {
 
 /// Facts of a license that reports read.
 ///
-/// Its fields are stored in this order ([`LicenseFacts::as_written`]): a new one goes to the end.
+/// The fields are stored in this order ([`LicenseFacts::as_written`]): a new one goes to the end.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct LicenseFacts<'f> {
     /// Id of the license.
     pub id: ObjectId,
-    /// Id of its company.
+    /// Id of the company.
     pub company: ObjectId,
     /// Product of the license; empty for none.
     pub product: Cow<'f, str>,
     /// Currency of the license; empty for none.
     pub currency: Cow<'f, str>,
-    /// When it begins; a license without a beginning does not count.
+    /// Beginning of the license; a license without a beginning does not count.
     pub from: Option<Timestamp>,
-    /// When it is over, as [`Period`](crate::value::period::Period) reads it; none for one without end.
+    /// End of the license, as [`Period`](crate::value::period::Period) reads it; none for one without end.
     pub end: Option<Timestamp>,
     /// Monthly value, in the license's currency.
     #[serde(with = "super::money_units::exact")]
     pub mrr: Option<Decimal>,
-    /// Annual value, where it is not 12 times the monthly one.
+    /// Annual amount, where it is not 12 times the monthly one.
     #[serde(with = "super::money_units::exact")]
     pub arr: Option<Decimal>,
     /// Whether the license has a fixed term.
     pub fixed: bool,
     /// Whether the license renews automatically.
     pub auto_renews: bool,
-    /// The status of its renewal.
+    /// Status of the renewal.
     pub status: RenewalStatus,
-    /// How long before its end it must be cancelled.
+    /// Period of notice before the end.
     pub notice: Option<(u32, Unit)>,
     /// Monthly value after the renewal.
     #[serde(with = "super::money_units::exact")]
@@ -76,11 +76,11 @@ pub struct LicenseFacts<'f> {
     /// Pessimistic monthly forecast, in the license's currency.
     #[serde(with = "super::money_units::exact")]
     pub pessimistic: Option<Decimal>,
-    /// Id of the first license of those that renewed each other.
+    /// Id of the first of the licenses that renewed each other.
     pub parent: Option<ObjectId>,
 }
 
-/// The properties that facts are read from, in the order in which they are stored.
+/// Properties that facts are read from, in the order in which they are stored.
 const READ: [&str; 18] = [
     license::ID.name,
     license::PRODUCT_NAME.name,
@@ -115,7 +115,7 @@ impl LicenseFacts<'static> {
 }
 
 impl<'f> LicenseFacts<'f> {
-    /// A license of which nothing else is known.
+    /// A license without any other facts.
     pub fn new(id: ObjectId, company: ObjectId) -> Self {
         Self {
             id,
@@ -162,8 +162,8 @@ impl<'f> LicenseFacts<'f> {
         }
     }
 
-    /// The facts of a license as it is stored, with all that is derived when it is written; none of a record
-    /// without id or company.
+    /// Facts of a stored license, with the values that are derived when it is written; none of a record without id or
+    /// company.
     ///
     /// ```
     /// use svctrack_core::{revenue::LicenseFacts, value::{Document, Zone}};
@@ -202,7 +202,7 @@ impl<'f> LicenseFacts<'f> {
         })
     }
 
-    /// Facts as they are written, with the end that they have in a zone.
+    /// The facts with the end that they have in a zone.
     #[must_use]
     pub fn ending_in(self, zone: Zone) -> Self {
         Self { end: license_terms::end_between(self.from, self.end, zone), ..self }

@@ -2,10 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
-/// The most licenses that a report lists as overdue, as excluded for one reason, as overlapping, or as up for renewal.
+/// Most licenses that a report lists as overdue, as excluded for one reason, as overlapping, or as up for renewal.
 pub const MAX_LISTED: usize = 1_000;
 
-/// The first of something, up to [`MAX_LISTED`], and how many there are.
+/// The first items of a list, up to [`MAX_LISTED`], and the total number.
 #[derive(Debug)]
 pub(super) struct Listed<T> {
     pub(super) first: Vec<T>,

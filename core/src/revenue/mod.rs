@@ -2,7 +2,7 @@
 //!
 //! Every report is a pure function of a [`Ledger`] and [`Options`]. A ledger is created from [`LicenseFacts`], which
 //! come from records or are created by hand. A license counts from its start until its end, which is exclusive (R23).
-//! Movements compare what a company pays in total, never a single license. Amounts are exact; only a [`Table`] rounds
+//! Movements compare the total MRR of a company, never a single license. Amounts are exact; only a [`Table`] rounds
 //! them for display.
 
 mod about;

@@ -12,17 +12,17 @@ use crate::value::{
 pub(super) const RATE_SCALE: u32 = 10;
 /// Decimals of an amount in the base currency.
 pub(super) const CONVERTED_SCALE: u32 = MONEY_SCALE + RATE_SCALE;
-/// The rate of a currency to itself.
+/// Rate of a currency to itself.
 pub(super) const ONE: i128 = 10_i128.pow(RATE_SCALE);
-/// The highest rate that is taken.
+/// Highest rate that is accepted.
 pub(super) const MAX_RATE: i64 = 1_000_000_000;
-/// Decimals of a ratio: enough that it is rounded again, to a percentage with two, as it is.
+/// Decimals of a ratio: enough for a percentage with two decimals, which is rounded from it.
 const RATIO_SCALE: u32 = 10;
-/// How often an amount may be added before a sum could be too large: each license begins and ends, in each
-/// of two views, and is taken back again.
+/// Number of times that an amount may be added before a sum could overflow: each license begins and ends, in each of
+/// two views, and is subtracted again.
 const MARGIN: i128 = 16;
 
-/// An amount as it is stored: the number without its point, and how many decimals it has.
+/// Stored form of an amount: the number without its point, and the number of its decimals.
 pub(super) mod exact {
     use rust_decimal::Decimal;
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
@@ -49,7 +49,7 @@ pub(super) fn units_of(amount: Decimal) -> Option<i128> {
     (amount.abs() <= Decimal::from(MAX_AMOUNT)).then(|| scaled(amount, MONEY_SCALE))
 }
 
-/// A rate in units; none that is not positive, or beyond [`MAX_RATE`].
+/// A rate in units; none unless it is positive and at most [`MAX_RATE`].
 pub(super) fn rate_units_of(rate: Decimal) -> Option<i128> {
     let units = scaled(rate.min(Decimal::from(MAX_RATE)), RATE_SCALE);
     (units > 0 && rate <= Decimal::from(MAX_RATE)).then_some(units)
@@ -60,19 +60,20 @@ fn scaled(number: Decimal, scale: u32) -> i128 {
     rounded.mantissa() * 10_i128.pow(scale.saturating_sub(rounded.scale()))
 }
 
-/// An amount of a currency with the rate `from` in one with the rate `to`, rounded as money is; none beyond [`MAX_AMOUNT`].
+/// Converts an amount of a currency with the rate `from` into one with the rate `to`, rounded as money is; none beyond
+/// [`MAX_AMOUNT`].
 pub(super) fn exchanged(amount: i128, from: i128, to: i128) -> Option<i128> {
     let twice = amount.checked_mul(from)?.checked_mul(2)?;
     let units = twice.checked_add(to)?.checked_div(to.checked_mul(2)?)?;
     (units <= scaled(Decimal::from(MAX_AMOUNT), MONEY_SCALE)).then_some(units)
 }
 
-/// Whether no sum of amounts that add up to `total` overflows once it is converted at `rate`.
+/// Whether no sum of amounts with the total `total` overflows once it is converted at `rate`.
 pub(super) fn is_addable(total: i128, rate: i128) -> bool {
     total.checked_mul(rate).and_then(|sum| sum.checked_mul(MARGIN)).is_some()
 }
 
-/// Units as a number: exact up to the 28 digits that a decimal holds.
+/// Converts units into a number: exact up to the 28 digits of a decimal.
 pub(super) fn number_of(units: i128, scale: u32) -> Number {
     let (mut units, mut scale) = (units, scale);
     loop {
@@ -89,7 +90,7 @@ pub(super) fn money(units: i128) -> Number {
     number_of(units, MONEY_SCALE)
 }
 
-/// A share, rounded to 10 decimals; null where there is nothing to take it of.
+/// A share, rounded to 10 decimals; null where the whole is 0.
 pub(super) fn ratio(part: i128, whole: i128) -> Option<Number> {
     if whole <= 0 {
         return None;
@@ -98,7 +99,7 @@ pub(super) fn ratio(part: i128, whole: i128) -> Option<Number> {
     rounded(part.checked_div(whole)?, RATIO_SCALE)
 }
 
-/// An amount for each of `count`, rounded to 6 decimals; null where there are none.
+/// An amount per item, rounded to 6 decimals; null without items.
 pub(super) fn per(amount: Number, count: i64) -> Option<Number> {
     rounded(amount.as_decimal().checked_div(Decimal::from(count))?, MONEY_SCALE)
 }
@@ -108,7 +109,7 @@ fn rounded(number: Decimal, scale: u32) -> Option<Number> {
     Some(Number::from(rounded.normalize()))
 }
 
-/// An amount as it is printed: two decimals, none for currencies without a smaller coin, three for some (ISO 4217).
+/// Text of an amount: two decimals, none for currencies without a smaller coin, three for some (ISO 4217).
 pub(super) fn printed(amount: Number, currency: &str) -> String {
     let decimals = match currency {
         "BIF" | "CLP" | "DJF" | "GNF" | "ISK" | "JPY" | "KMF" | "KRW" | "PYG" | "RWF" | "UGX"
@@ -119,12 +120,12 @@ pub(super) fn printed(amount: Number, currency: &str) -> String {
     fixed(amount.as_decimal(), decimals)
 }
 
-/// A ratio as it is printed: in percent, with two decimals.
+/// Text of a ratio: in percent, with two decimals.
 pub(super) fn percent(ratio: Number) -> String {
     fixed(ratio.as_decimal() * Decimal::ONE_HUNDRED, 2)
 }
 
-/// A number with this many decimals.
+/// Text of a number with this many decimals.
 pub(super) fn fixed(number: Decimal, decimals: u32) -> String {
     let mut rounded =
         number.round_dp_with_strategy(decimals, RoundingStrategy::MidpointAwayFromZero);

@@ -1,4 +1,4 @@
-//! Classifies the change of what a company pays as a movement: new, expansion, churn and so on.
+//! Classifies the change of a company's MRR as a movement: new, expansion, churn and so on.
 
 use std::ops::{AddAssign, SubAssign};
 
@@ -15,9 +15,9 @@ pub(super) struct Tally {
     pub(super) expansion: i128,
     pub(super) contraction: i128,
     pub(super) churn: i128,
-    /// Change of what is below 0.
+    /// Change of amounts below 0.
     pub(super) negative: i128,
-    /// Begins and ends of a product of companies that pay for another.
+    /// Amounts for a product that begin and end for companies that pay for another.
     pub(super) entering: i128,
     pub(super) leaving: i128,
     pub(super) customers_start: i64,
@@ -29,7 +29,7 @@ pub(super) struct Tally {
     pub(super) left: i64,
 }
 
-/// How a company comes to pay.
+/// Reason for which a company begins to pay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     New,
@@ -44,7 +44,7 @@ pub(super) struct Paid {
 }
 
 impl Tally {
-    /// The lines of one company that pays `a` before and `b` after.
+    /// Lines of one company that pays `a` before and `b` after.
     pub(super) fn of(a: Paid, b: Paid, entry: impl FnOnce() -> Entry) -> Self {
         let (before, after) = (a.counted.max(0), b.counted.max(0));
         let mut tally = Self {
@@ -142,7 +142,7 @@ impl SubAssign for Tally {
     }
 }
 
-/// Sums by interval, of which each part is added to a range of intervals at the cost of its two ends.
+/// Sums by interval; each part is added to a range of intervals at the cost of its two ends.
 #[derive(Clone, Debug)]
 pub(super) struct Spread<T> {
     changes: Vec<T>,
@@ -166,7 +166,7 @@ impl<T: Copy + Default + AddAssign + SubAssign> Spread<T> {
         }
     }
 
-    /// Adds all parts of another.
+    /// Adds all parts of another sum.
     pub(super) fn join(&mut self, other: &Self) {
         for (change, other) in self.changes.iter_mut().zip(&other.changes) {
             *change += *other;

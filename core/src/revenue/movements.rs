@@ -22,7 +22,7 @@ use super::{
 };
 use crate::value::{Number, ObjectId, number::MONEY_SCALE};
 
-/// How many segments are listed; the others are summed up.
+/// Most segments that are listed; the others are summed up.
 pub const MAX_SEGMENTS: usize = 50;
 
 /// The name of the rest in tables, and of the figure to explain.
@@ -41,11 +41,11 @@ pub struct Movements {
     /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
-    /// Each currency separately.
+    /// Movements in each currency.
     pub currencies: Vec<Series<MovementRow>>,
-    /// All in the base currency; null where a rate is missing.
+    /// Movements in the base currency; null where a rate is missing.
     pub converted: Option<Series<MovementRow>>,
-    /// The largest segments, then the rest; null where none were asked for.
+    /// The largest segments, then the rest; null where none were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segments: Option<Vec<Segment>>,
     /// Licenses that are overdue now, the first [`super::MAX_LISTED`] of them.
@@ -56,7 +56,7 @@ pub struct Movements {
     pub overlaps: Vec<Overlap>,
     /// How many pairs of licenses may be counted twice.
     pub overlaps_total: usize,
-    /// The months that were closed, and what has changed in them since.
+    /// Closed months, and the changes in them since.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub closings: Vec<MonthDifference>,
 }
@@ -69,9 +69,9 @@ pub struct Segment {
     pub segment: Option<String>,
     /// Whether the segment is the rest: all segments beyond the largest.
     pub is_rest: bool,
-    /// How many companies with licenses it has.
+    /// Number of companies with licenses.
     pub companies: usize,
-    /// Each currency separately.
+    /// Movements in each currency.
     pub currencies: Vec<Series<MovementRow>>,
     /// All in the base currency.
     pub converted: Option<Series<MovementRow>>,
@@ -84,7 +84,7 @@ pub struct MovementRow {
     /// Name and days of the interval.
     #[serde(flatten)]
     pub period: Period,
-    /// MRR just before it begins.
+    /// MRR just before the interval.
     pub start: Number,
     /// Change of the MRR at the start by dated rates.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ pub struct MovementRow {
     pub contraction: Number,
     /// MRR of companies that paid and pay nothing now.
     pub churn: Number,
-    /// Change of what is below 0.
+    /// Change of amounts below 0.
     pub negative: Number,
     /// MRR for the product of companies that paid for another before, where one product was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,15 +107,15 @@ pub struct MovementRow {
     /// MRR for the product of companies that pay for another now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaving: Option<Number>,
-    /// MRR just before it ends.
+    /// MRR just before the end of the interval.
     pub end: Number,
-    /// Companies that pay more than 0 then.
+    /// Companies that pay more than 0 at the end.
     pub customers: i64,
     /// Companies that never paid before.
     pub new_customers: i64,
-    /// Companies that came back.
+    /// Number of companies that came back.
     pub reactivated_customers: i64,
-    /// Companies that pay nothing any more.
+    /// Number of companies that pay nothing any more.
     pub churned_customers: i64,
     /// MRR for each customer.
     pub arpa: Option<Number>,
@@ -123,14 +123,14 @@ pub struct MovementRow {
     pub asp: Option<Number>,
     /// MRR of licenses that are over by the end, and still ongoing.
     pub overdue: Number,
-    /// How many these are.
+    /// Number of the overdue licenses.
     pub overdue_licenses: i64,
 }
 
-/// The movements of the report's intervals, and of each segment if `segment` says which a company is in.
+/// Movements of the report's intervals, and of each segment if `segment` returns that of a company.
 ///
 /// # Errors
-/// What is wrong with the options.
+/// When an option is invalid.
 pub fn mrr(
     ledger: &Ledger,
     options: &Options,
@@ -168,10 +168,10 @@ pub fn mrr(
     })
 }
 
-/// The companies of the rest, if there is one.
+/// Companies of the rest, if there is one.
 ///
 /// # Errors
-/// What is wrong with the options.
+/// When an option is invalid.
 pub(super) fn rest_of(
     ledger: &Ledger,
     options: &Options,
@@ -360,7 +360,7 @@ impl Movements {
 }
 
 impl MovementRow {
-    /// Start, new, reactivation, expansion, contraction, churn, negative, end: what every row has.
+    /// Start, new, reactivation, expansion, contraction, churn, negative, end: the amounts that every row has.
     pub fn amounts(&self) -> [Number; 8] {
         [
             self.start,
@@ -374,7 +374,7 @@ impl MovementRow {
         ]
     }
 
-    /// Whether there is any amount in it.
+    /// Whether an amount is not 0.
     pub(super) fn is_something(&self) -> bool {
         let amounts = self.amounts().into_iter().chain([self.overdue]);
         amounts.map(Number::as_decimal).any(|amount| !amount.is_zero())

@@ -9,7 +9,7 @@ use crate::value::{ObjectId, Timestamp, Zone};
 
 /// The longest gap or overlap that is bridged, in days.
 pub const MAX_GAP_DAYS: u32 = 366;
-/// The longest time that a return may take and still be a reactivation, in days.
+/// Longest time, in days, after which a return can be a reactivation.
 pub(super) const MAX_REACTIVATION_DAYS: u32 = 36_500;
 
 /// Definition of a movement.
@@ -19,7 +19,7 @@ pub enum View {
     /// MRR of a company at the end of an interval against its start.
     #[default]
     EndPoints,
-    /// Each change separately.
+    /// Each change of what a company pays.
     Activities,
 }
 
@@ -27,7 +27,7 @@ impl View {
     /// The names of both.
     pub const NAMES: &'static [&'static str] = &["endPoints", "activities"];
 
-    /// The view of this name.
+    /// The view with this name.
     ///
     /// # Errors
     /// [`ReportError::UnknownChoice`] where there is none.
@@ -47,7 +47,7 @@ pub enum Valuation {
     /// Rates of one day for the whole report, so that no movement comes from a currency.
     #[default]
     Constant,
-    /// Rates of the last day of each interval; what they change is the line `fx`.
+    /// Rates of the last day of each interval; the changes that they make are the line `fx`.
     Dated,
 }
 
@@ -55,7 +55,7 @@ impl Valuation {
     /// The names of both.
     pub const NAMES: &'static [&'static str] = &["constant", "dated"];
 
-    /// The valuation of this name.
+    /// The valuation with this name.
     ///
     /// # Errors
     /// [`ReportError::UnknownChoice`] where there is none.
@@ -73,17 +73,18 @@ impl Valuation {
 pub struct Options {
     /// First day of the report.
     pub from: Day,
-    /// The day after its last one.
+    /// First day after the report.
     pub to: Day,
     /// Length of the intervals.
     pub interval: Interval,
-    /// The zone whose midnights are its borders.
+    /// Time zone of the report's days.
     pub zone: Zone,
-    /// The present: what is past by then can be overdue.
+    /// Time that counts as the present: a license that is past by then can be overdue.
     pub now: Timestamp,
-    /// How many days apart the end of a license and the start of the next may be, either way, to be continuous.
+    /// Most days between the end of a license and the start of the next, either way, to be continuous.
     pub gap_days: u32,
-    /// How many days after its last payment a company comes back as a reactivation and not as new; none for any number.
+    /// Most days after its last payment in which a company comes back as a reactivation and not as new; none for any
+    /// number.
     pub reactivation_within: Option<u32>,
     /// Definition of a movement.
     pub view: View,
@@ -91,32 +92,32 @@ pub struct Options {
     pub company: Option<ObjectId>,
     /// The only product that counts.
     pub product: Option<String>,
-    /// The base currency and the rates; without them, a report in one currency alone has a total.
+    /// Base currency and rates; without them, a report in one currency alone has a total.
     pub rates: Option<Rates>,
-    /// At which of these rates.
+    /// Valuation, which selects the rates.
     pub valuation: Valuation,
-    /// The day of constant rates; none for the last day of the report.
+    /// Day of constant rates; none for the last day of the report.
     pub rate_date: Option<Day>,
-    /// Whether a forecast takes it that every ongoing license is renewed.
+    /// Whether a forecast assumes that every ongoing license is renewed.
     pub assume_renewed: bool,
-    /// The point in time as of which it is computed, where it is not computed from what is stored now.
+    /// Point in time as of which the report is computed; none for the data that is stored now.
     pub history: Option<History>,
 }
 
 /// The past from which a report is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct History {
-    /// The point in time: what was stored later is left out.
+    /// The point in time: data that was stored later does not count.
     pub as_of: Timestamp,
-    /// The earliest one that there can be; none where every change is stored.
+    /// Earliest possible point in time; none where every change is stored.
     pub since: Option<Timestamp>,
 }
 
 impl Options {
-    /// A report by month, in UTC, from a day to another, which is not included.
+    /// Options of a report by month, in UTC, from `from` to the exclusive `to`.
     ///
     /// # Errors
-    /// [`ReportError::InvalidDay`] where one is no day, [`ReportError::FromAfterTo`].
+    /// [`ReportError::InvalidDay`] where one is not a day, [`ReportError::FromAfterTo`].
     pub fn between(from: &str, to: &str, now: Timestamp) -> Result<Self, ReportError> {
         let day = |name, text: &str| {
             Day::parse(text).ok_or_else(|| ReportError::InvalidDay(name, text.to_owned()))
@@ -144,7 +145,7 @@ impl Options {
         })
     }
 
-    /// The zone of this name.
+    /// The time zone with this name.
     ///
     /// # Errors
     /// [`ReportError::UnknownTimeZone`] where there is none.

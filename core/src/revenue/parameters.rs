@@ -17,9 +17,9 @@ use super::{
 pub struct Parameter {
     /// Name in the query of a request.
     pub name: &'static str,
-    /// The reports that take it.
+    /// Reports with the parameter.
     pub of: &'static [ReportKind],
-    /// The kind of value that it takes.
+    /// Form of the value.
     pub form: Form,
     /// Description of the parameter in the OpenAPI description.
     pub doc: &'static str,
@@ -34,7 +34,7 @@ pub enum Form {
     Time,
     /// A whole number from 0 to this one.
     Number(u32),
-    /// One of these words.
+    /// A word among these.
     Choice(&'static [&'static str]),
     /// The `_id` of a company, or another reference to it.
     Company,

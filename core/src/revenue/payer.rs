@@ -12,7 +12,7 @@ use super::{
 };
 use crate::value::{ObjectId, Timestamp};
 
-/// A company with what it pays.
+/// A company with its MRR over time.
 #[derive(Debug)]
 pub(super) struct Payer<'p> {
     pub(super) id: ObjectId,
@@ -57,7 +57,7 @@ pub(super) struct Step {
     pub(super) paid: Paid,
 }
 
-/// Steps in the order of time; what is paid differs from one to the next.
+/// Steps in the order of time; the MRR differs from one to the next.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     steps: Vec<Step>,
@@ -65,7 +65,7 @@ pub(super) struct Stream {
     changes: Vec<Step>,
 }
 
-/// Pairs of a start and an end, both in the order of time: what is compared.
+/// Pairs of a start and an end to compare, both in the order of time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Windows<'w> {
     pub(super) starts: &'w [i64],
@@ -129,7 +129,7 @@ impl Stream {
         &self.steps
     }
 
-    /// When it first pays.
+    /// Time of the first payment.
     pub(super) fn first_paid(&self) -> Option<i64> {
         self.steps.get(self.first_paid?).map(|step| step.at)
     }
@@ -140,7 +140,7 @@ impl Stream {
         last.map_or_else(Paid::default, |step| step.paid)
     }
 
-    /// How many steps are before a point in time.
+    /// Number of steps before a point in time.
     pub(super) fn before(&self, time: i64) -> usize {
         self.steps.partition_point(|step| step.at < time)
     }
@@ -150,7 +150,7 @@ impl Stream {
         self.after(self.before(time))
     }
 
-    /// Whether a company that pays nothing after a number of steps, and then does, is new.
+    /// Kind of the entry of a company that pays nothing after a number of steps, and then does.
     pub(super) fn entry(&self, scope: &Scope<'_>, steps: usize) -> Entry {
         if self.first_paid.is_none_or(|first| first >= steps) {
             return Entry::New;
@@ -167,8 +167,8 @@ impl Stream {
         if is_within { Entry::Reactivation } else { Entry::New }
     }
 
-    /// Compares what is paid just before the start and just before the end of each window: ranges of windows
-    /// for which it is the same.
+    /// Compares the MRR just before the start and just before the end of each window; passes ranges of windows with the
+    /// same result.
     pub(super) fn pairs(
         &self,
         scope: &Scope<'_>,
@@ -206,7 +206,7 @@ impl Stream {
         steps
     }
 
-    /// Puts each step under its line, in the range of windows that it falls in.
+    /// Adds each step to its line, in the range of windows that it falls in.
     pub(super) fn activities(
         &self,
         scope: &Scope<'_>,

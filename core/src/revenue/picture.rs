@@ -19,7 +19,7 @@ use crate::value::{Number, ObjectId};
 
 /// Most bars that are drawn of a ranking.
 const MAX_RANKED: usize = 20;
-/// Most lines of cohorts, the latest ones.
+/// Most cohorts in the chart, the latest ones.
 const MAX_COHORTS: usize = 12;
 
 /// What a picture shows.
@@ -29,9 +29,9 @@ pub struct Picture {
     pub title: String,
     /// Note below the title: what is not drawn; empty where all is.
     pub note: String,
-    /// The days, and through when they reach.
+    /// Description: the days of the report, and its present.
     pub description: String,
-    /// The labels of the axis: periods, or those that are ranked.
+    /// Labels of the axis: periods, or the items of a ranking.
     pub labels: Vec<String>,
     /// The series, each with a value for each label.
     pub series: Vec<Drawn>,
@@ -39,25 +39,25 @@ pub struct Picture {
     pub is_ranking: bool,
 }
 
-/// One series of a picture: a name and a value for each interval.
+/// A series of a chart: a name and a value for each interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drawn {
     /// Name in the legend.
     pub name: String,
     /// Values of the series; none where there is nothing to show.
     pub values: Vec<Option<Number>>,
-    /// How it is drawn.
+    /// Mark with which the series is drawn.
     pub mark: Mark,
 }
 
-/// How a series is drawn.
+/// Mark of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Bars on top of those of the series before; below zero where values are.
     Bars,
-    /// A solid line.
+    /// A solid line through the values.
     Line,
-    /// A dashed line.
+    /// A dashed line through the values.
     Dashes,
 }
 
@@ -157,7 +157,7 @@ impl Movements {
     }
 }
 
-/// The currency of a series, and its rows.
+/// Currency of a series, and its rows.
 fn parts<R>(series: Option<&Series<R>>) -> (&str, &[R]) {
     series.map_or(("", &[]), |series| (&*series.currency, &*series.rows))
 }
@@ -271,7 +271,7 @@ fn label_of(name: Option<&String>, company: ObjectId) -> String {
     name.cloned().unwrap_or_else(|| company.to_string())
 }
 
-/// The amounts of companies under a line, the first of them.
+/// Amounts of companies under a line, the largest.
 fn by_company(
     line: &str,
     currency: &str,

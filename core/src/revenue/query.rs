@@ -22,7 +22,7 @@ use crate::{
     value::{Issue, ObjectId, RecordRef, Timestamp, Zone},
 };
 
-/// Which of the reports is asked for.
+/// Kind of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportKind {
     /// MRR and its movements: [`Movements`](super::Movements).
@@ -35,7 +35,7 @@ pub enum ReportKind {
     Forecast,
     /// Customers by MRR at stake: [`Customers`](super::Customers).
     Customers,
-    /// Who was active, and what they did: [`UsageReport`](super::UsageReport).
+    /// Active users and their actions: [`UsageReport`](super::UsageReport).
     Usage,
 }
 
@@ -57,9 +57,9 @@ pub struct ReportQuery {
     assume_renewed: bool,
     as_of: Option<Timestamp>,
     pub(super) renewals_by: RenewalsBy,
-    /// The outcome of the licenses that are listed; of all where there is none.
+    /// Outcome of the licenses to list; none for all.
     pub(super) outcome: Option<Outcome>,
-    /// The property of segments; of customers, those that they are filtered by.
+    /// Property of the segments; for customers, the properties of the filters.
     pub(super) attributes: Vec<SegmentBy>,
     pub(super) explain: Option<Explain>,
     pub(super) page: CustomerPage,
@@ -69,7 +69,7 @@ pub struct ReportQuery {
     closed_month: Option<String>,
 }
 
-/// A figure that is to be explained.
+/// A figure to explain.
 #[derive(Clone, Debug)]
 pub(super) struct Explain {
     pub(super) line: ExplainedLine,
@@ -80,7 +80,7 @@ pub(super) struct Explain {
     pub(super) action: Option<String>,
 }
 
-/// The line of a figure that is to be explained.
+/// The line of a figure to explain.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ExplainedLine {
     Revenue(Line),
@@ -106,7 +106,7 @@ impl ReportQuery {
     /// Reads the parameters of a report.
     ///
     /// # Errors
-    /// All that is wrong with them.
+    /// All problems of the parameters.
     pub fn parse(kind: ReportKind, pairs: &[(String, String)]) -> Result<Self, Vec<Issue>> {
         let mut sent = Sent::default();
         for (name, value) in pairs {
@@ -131,7 +131,7 @@ impl ReportQuery {
         self.company.as_ref()
     }
 
-    /// The point in time as of which it is computed, where it is not computed from what is stored now.
+    /// Point in time as of which the report is computed; none for the data that is stored now.
     pub fn as_of(&self) -> Option<Timestamp> {
         self.as_of
     }
@@ -160,7 +160,7 @@ impl ReportQuery {
         &self.page.filters
     }
 
-    /// Whether a picture of it is for a dark background.
+    /// Whether the chart is for a dark background.
     pub fn is_dark(&self) -> bool {
         self.is_dark
     }
@@ -175,7 +175,7 @@ impl ReportQuery {
         self.kind == ReportKind::Customers
     }
 
-    /// The zone of the report's days, where the tenant has this one.
+    /// Time zone of the report's days, where the tenant has `of_tenant`.
     pub fn zone(&self, of_tenant: Zone) -> Zone {
         self.zone.unwrap_or(of_tenant)
     }
@@ -226,7 +226,7 @@ impl ReportQuery {
     }
 }
 
-/// The parameters as they were sent, and what is wrong with them.
+/// Parameters as they were sent, and their problems.
 #[derive(Default)]
 struct Sent<'s> {
     values: BTreeMap<&'static str, &'s str>,
@@ -390,7 +390,7 @@ impl<'s> Sent<'s> {
     }
 }
 
-/// Parameters that say something of another one.
+/// Parameters that need another one.
 const NEEDS: &[(&str, &str)] = &[
     ("period", "explain"),
     ("currency", "explain"),
@@ -399,7 +399,7 @@ const NEEDS: &[(&str, &str)] = &[
     ("cohort", "explain"),
     ("action", "explain"),
 ];
-/// The name of the whole report among its periods.
+/// Name of the whole report among its periods.
 pub(super) const SPAN: &str = "span";
 pub(super) const THEMES: &[&str] = &["light", "dark"];
 pub(super) const FLAGS: &[&str] = &["true", "false"];

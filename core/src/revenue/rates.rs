@@ -33,7 +33,7 @@ impl Rates {
     /// The rates of a tenant's settings.
     ///
     /// # Errors
-    /// [`ReportError::InvalidRate`] for one beyond 1,000,000,000.
+    /// [`ReportError::InvalidRate`] for a rate beyond 1,000,000,000.
     pub fn of(currencies: &Currencies) -> Result<Self, ReportError> {
         let mut rates = Self::new(currencies.base());
         for (currency, from, rate) in currencies.rates() {
@@ -48,10 +48,10 @@ impl Rates {
         Ok(rates)
     }
 
-    /// Sets how much of the base currency one unit of `currency` is worth from a day on; counts to 10 decimals.
+    /// Sets the value of one unit of `currency` in the base currency from a day on; counts to 10 decimals.
     ///
     /// # Errors
-    /// [`ReportError::InvalidRate`] for one that is not positive, or beyond 1,000,000,000.
+    /// [`ReportError::InvalidRate`] for a rate that is not positive, or beyond 1,000,000,000.
     pub fn set(
         &mut self,
         currency: impl Into<String>,
@@ -69,12 +69,12 @@ impl Rates {
         &self.base
     }
 
-    /// Whether no rate of another currency is set.
+    /// Whether no other currency has a rate.
     pub(super) fn is_empty(&self) -> bool {
         self.always.is_empty() && self.dated.is_empty()
     }
 
-    /// The rate that holds on a day: the last one set for it or a day before, never a later one.
+    /// Rate of a day: the last one set for it or a day before, never a later one.
     pub fn on(&self, currency: &str, day: Day) -> Option<Decimal> {
         if currency == self.base {
             return Some(Decimal::ONE);

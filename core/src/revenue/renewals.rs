@@ -24,10 +24,10 @@ use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RenewalsBy {
-    /// The day on which it ends.
+    /// Day on which the license ends.
     #[default]
     End,
-    /// The last day of notice; licenses that do not renew by themselves have none.
+    /// Last day of notice; licenses that do not renew automatically have none.
     Notice,
 }
 
@@ -35,7 +35,7 @@ impl RenewalsBy {
     /// The names of both.
     pub const NAMES: &'static [&'static str] = &["end", "notice"];
 
-    /// The one of this name.
+    /// The day with this name.
     ///
     /// # Errors
     /// [`ReportError::UnknownChoice`] where there is none.
@@ -52,7 +52,7 @@ impl RenewalsBy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
-    /// Another follows it, or will.
+    /// The license has a successor, or will have one.
     Renewed,
     /// The license is not renewed.
     Churned,
@@ -81,14 +81,15 @@ pub struct Renewals {
     pub about: About,
     /// By which day licenses belong to a period.
     pub by: RenewalsBy,
-    /// Each currency separately.
+    /// Renewals in each currency.
     pub currencies: Vec<Series<RenewalRow>>,
-    /// All in the base currency; null where a rate is missing.
+    /// Renewals in the base currency; null where a rate is missing.
     pub converted: Option<Series<RenewalRow>>,
-    /// The licenses of the figures, by that day; as JSON the first [`MAX_LISTED`](super::MAX_LISTED) of them.
+    /// Licenses of the figures, in the order of their days; as JSON the first [`MAX_LISTED`](super::MAX_LISTED) of
+    /// them.
     #[serde(serialize_with = "super::listed::first")]
     pub licenses: Vec<RenewalLine>,
-    /// How many there are.
+    /// Total number of these licenses.
     pub licenses_total: usize,
 }
 
@@ -121,16 +122,16 @@ pub struct RenewalRow {
     pub overdue: Number,
     /// MRR of licenses whose end is ahead and undecided.
     pub open: Number,
-    /// How many licenses are renewed in another currency without a rate: they count as renewed at their own price,
-    /// neither for more nor for less.
+    /// Number of licenses that are renewed in another currency without a rate: they count as renewed at their own
+    /// price, neither for more nor for less.
     pub not_compared: i64,
-    /// How many licenses end in the interval.
+    /// Number of licenses that end in the interval.
     pub licenses: i64,
-    /// How many companies have a license that ends in the interval.
+    /// Number of companies with a license that ends in the interval.
     pub companies: i64,
     /// Rates of the base.
     pub of_base: RenewalRates,
-    /// Rates of what is decided.
+    /// Rates of the decided part.
     pub of_decided: RenewalRates,
 }
 
@@ -152,34 +153,34 @@ pub struct RenewalLine {
     /// `_id` of the license.
     #[serde(serialize_with = "hex::one")]
     pub license: ObjectId,
-    /// `_id` of the company that it belongs to.
+    /// `_id` of the license's company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
-    /// Product that it is for; empty for none.
+    /// Product of the license; empty for none.
     pub product: String,
     /// Currency of `mrr`.
     pub currency: String,
-    /// The first day on which it is over.
+    /// First day after the license.
     pub end: Day,
-    /// The last day of notice, if it renews automatically.
+    /// Last day of notice, if the license renews automatically.
     pub notice: Option<Day>,
     /// Monthly value, not converted.
     pub mrr: Number,
     /// Outcome of the renewal at the time of the report.
     pub outcome: Outcome,
-    /// Monthly value of what follows it, or is agreed to, not converted.
+    /// Monthly amount of the successor, or of the agreement, not converted.
     pub renewed_mrr: Option<Number>,
     /// Currency of `renewed_mrr`.
     pub renewed_currency: Option<String>,
-    /// The license that follows it.
+    /// Successor of the license.
     #[serde(serialize_with = "hex::some")]
     pub successor: Option<ObjectId>,
 }
 
-/// The outcomes of the licenses that end in a period, or whose notice does.
+/// Outcomes of the licenses that end in a period, or whose notice does.
 ///
 /// # Errors
-/// What is wrong with the options.
+/// When an option is invalid.
 pub fn renewals(
     ledger: &Ledger,
     options: &Options,
@@ -195,7 +196,7 @@ pub fn renewals(
     each_payer(&scope, |payer| {
         ending.clear();
         ending.extend((0..payer.licenses.len()).filter_map(|at| Ending::of(&scope, payer, at, by)));
-        // Within an interval, each currency's licenses stay next to each other.
+        // A stable sort: within an interval, each currency's licenses stay next to each other.
         ending.sort_by_key(|ending| ending.interval);
         for licenses in ending.chunk_by(|a, b| a.interval == b.interval) {
             add(&mut total, licenses, |ending| {
@@ -238,7 +239,7 @@ pub(super) struct Ending {
     day: Day,
     mrr: i128,
     outcome: Outcome,
-    /// Monthly value of what follows, and its currency.
+    /// Monthly amount of the successor, and its currency.
     renewed: i128,
     renewed_currency: u32,
 }
@@ -319,7 +320,7 @@ pub(super) fn notice_of(scope: &Scope<'_>, license: &License) -> Option<Day> {
     license.notice.map_or(Some(day), |(count, unit)| day.back(count, unit))
 }
 
-/// The first that holds: a successor, lost, renewed without one, past, ahead.
+/// Outcome of a license, the first that applies: a successor, lost, renewed without one, past, ahead.
 fn outcome_of(
     scope: &Scope<'_>,
     payer: &Payer<'_>,
@@ -494,7 +495,7 @@ impl RenewalLine {
         format!("{mrr} {}", self.renewed_currency.as_deref().unwrap_or_default())
     }
 
-    /// A row, with the end of the license and its outcome.
+    /// Adds the end of the license and its outcome to a row.
     pub(super) fn cells_of_outcome(&self, row: Row) -> Row {
         let row = row.text(self.end).option(self.notice).money(&[self.mrr], &self.currency);
         let renewed = self.renewed_currency.as_deref().unwrap_or_default();

@@ -27,9 +27,9 @@ pub enum RenewalsLine {
     Downgrade,
     /// MRR of licenses that are not renewed.
     Churned,
-    /// MRR of those that are past and undecided.
+    /// MRR of licenses that are past and undecided.
     Overdue,
-    /// MRR of those that are ahead and undecided.
+    /// MRR of licenses that are ahead and undecided.
     Open,
 }
 
@@ -47,7 +47,7 @@ impl RenewalsLine {
         Self::Open,
     ];
 
-    /// The line of this name.
+    /// The line with this name.
     ///
     /// # Errors
     /// [`ReportError::UnknownChoice`] where there is none.
@@ -65,14 +65,14 @@ pub type RenewalsCell = LineCell<RenewalsLine>;
 /// The companies and licenses of a figure of the renewals.
 pub type RenewalsExplanation = LineExplanation<RenewalsLine, RenewalShare>;
 
-/// A license that ends, and what it adds to a figure.
+/// A license that ends, and its share in a figure.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RenewalShare {
     /// The license and its outcome.
     #[serde(flatten)]
     pub renewal: RenewalLine,
-    /// The rate at which it is converted; null where it is not.
+    /// Exchange rate of the amount; null where it is not converted.
     pub rate: Option<Number>,
     /// Amount of the renewal, in the currency of the figure.
     pub amount: Number,
@@ -81,7 +81,7 @@ pub struct RenewalShare {
 /// Explains a figure of [`renewals`](super::renewals).
 ///
 /// # Errors
-/// What is wrong with the options, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
+/// When an option is invalid, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
 /// converted.
 pub fn explain_renewals(
     ledger: &Ledger,
@@ -129,7 +129,7 @@ pub fn explain_renewals(
 }
 
 impl RenewalsExplanation {
-    /// The licenses as text, each with the amount of its company.
+    /// Licenses as text, each with the amount of its company.
     pub fn table(&self) -> Table {
         let columns = [
             "license",

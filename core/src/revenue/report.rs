@@ -33,7 +33,7 @@ use crate::value::ObjectId;
 pub struct Sources<'s> {
     /// The licenses of the tenant.
     pub ledger: &'s Ledger,
-    /// The licenses as they are known now, where `ledger` has those of a point in time: what came true of a forecast.
+    /// Licenses as they are known now, where `ledger` has those of a point in time: for the actual MRR of a forecast.
     pub later: Option<Later<'s>>,
     /// The values of a company's properties, in the order of [`ReportQuery::attributes`].
     pub attributes_of: AttributesOf<'s>,
@@ -41,7 +41,7 @@ pub struct Sources<'s> {
     pub is_asked_for: IsAskedFor<'s>,
     /// The name of a company.
     pub name_of: NameOf<'s>,
-    /// How a company uses the product, where the report needs it.
+    /// Usage of each company, where the report needs it.
     pub usage_of: UsageOf<'s>,
 }
 
@@ -49,15 +49,15 @@ pub struct Sources<'s> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Report {
-    /// MRR and how it moved.
+    /// MRR and its movements.
     Mrr(Box<Movements>),
-    /// How much is retained.
+    /// Retention and cohorts of companies.
     Retention(Box<RetentionAndCohorts>),
-    /// The licenses that end, and their outcomes.
+    /// Licenses that end, and their outcomes.
     Renewals(Box<Renewals>),
     /// Forecast of the MRR.
     Forecast(Box<Forecast>),
-    /// The customers, those with the most at stake first.
+    /// Customers, the largest amount at stake first.
     Customers(Box<Customers>),
     /// Companies and licenses that a figure is computed from.
     Explanation(Box<Explanation>),
@@ -67,27 +67,27 @@ pub enum Report {
     RenewalsExplanation(Box<RenewalsExplanation>),
     /// Usage of the product.
     Usage(Box<UsageReport>),
-    /// The users behind a figure of it.
+    /// Users of a figure of the usage report.
     UsageExplanation(Box<UsageExplanation>),
     /// The figures of each company in a closed month.
     ClosedMonth(Box<ClosedMonth>),
 }
 
-/// The retention, and the cohorts of the same intervals.
+/// Retention, and the cohorts of the same intervals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionAndCohorts {
     /// Retention by interval, by year and over the whole report.
     #[serde(flatten)]
     pub retention: Retention,
-    /// Companies by when they first paid; null where the intervals are days or weeks.
+    /// Companies by their first payment; null where the intervals are days or weeks.
     pub cohorts: Option<Cohorts>,
 }
 
 /// Computes the requested report.
 ///
 /// # Errors
-/// What is wrong with the options.
+/// When an option is invalid.
 pub fn report(
     query: &ReportQuery,
     options: &Options,
@@ -127,7 +127,7 @@ pub fn report(
     })
 }
 
-/// The first property that a company has, of those that were asked for.
+/// First requested property that a company has.
 fn first_attribute(sources: Sources<'_>, company: ObjectId) -> Option<String> {
     (sources.attributes_of)(company).into_iter().flatten().next()
 }
@@ -175,7 +175,7 @@ fn explained(
 }
 
 impl Explain {
-    /// The days of its period, which is one of the report's.
+    /// Days of the period, which is one of the report's.
     fn days(&self, options: &Options) -> Result<(Day, Day), ReportError> {
         if self.period == SPAN {
             return Ok((options.from, options.to));
@@ -188,7 +188,7 @@ impl Explain {
 }
 
 impl Report {
-    /// The table of a report that was asked for.
+    /// Table of a report.
     pub fn table(&self, query: &ReportQuery) -> Table {
         match self {
             Self::Mrr(report) => report.table(),

@@ -16,22 +16,22 @@ use super::{
 };
 use crate::value::{Number, number::MONEY_SCALE};
 
-/// How much of what was paid is retained.
+/// Retention of MRR and customers.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Retention {
     /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
-    /// How each ratio is computed.
+    /// Formula of each ratio.
     pub formulas: Formulas,
-    /// Each currency separately.
+    /// Retention in each currency.
     pub currencies: Vec<RetentionSeries>,
-    /// All in the base currency; null where a rate is missing.
+    /// Retention in the base currency; null where a rate is missing.
     pub converted: Option<RetentionSeries>,
 }
 
-/// The formulas of the ratios: `a` is what a company pays just before the start, `b` just before the end.
+/// Formulas of the ratios: `a` is the MRR of a company just before the start, `b` just before the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Formulas {
@@ -66,7 +66,7 @@ pub struct RetentionSeries {
     pub span: RetentionRow,
 }
 
-/// The retention of a period. Ratios are rounded to 10 decimals, and null where they have no denominator.
+/// Retention of a period. Ratios are rounded to 10 decimals, and null where they have no denominator.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionRow {
@@ -79,9 +79,9 @@ pub struct RetentionRow {
     pub kept: Number,
     /// MRR of the same companies at the end.
     pub retained: Number,
-    /// How many companies pay at the start.
+    /// Number of companies that pay at the start.
     pub customers: i64,
-    /// How many of them pay nothing at the end.
+    /// Number of these companies that pay nothing at the end.
     pub lost_customers: i64,
     /// Gross revenue retention: `kept` / `base`.
     pub grr: Option<Number>,
@@ -89,7 +89,7 @@ pub struct RetentionRow {
     pub nrr: Option<Number>,
     /// Gross MRR churn: (churn + contraction) / `base`.
     pub gross_mrr_churn: Option<Number>,
-    /// Net MRR churn. It counts those who came back, and NRR does not: the two do not add up to 1.
+    /// Net MRR churn. It counts companies that came back, and NRR does not: the two do not add up to 1.
     pub net_mrr_churn: Option<Number>,
     /// Logo churn: `lostCustomers` / `customers`.
     pub logo_churn: Option<Number>,
@@ -97,10 +97,10 @@ pub struct RetentionRow {
     pub quick_ratio: Option<Number>,
 }
 
-/// How much of what was paid is retained.
+/// Retention of MRR and customers.
 ///
 /// # Errors
-/// What is wrong with the options.
+/// When an option is invalid.
 pub fn retention(ledger: &Ledger, options: &Options) -> Result<Retention, ReportError> {
     let scope = Scope::new(ledger, options)?;
     let (starts, ends) = (scope.borders.starts(), scope.borders.ends());

@@ -22,15 +22,15 @@ pub(super) struct Scope<'r> {
     product: Product,
     /// The currencies that occur, by name.
     pub(super) currencies: Vec<u32>,
-    /// The base currency, where there is one.
+    /// Base currency, where there is one.
     pub(super) base: Option<String>,
-    /// Rates by row and currency: one row for all, or that of the day before the report and one for the last
-    /// day of each interval. 0 where one is missing, and none without a base currency.
+    /// Rates by row and currency: one row for all, or that of the day before the report and one for the last day of
+    /// each interval. 0 where a rate is missing, and none without a base currency.
     rates: Option<Vec<Vec<i128>>>,
     pub(super) missing: Vec<MissingRate>,
 }
 
-/// The licenses that count by their product.
+/// Filter of the licenses by product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Product {
     Any,
@@ -43,7 +43,7 @@ enum Product {
 pub struct MissingRate {
     /// The currency that cannot be converted.
     pub currency: String,
-    /// The first day on which it has none.
+    /// First day without a rate.
     pub day: Day,
 }
 
@@ -51,12 +51,12 @@ pub struct MissingRate {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Excluded {
-    /// Why they do not count.
+    /// Reason for which the licenses do not count.
     pub reason: Reason,
-    /// Their ids, the first [`MAX_LISTED`] of them.
+    /// Ids of the licenses, the first [`MAX_LISTED`] of them.
     #[serde(serialize_with = "super::hex::many")]
     pub licenses: Vec<ObjectId>,
-    /// How many there are.
+    /// Total number of the licenses.
     pub total: usize,
 }
 
@@ -66,7 +66,7 @@ impl<'r> Scope<'r> {
         Self::with(ledger, options, borders)
     }
 
-    /// With the whole report as its only interval.
+    /// Scope with the whole report as its only interval.
     pub(super) fn of_span(ledger: &'r Ledger, options: &'r Options) -> Result<Self, ReportError> {
         let borders = Borders::around(options.from, options.to, options.interval, options.zone)?;
         Self::with(ledger, options, borders)
@@ -112,7 +112,7 @@ impl<'r> Scope<'r> {
         numbers.find(|number| self.ledger.currency(*number) == currency)
     }
 
-    /// The number of a currency that is asked for; none for all in the base currency.
+    /// Number of a requested currency; none for all in the base currency.
     pub(super) fn asked_currency(
         &self,
         currency: Option<&str>,
@@ -131,7 +131,7 @@ impl<'r> Scope<'r> {
     fn find_currencies(&mut self) {
         let mut occurs = vec![false; self.ledger.currency_count()];
         for (_, licenses) in self.ledger.companies(self.options.company) {
-            // Licenses of other products decide whether a company begins to pay or pays already.
+            // Licenses of other products determine whether a company begins to pay or pays already.
             for license in licenses {
                 if let Some(occurs) = occurs.get_mut(index(license.currency)) {
                     *occurs = true;
@@ -228,12 +228,12 @@ impl<'r> Scope<'r> {
         self.rates.as_ref().is_some_and(|rows| rows.len() > 1)
     }
 
-    /// The rate of a currency at the end of an interval; 0 where there is none.
+    /// Rate of a currency at the end of an interval; 0 where there is none.
     pub(super) fn rate(&self, interval: usize, currency: u32) -> i128 {
         self.row(interval + 1, currency)
     }
 
-    /// The rate at the start of an interval: that of the end of the one before.
+    /// Rate at the start of an interval: that of the end of the interval before.
     pub(super) fn rate_before(&self, interval: usize, currency: u32) -> i128 {
         self.row(interval, currency)
     }
@@ -243,7 +243,7 @@ impl<'r> Scope<'r> {
         self.row(self.borders.len(), currency)
     }
 
-    /// The intervals at whose ends a number of windows are valued: each at its own, or a single one at the last.
+    /// Intervals at whose ends a number of windows are valued: each at its own, or a single one at the last.
     pub(super) fn intervals_of(&self, windows: usize) -> Range<usize> {
         self.borders.len().saturating_sub(windows)..self.borders.len()
     }
@@ -274,7 +274,7 @@ impl<'r> Scope<'r> {
     }
 }
 
-/// A number of a currency as a place in a list.
+/// Number of a currency as a place in a list.
 pub(super) fn index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -51,7 +51,7 @@ impl SegmentBy {
         nearest(name, names.filter(|name| Self::parse(name).is_ok()))
     }
 
-    /// The segment of a company; none where the property is empty.
+    /// Segment of a company; none where the property is empty.
     pub fn of(&self, company: &impl Members) -> Option<String> {
         let value = company.get(self.property)?;
         let value = match &self.key {

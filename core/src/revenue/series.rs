@@ -1,16 +1,16 @@
 //! Rows of a report in one currency, the common shape of all reports over time.
 
-/// The rows of a report in one currency.
+/// Rows of a report in one currency.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Series<R> {
     /// The currency of the amounts.
     pub currency: String,
-    /// The rows, by interval; of cohorts, by when they began.
+    /// Rows, by interval; cohorts by the interval of their beginning.
     pub rows: Vec<R>,
 }
 
-/// Each currency separately, then all in the base currency, with its label in a table.
+/// Series of each currency, then that in the base currency, each with its label in a table.
 pub(super) fn scopes<'s, S>(
     currencies: &'s [S],
     converted: Option<&'s S>,

@@ -4,7 +4,7 @@ use super::{calendar::Period, money_units};
 use crate::value::Number;
 
 /// A report as rows of text, with two decimals of money (none or three where the currency has that many) and
-/// percentages with two: for people and spreadsheets. Printed rows may miss their total by a cent.
+/// percentages with two: for people and spreadsheets. Printed rows may differ from their total by a cent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Table {
     /// Names of the columns.
@@ -41,7 +41,7 @@ impl Row {
         self
     }
 
-    /// Empty where there is nothing.
+    /// Adds an optional cell; an absent one is empty.
     pub(super) fn option(self, text: Option<impl ToString>) -> Self {
         self.text(text.map(|text| text.to_string()).unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! The users behind a figure of usage.
+//! Users of a figure of the usage report.
 
 use std::cmp::Reverse;
 
@@ -20,23 +20,23 @@ use crate::{
 /// Most bars of a picture.
 const MAX_BARS: usize = 20;
 
-/// The users behind a figure.
+/// Users of a figure.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageExplanation {
-    /// Which of the figures of a period it is.
+    /// Figure of the period.
     pub line: UsageLine,
     /// The first day of the figure.
     pub from: Day,
-    /// The day after its last one.
+    /// First day after the period.
     pub to: Day,
-    /// The action that these users did; null for any.
+    /// Action of these users; null for any.
     pub action: Option<String>,
-    /// How many users there are.
+    /// Total number of users.
     pub total: usize,
     /// Condition on which a user counts.
     pub formula: String,
-    /// The users, those with the most activities first, at most 1,000.
+    /// Users, the most activities first, at most 1,000.
     pub users: Vec<ExplainedUser>,
 }
 
@@ -47,21 +47,21 @@ pub struct ExplainedUser {
     /// `_id` of the user.
     #[serde(serialize_with = "hex::one")]
     pub user: ObjectId,
-    /// `_id` of their company.
+    /// `_id` of the user's company.
     #[serde(serialize_with = "hex::some")]
     pub company: Option<ObjectId>,
-    /// The day on which they were first active.
+    /// Day on which the user was first active.
     pub first_active: Day,
-    /// How many days of the figure they were active on.
+    /// Number of the figure's days on which the user was active.
     pub days: usize,
-    /// Their activities in these days; of who is dormant, in the period before.
+    /// Activities in these days; for a dormant user, in the period before.
     pub activities: u64,
-    /// The sum of their counts.
+    /// Sum of their `count`.
     pub occurrences: u64,
 }
 
 impl UsagePlan {
-    /// The users behind the figure that is to be explained, if one is.
+    /// Users of the figure to explain, if there is one.
     pub fn explanation(
         &self,
         counts: &Counts,

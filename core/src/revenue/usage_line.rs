@@ -11,13 +11,13 @@ use super::{
 pub enum UsageLine {
     /// Active in the period.
     Active,
-    /// Active in it for the first time ever.
+    /// Users who are active in the period for the first time ever.
     New,
-    /// Active in it and in the period before.
+    /// Users who are active in the period and in the period before.
     Returning,
-    /// Active in it and earlier, but not in the period before.
+    /// Users who are active in the period and earlier, but not in the period before.
     Resurrecting,
-    /// Active in the period before, and not in this one.
+    /// Users who were active in the period before, and not in this one.
     Dormant,
     /// Active on the last day of the period.
     Daily,
@@ -54,7 +54,7 @@ impl UsageLine {
         Self::Kept,
     ];
 
-    /// The line of this name.
+    /// The line with this name.
     ///
     /// # Errors
     /// [`ReportError::UnknownChoice`] where there is none.
@@ -64,13 +64,13 @@ impl UsageLine {
         known.map(|(_, line)| line).ok_or_else(unknown)
     }
 
-    /// The name by which `explain` asks for it.
+    /// Name of the line in `explain`.
     pub fn name(self) -> &'static str {
         let known = Self::ALL.iter().zip(Self::NAMES).find(|(line, _)| **line == self);
         known.map_or("", |(_, name)| name)
     }
 
-    /// Over how many days it is counted, where that does not depend on the period.
+    /// Days over which the figure is counted, where these do not depend on the period.
     pub(super) fn trailing_days(self) -> Option<usize> {
         match self {
             Self::Daily => Some(1),

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::value::Number;
 
-/// Most lines of cohorts, the latest ones.
+/// Most cohorts in the chart, the latest ones.
 const MAX_COHORTS: usize = 12;
 /// Most bars of a ranking of actions.
 const MAX_ACTIONS: usize = 20;

@@ -15,12 +15,13 @@ use crate::{
     value::{Timestamp, Unit},
 };
 
-/// Days of the trailing figures of a week and of a month: four whole weeks, so that days of the week do not move them.
+/// Days of the trailing figures of a week and of a month: four whole weeks, so that the weekday of the last day does
+/// not matter.
 pub(super) const WEEK: usize = 7;
 pub(super) const MONTH: usize = 28;
 /// The longest report, in days: ten years.
 const MAX_DAYS: u32 = 3_660;
-/// Most weeks of which there are cohorts, the latest: a year.
+/// Most weeks with cohorts, the latest: a year.
 const MAX_WEEKS: u32 = 53;
 
 /// The days of a report.
@@ -29,18 +30,18 @@ pub struct UsagePlan {
     pub(super) options: Options,
     /// The day of `now`.
     pub(super) today: Day,
-    /// The first day that is looked at.
+    /// First day that is read.
     start: Day,
     /// The periods of the report.
     pub(super) periods: Vec<Period>,
-    /// The first day of the interval before the first period, which ends with it.
+    /// First day of the interval before the first period, which ends with it.
     before: Day,
     /// The weeks of the cohorts.
     pub(super) weeks: Vec<Period>,
     pub(super) cell: Option<UsageCell>,
 }
 
-/// A figure whose users are asked for.
+/// A figure of which the users are requested.
 #[derive(Clone, Debug)]
 pub(super) struct UsageCell {
     pub(super) line: UsageLine,
@@ -49,9 +50,9 @@ pub(super) struct UsageCell {
     pub(super) to: Day,
     /// The first day of the period before.
     pub(super) before: Day,
-    /// Only those who did this.
+    /// Only users with this action.
     pub(super) action: Option<String>,
-    /// Only those who were first active in these days.
+    /// Only users who were first active in these days.
     pub(super) cohort: Option<(Day, Day)>,
 }
 
@@ -59,7 +60,7 @@ impl UsagePlan {
     /// The days of the report that a query asks for.
     ///
     /// # Errors
-    /// What is wrong with its days, or with the figure to explain.
+    /// When its days, or the figure to explain, are invalid.
     pub fn of(query: &ReportQuery, options: &Options) -> Result<Self, ReportError> {
         let &Options { from, to, interval, zone, now, .. } = options;
         let periods = Borders::between(from, to, interval, zone)?.periods();
@@ -86,7 +87,7 @@ impl UsagePlan {
         Ok(Self { cell: cell.flatten(), ..plan })
     }
 
-    /// Begins to count what the report needs.
+    /// An empty count of what the report needs.
     pub fn counting(&self) -> Counting {
         let days = self.place(self.options.to);
         let calendar = Calendar::of(self.start, days, self.options.zone);
@@ -107,17 +108,17 @@ impl UsagePlan {
         Counting::new(calendar, windows)
     }
 
-    /// When the day of `now` ends: until then the same activities make the same report.
+    /// End of the day of `now`: until then the same activities result in the same report.
     pub fn until(&self) -> Timestamp {
         self.today.after().begin(self.options.zone).unwrap_or(Timestamp::MAX)
     }
 
-    /// The day after the last one that has begun, of the report's.
+    /// First day after the report's days that have begun.
     pub(super) fn end(&self) -> Day {
         self.options.to.min(self.today.after()).max(self.options.from)
     }
 
-    /// The place of a day among those that are looked at.
+    /// Place of a day among those that are read.
     pub(super) fn place(&self, day: Day) -> usize {
         usize::try_from(day.number() - self.start.number()).unwrap_or_default()
     }
@@ -130,7 +131,7 @@ impl UsagePlan {
         self.places(period.from..period.to)
     }
 
-    /// The places of the interval before the first period, and of all periods.
+    /// Places of the interval before the first period, and of all periods.
     pub(super) fn with_before(&self) -> Vec<Range<usize>> {
         let before = self.places(self.before..self.options.from);
         std::iter::once(before)
@@ -138,7 +139,7 @@ impl UsagePlan {
             .collect()
     }
 
-    /// The last day of a period that has begun, if one has.
+    /// Last day of a period that has begun, if one has.
     pub(super) fn last_day(&self, period: &Period) -> Option<Day> {
         (period.from <= self.today).then(|| period.to.min(self.today.after()).before())
     }

@@ -17,12 +17,12 @@ use crate::{
     value::{Number, ObjectId, Timestamp},
 };
 
-/// The most actions that are listed by their names, those that were done most.
+/// Most actions that are listed by their names, the most frequent.
 const MAX_LISTED_ACTIONS: usize = 50;
 /// The most actions that are listed as fading.
 const MAX_FADING: usize = 10;
 
-/// The company of a user, if they have one.
+/// Company of a user, if they have one.
 pub type CompanyOf<'c> = &'c dyn Fn(ObjectId) -> Option<ObjectId>;
 
 /// Usage of the product.
@@ -31,27 +31,27 @@ pub type CompanyOf<'c> = &'c dyn Fn(ObjectId) -> Option<ObjectId>;
 pub struct UsageReport {
     /// First day of the report.
     pub from: Day,
-    /// The day after its last one.
+    /// First day after the report.
     pub to: Day,
     /// Length of the intervals.
     pub interval: Interval,
-    /// The zone of its days.
+    /// Time zone of the days.
     pub time_zone: &'static str,
-    /// The present as the report sees it.
+    /// Time that counts as the present.
     #[serde(serialize_with = "text::serialize")]
     pub now: Timestamp,
-    /// The only company whose users count; null for all.
+    /// Only company whose users count; null for all.
     #[serde(serialize_with = "hex::some")]
     pub company: Option<ObjectId>,
-    /// How each figure is computed.
+    /// Formula of each figure.
     pub formulas: UsageFormulas,
     /// The figures of each period.
     pub rows: Vec<UsageRow>,
     /// Users by the week in which they were first active.
     pub retention: UsageRetention,
-    /// The actions, those that were done most first.
+    /// Actions, the most frequent first.
     pub actions: Vec<ActionRow>,
-    /// All other actions together.
+    /// Totals of all other actions.
     pub other_actions: OtherActions,
     /// The actions that have lost the most.
     pub fading: Vec<ActionTrend>,
@@ -68,35 +68,35 @@ pub struct UsageRow {
     pub is_over: bool,
     /// Activities of the period, without passive ones.
     pub activities: u64,
-    /// The sum of their counts.
+    /// Sum of their `count`.
     pub occurrences: u64,
-    /// Users who were active.
+    /// Active users of the period.
     pub users: ActiveCounts,
-    /// Companies of whom a user was active.
+    /// Companies with an active user.
     pub companies: ActiveCounts,
 }
 
-/// How many were active.
+/// Numbers of active users or companies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActiveCounts {
     /// On any day of the period.
     pub active: u64,
-    /// Of these, for the first time ever.
+    /// Active in the period for the first time ever.
     pub new: u64,
-    /// Of these, in the period before too.
+    /// Active in the period and in the period before.
     pub returning: u64,
-    /// Of these, earlier, but not in the period before.
+    /// Active in the period and earlier, but not in the period before.
     pub resurrecting: u64,
-    /// In the period before, and not in this one.
+    /// Active in the period before, and not in this one.
     pub dormant: u64,
-    /// On the last day of the period, today where that is ahead; null where the period has not begun.
+    /// Active on the last day of the period, today where that is ahead; null where the period has not begun.
     pub daily: Option<u64>,
-    /// In the 7 days that end with it.
+    /// Active in the 7 days that end with this day.
     pub weekly: Option<u64>,
-    /// In the 28 days that end with it.
+    /// Active in the 28 days that end with this day.
     pub monthly: Option<u64>,
-    /// The mean of `daily` in these 28 days, divided by `monthly`.
+    /// Mean of `daily` in these 28 days, divided by `monthly`.
     pub stickiness: Option<Number>,
 }
 
@@ -106,7 +106,7 @@ pub struct ActiveCounts {
 pub struct UsageRetention {
     /// The weeks, at most the latest 53.
     pub cohorts: Vec<UsageCohort>,
-    /// All of them together, by weeks since the first.
+    /// All cohorts together, by weeks since the first.
     pub mean: Vec<MeanRetention>,
 }
 
@@ -116,7 +116,7 @@ pub struct UsageRetention {
 pub struct UsageCohort {
     /// Name of the cohort, such as `2026-W05`.
     pub cohort: String,
-    /// The Monday with which it begins.
+    /// Monday with which the cohort begins.
     pub from: Day,
     /// The number of users in the cohort.
     pub users: u64,
@@ -128,11 +128,11 @@ pub struct UsageCohort {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionCell {
-    /// The week, such as `2026-W06`.
+    /// Name of the week, such as `2026-W06`.
     pub period: String,
-    /// How many were active.
+    /// Number of users who were active.
     pub users: u64,
-    /// Their share of the cohort; null where that is empty.
+    /// Share of the cohort; null where the cohort is empty.
     pub share: Option<Number>,
     /// Whether the week has ended.
     pub is_over: bool,
@@ -146,13 +146,13 @@ pub struct MeanRetention {
     pub week: usize,
     /// Cohorts whose week has ended.
     pub cohorts: usize,
-    /// How many users these had in their first week.
+    /// Number of users in the first week of these cohorts.
     pub users: u64,
     /// Share of the users who were active in this week.
     pub share: Option<Number>,
 }
 
-/// How often an action was done.
+/// Frequency of an action.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionRow {
@@ -160,9 +160,9 @@ pub struct ActionRow {
     pub action: String,
     /// Activities in the report.
     pub activities: u64,
-    /// The sum of their counts.
+    /// Sum of their `count`.
     pub occurrences: u64,
-    /// How many users did it.
+    /// Number of users with the action.
     pub users: u64,
     /// Activities in each period.
     pub periods: Vec<u64>,
@@ -200,11 +200,11 @@ pub struct Trend {
 pub struct OtherActions {
     /// Activities in the report.
     pub activities: u64,
-    /// The sum of their counts.
+    /// Sum of their `count`.
     pub occurrences: u64,
 }
 
-/// How each figure is computed.
+/// Formula of each figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageFormulas {
@@ -230,7 +230,7 @@ const FORMULAS: UsageFormulas = UsageFormulas {
 };
 
 impl UsagePlan {
-    /// The report of what was counted.
+    /// Report of what was counted.
     pub fn report(&self, counts: &Counts, company_of: CompanyOf<'_>) -> UsageReport {
         let options = &self.options;
         let users: Vec<&Presence> =
@@ -297,7 +297,7 @@ impl UsagePlan {
                 new,
                 returning,
                 resurrecting,
-                // Of a period that has not begun nobody can be missed.
+                // Nobody is dormant in a period that has not begun.
                 dormant: last.map_or(0, |_| dormant),
                 daily: at(&daily),
                 weekly: at(&weekly),
@@ -369,7 +369,7 @@ impl Trend {
     }
 }
 
-/// The actions that have lost the most activities, those first.
+/// Actions that have lost the most activities, these first.
 fn fading(counts: &Counts) -> Vec<ActionTrend> {
     let lost = |(_, counts): &&(String, ActionCounts)| counts.before.saturating_sub(counts.recent);
     let mut fading: Vec<_> = counts.actions.iter().filter(|action| lost(action) > 0).collect();
@@ -436,7 +436,7 @@ impl UsageReport {
         table
     }
 
-    /// The actions as text, and last all others.
+    /// Actions as text, all others last.
     pub fn action_table(&self) -> Table {
         let header = ["action", "activities", "occurrences", "users", "recent", "before", "trend"];
         let periods = self.rows.iter().map(|row| row.period.period.as_str());

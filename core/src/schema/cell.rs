@@ -1,5 +1,5 @@
-//! A value as people write it: in the cell of a table, and in the field of a form. A text is there as it is, any other
-//! value as JSON or in words; what is empty is no value.
+//! Values as people write them: in the cell of a table, and in the field of a form. A text is written as it is, any
+//! other value as JSON or in words; an empty cell has no value.
 //!
 //! A spreadsheet evaluates a cell that begins with certain signs as a formula (CSV injection), in some languages also with
 //! their full-width forms, and after blanks and line breaks. Such a text gets a leading `'`, and so does one that begins
@@ -36,10 +36,10 @@ pub fn is_text(field: &FieldDef) -> bool {
 /// Separator of the items of a list in a cell that is not JSON.
 const ITEM_SEPARATOR: char = '|';
 
-/// The value of a cell. A list may be JSON, or its items with `|` between.
+/// Value of a cell. A list may be JSON, or its items with `|` between.
 ///
 /// # Errors
-/// In words, when it is not JSON where it must be.
+/// A message, when the cell is not JSON where it must be.
 pub fn value_of(field: &FieldDef, cell: &str) -> Result<Option<Json>, String> {
     if cell.is_empty() {
         return Ok(None);
@@ -59,8 +59,8 @@ pub fn value_of(field: &FieldDef, cell: &str) -> Result<Option<Json>, String> {
     }
 }
 
-/// The value of a cell in a column of a free-form property: a number, true or false, else a text. What begins with a
-/// needless 0 is a text.
+/// Value of a cell in a column of a free-form property: a number, true or false, else a text. A number with a needless
+/// leading 0 is a text.
 pub fn member_of(cell: &str) -> Option<Json> {
     if cell.trim().is_empty() {
         return None;
@@ -84,7 +84,7 @@ fn unquoted(cell: &str) -> Option<&str> {
     (text.is_empty() || is_formula(text)).then_some(text)
 }
 
-/// True and false as spreadsheets write them.
+/// Reads true and false as spreadsheets write them.
 fn word(text: &str) -> Option<bool> {
     match text {
         _ if text.eq_ignore_ascii_case("true") => Some(true),

@@ -15,15 +15,15 @@ use crate::value::{self, Document, Json, JsonRef, Members, ObjectId, Timestamp};
 pub enum Kind {
     /// The record's own id.
     Id,
-    /// The id of another record; a body may name it in any form of R2.
+    /// The id of another record, in any form of R2.
     Reference,
     /// Ids of other records: each as for [`Kind::Reference`], or an object with an `_id`.
     References,
-    /// An id that the caller gives: 1 to 512 bytes, no control characters.
+    /// An id from the caller: 1 to 512 bytes, no control characters.
     Key,
     /// An e-mail address, compared in lower case.
     Email,
-    /// A string; `long` says how long it may be.
+    /// A string; `long` allows a longer one.
     Text,
     /// An array of strings.
     Texts,
@@ -35,7 +35,7 @@ pub enum Kind {
     Date,
     /// A whole number, within the field's `range`.
     Integer,
-    /// A decimal number; money is one (R7).
+    /// A decimal number; money has this kind (R7).
     Number,
     /// `true` or `false`.
     Bool,
@@ -46,18 +46,18 @@ pub type FillOnWrite = fn(&Document, FillCtx) -> Option<Json>;
 /// Computes the returned value of a field when the record is read.
 pub type FillOnRead = fn(&Document, &ReadCtx<'_>) -> Result<Option<Json>, LookupError>;
 
-/// Who sets a field, and when.
+/// Source of the value of a field, and when it is set.
 #[derive(Clone, Copy, Debug)]
 pub enum Fill {
-    /// The caller sends it.
+    /// The caller sends the value.
     Sent,
-    /// The caller; while they do not, it is computed each time the record is written (R3, R23).
+    /// The caller sends the value; until then, it is computed each time the record is written (R3, R23).
     IfAbsent(FillOnWrite),
     /// The service: ids, versions, dates of change. Ignored in a body (R3).
     Service,
     /// Always recomputed when the record is written, stored, sortable. Ignored in a body.
     OnWrite(FillOnWrite),
-    /// Depends on now or on another record: computed when read, never stored. Ignored in a body.
+    /// The value depends on the current time or on another record: computed when read, never stored. Ignored in a body.
     OnRead(FillOnRead),
     /// The `name` of the record that another field, of this name, refers to: looked up when read, never stored. Ignored
     /// in a body.
@@ -67,7 +67,7 @@ pub enum Fill {
 /// Source of the value of a field that is computed at read.
 #[derive(Clone, Copy, Debug)]
 pub enum AtRead {
-    /// A function of the record and of what it refers to.
+    /// A function of the record and of the records that it refers to.
     Computed(FillOnRead),
     /// The `name` of the record that the field of this name refers to.
     NameOf(&'static str),
@@ -89,7 +89,7 @@ pub enum OnMissing {
     Reject,
     /// A plain id is stored as given; only a form that names a key must find its record.
     Keep,
-    /// The resource resolves it by rules of its own; the record that it finds cannot be deleted.
+    /// The resource resolves the reference by rules of its own; the record that it finds cannot be deleted.
     Own,
 }
 
@@ -98,42 +98,42 @@ pub enum OnMissing {
 pub struct FieldDef {
     /// Property name in the API.
     pub name: &'static str,
-    /// The kind of value that it takes.
+    /// Kind of the value.
     pub kind: Kind,
     /// Description of the field, one or a few sentences.
     pub doc: &'static str,
-    /// Whether a create needs it.
+    /// Whether a create needs the field.
     pub required: bool,
-    /// Who sets it: the caller, or the service.
+    /// Source of the value: the caller, or the service.
     pub fill: Fill,
     /// Function that completes a stored value when it is read: with values that depend on now or on other records.
     pub at_read: Option<FillOnRead>,
-    /// The resource whose records it refers to.
+    /// Resource whose records the field refers to.
     pub refers: Option<Refers>,
-    /// The members of each of its values, where these are objects of a known form.
+    /// Members of each value, where the values are objects of a known form.
     pub members: &'static [FieldDef],
-    /// The only values that it takes, if there are few.
+    /// Allowed values, if there are few.
     pub values: &'static [&'static str],
     /// Other words for these values, each with the value that it means.
     pub aliases: &'static [(&'static str, &'static str)],
-    /// The least and the greatest number that it takes.
+    /// Least and greatest number.
     pub range: Option<(i64, i64)>,
     /// Whether the text of the field may be as long as a ticket's description (R9).
     pub long: bool,
     /// Unit of the number.
     pub unit: Option<&'static str>,
-    /// Whether a body may carry it although the service fills it: the resource's `prepare` reads it.
+    /// Whether a body may have the field although the service fills it: the resource's `prepare` reads it.
     pub prepared: bool,
-    /// Whether an import brings its value back although the service sets it.
+    /// Whether an import restores the value although the service sets it.
     pub carried: bool,
     /// Whether at most one record of a tenant may hold a value.
     pub unique: bool,
-    /// The unique field under which its values are claimed and found as well: an end user's other e-mails.
+    /// Unique field under which the values are claimed and found as well, as for an end user's other e-mails.
     pub claims_as: Option<&'static str>,
-    /// Whether records are found by it through an index; any other field is found by reading all of them. It is for new
-    /// fields: of one that was released without it, records that are stored have no entries and would not be found.
+    /// Whether an index finds records by the field; other fields are found by reading all records. Only new fields can
+    /// be indexed: records that were stored before the index have no entries and would not be found.
     pub indexed: bool,
-    /// Whether records are found by ranges of it: each has an entry in the index, one without a value too.
+    /// Whether records are found by ranges of the field: each record has an entry in the index, also without a value.
     pub ordered: bool,
     /// Whether values are compared in lower case: e-mails and domains.
     pub folded: bool,
@@ -141,7 +141,8 @@ pub struct FieldDef {
     pub personal: bool,
 }
 
-/// The function, unless nothing is computed: a form that is checked has no use for it, nor for what it calls.
+/// The function; without the feature `records` one that computes nothing: a form that is checked needs neither it nor
+/// the code that it calls.
 const fn on_write(fill: FillOnWrite) -> FillOnWrite {
     if cfg!(feature = "records") { fill } else { |_, _| None }
 }
@@ -179,13 +180,13 @@ impl FieldDef {
         }
     }
 
-    /// A create needs it.
+    /// Requires the field in a create.
     pub const fn required(mut self) -> Self {
         self.required = true;
         self
     }
 
-    /// The service sets it.
+    /// Makes the service set the field.
     pub const fn service(mut self) -> Self {
         self.fill = Fill::Service;
         self
@@ -203,19 +204,19 @@ impl FieldDef {
         self
     }
 
-    /// A body may carry it although the service fills it.
+    /// Allows the field in a body although the service fills it.
     pub const fn prepared(mut self) -> Self {
         self.prepared = true;
         self
     }
 
-    /// An import brings its value back although the service sets it.
+    /// Makes an import restore the value although the service sets it.
     pub const fn carried(mut self) -> Self {
         self.carried = true;
         self
     }
 
-    /// Each of its values is an object with these members.
+    /// Makes each value an object with these members.
     pub const fn each_with(mut self, members: &'static [Self]) -> Self {
         self.members = members;
         self
@@ -283,13 +284,13 @@ impl FieldDef {
         self
     }
 
-    /// Other words for its values, each with the value that it means.
+    /// Adds other words for the values, each with the value that it means.
     pub const fn also(mut self, aliases: &'static [(&'static str, &'static str)]) -> Self {
         self.aliases = aliases;
         self
     }
 
-    /// At most one record of a tenant holds a value.
+    /// Allows a value in at most one record of a tenant.
     pub const fn unique(mut self) -> Self {
         self.unique = true;
         self
@@ -302,13 +303,13 @@ impl FieldDef {
         self
     }
 
-    /// Records are found by it through an index: for new fields alone, see [`FieldDef::indexed`].
+    /// Indexes the field: only for new fields, see [`FieldDef::indexed`].
     pub const fn indexed(mut self) -> Self {
         self.indexed = true;
         self
     }
 
-    /// Records are found by ranges of it. It must be a date, whose stored form has the order of its bytes.
+    /// Indexes the field for ranges. It must be a date, whose stored form sorts by its bytes.
     pub const fn ordered(mut self) -> Self {
         self.ordered = true;
         self
@@ -326,12 +327,12 @@ impl FieldDef {
         self
     }
 
-    /// Whether a caller can set it.
+    /// Whether a caller can set the field.
     pub fn is_sent(&self) -> bool {
         self.prepared || matches!(self.fill, Fill::Sent | Fill::IfAbsent(_))
     }
 
-    /// Whether an import reads it: what a caller can set, what finds its record, and what an export brings back.
+    /// Whether an import reads the field: callers can set it, it finds the record, or an export restores it.
     pub fn is_imported(&self) -> bool {
         self.is_sent() || self.carried || self.name == "_id"
     }
@@ -351,7 +352,7 @@ impl FieldDef {
     }
 }
 
-/// How the values of a kind are read in Rust.
+/// Rust types of the values of a kind.
 pub trait FieldType {
     /// The kind of the field.
     const KIND: Kind;
@@ -375,7 +376,7 @@ impl<T: FieldType> Field<T> {
         Self { name, kind: PhantomData }
     }
 
-    /// The value in `record`, if it is set.
+    /// Value in `record`, if it is set.
     pub fn get<'a>(&self, record: &'a impl Members) -> Option<T::Value<'a>> {
         record.get(self.name).filter(|value| !value.is_null()).and_then(T::read)
     }
@@ -470,8 +471,8 @@ macro_rules! fields {
     };
 }
 
-/// Names fields of a resource that is defined above the file: so what its fields are computed by reads a record without
-/// knowing the resource. A test compares `HANDLES` with the fields of the resource.
+/// Names fields of a resource that is defined above the file, so that functions that compute fields read a record
+/// without the resource. A test compares `HANDLES` with the fields of the resource.
 macro_rules! handles {
     ($($handle:ident: $kind:ident = $name:literal;)*) => {
         $(

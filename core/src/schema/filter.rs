@@ -22,15 +22,15 @@ use crate::value::{
 /// Operators that can follow the name of a property in brackets.
 pub const OPERATORS: [&str; 8] = ["gte", "gt", "lte", "lt", "ne", "exists", "contains", "prefix"];
 
-/// The word for no value.
+/// Word for no value.
 const NULL: &str = "null";
 
-/// Only records whose property meets a condition.
+/// Condition on a property.
 #[derive(Clone, Debug)]
 pub struct Filter {
     /// The property that is compared.
     pub field: &'static FieldDef,
-    /// Of a free-form object, the key below it: `x` of `custom.x`, `EUR` of `mrrByCurrency.EUR`.
+    /// For a free-form object, the key below it: `x` of `custom.x`, `EUR` of `mrrByCurrency.EUR`.
     pub key: Option<String>,
     /// Condition on the value.
     pub condition: Condition,
@@ -43,7 +43,7 @@ pub enum Condition {
     OneOf(Vec<Operand>),
     /// Equal to none of these values.
     NoneOf(Vec<Operand>),
-    /// On this side of a value.
+    /// Less or greater than a value.
     Compared(Comparison, Operand),
     /// Whether the property has a value.
     Exists(bool),
@@ -75,19 +75,19 @@ pub enum Operand {
     Bool(bool),
     /// A number, compared as a decimal.
     Number(Decimal),
-    /// A point in time, and as it is stored.
+    /// A point in time, with its stored form.
     Date(Timestamp, String),
     /// A text in the form in which it is compared; a reference, until it is resolved.
     Text(String),
-    /// A value of any kind, and as it was written.
+    /// A value of any kind, with its text in the query.
     Free(SortKey, String),
 }
 
 impl Filter {
-    /// The filter that a parameter asks for; none where it names no property.
+    /// Filter of a parameter; none where it names no property.
     ///
     /// # Errors
-    /// When the operator is not known, or the value is none of the property's.
+    /// When the operator is unknown, or the value does not fit the property.
     pub fn parse(
         fields: &'static [FieldDef],
         name: &str,
@@ -100,7 +100,7 @@ impl Filter {
         Some(condition.map(|condition| Self { field, key: key.map(str::to_owned), condition }))
     }
 
-    /// Adds it to others; that of the same property takes any value of both.
+    /// Adds the filter to others; filters of the same property accept the values of each.
     pub(crate) fn join(self, filters: &mut Vec<Self>) {
         match filters.iter_mut().find(|known| known.is_alike(&self)) {
             Some(known) => known.add(self),
@@ -108,7 +108,7 @@ impl Filter {
         }
     }
 
-    /// Whether a record is asked for.
+    /// Whether a record meets the condition.
     pub fn admits(&self, record: &dyn Members) -> bool {
         let value = record.get(self.field.name);
         let value = match &self.key {
@@ -139,7 +139,7 @@ impl Filter {
         })
     }
 
-    /// The texts of which a value must be one, where no other value will do.
+    /// Texts of which a value must be one, where no other value meets the condition.
     pub fn texts(&self) -> Option<Vec<&str>> {
         let Condition::OneOf(operands) = &self.condition else { return None };
         operands.iter().map(Operand::as_text).collect()
@@ -160,7 +160,7 @@ impl Filter {
         }
     }
 
-    /// Whether another one asks for one of some values of the same property.
+    /// Whether another filter asks for one of several values of the same property.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
         let are_values = matches!(
             (&self.condition, &other.condition),
@@ -169,7 +169,7 @@ impl Filter {
         are_values && self.field.name == other.field.name && self.key == other.key
     }
 
-    /// Takes the values of another one that is alike.
+    /// Adds the values of another filter of the same property.
     pub(super) fn add(&mut self, other: Self) {
         if let (Condition::OneOf(known), Condition::OneOf(more)) =
             (&mut self.condition, other.condition)
@@ -207,7 +207,7 @@ impl Operand {
         }
     }
 
-    /// The order of a value relative to this one; none where they cannot be compared.
+    /// Order of a value relative to the operand; none where they cannot be compared.
     fn order_of(&self, field: &FieldDef, value: JsonRef<'_>) -> Option<Ordering> {
         match self {
             Self::Null => None,
@@ -215,7 +215,7 @@ impl Operand {
             Self::Number(asked) => Some(value.as_number()?.as_decimal().cmp(asked)),
             Self::Date(asked, text) => {
                 let found = value.as_str()?;
-                // Dates are stored in one form, whose order is that of its bytes.
+                // Dates have one stored form, which sorts by its bytes.
                 if found.len() == text.len() {
                     return Some(found.as_bytes().cmp(text.as_bytes()));
                 }
@@ -234,7 +234,7 @@ impl Operand {
     }
 }
 
-/// Whether a value, or one of the items of an array, is as asked for.
+/// Whether a value, or one of the items of an array, meets the condition.
 fn any(value: Option<JsonRef<'_>>, is: &dyn Fn(JsonRef<'_>) -> bool) -> bool {
     value.is_some_and(|value| match value.text().starts_with('[') {
         true => value.items().is_some_and(|items| items.iter().any(|item| is(item.as_ref()))),
@@ -268,7 +268,7 @@ pub(crate) fn split_operator(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A parameter whose value is read.
+/// A parameter while its value is read.
 struct Reading<'a> {
     name: &'a str,
     field: &'static FieldDef,
@@ -308,7 +308,7 @@ impl Reading<'_> {
         split_values(value).into_iter().map(|one| self.operand(one)).collect()
     }
 
-    /// A value with which others are compared.
+    /// Value that others are compared with.
     fn bound(&self, value: &str) -> Result<Operand, Issue> {
         if self.field.kind == Kind::Bool && !self.is_free {
             return Err(unreadable(self.name, "without an operator, or with `ne`", value));
@@ -381,7 +381,7 @@ pub(crate) fn unreadable(name: &str, expected: &str, found: &str) -> Issue {
     Issue::of_member(name, "invalid_parameter", message)
 }
 
-/// A date; a `+` before its offset that was not encoded has become a blank on its way.
+/// Reads a date; a `+` before its offset that was not encoded has become a blank.
 pub(crate) fn parse_date(text: &str) -> Option<Timestamp> {
     Timestamp::parse(text).or_else(|| {
         let (date, offset) = text.rsplit_once(' ')?;
@@ -408,7 +408,7 @@ fn split_values(text: &str) -> Vec<&str> {
     values
 }
 
-/// A value with `\,` as a comma and `\\` as a backslash; any other backslash is literal.
+/// Unescapes a value: `\,` is a comma and `\\` a backslash; any other backslash is literal.
 fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

@@ -23,7 +23,7 @@ pub fn filled(field: &FieldDef, value: Option<JsonRef<'_>>) -> String {
     }
 }
 
-/// Texts with commas between; as JSON where they could not be told apart.
+/// Joins texts with commas; as JSON where the commas would be ambiguous.
 fn joined(items: &[Json]) -> String {
     let texts = items.iter().filter_map(|item| item.as_ref().as_str());
     let texts: Vec<_> = texts.collect();
@@ -45,7 +45,7 @@ pub fn has_lines(field: &FieldDef) -> bool {
 /// field clears its property.
 ///
 /// # Errors
-/// Every text that says no value.
+/// Every text that has no valid value.
 ///
 /// ```
 /// use svctrack_core::{resources::company::COMPANY, schema::form, value::Document};
@@ -74,8 +74,8 @@ pub fn read(
     if issues.is_empty() { Ok(body) } else { Err(issues) }
 }
 
-/// A text as it comes back from the field of a form that was filled with it: one of a single line has no line ends, one
-/// of several has one kind of them.
+/// A text as a browser returns it from a field that was filled with it: a field of a single line has no line ends, one
+/// of several lines has one kind of them.
 fn as_browsers_send(field: &FieldDef, text: &str) -> String {
     match has_lines(field) {
         true => text.replace("\r\n", "\n").replace('\r', "\n"),
@@ -83,8 +83,7 @@ fn as_browsers_send(field: &FieldDef, text: &str) -> String {
     }
 }
 
-/// An object as the API takes it, which merges it with the one that is stored: the members that differ, null where they
-/// are gone.
+/// An object for the API, which merges it with the stored one: the members that differ, null where they are gone.
 fn changes(value: Json, stored: Option<JsonRef<'_>>) -> Json {
     let stored = stored.and_then(JsonRef::to_document);
     let (Some(sent), Some(stored)) = (value.as_ref().to_document(), stored) else { return value };
@@ -98,7 +97,7 @@ fn changes(value: Json, stored: Option<JsonRef<'_>>) -> Json {
     Json::object(&changed)
 }
 
-/// The value of a field; null where it is empty.
+/// Value of a field; null where the field is empty.
 fn value(field: &FieldDef, text: &str) -> Result<Json, String> {
     if field.kind == Kind::Texts && !text.trim_start().starts_with('[') {
         let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());

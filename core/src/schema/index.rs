@@ -19,8 +19,7 @@ pub struct Entry {
     pub key: String,
 }
 
-/// The form in which a value of `field` is compared: e-mails and domains in lower case, all others byte
-/// for byte.
+/// Form in which a value of `field` is compared: e-mails and domains in lower case, all others byte for byte.
 pub fn key_of(field: &FieldDef, value: &str) -> String {
     if field.folded { email::folded(value) } else { value.to_owned() }
 }
@@ -37,7 +36,7 @@ pub fn entries(def: &ResourceDef, document: &Document) -> Vec<Entry> {
             value.map(|value| keys_of(field, value)).unwrap_or_else(|| keys_of_nothing(field));
         let (name, unique) =
             (field.claims_as.unwrap_or(field.name), field.claims_as.is_some() || field.unique);
-        // The same e-mail may be in two fields; an entry is in the index once.
+        // An e-mail may be in two fields; its entry is in the index once.
         let claimed = |key: &String| {
             entries.iter().any(|entry: &Entry| entry.row == name && entry.key == *key)
         };
@@ -50,7 +49,7 @@ pub fn entries(def: &ResourceDef, document: &Document) -> Vec<Entry> {
     entries
 }
 
-/// In an order, a record without a value comes first (R13).
+/// Keys of a record without a value, which comes first in an order (R13).
 fn keys_of_nothing(field: &FieldDef) -> Vec<String> {
     field.ordered.then(String::new).into_iter().collect()
 }

@@ -12,36 +12,36 @@ use super::{
 };
 use crate::value::{Document, Issue, Members, ObjectId, Timestamp};
 
-/// How long the text of a `search` may be, in characters (R27).
+/// Longest text of a `search`, in characters (R27).
 pub const MAX_SEARCH_CHARS: usize = 256;
 
 /// Query of a list.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
-    /// How many records at the most.
+    /// Most records of the page.
     pub limit: usize,
-    /// How many records are skipped first.
+    /// Number of records that are skipped first.
     pub offset: usize,
     /// Only records with a higher id, or a lower one when the order is descending (R14).
     pub after: Option<ObjectId>,
-    /// By what the records are ordered; by `_id` when not given.
+    /// Order of the records; by `_id` when not given.
     pub sort: Option<Sort>,
-    /// The properties to return; all of them when not given.
+    /// Properties to return; all of them when not given.
     pub select: Option<Vec<String>>,
     /// Only records that were changed at this time or later.
     pub updated_since: Option<Timestamp>,
-    /// Only records that meet all of these.
+    /// Only records that meet all of these filters.
     pub filters: Vec<Filter>,
-    /// Only records whose searched text contains this, in any case.
+    /// Only records with this text, in any case.
     pub search: Option<Search>,
-    /// Whether to say how many records there are in all (R50).
+    /// Whether to return the total number of records (R50).
     pub count: bool,
 }
 
 /// Query that was read, and the parameters that were ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read<T> {
-    /// The query as it was parsed.
+    /// The query, as it was parsed.
     pub query: T,
     /// Parameters that are not known (R49).
     pub unknown: Vec<Unknown>,
@@ -49,11 +49,11 @@ pub struct Read<T> {
     pub ignored: Vec<String>,
 }
 
-/// The parameters of every list of records; `search` only where there is a text to search.
+/// Parameters of every list of records; `search` only where there is a text to search.
 const PARAMETERS: [&str; 7] =
     ["limit", "offset", "after", "sort", "select", "updatedSince", "count"];
 
-/// Names that mean the company on every resource that has one (R49).
+/// Names of the company in all resources that have one (R49).
 pub const COMPANY_NAMES: [&str; 3] = ["companyId", "cId", "c"];
 
 impl ListQuery {
@@ -125,7 +125,7 @@ impl ListQuery {
         }
     }
 
-    /// Keyset paging goes along ids only (R14).
+    /// Rejects `after` with another order: keyset paging follows ids only (R14).
     fn check_after(&self, reader: &mut PairReader) {
         let by_id = self.sort.as_ref().is_none_or(|sort| sort.path == "_id");
         if self.after.is_some() && !by_id {
@@ -139,17 +139,17 @@ impl ListQuery {
         self.sort.as_ref().is_some_and(|sort| sort.path == "_id" && sort.descending)
     }
 
-    /// The order, if it is not by ids.
+    /// Order of the list, unless it is by ids.
     pub fn sort_by_value(&self) -> Option<&Sort> {
         self.sort.as_ref().filter(|sort| sort.path != "_id")
     }
 
-    /// Whether some records are left out.
+    /// Whether the query excludes records.
     pub fn is_filtered(&self) -> bool {
         !self.filters.is_empty() || self.search.is_some() || self.updated_since.is_some()
     }
 
-    /// Whether a record, as it is returned, matches the query. References in filters are ids by now.
+    /// Whether a record, as it is returned, matches the query. References in filters have been resolved to ids.
     pub fn admits(&self, def: &ResourceDef, record: &dyn Members) -> bool {
         self.admits_where(def, record, |_| true)
     }
@@ -171,7 +171,7 @@ impl ListQuery {
             && self.search.as_ref().is_none_or(|search| contains(def, record, search))
     }
 
-    /// Whether a record is one of those that are listed only when they are asked for (R57).
+    /// Whether a record is omitted: some records are listed only by a filter for them (R57).
     fn leaves_out(&self, def: &ResourceDef, record: &dyn Members) -> bool {
         let Some(mark) = def.left_out else { return false };
         let is_asked_for = self.filters.iter().any(|filter| filter.field.name == mark);
@@ -186,7 +186,7 @@ impl ListQuery {
         let total = found.len();
         found.retain(|record| self.after.is_none_or(|after| self.is_behind(id(record), after)));
         if let Some(sort) = &self.sort {
-            // Stable, so that ties stay in the order of ids; reversed, in the falling one.
+            // A stable sort: ties stay in the order of ids, or reversed in the descending order.
             let mut keyed: Vec<(SortKey, Document)> =
                 found.into_iter().map(|record| (sort.key(&record), record)).collect();
             keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -204,7 +204,7 @@ impl ListQuery {
         id.is_some_and(|id| if self.is_descending_by_id() { id < after } else { id > after })
     }
 
-    /// The record with the properties that are asked for; `_id` is always among them (R13).
+    /// The record with the requested properties; `_id` is always among them (R13).
     pub fn select(&self, record: Document) -> Document {
         selected(self.select.as_deref(), record)
     }
@@ -230,13 +230,13 @@ pub fn selected(select: Option<&[String]>, record: Document) -> Document {
 pub struct Listed {
     /// Records of the page, with the properties that are asked for.
     pub records: Vec<Document>,
-    /// How many records there are in all.
+    /// Total number of records.
     pub total: usize,
-    /// Whether nothing follows it.
+    /// Whether no further page follows.
     pub is_last: bool,
 }
 
-/// The long form of a short name; an operator stays after it.
+/// Long form of a short name; an operator stays after it.
 fn long_name<'n>(def: &ResourceDef, name: &'n str) -> Cow<'n, str> {
     let (path, operator) = split_operator(name);
     let short = def.short_names.iter().find(|(short, _)| *short == path).map(|(_, long)| *long);
@@ -248,13 +248,13 @@ fn long_name<'n>(def: &ResourceDef, name: &'n str) -> Cow<'n, str> {
     }
 }
 
-/// The field that holds the company.
+/// Field of the company.
 fn company_field(def: &ResourceDef) -> Option<&'static str> {
     let field = if def.name == "company" { "_id" } else { "companyId" };
     def.field(field).map(|field| field.name)
 }
 
-/// The keys of `custom` that are asked for one by one.
+/// Keys of `custom` that were requested separately.
 fn selected_custom(select: &[String], record: &Document, selected: &mut Document) {
     let keys: Vec<&str> = select.iter().filter_map(|name| name.strip_prefix("custom.")).collect();
     let whole = select.iter().any(|name| name == "custom");
@@ -278,7 +278,7 @@ fn contains(def: &ResourceDef, record: &dyn Members, search: &Search) -> bool {
     texts.into_iter().any(|text| search.is_in(&text))
 }
 
-/// Collects what was read and what went wrong, one parameter after the other.
+/// Collects parameters, and their problems, one after the other.
 #[derive(Default)]
 pub(crate) struct PairReader {
     /// Parameters that were set.
@@ -289,7 +289,7 @@ pub(crate) struct PairReader {
 }
 
 impl PairReader {
-    /// Takes a parameter that has one value.
+    /// Reads a parameter with a single value.
     pub(crate) fn set<T>(&mut self, name: &str, into: &mut T, read: Result<T, Issue>) {
         if self.set.iter().any(|known| known == name) {
             return self.issues.push(sent_twice(name));
@@ -301,7 +301,7 @@ impl PairReader {
         }
     }
 
-    /// Takes property names, separated by commas; empty or `ALL` selects everything (R13).
+    /// Reads property names, separated by commas; empty or `ALL` selects everything (R13).
     pub(crate) fn select(
         &mut self,
         fields: &[FieldDef],
@@ -317,7 +317,8 @@ impl PairReader {
         self.set("select", into, Ok((!is_all).then_some(known)));
     }
 
-    /// Takes a filter by a property; a repeated one takes any of its values. Returns whether there is such a property.
+    /// Reads a filter by a property; a repeated filter accepts any of its values. Returns whether there is such a
+    /// property.
     pub(crate) fn filter(
         &mut self,
         fields: &'static [FieldDef],
@@ -333,7 +334,7 @@ impl PairReader {
         true
     }
 
-    /// Takes a parameter that is not known.
+    /// Adds an unknown parameter.
     pub(crate) fn unknown<'k>(
         &mut self,
         name: &str,
@@ -355,8 +356,8 @@ impl PairReader {
     }
 }
 
-/// A `limit` from 1 to the maximum. More is rejected: a shorter page than asked for would end a
-/// caller's paging loop early (R13).
+/// Reads a `limit` from 1 to the maximum. A larger one is rejected: a shorter page than requested would end a caller's
+/// paging loop early (R13).
 pub(crate) fn parse_limit(value: &str, limits: ListLimits) -> Result<usize, Issue> {
     let limit = value.parse().ok().filter(|limit| (1..=limits.max).contains(limit));
     limit.ok_or_else(|| {

@@ -10,25 +10,25 @@ use crate::value::{Document, ObjectId};
 /// The parameters of every list of a log that are no properties.
 const PARAMETERS: [&str; 4] = ["select", "limit", "after", "count"];
 
-/// Which page of a log is asked for, and which properties of which entries.
+/// Page of a log: its filters, its properties and its position.
 #[derive(Clone, Debug)]
 pub struct LogPage {
     /// The table of an entry.
     pub def: &'static ResourceDef,
-    /// Only entries that meet all of these, as they are returned.
+    /// Only entries that meet all of these filters, as they are returned.
     pub filters: Vec<Filter>,
-    /// The properties to return; all of them when not given.
+    /// Properties to return; all of them when not given.
     pub select: Option<Vec<String>>,
-    /// Whether to return how many there are in total (R50).
+    /// Whether to return the total number of entries (R50).
     pub count: bool,
-    /// How many entries at the most.
+    /// Most entries of the page.
     pub limit: usize,
     /// Only entries after this one in the order: the last of the previous page.
     pub after: Option<ObjectId>,
 }
 
 impl LogPage {
-    /// The first page of the log whose entries `def` describes.
+    /// First page of the log whose entries `def` describes.
     pub fn of(def: &'static ResourceDef) -> Self {
         Self {
             def,
@@ -40,8 +40,8 @@ impl LogPage {
         }
     }
 
-    /// Reads a parameter that every list of a log has, or a filter by a property; `own` are the names of those that this
-    /// list has besides.
+    /// Reads a parameter that every list of a log has, or a filter by a property; `own` are the names of further
+    /// parameters of this list.
     pub(crate) fn read(&mut self, own: &[&str], name: &str, value: &str, reader: &mut PairReader) {
         match name {
             "select" => reader.select(self.def.fields, &mut self.select, value),

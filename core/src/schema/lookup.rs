@@ -1,4 +1,4 @@
-//! How rules find other records. The caller implements it over its store.
+//! Access of rules to other records. The caller implements it over its store.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use crate::value::{
     Document, IdsExhausted, ObjectId, RecordRef, Timestamp, Zone, engagement::Engagement,
 };
 
-/// Finds records of one tenant, as they are at the time of planning.
+/// Reads records of one tenant, as they are at the time of planning.
 pub trait Lookup {
     /// The stored record with this id.
     ///
@@ -15,8 +15,8 @@ pub trait Lookup {
     /// If the store cannot be read.
     fn record(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, LookupError>;
 
-    /// The one record that holds `key` in the unique field `row`; `key` is in the form of
-    /// [`super::index::key_of`]. For stores that keep entries of unique fields apart.
+    /// The only record that holds `key` in the unique field `row`; `key` is in the form of [`super::index::key_of`].
+    /// For stores that keep entries of unique fields apart.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -41,7 +41,7 @@ pub trait Lookup {
         limit: usize,
     ) -> Result<Vec<ObjectId>, LookupError>;
 
-    /// How active an end user, or the users of a company, are; none where nobody ever was (R37).
+    /// Engagement of an end user, or of the users of a company; none where nobody was ever active (R37).
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -62,7 +62,7 @@ pub trait Lookup {
         Ok(false)
     }
 
-    /// The id of the record that a reference names, if it is there (R2).
+    /// Id of the record that a reference names, if the record exists (R2).
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -84,7 +84,7 @@ pub trait Lookup {
 pub struct FillCtx {
     /// The time of the command.
     pub now: Timestamp,
-    /// The tenant's time zone; UTC for a resource that does not ask for it.
+    /// The tenant's time zone; UTC for a resource that does not need it.
     pub zone: Zone,
 }
 
@@ -111,7 +111,7 @@ type Memo = std::cell::RefCell<Option<(Reference, Option<Rc<[Document]>>)>>;
 #[expect(clippy::disallowed_types, reason = "it keeps what was read; no answer depends on it")]
 type Shared = std::cell::RefCell<Option<((u8, ObjectId), Rc<Document>)>>;
 
-/// Records of a resource, by its byte and a field, that refer to another, and how many at the most.
+/// Records of a resource, by its byte and a field, that refer to another record, and their greatest number.
 type Reference = (u8, &'static str, ObjectId, usize);
 
 impl<'a> ReadCtx<'a> {
@@ -120,7 +120,7 @@ impl<'a> ReadCtx<'a> {
         Self { now, lookup, referring: Memo::default(), shared: Shared::default() }
     }
 
-    /// The record that fields of many records read, such as the tenant's settings; empty if it does not exist. The latest
+    /// A record that fields of many records read, such as the tenant's settings; empty if it does not exist. The latest
     /// one is cached.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl<'a> ReadCtx<'a> {
         Ok(record)
     }
 
-    /// The records that refer to `id` in `row`, unless there are more than `most`. The latest ones are cached, since
+    /// Records that refer to `id` in `row`, unless there are more than `most`. The latest ones are cached, since
     /// several fields of a record read the same.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl<'a> ReadCtx<'a> {
     }
 }
 
-/// The store could not say; the cause is the store's own.
+/// The store could not be read; the cause is the store's own.
 #[derive(Debug)]
 pub struct LookupError(pub Box<dyn std::error::Error + Send + Sync>);
 

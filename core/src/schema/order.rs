@@ -9,14 +9,14 @@ use crate::value::{Issue, JsonRef, Members, Number, ObjectId};
 /// Maximum of the sort keys of a page and of the records before it, in bytes. Sorting holds up to twice as much.
 const MAX_KEY_BYTES: usize = 8 * 1024 * 1024;
 
-/// A value as `sort` compares it.
+/// A value in the form in which `sort` compares it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SortKey {
     /// Absent or null: no value.
     Nothing,
     /// A boolean; `false` comes first.
     Bool(bool),
-    /// A number, by its place among others.
+    /// A number, by its place among all numbers.
     Number(Decimal),
     /// A string, compared byte for byte.
     Text(String),
@@ -27,7 +27,7 @@ pub enum SortKey {
 }
 
 impl SortKey {
-    /// How many bytes it holds besides itself.
+    /// Bytes of memory besides the key itself.
     fn bytes(&self) -> usize {
         match self {
             Self::Nothing | Self::Bool(_) | Self::Number(_) => 0,
@@ -61,7 +61,7 @@ impl SortKey {
     }
 }
 
-/// By what a list is ordered.
+/// Order of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sort {
     /// A property, or `custom.` and one of its keys.
@@ -79,15 +79,14 @@ impl Sort {
         }
     }
 
-    /// Compares two records by their keys, and by their ids where these are equal.
+    /// Compares two records by their keys, and by their ids where the keys are equal.
     pub fn compare(&self, a: &(SortKey, ObjectId), b: &(SortKey, ObjectId)) -> Ordering {
         let order = a.cmp(b);
         if self.descending { order.reverse() } else { order }
     }
 }
 
-/// The first records in an order, found among any number of them. It keeps at most twice as many as
-/// are wanted.
+/// The first records in an order, among any number of them. At most twice as many as wanted are in memory.
 #[derive(Debug)]
 pub struct First<'s> {
     sort: &'s Sort,

@@ -17,66 +17,66 @@ pub struct ResourceDef {
     pub code: u8,
     /// Description of the resource, in a sentence.
     pub doc: &'static str,
-    /// The example of a create, as JSON: sent unchanged, it works with the company of the first start, whose
-    /// `externalId` is `demo`. What it creates is recognized as an example.
+    /// Example of a create, as JSON: sent unchanged, it works with the company of the first start, whose `externalId`
+    /// is `demo`. A record that it creates is recognized as an example.
     pub example: &'static str,
-    /// The example of an update, which works on the record of the other.
+    /// Example of an update, which works on the record of the other example.
     pub example_update: &'static str,
     /// Fields of the resource, in the order of the contract.
     pub fields: &'static [FieldDef],
-    /// How many records a list returns.
+    /// Numbers of records in a list.
     pub list: ListLimits,
     /// Short names of query parameters, each with its long form (R27).
     pub short_names: &'static [(&'static str, &'static str)],
-    /// The fields that `search` looks into; without any there is no such parameter.
+    /// Fields that `search` reads; without any there is no such parameter.
     pub searched: &'static [&'static str],
-    /// The mark of records that lists leave out unless they filter by it, if there is one (R57).
+    /// Mark of records that lists omit unless they filter by it, if there is one (R57).
     pub left_out: Option<&'static str>,
-    /// The fields that select the record which a bulk item updates, the first that finds one (R20).
+    /// Fields that select the record which a bulk item updates, the first that finds one (R20).
     pub keys: &'static [&'static str],
     /// Rule for an item of a bulk upsert that creates a record (R24, R26).
     pub check_bulk_create: fn(&Document) -> Vec<Issue>,
-    /// Whether an item of a bulk upsert is dropped: it is in none of the lists of the response.
+    /// Whether an item of a bulk upsert is dropped: no list of the response has it.
     pub drops: fn(&Document) -> bool,
     /// Whether a bulk upsert returns two counts and nothing else.
     pub bulk_returns_counts_only: bool,
-    /// Whether a delete returns the record, and one of nothing is not found (R15).
+    /// Whether a delete returns the record, and rejects one that does not exist (R15).
     pub delete_returns_record: bool,
     /// Whether rejected items of a bulk upsert are listed as `validationErrors`.
     pub lists_validation_errors: bool,
     /// Whether fields that are computed on write count by the tenant's calendar (R53).
     pub uses_time_zone: bool,
-    /// Whether reading a record reads many others, so that it may take a while.
+    /// Whether a read of a record reads many others, so that it may take a while.
     pub needs_scan: bool,
-    /// The code of a reference to a record of this resource that is not there.
+    /// Error code of a reference to a record of this resource that does not exist.
     pub not_found: &'static str,
-    /// Prepares the merge of what was sent, for properties that set others.
+    /// Prepares the merge of a body, for properties that set others.
     pub prepare: fn(&mut Sent<'_>),
     /// Completes a merged record from other records and checks it, before `if_absent` and `on_write` fields are filled.
     pub complete: fn(&mut Document, &mut Completion<'_>) -> Result<(), LookupError>,
 }
 
-/// How many records a list returns (R13).
+/// Numbers of records in a list (R13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListLimits {
-    /// Records of a page where no `limit` is sent.
+    /// Records of a page without a `limit`.
     pub default: usize,
     /// The greatest `limit` that is accepted.
     pub max: usize,
 }
 
-/// The version of a record, which responses alone have.
+/// The version of a record, which only responses have.
 pub const VERSION: &str = "__v";
 
-/// Where a body comes from.
+/// Origin of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// A request of its own, or an item of a bulk upsert.
+    /// A request for one record, or an item of a bulk upsert.
     #[default]
     Request,
     /// A row of an import.
     Row,
-    /// A row of an import that is a record as a response shows it: it comes from an export.
+    /// A row of an import that is a record as a response returns it: it comes from an export.
     Record,
 }
 
@@ -86,12 +86,12 @@ impl Origin {
         if row.value(VERSION).is_some() { Self::Record } else { Self::Row }
     }
 
-    /// Whether an import brings it. Never in the bundle for forms, which is built without what is for imports.
+    /// Whether an import brings the body. Never in the bundle for forms, which is built without the code for imports.
     pub fn is_import(self) -> bool {
         cfg!(feature = "records") && self != Self::Request
     }
 
-    /// Whether an import brings a record as it was.
+    /// Whether an import restores a record.
     pub fn is_record(self) -> bool {
         cfg!(feature = "records") && self == Self::Record
     }
@@ -99,7 +99,7 @@ impl Origin {
 
 /// Body that was sent, before it is merged into a record.
 pub struct Sent<'a> {
-    /// The record as it is stored; none for a create.
+    /// The stored record; none for a create.
     pub before: Option<&'a Document>,
     /// Target of the merge: the record without the placeholder values of absent ones.
     pub base: &'a mut Document,
@@ -111,29 +111,29 @@ pub struct Sent<'a> {
     pub now: Timestamp,
     /// The user that the caller acts as.
     pub actor: Option<&'a str>,
-    /// Where it comes from.
+    /// Origin of the body.
     pub origin: Origin,
 }
 
 impl Sent<'_> {
-    /// Whether what was sent changes this property.
+    /// Whether the body changes this property.
     pub fn changes(&self, name: &str) -> bool {
         self.sets(name) || self.clears(name)
     }
 
-    /// Whether what was sent gives this property another value.
+    /// Whether the body sets this property to another value.
     pub fn sets(&self, name: &str) -> bool {
         let stored = self.before.and_then(|before| before.value(name));
         self.patch.get(name).is_some_and(|sent| Some(sent) != stored && !sent.is_null())
     }
 
-    /// Whether what was sent takes away a value of this property that is no placeholder.
+    /// Whether the body clears a value of this property that is not a placeholder.
     pub fn clears(&self, name: &str) -> bool {
         self.patch.get(name).is_some_and(JsonRef::is_null)
             && self.base.get(name).is_some_and(|stored| !stored.is_null())
     }
 
-    /// Takes placeholder values that came back for values that the caller sets.
+    /// Treats placeholder values that came back as values that the caller sets.
     pub fn keep_returned(&mut self, names: &[&str]) {
         for name in names {
             if let Some(value) = self.returned.get(name) {
@@ -142,7 +142,7 @@ impl Sent<'_> {
         }
     }
 
-    /// Whether any of these properties is changed.
+    /// Whether the body changes one of these properties.
     pub fn changes_any(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.changes(name))
     }
@@ -164,17 +164,17 @@ impl Sent<'_> {
 
 /// Context in which a merged record is completed.
 pub struct Completion<'a> {
-    /// The record as it is stored; none for a create.
+    /// The stored record; none for a create.
     pub before: Option<&'a Document>,
     /// Body as sent, prepared.
     pub sent: &'a Document,
-    /// Where it comes from.
+    /// Origin of the body.
     pub origin: Origin,
     /// Other records of the tenant.
     pub lookup: &'a dyn Lookup,
     /// The time of the command.
     pub now: Timestamp,
-    /// Where ids of records come from that are created with this one.
+    /// Source of ids for records that are created with this one.
     pub ids: &'a mut IdSequence,
     /// Records that are created with this one.
     pub side_records: &'a mut Vec<SideRecord>,
@@ -182,7 +182,7 @@ pub struct Completion<'a> {
     pub issues: &'a mut Vec<Issue>,
 }
 
-/// A record that is created with another: a ticket's submitter.
+/// A record that is created with another, such as a ticket's submitter.
 #[derive(Debug)]
 pub struct SideRecord {
     /// The resource that the record is of.
@@ -200,7 +200,7 @@ impl Completion<'_> {
     }
 }
 
-/// The properties by which records are found, in the order in which they are tried.
+/// Properties that find records, in the order in which they are tried.
 const KEYS: [&str; 4] = ["_id", "sourceId", "externalId", "email"];
 
 impl ResourceDef {
@@ -230,8 +230,8 @@ impl ResourceDef {
         complete: |_, _| Ok(()),
     };
 
-    /// The properties that select a record, the first that finds one: for a bulk upsert as the contract has them (R20), for
-    /// an import whatever is unique (D10).
+    /// Properties that select a record, the first that finds one: for a bulk upsert those of the contract (R20), for an
+    /// import all unique ones (D10).
     pub fn keys_of(&self, origin: Origin) -> impl Iterator<Item = &'static str> {
         let is_unique =
             |name: &str| self.field(name).is_some_and(|field| field.unique && field.is_sent());
@@ -241,7 +241,7 @@ impl ResourceDef {
         })
     }
 
-    /// The field called `name`.
+    /// The field with this name.
     pub fn field(&self, name: &str) -> Option<&'static FieldDef> {
         self.fields.iter().find(|field| field.name == name)
     }

@@ -3,12 +3,12 @@
 use memchr::{memchr2_iter, memmem::Finder};
 use unicase::UniCase;
 
-/// Text that is looked for in any case (R27, R56). It is prepared once: a list looks for it in each of its records.
+/// Text to search for in any case (R27, R56). It is prepared once: a list searches it in each of its records.
 #[derive(Clone, Debug)]
 pub struct Search(Finder<'static>);
 
 impl Search {
-    /// Looks for a text.
+    /// Prepares a text for a search.
     pub fn of(text: &str) -> Self {
         Self(Finder::new(folded(text).as_bytes()).into_owned())
     }
@@ -16,13 +16,13 @@ impl Search {
     /// Whether a text has the phrase: case is folded as Unicode does, so `STRASSE` is in `Straße`.
     pub fn is_in(&self, text: &str) -> bool {
         match text.is_ascii() {
-            // Other text is not in one of ASCII, and its bytes have no case.
+            // A text that is not ASCII cannot be in one that is, and its bytes have no case.
             true => is_in_ascii(self.0.needle(), text.as_bytes()),
             false => self.0.find(folded(text).as_bytes()).is_some(),
         }
     }
 
-    /// Whether a text begins with it.
+    /// Whether a text begins with the phrase.
     pub fn begins(&self, text: &str) -> bool {
         let start = self.0.needle();
         match text.is_ascii() {
@@ -35,7 +35,7 @@ impl Search {
     }
 }
 
-/// Whether folded text is in a text of ASCII, which is not copied for it: a list looks into many thousands.
+/// Whether folded text is in an ASCII text, which is not copied for it: a list searches many thousands.
 fn is_in_ascii(needle: &[u8], text: &[u8]) -> bool {
     let Some(first) = needle.first() else { return true };
     let starts = memchr2_iter(*first, first.to_ascii_uppercase(), text);

@@ -12,7 +12,7 @@ use crate::value::{
 /// Most items of an array of texts or ids; each may become an entry of an index.
 const MAX_ARRAY_ITEMS: usize = 1_000;
 
-/// The value in the form in which it is stored; `null` stays `null`.
+/// Converts a value to its stored form; `null` stays `null`.
 pub(crate) fn read_value(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     if value.is_null() {
         return Ok(Json::null());
@@ -39,7 +39,7 @@ pub(crate) fn read_value(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, I
         Kind::Number => read_number(field, value),
         Kind::Bool if value.as_bool().is_some() => Ok(value.to_json()),
         Kind::Bool => Err(wrong_type(field, "true or false", value)),
-        // Set by the service only; never reached for a field that can be sent.
+        // Only the service sets an id; a field that can be sent never gets here.
         Kind::Id => Ok(value.to_json()),
     }
 }
@@ -70,8 +70,7 @@ fn read_fitting(
     if fits(&text) { Ok(value.to_json()) } else { Err(invalid(field, expected, &text)) }
 }
 
-/// Whether a text can name a record in this field: a plain one need not be an id where the record need
-/// not exist (R2).
+/// Whether a text can name a record in this field: a plain text need not be an id where the record need not exist (R2).
 fn is_reference(field: &FieldDef, text: &str) -> bool {
     let firm = field.refers.is_none_or(|refers| refers.on_missing == OnMissing::Reject);
     RecordRef::parse(text).is_some()
@@ -92,7 +91,7 @@ fn read_array(field: &FieldDef, value: JsonRef<'_>, expected: &str) -> Result<Ve
     Err(Issue::of_member(field.name, "invalid_value", message))
 }
 
-/// Ids, or objects that carry one as `_id`; stored as ids.
+/// Reads ids, or objects with an `_id`; stored as ids.
 fn read_references(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     let items = read_array(field, value, "an array of ids")?;
     let mut ids = Vec::with_capacity(items.len());

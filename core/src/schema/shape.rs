@@ -14,16 +14,16 @@ pub struct Shaped {
     pub patch: Document,
     /// Names that the resource does not know, in the order sent (R6).
     pub ignored: Vec<String>,
-    /// Members that the resource knows and that may not be written, as they were sent (R49).
+    /// Read-only members, as they were sent (R49).
     pub fixed: Document,
-    /// How both are handled.
+    /// Handling of `ignored` and `fixed`.
     pub handling: Handling,
     /// Issues of the members. A body with issues is rejected when it is planned, with all that is found then (R11).
     pub issues: Vec<Issue>,
 }
 
 impl Shaped {
-    /// The body, if each of its members is right.
+    /// The body, if all its members are valid.
     ///
     /// # Errors
     /// Every problem found.
@@ -31,8 +31,7 @@ impl Shaped {
         if self.issues.is_empty() { Ok(self) } else { Err(self.issues) }
     }
 
-    /// Adds what else is wrong with it, but for members of which something is known to be wrong: the one follows from the
-    /// other.
+    /// Adds further issues, but for members that already have one, since the new one may follow from it.
     pub(crate) fn add_issues(&mut self, further: Vec<Issue>) {
         let known = self.issues.len();
         for issue in further {
@@ -43,7 +42,7 @@ impl Shaped {
     }
 }
 
-/// How members that are not stored are handled.
+/// Handling of members that are not stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handling {
     /// Unknown properties are left out, and named in the response.
@@ -66,10 +65,10 @@ impl From<Document> for Shaped {
     }
 }
 
-/// Fields that say which record it is, of which tenant, and in which version: what was read before may carry others (R3).
+/// Fields that identify the record, its tenant and its version: a body that was read before may have others (R3).
 const BOOKKEEPING: [&str; 5] = ["_id", "updatedAt", "__v", "tenantId", "tenantName"];
 
-/// Checks the body of a create: every value, and that nothing required is missing.
+/// Checks the body of a create: every value, and that no required one is missing.
 pub fn check_create(def: &ResourceDef, sent: &Document) -> Shaped {
     let mut shaped = check(def, sent);
     let missing = def.fields.iter().filter(|field| field.required && is_blank(sent, field));
@@ -79,7 +78,7 @@ pub fn check_create(def: &ResourceDef, sent: &Document) -> Shaped {
     shaped
 }
 
-/// Checks the body of an update: every value, and that nothing required is cleared.
+/// Checks the body of an update: every value, and that no required one is cleared.
 pub fn check_update(def: &ResourceDef, sent: &Document) -> Shaped {
     let mut shaped = check(def, sent);
     let named = def.fields.iter().filter(|field| field.required && sent.get(field.name).is_some());
@@ -100,7 +99,7 @@ fn check(def: &ResourceDef, sent: &Document) -> Shaped {
     for (name, value) in sent.iter() {
         match def.field(name) {
             None => shaped.ignored.push(name.to_owned()),
-            // R3: what GET returned can be sent back.
+            // The response of a GET can be sent back (R3).
             Some(field) if BOOKKEEPING.contains(&field.name) && !field.is_sent() => {}
             Some(field) if !field.is_sent() => shaped.fixed.set(name, value.to_json()),
             Some(field) => match read_value(field, value) {

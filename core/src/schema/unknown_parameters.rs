@@ -4,9 +4,9 @@
 use super::shape::Handling;
 use crate::value::{Issue, issue::quoted, nearest};
 
-/// The code of a parameter that is not known.
+/// Code of an unknown parameter.
 const UNKNOWN_PARAMETER: &str = "unknown_parameter";
-/// Asks that nothing be stored, where a call has it.
+/// Parameter that requests that nothing be stored, where a call has it.
 const DRY_RUN: &str = "dryRun";
 
 /// A parameter that is no parameter and no property.
@@ -14,12 +14,12 @@ const DRY_RUN: &str = "dryRun";
 pub struct Unknown {
     /// Name as it was sent.
     pub name: String,
-    /// The known name that is like it, if there is one.
+    /// The nearest known name, if there is one.
     pub nearest: Option<String>,
 }
 
 impl Unknown {
-    /// Looks for the known name that is most like `name`.
+    /// Finds the known name nearest to `name`.
     pub fn among<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Self {
         let nearest = nearest(name, known);
         Self { name: name.to_owned(), nearest: nearest.map(str::to_owned) }
@@ -52,8 +52,8 @@ pub fn sent_twice(name: &str) -> Issue {
 /// ```
 ///
 /// # Errors
-/// Each of them where the caller wants them rejected. A write is rejected in any case for what is meant as `dryRun`:
-/// who sends it expects that nothing is stored.
+/// Each parameter where the caller wants them rejected. A write always rejects a misspelled `dryRun`: the sender
+/// expects that nothing is stored.
 pub fn unread_query(
     pairs: &[(String, String)],
     is_write: bool,

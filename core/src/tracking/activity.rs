@@ -23,7 +23,7 @@ use crate::{
 #[doc(inline)]
 pub use super::listed::LIST;
 
-/// The parameters of a list of activities that are no properties, besides those of every log.
+/// Parameters of a list of activities that are not properties, besides those of every log.
 const OWN_PARAMETERS: [&str; 6] = ["from", "to", "sort", "companyId", "cId", "c"];
 
 /// In which order activities are listed.
@@ -52,21 +52,21 @@ impl ActivityOrder {
 /// Query of a list of activities.
 #[derive(Clone, Debug)]
 pub struct ActivityQuery {
-    /// Of one of these companies; no filter when not given.
+    /// Only activities of these companies; no filter when not given.
     pub companies: Option<Vec<RecordRef>>,
-    /// Only those of this end user.
+    /// Only activities of this end user.
     pub end_user: Option<RecordRef>,
-    /// With exactly one of these actions.
+    /// Only activities with exactly one of these actions.
     pub actions: Option<Vec<String>>,
-    /// Earliest date, inclusive.
+    /// Earliest date of an activity, inclusive.
     pub from: Option<Timestamp>,
-    /// Latest date, exclusive.
+    /// Latest date of an activity, exclusive.
     pub to: Option<Timestamp>,
-    /// Passive ones only, or none of these.
+    /// Only passive activities, or only others.
     pub passive: Option<bool>,
     /// The order of the page.
     pub order: ActivityOrder,
-    /// Which page of those, and what of them.
+    /// Page of these activities, and their properties.
     pub page: LogPage,
 }
 
@@ -126,7 +126,7 @@ impl ActivityQuery {
         }
     }
 
-    /// Where dates end, whole stretches of the log need not be read.
+    /// Narrows the scan where dates end: whole stretches of the log need not be read.
     fn narrow_by_dates(&mut self) {
         for filter in self.page.filters.iter().filter(|filter| filter.field.name == "date") {
             match &filter.condition {
@@ -146,8 +146,8 @@ impl ActivityQuery {
         self.end_user.is_some() || self.companies.as_ref().is_some_and(|some| some.len() == 1)
     }
 
-    /// Whether an activity passes the filters that need no other record; `companies` and `end_user`
-    /// are the ids that the query's references name.
+    /// Whether an activity passes the filters that need no other record; `companies` and `end_user` are the ids of the
+    /// query's references.
     pub fn admits(
         &self,
         activity: &Activity,
@@ -183,8 +183,8 @@ fn long_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The first activity that is still retained (`activityRetentionDays`), where they are not retained indefinitely: those
-/// before it were stored longer ago than the tenant's settings allow.
+/// Id of the first activity that is still retained (`activityRetentionDays`), unless all are: earlier activities were
+/// stored longer ago than the tenant's settings allow.
 pub fn first_kept(settings: &Document, now: Timestamp) -> Option<ObjectId> {
     let days = activity_retention_days(settings)?;
     let since = now.as_ms().saturating_sub(days.saturating_mul(DAY_MS));
@@ -202,7 +202,7 @@ pub fn of_company(stored: &[u8]) -> Document {
     Picked::of(stored, [company::NAME.name]).to_document()
 }
 
-/// The response for an activity: names and e-mail are those that the user and the company have now (R38, R51).
+/// Response for an activity: names and e-mail are those that the user and the company have now (R38, R51).
 pub fn answer(
     activity: &Activity,
     user: Option<&Document>,
@@ -240,7 +240,7 @@ pub fn answer(
     answer
 }
 
-/// The response for an event that waits for its user (R35), as it was sent.
+/// Response for a parked event (R35), as it was sent.
 pub fn answer_parked(parked: &ParkedEvent) -> Document {
     let mut answer = Document::default();
     answer.set("_id", Json::string(&parked.id.to_string()));
@@ -266,7 +266,7 @@ pub fn answer_parked(parked: &ParkedEvent) -> Document {
     answer
 }
 
-/// A weight as it prints shortest; one beyond the range of amounts as a float.
+/// The shortest text of a weight; a weight beyond the range of amounts is a float.
 fn weight(weight: f64) -> Json {
     let text = weight.to_string();
     match Number::parse(&text) {

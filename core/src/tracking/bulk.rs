@@ -10,15 +10,15 @@ use crate::value::{Document, Issue, JsonRef, json_rows::Row};
 
 /// The largest body of a bulk call, in bytes after decoding: about 150,000 rows (R30).
 pub const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
-/// How many rows are stored in one commit at the most (R31).
+/// Most rows in one commit (R31).
 pub const MAX_ROWS_PER_COMMIT: usize = 2_000;
 /// The greatest `count` of a row (R36).
 pub const MAX_COUNT: u16 = 300;
 
-/// The route's own names come first and win (R32).
+/// The route's own names take precedence (R32).
 const EXTERNAL_ID: &[&str] = &["euExtId", name::EXTERNAL_ID, "userId", "user_id"];
 const COMPANY: &[&str] = &["cId", name::COMPANY, "companyId", "company_id"];
-/// When the call was sent: dates in bulk are not corrected by it, and stay as they are (R45).
+/// The time of the call: it does not correct dates in bulk, which stay as they are (R45).
 const NOT_CORRECTED: &[&str] = &[name::SENT_AT];
 const NAMES: Names = Names { external_id: "euExtId", email: name::EMAIL, company: "cId" };
 
@@ -31,7 +31,7 @@ pub fn read(row: Row) -> Result<Taken, Unreadable> {
     read_members(&row.members.map_err(Unreadable::Malformed)?)
 }
 
-/// An event is as large as one that comes alone at the most (R30).
+/// Checks the size of an event: its limit is that of a single event (R30).
 pub(super) fn check_size(bytes: usize) -> Result<(), Unreadable> {
     if bytes <= MAX_EVENT_BYTES {
         return Ok(());

@@ -3,9 +3,9 @@
 
 use crate::value::{Timestamp, email, key};
 
-/// The largest body of one event, in bytes after decoding; it limits the memory of one call in the server (R30).
+/// Largest body of one event, in bytes after decoding; it limits the memory of a call in the server (R30).
 pub const MAX_EVENT_BYTES: usize = 64 * 1024;
-/// How long a sender's id of an event may be, in bytes (R39).
+/// Longest id of an event from its sender, in bytes (R39).
 pub const MAX_MESSAGE_ID_BYTES: usize = 128;
 
 /// A member of an event on the wire (route 1).
@@ -15,16 +15,16 @@ pub struct Member {
     pub name: &'static str,
     /// Description of the member, for the OpenAPI description and the script's types.
     pub doc: &'static str,
-    /// The kind of value that it holds.
+    /// Kind of the value.
     pub kind: Kind,
-    /// Which call gives it.
+    /// Source of the member.
     pub place: Place,
 }
 
 /// Kind of the value of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An id of the caller: a text, for which the script takes a number too.
+    /// An id of the caller: a text; the script accepts a number too.
     Id,
     /// A string without further rules.
     Text,
@@ -40,16 +40,16 @@ pub enum Kind {
     Time,
 }
 
-/// Who gives a member, and where.
+/// Source of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Identifies the user: `identify` stores it, and `track` takes it for one event.
+    /// Identifies the user: `identify` stores it, and `track` uses it for one event.
     Identity,
-    /// A member of one event: `track` takes it.
+    /// A member of one event, from `track`.
     Event,
-    /// The script derives it from the call.
+    /// The script derives the member from the call.
     Message,
-    /// Only a row of a bulk call has it (route 4).
+    /// Only a row of a bulk call has the member (route 4).
     BulkRow,
 }
 
@@ -61,7 +61,7 @@ macro_rules! members {
             $($(#[doc = $doc])+ pub const $handle: &str = $name;)*
         }
 
-        /// The members, those that say who it is first.
+        /// The members, those of the identity first.
         pub static MEMBERS: &[Member] = &[$(Member {
             name: $name,
             doc: concat!($($doc),+).trim_ascii(),
@@ -102,7 +102,7 @@ members! {
     MESSAGE_ID: Text = "messageId", Message;
 }
 
-/// Who did something, and where. What is absent or blank is `None`.
+/// Identity of the user of an event. An absent or blank member is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "records", derive(serde::Serialize, serde::Deserialize))]
 pub struct Identity {
@@ -124,7 +124,7 @@ pub struct Identity {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "records", derive(serde::Serialize, serde::Deserialize))]
 pub struct Event {
-    /// Who the event is of.
+    /// Identity of the user.
     pub identity: Identity,
     /// Action of the user; none for an event that only identifies them.
     pub action: Option<String>,
@@ -134,9 +134,9 @@ pub struct Event {
     pub passive: bool,
     /// Relative importance; 1 when not given (R36).
     pub weight: Option<f64>,
-    /// How often it happened; 1 when not given, 0 for an event that only identifies the user (R36).
+    /// Number of occurrences; 1 when not given, 0 for an event that only identifies the user (R36).
     pub count: Option<u16>,
-    /// When it happened; the time of receipt when not given.
+    /// Time of the activity; the time of receipt when not given.
     pub date: Option<Timestamp>,
     /// The sender's id of the event (R39).
     pub message_id: Option<String>,
@@ -146,7 +146,7 @@ pub struct Event {
     pub call: Call,
 }
 
-/// The call of a pipeline or an SDK that an event came with, where that changes how it is processed (R47).
+/// The call of a pipeline or an SDK, where it changes how the event is processed (R47).
 #[cfg(feature = "records")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -154,9 +154,9 @@ pub enum Call {
     /// A call that changes no record.
     #[default]
     Event,
-    /// A page view, which counts where the tenant says so (`trackPages`).
+    /// A page view, which counts if the tenant's settings say so (`trackPages`).
     Page,
-    /// A view of an app's screen; the same as a page view.
+    /// A view of an app's screen, which counts as a page view does.
     Screen,
     /// A call that ties its user to a company, which it creates or fills.
     Group(Box<Group>),
@@ -175,7 +175,7 @@ impl Call {
 pub struct Group {
     /// Name of the company.
     pub name: Option<String>,
-    /// The domain of its e-mail addresses, in lower case.
+    /// Domain of the company's e-mail addresses, in lower case.
     pub domain: Option<String>,
 }
 
@@ -212,7 +212,7 @@ impl Fault {
         }
     }
 
-    /// The member that it is about; none for the event as a whole.
+    /// Member of the fault; none for the event as a whole.
     pub fn member(self) -> Option<&'static str> {
         match self {
             Self::IdentityMissing => None,
@@ -244,7 +244,7 @@ impl Fault {
 }
 
 impl Event {
-    /// Everything that is wrong with the event, in the order of its members.
+    /// All faults of the event, in the order of its members.
     pub fn faults(&self) -> impl Iterator<Item = Fault> {
         let who = &self.identity;
         let bad_key = |id: &Option<String>| id.as_deref().is_some_and(|id| !key::is_key(id));

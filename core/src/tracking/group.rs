@@ -1,5 +1,5 @@
 //! The company of a `group` call (R47): created if it is unknown, and filled in if properties are missing. It is stored
-//! before the event itself, which then finds it as any other event does.
+//! before the event, which then finds it as any other event does.
 
 use super::{
     event::{Call, Group},
@@ -15,15 +15,15 @@ use crate::{
     value::{Document, Json, ObjectId, email},
 };
 
-/// How many companies a tenant's events create in an hour where `maxNewEndUsersPerHour` is not set: more than a
+/// Most companies that a tenant's events create in an hour where `maxNewEndUsersPerHour` is not set: more than a
 /// product wins, and few enough that a public write key cannot flood the tenant.
 pub const MAX_NEW_COMPANIES_PER_HOUR: u64 = 1_000;
 
-/// Plans the company of a `group` call; nothing for any other event, for one that came in before, and for one
-/// that names an erased person.
+/// Plans the company of a `group` call; no changes for any other event, for a duplicate, and for one that names an
+/// erased person.
 ///
 /// # Errors
-/// When the store cannot say what is known.
+/// When the store cannot be read.
 pub fn plan(
     sent: &Incoming<'_>,
     lookup: &dyn EventLookup,
@@ -62,7 +62,7 @@ pub fn replay(
     Ok(changes)
 }
 
-/// The name of what a `group` call sends that is not stored, by what is planned for its company.
+/// Name of a member of a `group` call that is not stored, from the changes that are planned for its company.
 pub fn ignored(changes: &[Change]) -> Option<&'static str> {
     let is_of_domain = |change: &Change| matches!(change, Change::Append(Appended::Finding(finding)) if finding.code == DOMAIN_OF_ANOTHER);
     changes.iter().any(is_of_domain).then_some("traits.domain")
@@ -82,7 +82,7 @@ pub(super) fn why_not_made(
     Ok((made >= max).then_some(Note::TooManyCompanies(max)))
 }
 
-/// A new company; one of which no name was sent has its id as its name, which is required.
+/// Creates a company; without a name its id is the name, which is required.
 fn create(
     key: &str,
     group: &Group,
@@ -102,7 +102,7 @@ fn create(
     Ok(changes)
 }
 
-/// Rule 2: only what is empty. A company always has a name, and its domains stay.
+/// Fills only empty properties (rule 2). A company always has a name, and its domains stay.
 fn fill(
     id: ObjectId,
     group: &Group,
@@ -122,8 +122,8 @@ fn fill(
     Ok(plan::update(&COMPANY, id, patch, lookup, ctx).map_err(unplannable)?.changes)
 }
 
-/// The domain as a company's `domains`. One that a company has already stays theirs alone: shared by two it
-/// would find neither (R35).
+/// Domain for a company's `domains`. A domain of another company stays with that company alone: shared by two it would
+/// find neither (R35).
 fn free_domain(
     group: &Group,
     lookup: &dyn Lookup,

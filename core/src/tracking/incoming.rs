@@ -11,13 +11,13 @@ use crate::{
     value::{JsonRef, Members, ObjectId, Timestamp, time::DAY_MS},
 };
 
-/// How long the id of an event is remembered, in milliseconds: 7 days (R39).
+/// How long the id of an event is stored, in milliseconds: 7 days (R39).
 pub const MESSAGE_ID_MS: i64 = 7 * DAY_MS;
 
-/// An event as it came in.
+/// An event that was received.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming<'a> {
-    /// The event as it was read.
+    /// The event as it was parsed.
     pub event: &'a Event,
     /// When it was received.
     pub received_at: Timestamp,
@@ -32,7 +32,7 @@ pub struct Incoming<'a> {
 pub struct TrackingSettings {
     /// Whether an event creates its user.
     pub auto_create_end_users: bool,
-    /// How many users events create in an hour; unlimited when not given.
+    /// Most users that events create in an hour; unlimited when not given.
     pub max_new_end_users_per_hour: Option<u64>,
     /// Whether page and screen views of pipelines are activities.
     pub track_pages: bool,
@@ -60,16 +60,16 @@ impl TrackingSettings {
     }
 }
 
-/// Finds, besides records, which events came in before.
+/// Lookup of records and of events that were received before.
 pub trait EventLookup: Lookup {
-    /// When an event with this id of the sender's was last stored in the [`MESSAGE_ID_MS`] before the settled time of
-    /// `ctx`, by that time; an earlier time may be returned too.
+    /// Time at which an event with this id of the sender's was last stored in the [`MESSAGE_ID_MS`] before the settled
+    /// time of `ctx`, by that time; an earlier time may be returned too.
     ///
     /// # Errors
     /// If the store cannot be read.
     fn last_received(&self, message_id: &str, ctx: &Ctx) -> Result<Option<Timestamp>, LookupError>;
 
-    /// How many users and companies events have created in the hour of `now`, where that is counted.
+    /// Number of users and companies that events have created in the hour of `now`, where it is counted.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -89,13 +89,13 @@ pub trait EventLookup: Lookup {
 pub struct KnownUser {
     /// `_id` of the end user.
     pub id: ObjectId,
-    /// The company that they belong to.
+    /// Company of the user.
     pub company: Option<ObjectId>,
-    /// Whether they have an `externalId`.
+    /// Whether the user has an `externalId`.
     pub has_external_id: bool,
-    /// Whether they have an e-mail address.
+    /// Whether the user has an e-mail address.
     pub has_email: bool,
-    /// Whether they have a first or a last name.
+    /// Whether the user has a first or a last name.
     pub has_name: bool,
 }
 
@@ -116,7 +116,7 @@ impl KnownUser {
     }
 }
 
-/// Whether an event with the same id has come in within the last 7 days (R39).
+/// Whether an event with the same id was received within the last 7 days (R39).
 pub(super) fn is_repeated(
     sent: &Incoming<'_>,
     lookup: &dyn EventLookup,

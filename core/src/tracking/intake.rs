@@ -28,7 +28,7 @@ use crate::{
 #[doc(inline)]
 pub use super::incoming::{EventLookup, Incoming, KnownUser, MESSAGE_ID_MS, TrackingSettings};
 
-/// Weight of an event that names none (R36).
+/// Weight of an event without one (R36).
 const DEFAULT_WEIGHT: f64 = 1.0;
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 60 * 60 * 1_000;
@@ -49,11 +49,11 @@ impl EventLookup for Memory {
     }
 }
 
-/// Plans what is stored of an event. One whose id came in within the last 7 days has been stored
-/// already, and nothing is planned (R39). Of one that names an erased person nothing is stored.
+/// Plans what is stored of an event. A duplicate, whose id was received within the last 7 days, has been stored
+/// already, so no changes are planned (R39). An event that names an erased person is not stored.
 ///
 /// # Errors
-/// When the store cannot say what is known.
+/// When the store cannot be read.
 pub fn plan(
     sent: &Incoming<'_>,
     lookup: &dyn EventLookup,
@@ -74,7 +74,7 @@ pub fn plan(
     if is_repeated(sent, lookup, ctx)? {
         return Ok(changes);
     }
-    // Of an event that is discarded the id does not count, so that it can be sent again.
+    // The id of a discarded event does not count, so that the event can be sent again.
     let message = sent.event.message_id.clone();
     let message = message.map(|id| Appended::Message(id, ctx.settled, sent.route));
     match settle(sent, lookup, ctx)? {
@@ -95,7 +95,7 @@ pub fn plan(
     Ok(changes)
 }
 
-/// The type of a call that says which page or screen was viewed.
+/// Type of a call that views a page or a screen.
 fn page_of(event: &Event) -> Option<&'static str> {
     match event.call {
         Call::Page => Some("page"),
@@ -104,10 +104,10 @@ fn page_of(event: &Event) -> Option<&'static str> {
     }
 }
 
-/// Plans what is stored of an event that has waited; none while it has to wait on.
+/// Plans what is stored of a parked event; none while it has to stay parked.
 ///
 /// # Errors
-/// When the store cannot say what is known.
+/// When the store cannot be read.
 pub fn replay(
     sent: &Incoming<'_>,
     lookup: &dyn EventLookup,
@@ -164,7 +164,7 @@ fn settle(
     Ok(Settled::Stored(changes))
 }
 
-/// Why the company that was sent is not there: that of a `group` call would have been created, if it could.
+/// Reason for which the company that was sent is missing: that of a `group` call would have been created, if it could.
 fn why_no_company(
     sent: &Incoming<'_>,
     lookup: &dyn EventLookup,
@@ -178,7 +178,7 @@ fn why_no_company(
     Ok(not_made.unwrap_or(Note::CompanyUnknown(company)))
 }
 
-/// Why no user is created now, though their company is known (R35, R41).
+/// Reason for which no user is created now, though their company is known (R35, R41).
 fn why_not_made(
     settings: TrackingSettings,
     lookup: &dyn EventLookup,
@@ -193,7 +193,7 @@ fn why_not_made(
     })
 }
 
-/// A new user, who counts where there is a limit.
+/// Creates a user, who counts towards the limit, if there is one.
 fn create_user(
     identity: &Identity,
     company: ObjectId,
@@ -215,7 +215,7 @@ fn placeholders(identity: &Identity) -> Vec<Note> {
     user.into_iter().chain(company).collect()
 }
 
-/// An event with an action is an activity, unless it happened zero times (R36, R37).
+/// Activity of an event with an action; none for one with a `count` of 0 (R36, R37).
 fn activity(
     sent: &Incoming<'_>,
     user: &KnownUser,
@@ -281,7 +281,7 @@ fn engaged(
     }))
 }
 
-/// Whether an event that has to wait is parked: on route 3 one of no known company is discarded (rule 5).
+/// Whether an event that has to wait is parked: on route 3 an event of no known company is discarded (rule 5).
 fn is_parked(route: Route, note: &Note) -> bool {
     route != Route::Pipeline || note.is_of_settings()
 }
@@ -291,7 +291,7 @@ fn park(sent: &Incoming<'_>, finding: &Finding, ctx: &mut Ctx) -> Result<Change,
     let event = serde_json::to_string(sent.event).map_err(|error| LookupError(error.into()))?;
     let mut waits = waits_of(&sent.event.identity);
     waits.push(wait_behind(finding.route, finding.code, &finding.cause));
-    // Whatever it lacks now: when that comes, settings may prevent the creation of its user.
+    // Whatever the event waits for: once it is there, settings may prevent the creation of the user.
     waits.push(wait_for_creation());
     Ok(Change::Append(Appended::Parked(Box::new(ParkedEvent {
         id: ctx.ids.next(ctx.now)?,
@@ -303,7 +303,7 @@ fn park(sent: &Incoming<'_>, finding: &Finding, ctx: &mut Ctx) -> Result<Change,
     }))))
 }
 
-/// Whether records of this resource are waited for.
+/// Whether events wait for records of this resource.
 pub fn is_waited_for(def: &ResourceDef) -> bool {
     *def == COMPANY || *def == END_USER
 }

@@ -31,42 +31,41 @@ use crate::{
 #[doc(inline)]
 pub use super::listed::LIST;
 
-/// The code of a group's domain that is another company's.
+/// Code of a `group` call with the domain of another company.
 pub(super) const DOMAIN_OF_ANOTHER: &str = "domain_of_another";
 
-/// Something that is found about an event during ingestion.
+/// Note about an event during ingestion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Note {
-    /// A company was sent that is not known.
+    /// The company that was sent is unknown.
     CompanyUnknown(String),
-    /// The user is not known, and nothing says to which company they belong.
+    /// The user is unknown, and nothing determines their company.
     UserUnknown,
-    /// The user is not known, and the tenant creates its users itself.
+    /// The user is unknown, and the tenant creates its users itself.
     UserNotMade,
-    /// The user is not known, and events have created as many in this hour as the tenant allows.
+    /// The user is unknown, and events have created the most users in this hour that the tenant allows.
     TooManyUsers(u64),
-    /// The company of a `group` call is not known, and the tenant creates its companies itself.
+    /// The company of a `group` call is unknown, and the tenant creates its companies itself.
     CompanyNotMade,
-    /// The company of a `group` call is not known, and events have created as many users and companies in this hour as
-    /// they may.
+    /// The company of a `group` call is unknown, and events have created the most users and companies in this hour.
     TooManyCompanies(u64),
-    /// `externalId` and e-mail name two users; the first one is followed.
+    /// `externalId` and e-mail belong to two users; the event is that of the first.
     IdentitiesDiffer(ObjectId, ObjectId),
-    /// The e-mail is that of a user with another `externalId`.
+    /// The e-mail belongs to a user with another `externalId`.
     EmailTaken(ObjectId),
-    /// Another company was sent than the user's.
+    /// The company that was sent is not the user's.
     CompanyDiffers(ObjectId, ObjectId),
-    /// A company was sent that is not known, for a user who has one.
+    /// The company that was sent is unknown, and the user has one.
     CompanyNotOfUser(String),
-    /// The domain of a `group` call is that of another company.
+    /// The domain of a `group` call belongs to another company.
     DomainOfAnother(String, ObjectId),
     /// A program's word for nothing was sent as the id of a user.
     PlaceholderUser(String),
     /// A program's word for nothing was sent as the id of a company.
     PlaceholderCompany(String),
-    /// There is no asset with this `externalId`.
+    /// No asset has this `externalId`.
     AssetUnknown(String),
-    /// There is no project with this `externalId`.
+    /// No project has this `externalId`.
     ProjectUnknown(String),
 }
 
@@ -159,7 +158,7 @@ impl Note {
     }
 }
 
-/// Users of one domain are one cause; those who cannot be distinguished are another.
+/// Finding of unknown users: users of one domain are one cause; those who cannot be distinguished are another.
 fn user_unknown(event: &Event) -> (&'static str, String, String) {
     let domain = event.identity.email.as_deref().and_then(email::company_domain);
     let message = match &domain {
@@ -191,7 +190,7 @@ fn unmatched(what: &str, code: &'static str, sent: &str) -> (&'static str, Strin
     (code, sent.to_owned(), message)
 }
 
-/// Who and what an event names, in short.
+/// The user and the action of an event, in short.
 fn sample(event: &Event) -> Document {
     let mut sample = Document::default();
     let members = event.identity.members();
@@ -215,7 +214,7 @@ fn people(event: &Event) -> Vec<String> {
     external_id.into_iter().chain(email).collect()
 }
 
-/// A row of a bulk call, or a call of an array of them, that was rejected (R31).
+/// Finding of a rejected row of a bulk call, or call of an array (R31).
 #[must_use]
 pub fn refused(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Finding {
     let mut sample = Document::default();
@@ -235,7 +234,7 @@ pub fn refused(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Find
     }
 }
 
-/// Rows with a `count` that cannot be one, and counts as 1 (rule 7, R36).
+/// Finding of rows with an invalid `count`, which counts as 1 (rule 7, R36).
 #[must_use]
 pub fn count_replaced(route: Route, rows: u64, at: Timestamp) -> Finding {
     Finding {
@@ -252,7 +251,7 @@ pub fn count_replaced(route: Route, rows: u64, at: Timestamp) -> Finding {
     }
 }
 
-/// A call that is ignored by rule 4: one cause for each type that SDKs have, and one for all others (R47).
+/// Finding of a call that is ignored by rule 4: one cause for each type that SDKs have, and one for all others (R47).
 #[must_use]
 pub fn ignored(route: Route, ignored: &Ignored, at: Timestamp) -> Finding {
     let call = quoted(&ignored.call);
@@ -295,12 +294,12 @@ pub fn ignored(route: Route, ignored: &Ignored, at: Timestamp) -> Finding {
     }
 }
 
-/// A message without what was found: entries of many rows are folded, and it may be personal.
+/// Message without the value that was found: entries of many rows are folded, and the value may be personal.
 fn without_words(message: &str) -> &str {
     message.split_once("; found").map_or(message, |(expected, _)| expected)
 }
 
-/// A ticket that was rejected in bulk, with the element that says so: the response is counts alone (R18).
+/// Finding of a ticket that a bulk call rejected, with its error: the response has only counts (R18).
 #[must_use]
 pub fn refused_ticket(element: &Document, at: Timestamp) -> Finding {
     let text = |name| element.text(name).unwrap_or_default().into_owned();
@@ -318,7 +317,7 @@ pub fn refused_ticket(element: &Document, at: Timestamp) -> Finding {
     }
 }
 
-/// A ticket that is stored without a company, since none was found (R26).
+/// Finding of a ticket that is stored without a company, since none was found (R26).
 pub fn ticket_without_company(
     def: &ResourceDef,
     record: &Document,
@@ -359,7 +358,7 @@ pub fn parked_dropped(route: Route, at: Timestamp) -> Finding {
     )
 }
 
-/// An event that would have to wait while as many do as may.
+/// Finding of an event that cannot be parked, since the limit is reached.
 #[must_use]
 pub fn parked_refused(route: Route, at: Timestamp) -> Finding {
     of_parked(
@@ -408,7 +407,7 @@ pub fn not_renewed(license: ObjectId, issue: &Issue, at: Timestamp) -> Finding {
     }
 }
 
-/// Events of people who were erased: nothing of them is stored, and nothing identifies their owner.
+/// Finding of events of erased persons: nothing of them is stored, and the finding does not identify them.
 #[must_use]
 pub fn suppressed(route: Route, at: Timestamp) -> Finding {
     Finding {
@@ -423,7 +422,7 @@ pub fn suppressed(route: Route, at: Timestamp) -> Finding {
     }
 }
 
-/// Event ids that could not be remembered, since there are too many (R39).
+/// Finding of event ids that could not be stored, since there are too many (R39).
 #[must_use]
 pub fn messages_full(route: Route, at: Timestamp) -> Finding {
     Finding {
@@ -438,7 +437,7 @@ pub fn messages_full(route: Route, at: Timestamp) -> Finding {
     }
 }
 
-/// An entry of the report as it is stored.
+/// Stored form of an entry of the report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// Id of the entry, as `/integrationissues` shows it.
@@ -449,9 +448,9 @@ pub struct Entry {
     pub code: String,
     /// Problem, and how to fix it.
     pub message: String,
-    /// When it was last seen.
+    /// Time at which the problem was last seen.
     pub at: Timestamp,
-    /// How often it was found.
+    /// Number of times that the problem was found.
     pub count: u64,
     /// Part of the call that was sent: the text of a JSON object.
     pub sample: String,
@@ -477,7 +476,7 @@ impl Entry {
         }
     }
 
-    /// Folds a finding of the same cause into the entry: it shows the latest.
+    /// Folds a finding of the same cause into the entry, which shows the latest.
     pub fn fold(&mut self, finding: &Finding, people: Vec<u64>) {
         let count = self.count.saturating_add(finding.count);
         *self = Self { count, at: self.at.max(finding.at), ..Self::of(finding, self.id, people) };
@@ -501,9 +500,9 @@ impl Entry {
 /// Query of the report of integration issues; newest entries first.
 #[derive(Clone, Debug)]
 pub struct IntegrationIssueQuery {
-    /// Seen at this time or later.
+    /// Only entries that were last seen at this time or later.
     pub from: Option<Timestamp>,
-    /// Which page of those, and what of them.
+    /// Page of the entries, and their properties.
     pub page: LogPage,
 }
 
@@ -528,7 +527,7 @@ impl IntegrationIssueQuery {
         }
     }
 
-    /// Whether an entry is asked for.
+    /// Whether an entry matches the query.
     pub fn admits(&self, entry: &Entry) -> bool {
         self.from.is_none_or(|from| entry.at >= from) && self.page.admits(|| entry.answer())
     }

@@ -6,10 +6,10 @@ use crate::{
     schema::{FieldDef, Kind, ListLimits, ResourceDef},
 };
 
-/// How many activities (R38), or entries of the report (R42), a list returns.
+/// Numbers of activities (R38), or entries of the report (R42), in a list.
 pub const LIST: ListLimits = ListLimits { default: 100, max: 2_000 };
 
-/// The table of an activity, as `/activities` returns it.
+/// Fields of an activity, as `/activities` returns it.
 pub static ACTIVITY: ResourceDef = ResourceDef {
     name: "activity",
     path: "activities",
@@ -68,7 +68,7 @@ pub static ENTRY: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-/// A property that the service sets. One that is required is never null.
+/// A property that the service sets. A required one is never null.
 const fn field(name: &'static str, kind: Kind, doc: &'static str) -> FieldDef {
     FieldDef::new(name, kind, doc).service()
 }

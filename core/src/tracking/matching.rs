@@ -15,7 +15,7 @@ use crate::{
     value::{Document, Json, ObjectId, RecordRef},
 };
 
-/// Who an identity names.
+/// User of an identity.
 pub(super) enum Found {
     Known(KnownUser),
     /// With the identity under which a new user may be created.
@@ -38,8 +38,8 @@ pub(super) fn is_suppressed(identity: &Identity, lookup: &dyn Lookup) -> Result<
     Ok(false)
 }
 
-/// By `externalId`, then by e-mail. An e-mail that finds a user with another `externalId` does not
-/// match: the id then names a new user, without the e-mail (R34). Conflicts are noted.
+/// Finds the user by `externalId`, then by e-mail. An e-mail of a user with another `externalId` does not match: the id
+/// then belongs to a new user, without the e-mail (R34). Conflicts are noted.
 pub(super) fn find_user(
     identity: &Identity,
     lookup: &dyn EventLookup,
@@ -87,14 +87,13 @@ pub(super) fn user_key(row: &str, value: &str) -> String {
 /// Which company an identity names.
 pub(super) enum Company {
     Found(ObjectId),
-    /// An id was sent, and no company has it.
+    /// No company has the id that was sent.
     Unknown,
-    /// None was sent, and the e-mail says nothing.
+    /// No id was sent, and the e-mail determines no company.
     NotSaid,
 }
 
-/// The company that was sent, never guessed around when it is unknown; else the one that owns the
-/// e-mail's domain (R35).
+/// Finds the company that was sent, without a guess when it is unknown; else the owner of the e-mail's domain (R35).
 pub(super) fn find_company(
     identity: &Identity,
     lookup: &dyn Lookup,
@@ -107,7 +106,7 @@ pub(super) fn find_company(
     Ok(found.map_or(otherwise, Company::Found))
 }
 
-/// By `externalId`, else in any of the forms of R2.
+/// Finds the company that was sent by `externalId`, else in any of the forms of R2.
 pub(super) fn sent_company(
     sent: &str,
     lookup: &dyn Lookup,
@@ -121,7 +120,7 @@ pub(super) fn sent_company(
     }
 }
 
-/// Notes a company that was sent for a known user and is not theirs: the event keeps theirs (R34).
+/// Notes a company that was sent for a known user and is not theirs: the event keeps the user's (R34).
 pub(super) fn check_company(
     identity: &Identity,
     user: &KnownUser,
@@ -141,7 +140,7 @@ pub(super) fn check_company(
     Ok(())
 }
 
-/// Rule 1: a new user of a known company.
+/// Creates a user of a known company (rule 1).
 pub(super) fn create_user(
     identity: &Identity,
     company: ObjectId,
@@ -166,8 +165,8 @@ pub(super) fn create_user(
     }
 }
 
-/// Rule 2: what is sent fills only what is empty; nothing is overwritten, and an e-mail that another
-/// user holds stays with them.
+/// Fills only empty properties of the user (rule 2): nothing is overwritten, and an e-mail of another user stays with
+/// them.
 pub(super) fn fill_empty(
     user: KnownUser,
     identity: &Identity,
@@ -199,7 +198,7 @@ pub(super) fn fill_empty(
     }
 }
 
-/// The user as the change will leave them.
+/// The user after the change.
 fn known(planned: Planned) -> (Vec<Change>, KnownUser) {
     let user = KnownUser::of(planned.id, &planned.document);
     (planned.changes, user)
@@ -210,7 +209,7 @@ fn known(planned: Planned) -> (Vec<Change>, KnownUser) {
 pub(super) fn unplannable(refusal: Refusal) -> LookupError {
     match refusal {
         Refusal::Lookup(error) => error,
-        // Codes only: messages repeat what was sent, and this text is logged.
+        // Codes only: messages repeat values that were sent, and this text is logged.
         Refusal::Invalid(issues) | Refusal::Conflict(issues) => {
             let codes: Vec<_> = issues.iter().map(|issue| issue.code).collect();
             LookupError(

@@ -15,7 +15,7 @@ use crate::value::{
     json_rows::{Envelope, Row},
 };
 
-/// The route's own names come first and win (R32, R33).
+/// The route's own names take precedence (R32, R33).
 const EXTERNAL_ID: &[&str] = &["userId", "user_id", name::EXTERNAL_ID, "euExtId"];
 const TRAITS_EXTERNAL_ID: &[&str] = &["userId", "user_id", name::EXTERNAL_ID, "euExtId", "id"];
 const COMPANY: &[&str] = &["companyId", "company_id", name::COMPANY, "cId"];
@@ -25,7 +25,7 @@ const NAMES: Names =
     Names { external_id: "userId", email: "traits/email", company: "traits/companyId" };
 const NAMES_OF_GROUP: Names =
     Names { external_id: "userId", email: "context/traits/email", company: "groupId" };
-/// Traits of a user that an event has. One that was not read lost to the same one of an object that goes before,
+/// Traits of a user that an event has. One of these that was not read is a repetition of that of an earlier object,
 /// since some SDKs send them twice.
 const USER_TRAITS: &[&str] =
     &[name::EMAIL, name::NAME, "firstName", "first_name", "lastName", "last_name"];
@@ -34,8 +34,8 @@ pub(super) const TRAITS: &str = "traits.";
 /// The domain of a company's e-mail addresses, among the traits of a `group` call.
 const DOMAIN: &str = "domain";
 
-/// Members that SDKs and pipelines add to each call by themselves, about the call and not about what was
-/// done: nobody who sends them misses them, so that they are not reported as unread (R48).
+/// Members that SDKs and pipelines add to each call, about the call and not about the activity: senders do not know of
+/// them, so that they are not reported as unread (R48).
 const ENVELOPE: &[&str] = &[
     "_metadata",
     "anonymousId",
@@ -53,7 +53,7 @@ const ENVELOPE: &[&str] = &[
     "writeKey",
 ];
 
-/// The names of calls that have a route of their own, `/v1/{name}`.
+/// Names of calls that have a route of their own, `/v1/{name}`.
 pub const SDK_CALLS: [&str; 6] = ["track", "identify", "group", "page", "screen", "alias"];
 
 /// Type of a call.
@@ -97,20 +97,20 @@ pub enum Read {
 pub struct Ignored {
     /// Type of the call in lower case, truncated.
     pub call: String,
-    /// Why it is ignored.
+    /// Reason for which the call is ignored.
     pub why: Why,
 }
 
 /// Why a call is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Calls of its type are not stored.
+    /// Calls of this type are not stored.
     Type,
     /// The call has neither user id nor e-mail.
     Nobody,
 }
 
-/// Members of an envelope that are ignored, except those that SDKs add by themselves. A `type` belongs into a call.
+/// Members of an envelope that are ignored, except those that SDKs add. A `type` belongs into a call.
 pub fn unread_of_envelope(envelope: &Envelope) -> Vec<String> {
     let is_unread = |name: &&String| {
         let name = name.as_str();
@@ -120,15 +120,15 @@ pub fn unread_of_envelope(envelope: &Envelope) -> Vec<String> {
     envelope.others.iter().filter(is_unread).cloned().collect()
 }
 
-/// Whether `name` can be that of a pipeline service: in lower case, as in an address.
+/// Whether `name` can be the name of a pipeline service: in lower case, as in an address.
 pub fn is_pipeline_name(name: &str) -> bool {
     let part =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
     !name.is_empty() && name.bytes().all(part)
 }
 
-/// Reads a call that came alone; `named` is its type where its address says it, and `shared` is the
-/// `context` of the envelope around it.
+/// Reads a single call; `named` is its type where the address has it, and `shared` is the `context` of the envelope
+/// around it.
 ///
 /// # Errors
 /// [`Unreadable`], with every problem found.
@@ -227,7 +227,7 @@ fn read_event(reader: &mut Reader<'_>, call_type: CallType, shared: &Document) -
     Taken { event, unread, has_other_count: false }
 }
 
-/// Who it is: `company` is that of a `group` call.
+/// Reads the identity: `company` is that of a `group` call.
 fn read_identity(
     reader: &mut Reader<'_>,
     sources: &mut [Reader<'_>],
@@ -278,7 +278,7 @@ fn group_id(reader: &mut Reader<'_>) -> Option<String> {
     id
 }
 
-/// A public mail domain, or what is none, says nothing of a company (R35).
+/// Reads the company of a `group` call. A public mail domain, or a malformed one, says nothing about a company (R35).
 fn read_group(traits: &mut Reader<'_>) -> Group {
     let is_domain = |domain: &String| {
         domain.contains('.')

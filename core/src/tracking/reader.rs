@@ -24,27 +24,27 @@ pub(super) const ACTION: &[&str] = &[name::ACTION, "event"];
 /// Members that describe an action: without one they are ignored.
 pub(super) const OF_ACTION: &[&str] =
     &[name::INFO, "properties", name::WEIGHT, name::COUNT, name::ASSET, name::PROJECT];
-/// Of these, what it was about.
+/// Members among these that name the subject of the action.
 pub(super) const ABOUT: &[&str] = &[name::ASSET, name::PROJECT];
 
-/// Words of one bit a member.
+/// Words of a bit per member.
 const WORDS: usize = MAX_KEYS.div_ceil(u64::BITS as usize);
 
-/// The range in which JavaScript prints a number without an exponent: so the script prints ids (R48).
+/// Range in which JavaScript prints a number without an exponent, as the script does with ids (R48).
 const PLAIN_NUMBERS: std::ops::Range<f64> = 1e-6..1e21;
 
-/// An event as it was read.
+/// An event that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
     /// The event, as far as it could be read.
     pub event: Event,
     /// Names of the members that are not part of an event, in the order in which they were sent (R48).
     pub unread: Vec<String>,
-    /// Whether a `count` was sent that cannot be one, and counts as 1 (R36).
+    /// Whether an invalid `count` was sent, which counts as 1 (R36).
     pub has_other_count: bool,
 }
 
-/// Why a body, or one of its items, is not an event.
+/// Reason for which a body, or one of its items, is not an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreadable {
     /// The body is not a JSON object.
@@ -74,7 +74,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// A fault in the route's own words.
+    /// Issue of a fault, with the names of the route.
     fn issue(&self, fault: Fault) -> Issue {
         let mut message = fault.message().to_owned();
         let own = [
@@ -96,10 +96,10 @@ impl Names {
 /// Reads the members of one object.
 pub(super) struct Reader<'a> {
     document: &'a Document,
-    /// Where the object lies in the body, as the beginning of a pointer.
+    /// Path of the object in the body, as the beginning of a pointer.
     within: &'static str,
     issues: Vec<Issue>,
-    /// Which members were read: a bit for each, by its place.
+    /// Members that were read: a bit for each, by its place.
     read: [u64; WORDS],
 }
 
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         Self { document, within, issues: Vec::new(), read: [0; WORDS] }
     }
 
-    /// The event, unless something is wrong with it.
+    /// The event, unless it has issues.
     pub(super) fn finish(
         self,
         event: Event,
@@ -135,12 +135,12 @@ impl<'a> Reader<'a> {
         Unreadable::Invalid(self.issues)
     }
 
-    /// Whether nothing wrong has been found yet.
+    /// Whether no issue has been found yet.
     pub(super) fn is_faultless(&self) -> bool {
         self.issues.is_empty()
     }
 
-    /// Takes over what is wrong with an object within the body.
+    /// Takes over the issues of an object within the body.
     pub(super) fn add_issues_of(&mut self, other: Reader<'_>) {
         self.issues.extend(other.issues);
     }
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
         self.unread(expected)
     }
 
-    /// Takes a member for one that was not read.
+    /// Counts a member as not read.
     pub(super) fn leave(&mut self, member: &str) {
         let Some((place, _)) = self.document.placed(member) else { return };
         if let Some(word) = self.read.get_mut(place / u64::BITS as usize) {
@@ -168,9 +168,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Names of the members that were not read, but for those in `expected` and nulls: these are spellings that
-    /// lost to the route's own (R32), and what senders add by themselves. It looks through them only where
-    /// there are any.
+    /// Names of the members that were not read, except those in `expected` and nulls. Expected are other spellings of
+    /// names of the route (R32), and members that senders add. The members are scanned only if some were not read.
     pub(super) fn unread(&self, expected: &[&[&str]]) -> Vec<String> {
         let read: u32 = self.read.iter().map(|word| word.count_ones()).sum();
         if read as usize == self.document.len() {
@@ -190,7 +189,7 @@ impl<'a> Reader<'a> {
         word >> (place % u64::BITS as usize) & 1 == 1
     }
 
-    /// The first of the spellings that is there and not blank, as text.
+    /// Text of the first spelling that is present and not blank.
     pub(super) fn text(&mut self, spellings: &[&'static str]) -> Option<String> {
         self.first_given(spellings, "a string", |value| value.as_str().map(Cow::into_owned))
     }
@@ -212,7 +211,7 @@ impl<'a> Reader<'a> {
         spellings.iter().find_map(|member| given(self.typed(member, expected, &read)?))
     }
 
-    /// The text of an object, the first of the spellings that is there.
+    /// Text of an object, under the first spelling that is present.
     pub(super) fn object(&mut self, spellings: &[&'static str]) -> Option<String> {
         let object = |value: JsonRef<'_>| value.is_object().then(|| value.text().to_owned());
         spellings.iter().find_map(|member| self.typed(member, "an object", object))
@@ -223,7 +222,7 @@ impl<'a> Reader<'a> {
         self.typed(member, "an object", JsonRef::to_document)
     }
 
-    /// How often it happened, as `read` makes it of what was sent.
+    /// Reads `count` with `read`.
     pub(super) fn count(&mut self, read: impl Fn(JsonRef<'a>) -> u16) -> Option<u16> {
         self.typed(name::COUNT, "a number", |value| Some(read(value)))
     }
@@ -246,7 +245,7 @@ impl<'a> Reader<'a> {
         self.time(DATE)
     }
 
-    /// The first of the spellings that is there and not blank, as a point in time.
+    /// Point in time of the first spelling that is present and not blank.
     pub(super) fn time(&mut self, spellings: &[&'static str]) -> Option<Timestamp> {
         let text = self.text(spellings)?;
         let time = Timestamp::parse(&text);
@@ -281,7 +280,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The full name, else its parts joined (R32).
+/// Full name, else the joined parts (R32).
 pub(super) fn joined_name(reader: &mut Reader<'_>) -> Option<String> {
     if let Some(name) = reader.text(&[name::NAME]) {
         return Some(name);
@@ -291,8 +290,8 @@ pub(super) fn joined_name(reader: &mut Reader<'_>) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// A number as an id (R48): a whole one digit by digit, another one as the script in the browser prints it,
-/// without an exponent. None for one that it would print with an exponent.
+/// A number as an id (R48): an integer digit by digit, another number as the script in the browser prints it, without
+/// an exponent. None for one that the script would print with an exponent.
 fn id_of_number(text: &str) -> Option<String> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.bytes().all(|byte| byte.is_ascii_digit()) && text != "-0" {

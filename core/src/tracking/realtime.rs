@@ -9,11 +9,11 @@ use super::{
 };
 use crate::value::{Document, Timestamp};
 
-/// How far a sender's clock may be off before its dates are corrected, in milliseconds; less than
-/// this is the way through the network (R45).
+/// Largest error of a sender's clock, in milliseconds, for which its dates are not corrected; smaller differences come
+/// from the network (R45).
 pub const MAX_CLOCK_SKEW_MS: i64 = 5_000;
 
-/// The route's own names come first and win (R32).
+/// The route's own names take precedence (R32).
 const EXTERNAL_ID: &[&str] = &[name::EXTERNAL_ID, "euExtId", "userId", "user_id"];
 const COMPANY: &[&str] = &[name::COMPANY, "cId", "companyId", "company_id"];
 const NAMES: Names =
@@ -44,7 +44,7 @@ pub fn read(body: &[u8], received_at: Timestamp) -> Result<Taken, Unreadable> {
         message_id: reader.text(&[name::MESSAGE_ID]),
         call: Call::Event,
     };
-    // The script sends with an `identify` what it sends with every later event.
+    // The script sends asset and project with an `identify` too, as with every later event.
     let of_script = if document.value(name::SENT_AT).is_some() { ABOUT } else { &[] };
     let spellings = [EXTERNAL_ID, COMPANY, FIRST_NAME, LAST_NAME, DATE, of_script];
     let unread = reader.unread_of(&event, &spellings);

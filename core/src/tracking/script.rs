@@ -4,12 +4,12 @@
 use super::event::{Identity, name};
 use crate::value::{email, key};
 
-/// `text` if it says something: blank counts as not given, as it does on the server (R32).
+/// `text`, unless it is blank: a blank counts as not given, as it does on the server (R32).
 pub fn given(text: String) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// Whether `id` is what programs write where they have none.
+/// Whether `id` is a word that programs send where they have no id.
 ///
 /// ```
 /// use svctrack_core::tracking::script::is_placeholder;
@@ -21,7 +21,7 @@ pub fn is_placeholder(id: &str) -> bool {
 }
 
 impl Identity {
-    /// An identity from its members, asked for by their names on the wire.
+    /// Reads an identity from its members, by their names on the wire.
     pub fn read(mut member: impl FnMut(&'static str) -> Option<String>) -> Self {
         Self {
             external_id: member(name::EXTERNAL_ID).and_then(given),
@@ -33,7 +33,7 @@ impl Identity {
         }
     }
 
-    /// The members with their names on the wire.
+    /// Members with their names on the wire.
     pub fn members(&self) -> [(&'static str, Option<&str>); 6] {
         [
             (name::EXTERNAL_ID, self.external_id.as_deref()),
@@ -45,8 +45,8 @@ impl Identity {
         ]
     }
 
-    /// Only what passes the checks of an event: a cookie that somebody has changed must not make
-    /// every later event faulty.
+    /// Only members that pass the checks of an event: a cookie that somebody has changed must not make every later
+    /// event faulty.
     #[must_use]
     pub fn usable(self) -> Self {
         Self {
@@ -57,13 +57,13 @@ impl Identity {
         }
     }
 
-    /// Whether neither an id nor an e-mail says who it is.
+    /// Whether the identity has neither an id nor an e-mail.
     pub fn names_nobody(&self) -> bool {
         self.external_id.is_none() && self.email.is_none()
     }
 
-    /// The identity after an `identify` of `given`, which names somebody. Of the same person, what is given
-    /// replaces what was known, and the rest stays; another person begins again.
+    /// Identity after an `identify` of `given`, which names somebody. For the same person, given values replace known
+    /// ones, and the rest stays; another person begins again.
     ///
     /// ```
     /// use svctrack_core::tracking::Identity;
@@ -77,8 +77,8 @@ impl Identity {
         if self.is_same_person(&given) { self.with(given) } else { given }
     }
 
-    /// Whether `given`, which names somebody, means the person who is known. An id decides; without
-    /// two ids to compare the e-mails do.
+    /// Whether `given`, which names somebody, is the known person. Ids decide; without two ids to compare the e-mails
+    /// do.
     fn is_same_person(&self, given: &Self) -> bool {
         let is_known_email =
             |email: &String| self.email.as_ref().is_some_and(|known| is_same_email(known, email));
@@ -89,8 +89,8 @@ impl Identity {
         }
     }
 
-    /// The identity with the values of `extra` in place of its own, as `track` uses it for one event:
-    /// it stays the same person's.
+    /// The identity with the values of `extra` in place of its own, as `track` uses it for one event: the person is the
+    /// same.
     #[must_use]
     pub fn with(self, extra: Identity) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl Identity {
     }
 }
 
-/// Whether the two addresses are one, as the server matches them (R34).
+/// Whether two addresses are the same, as the server compares them (R34).
 fn is_same_email(known: &str, given: &str) -> bool {
     known.trim().eq_ignore_ascii_case(given.trim())
 }

@@ -14,22 +14,21 @@ use crate::{
     },
 };
 
-/// The code of such entries of the report.
+/// Code of these entries of the report.
 pub const MEMBER_UNKNOWN: &str = "member_unknown";
-/// Most names that are reported one by one in one call, and of one tenant in its report: made-up names cost no more
-/// entries than this.
+/// Most names that a call, and a tenant's report, reports separately: invented names cost no more entries than this.
 pub const MAX_NAMES: usize = 100;
 
-/// Names of members that were not read, each with how many events carried it.
+/// Names of members that were not read, each with its number of events.
 #[derive(Clone, Debug, Default)]
 pub struct Unread {
     names: Vec<(String, u64)>,
-    /// How often there were others.
+    /// Number of other members.
     others: u64,
 }
 
 impl Unread {
-    /// Adds those of an event.
+    /// Adds the members of an event.
     pub fn add(&mut self, names: Vec<String>) {
         for name in names {
             if let Some((_, count)) = self.names.iter_mut().find(|(known, _)| *known == name) {
@@ -42,12 +41,12 @@ impl Unread {
         }
     }
 
-    /// The names in the order in which they came up.
+    /// Names in the order in which they came up.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The entries for the report; they hold names only, never values.
+    /// Findings for the report; they have names only, never values.
     pub fn findings(&self, route: Route, at: Timestamp) -> impl Iterator<Item = Finding> {
         let named = self.names.iter().map(move |(name, count)| finding(route, name, *count, at));
         let others = (self.others > 0).then(|| many(route, self.others, at));
@@ -73,7 +72,7 @@ fn finding(route: Route, name: &str, count: u64, at: Timestamp) -> Finding {
     }
 }
 
-/// Why such members have their event rejected, where the sender prefers that.
+/// Issues of an event that is rejected for such members, where the sender prefers that.
 pub fn rejected(route: Route, names: &[String]) -> Vec<Issue> {
     let issue = |name: &String| {
         let near = near(route, name);
@@ -96,7 +95,7 @@ fn advice(route: Route, name: &str) -> &'static str {
     }
 }
 
-/// The member of an event that may be meant, as the end of a message. A pipeline's calls have others.
+/// End of a message with the member of an event that may be meant. A pipeline's calls have other members.
 fn near(route: Route, name: &str) -> String {
     if matches!(route, Route::Pipeline) {
         return String::new();
@@ -106,7 +105,7 @@ fn near(route: Route, name: &str) -> String {
     near_name(name, known.filter(|known| *known != name && !is_count(known)))
 }
 
-/// Whether a member describes an action. Bulk rows alone have counts.
+/// Whether a member describes an action. Only bulk rows have counts.
 fn is_of_action(route: Route, member: &str) -> bool {
     OF_ACTION.contains(&member) && (member != name::COUNT || matches!(route, Route::Bulk))
 }

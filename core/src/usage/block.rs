@@ -1,4 +1,4 @@
-//! The bytes of a block: names of actions, then users in the order of their ids, each with what they did.
+//! Bytes of a block: names of actions, then users in the order of their ids, each with their activities.
 //!
 //! ```text
 //! block  = names, then of each name its length and its bytes, then users
@@ -17,7 +17,7 @@ use crate::value::ObjectId;
 const ID_BYTES: usize = 12;
 /// Bits of a byte of a number.
 const BITS: u32 = 7;
-/// The bit that says that another byte follows.
+/// Bit of a byte that another byte follows.
 const MORE: u8 = 0x80;
 
 /// Bytes that are no block.
@@ -56,7 +56,7 @@ impl<'b> Block<'b> {
         Ok(Self { names, rest })
     }
 
-    /// The names of its actions, by their numbers.
+    /// Names of the block's actions, by their numbers.
     pub fn names(&self) -> &[&'b str] {
         &self.names
     }
@@ -91,14 +91,14 @@ fn read_part<'b>(rest: &mut &'b [u8]) -> Result<UserPart<'b>, Malformed> {
 pub struct UserPart<'b> {
     /// `_id` of the end user.
     pub user: ObjectId,
-    /// The first quarter of an hour in it, counted from 1970-01-01 in UTC.
+    /// First quarter of an hour of the user, counted from 1970-01-01 in UTC.
     pub first: u32,
     entries: &'b [u8],
 }
 
 impl<'b> UserPart<'b> {
-    /// Gives `take` what the user did, in the order of quarters of an hour. Not an iterator: millions are read faster
-    /// where what is left of the bytes stays in registers.
+    /// Passes the user's activities to `take`, in the order of quarters of an hour. Not an iterator: millions are read
+    /// faster where the rest of the bytes stays in registers.
     ///
     /// # Errors
     /// [`Malformed`], also by `take`.
@@ -130,29 +130,29 @@ pub struct Entry {
     pub quarter: u32,
     /// The number of the action among the block's names.
     pub action: u32,
-    /// How many activities there were.
+    /// Number of the user's activities.
     pub activities: u32,
-    /// The sum of their counts.
+    /// Sum of their `count`.
     pub occurrences: u32,
 }
 
 /// A block that is being written.
 #[derive(Debug, Default)]
 pub(super) struct BlockWriter {
-    /// The first user in it.
+    /// First user of the block.
     first: Option<ObjectId>,
     users: Vec<u8>,
     entries: Vec<u8>,
 }
 
 impl BlockWriter {
-    /// Bytes of the users in it.
+    /// Bytes of the block's users.
     pub(super) fn len(&self) -> usize {
         self.users.len()
     }
 
-    /// Adds a user, whose id is higher than those before; of the entries, in their order, the actions have numbers
-    /// among the names of this block.
+    /// Adds a user, whose id is higher than those before; the actions of the entries have numbers among the names of
+    /// this block.
     pub(super) fn add(&mut self, user: ObjectId, entries: impl Iterator<Item = Entry>) {
         self.entries.clear();
         let (mut first, mut last) = (None, None);
@@ -176,7 +176,7 @@ impl BlockWriter {
         self.users.extend_from_slice(&self.entries);
     }
 
-    /// The first user and the bytes of the block, if there is a user in it; another one begins.
+    /// Ends the block and begins another; returns its first user and its bytes, if it has a user.
     pub(super) fn finish<'n>(
         &mut self,
         names: impl ExactSizeIterator<Item = &'n str>,
@@ -208,7 +208,7 @@ fn read(rest: &mut &[u8]) -> Result<u64, Malformed> {
     if byte & MORE == 0 { Ok(u64::from(*byte)) } else { read_more(rest, *byte) }
 }
 
-/// Reads what follows the first byte of a number.
+/// Reads the bytes after the first byte of a number.
 fn read_more(rest: &mut &[u8], first: u8) -> Result<u64, Malformed> {
     let (mut number, mut shift) = (u64::from(first & !MORE), BITS);
     loop {

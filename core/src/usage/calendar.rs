@@ -1,4 +1,4 @@
-//! The days of a zone as quarters of an hour, one after the other.
+//! Days of a zone as quarters of an hour, one after the other.
 
 use super::tally::quarter_of;
 use crate::value::{Day, Timestamp, Zone};
@@ -11,13 +11,13 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// The days from a first one on, as many as are wanted.
+    /// A number of days from a first one on.
     pub fn of(first: Day, days: usize, zone: Zone) -> Self {
         let mut begins = Vec::with_capacity(days + 1);
         let mut day = Some(first);
         for _ in 0..=days {
             let begin = day.and_then(|day| day.begin(zone)).map(quarter_of);
-            // A day before 1970 begins with it; one after 9999 never does.
+            // A day before 1970 begins with 1970; one after 9999 never begins.
             let is_early = day.is_some_and(|day| day < Day::at(Timestamp::MIN, Zone::UTC));
             begins.push(begin.unwrap_or(if is_early { 0 } else { u32::MAX }));
             day = day.and_then(|day| day.0.succ_opt()).map(Day);
@@ -25,17 +25,17 @@ impl Calendar {
         Self { begins }
     }
 
-    /// How many days there are.
+    /// Number of the calendar's days.
     pub fn len(&self) -> usize {
         self.begins.len().saturating_sub(1)
     }
 
-    /// Whether there are none.
+    /// Whether the calendar has no day.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The day of a quarter of an hour, by its place; none before the first day and after the last.
+    /// Day of a quarter of an hour, by its place; none before the first day and after the last.
     pub fn day_of(&self, quarter: u32) -> Option<usize> {
         let behind = self.begins.partition_point(|begin| *begin <= quarter);
         behind.checked_sub(1).filter(|day| *day < self.len())

@@ -12,17 +12,17 @@ use super::{
 };
 use crate::value::ObjectId;
 
-/// The most actions that are counted by their names; what there is of others is counted together.
+/// Most actions that are counted by their names; further ones are counted together.
 pub const MAX_ACTIONS: usize = 1_000;
 
 /// Counts of a user.
 #[derive(Clone, Debug, Default)]
 pub struct Person {
-    /// The days on which they were active.
+    /// Days on which the user was active.
     pub presence: Presence,
-    /// Activities in the days that were asked for ([`Windows::cell`]).
+    /// Activities in the days of the cell ([`Windows::cell`]).
     pub activities: u64,
-    /// The sum of their counts.
+    /// Sum of their `count`.
     pub occurrences: u64,
     /// The actions in the periods.
     actions: Vec<u64>,
@@ -37,20 +37,20 @@ impl Person {
     }
 }
 
-/// How often an action was done.
+/// Frequency of an action.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActionCounts {
     /// Activities in each period.
     pub periods: Vec<u64>,
     /// Activities in all periods.
     pub activities: u64,
-    /// The sum of their counts.
+    /// Sum of their `count`.
     pub occurrences: u64,
-    /// Users who did it in the periods.
+    /// Users with the action in the periods.
     pub users: u64,
     /// Activities in the latest days.
     pub recent: u64,
-    /// Activities in as many days before.
+    /// Activities in equally many days before.
     pub before: u64,
 }
 
@@ -61,9 +61,9 @@ pub struct Counts {
     pub calendar: Calendar,
     /// Days that were counted.
     pub windows: Windows,
-    /// The users who were ever active, in the order of their ids.
+    /// Users who were ever active, in the order of their ids.
     pub people: Vec<(ObjectId, Person)>,
-    /// The actions that were done, those that were done most first.
+    /// Actions, the most frequent first.
     pub actions: Vec<(String, ActionCounts)>,
     /// Counts of other actions.
     pub others: ActionCounts,
@@ -71,7 +71,7 @@ pub struct Counts {
     pub occurrences: Vec<u64>,
 }
 
-/// Counts so far.
+/// Counts of the blocks and activities so far.
 #[derive(Clone, Debug)]
 pub struct Counting {
     calendar: Calendar,
@@ -86,11 +86,11 @@ pub struct Counting {
 /// Sums over all users.
 #[derive(Clone, Debug)]
 struct Sums {
-    /// How many classes of days there are.
+    /// Number of classes of days.
     classes: usize,
-    /// Of each action, and last of all others, what there is of it on the days of each class.
+    /// Totals on the days of each class: for each action, and last for all others.
     totals: Vec<Totals>,
-    /// The only action of which it is noted how much each user did.
+    /// Only action for which the activities of each user are counted; none for all.
     only: Option<u32>,
 }
 
@@ -107,10 +107,10 @@ impl Sums {
     }
 }
 
-/// Counts what somebody did, in the order of time.
+/// Counts the activities of a user, in the order of time.
 struct PersonCounter<'c> {
     days: &'c ReportDays,
-    /// The day of what was counted last.
+    /// Day of the latest activity that was counted.
     day: Option<&'c ReportDay>,
     person: &'c mut Person,
     sums: &'c mut Sums,
@@ -184,7 +184,7 @@ impl Counting {
         }
     }
 
-    /// Takes up the actions of a block that is counted later, so that several can count blocks and number actions alike.
+    /// Numbers the actions of a block that is counted later, so that several counts number actions alike.
     ///
     /// # Errors
     /// [`Malformed`]
@@ -195,7 +195,7 @@ impl Counting {
         Ok(())
     }
 
-    /// Adds what another has counted, which began as a copy of this one and has met no other action since.
+    /// Adds another count, which began as a copy of this one and has met no other action since.
     pub fn join(&mut self, other: Self) {
         self.sums
             .totals
@@ -212,7 +212,7 @@ impl Counting {
         }
     }
 
-    /// Counts what a block has of those users who are asked for.
+    /// Counts the users of a block that are selected.
     ///
     /// # Errors
     /// [`Malformed`]
@@ -232,7 +232,7 @@ impl Counting {
         Ok(())
     }
 
-    /// Counts what a block has of a user; `actions` are the numbers of its actions.
+    /// Counts the part of a block for a user; `actions` are the numbers of the block's actions.
     fn add_part(&mut self, part: &UserPart<'_>, actions: &[u32]) -> Result<(), Malformed> {
         let Some(mut counter) = self.counter(part.user, part.first) else { return Ok(()) };
         part.each_entry(|entry| {
@@ -242,7 +242,7 @@ impl Counting {
         })
     }
 
-    /// Counts what a user did from a quarter of an hour on.
+    /// Counter of a user's activities from a quarter of an hour on.
     fn counter(&mut self, user: ObjectId, first: u32) -> Option<PersonCounter<'_>> {
         let place = self.place(user);
         let Self { days, people, sums, .. } = self;
@@ -259,7 +259,7 @@ impl Counting {
         place
     }
 
-    /// The number of an action, of which there are sums; beyond [`MAX_ACTIONS`], that of all others.
+    /// Number of an action, which has sums; beyond [`MAX_ACTIONS`], that of all others.
     fn action(&mut self, name: &str) -> u32 {
         let action = if self.names.len() < MAX_ACTIONS {
             self.names.number_of(name)
@@ -273,7 +273,7 @@ impl Counting {
         action
     }
 
-    /// Ends the count, and returns what was counted.
+    /// Ends the count, and returns the counts.
     pub fn finish(mut self) -> Counts {
         self.people.sort_unstable_by_key(|(user, _)| *user);
         let classes = self.days.classes();

@@ -10,7 +10,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The number of a name, a new one where it has none yet.
+    /// Number of a name; a new name gets the next number.
     pub(super) fn number_of(&mut self, name: &str) -> u32 {
         if let Some(known) = self.numbers.get(name) {
             return *known;
@@ -21,7 +21,7 @@ impl Names {
         number
     }
 
-    /// The number of a name, if it has one.
+    /// Number of a name, if it has one.
     pub(super) fn get(&self, name: &str) -> Option<u32> {
         self.numbers.get(name).copied()
     }

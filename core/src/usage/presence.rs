@@ -1,4 +1,4 @@
-//! The days on which somebody was active, and the figures that depend on them alone, for users and companies.
+//! The days on which a user was active, and the figures that depend on them alone, for users and companies.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use super::names::index;
 /// Bits of a word of a set.
 const WORD: usize = 64;
 
-/// The days on which somebody was active, by their places in a calendar.
+/// Days on which a user was active, by their places in a calendar.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Presence {
-    /// The first quarter of an hour in which they were ever active.
+    /// First quarter of an hour in which the user was ever active.
     pub first: Option<u32>,
     words: Vec<u64>,
 }
@@ -25,7 +25,7 @@ impl Presence {
         set(&mut self.words, day);
     }
 
-    /// Adds the days of another.
+    /// Adds the days of another user.
     pub fn join(&mut self, other: &Self) {
         if let Some(first) = other.first {
             self.since(first);
@@ -38,12 +38,12 @@ impl Presence {
         }
     }
 
-    /// The days, in their order.
+    /// Days, in ascending order.
     pub fn days(&self) -> impl Iterator<Item = usize> + '_ {
         bits(&self.words)
     }
 
-    /// Whether they were active on one of these days.
+    /// Whether the user was active on one of these days.
     pub fn is_in(&self, days: &Range<usize>) -> bool {
         self.days().any(|day| days.contains(&day))
     }
@@ -60,22 +60,22 @@ pub(super) fn set(words: &mut Vec<u64>, number: usize) {
     }
 }
 
-/// The numbers in a set, in their order.
+/// Numbers of a set, in ascending order.
 pub(super) fn bits(words: &[u64]) -> Bits<'_> {
     Bits { words, left: 0, base: 0 }
 }
 
-/// The numbers that are left of a set.
+/// Numbers of a set that are left.
 pub(super) struct Bits<'w> {
     words: &'w [u64],
     /// Bits that are left of the word before these.
     left: u64,
-    /// The number after all of that word.
+    /// Number after the last bit of that word.
     base: usize,
 }
 
 impl Bits<'_> {
-    /// Leaves out what is below a number.
+    /// Skips the numbers below `number`.
     fn skip_to(&mut self, number: usize) {
         while self.base <= number {
             let Some((word, rest)) = self.words.split_first() else {
@@ -107,7 +107,7 @@ impl Iterator for Bits<'_> {
     }
 }
 
-/// How many were active in the days that end with each day, for each of some widths.
+/// Number of active users in the days that end with each day, for each of several widths.
 pub fn trailing<'p, const N: usize>(
     all: impl Iterator<Item = &'p Presence>,
     widths: [usize; N],
@@ -137,7 +137,7 @@ pub fn trailing<'p, const N: usize>(
     })
 }
 
-/// Adds to each number of a set those after it, so that it is as many as `width` with them.
+/// Extends each number of a set to `width` consecutive numbers.
 fn spread(words: &mut [u64], width: usize) {
     let mut reached = 1;
     while reached < width {
@@ -152,7 +152,7 @@ fn spread(words: &mut [u64], width: usize) {
     }
 }
 
-/// The numbers with which the stretches of a set begin, and those after them, in turn.
+/// First numbers of the stretches of a set, and the numbers after them, in turn.
 fn ends(words: &mut [u64]) -> impl Iterator<Item = (usize, bool)> {
     let mut carry = 0;
     for word in &mut *words {
@@ -163,16 +163,16 @@ fn ends(words: &mut [u64]) -> impl Iterator<Item = (usize, bool)> {
     bits(words).zip([true, false].into_iter().cycle())
 }
 
-/// How many were active in a period, and how that differs from the period before.
+/// Active users of a period, and their difference from the period before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lifecycle {
     /// Active in the period.
     pub active: u64,
-    /// Of these, for the first time ever.
+    /// Active for the first time ever.
     pub new: u64,
-    /// Of these, active in the period before too.
+    /// Active in the period before too.
     pub returning: u64,
-    /// Of these, active earlier, but not in the period before.
+    /// Active earlier, but not in the period before.
     pub resurrecting: u64,
     /// Active in the period before, and not in this one.
     pub dormant: u64,
@@ -181,7 +181,7 @@ pub struct Lifecycle {
 /// Period of a day that is in no period.
 pub(super) const NO_PERIOD: u32 = u32::MAX;
 
-/// The period of each day, by its number.
+/// Period of each day, by its number.
 pub(super) fn period_of_days(periods: &[Range<usize>]) -> Vec<u32> {
     let days = periods.iter().map(|period| period.end).max().unwrap_or_default();
     let mut period_of = vec![NO_PERIOD; days];
@@ -204,13 +204,13 @@ impl<'p> Periods<'p> {
         Self { periods, period_of: period_of_days(periods) }
     }
 
-    /// The period of a day, if it is in one.
+    /// Period of a day, if it is in one.
     fn at(&self, day: usize) -> Option<usize> {
         let period = self.period_of.get(day).filter(|period| **period != NO_PERIOD)?;
         Some(index(*period))
     }
 
-    /// The periods in which somebody was active, in their order.
+    /// Periods in which a user was active, in their order.
     fn of_presence(&self, presence: &Presence) -> impl Iterator<Item = usize> {
         let mut days = bits(&presence.words);
         std::iter::from_fn(move || {
@@ -225,8 +225,8 @@ impl<'p> Periods<'p> {
     }
 }
 
-/// The lifecycles of periods. `periods` are the places of their days, each period after the one before; the first of
-/// them is that before the first that is returned. `first_day` says on which day of the calendar a quarter of an hour is.
+/// Lifecycles of periods. `periods` are the places of their days, each period after the one before; the first of them
+/// is that before the first that is returned. `first_day` returns the day of the calendar of a quarter of an hour.
 pub fn lifecycles<'p>(
     all: impl Iterator<Item = &'p Presence>,
     periods: &[Range<usize>],
@@ -262,11 +262,11 @@ pub fn lifecycles<'p>(
 /// Users who were first active in one week.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cohort {
-    /// How many of them were active in that week, and in each of the weeks after it.
+    /// Number of the cohort's users who were active in that week, and in each of the weeks after it.
     pub kept: Vec<u64>,
 }
 
-/// The cohorts of weeks: the places of their days, each week after the one before.
+/// Cohorts of weeks: the places of their days, each week after the one before.
 pub fn cohorts<'p>(
     all: impl Iterator<Item = &'p Presence>,
     weeks: &[Range<usize>],

@@ -11,27 +11,27 @@ use super::{
 /// Quarters of an hour of a day on which no clock changes.
 const QUARTERS_OF_DAY: u32 = 24 * 4;
 
-/// The days that a report looks at, by their places in its calendar.
+/// Days that a report reads, by their places in its calendar.
 #[derive(Clone, Debug, Default)]
 pub struct Windows {
     /// Days of each period, each period after the one before.
     pub periods: Vec<Range<usize>>,
-    /// The latest days, in which actions are compared with those before.
+    /// Latest days, in which actions are compared with those before.
     pub recent: Range<usize>,
     /// Equally many days before the recent ones.
     pub before: Range<usize>,
-    /// The days for which it is noted how much each user did, and of which action; none for all actions.
+    /// Days in which the activities of each user are counted, and the action that counts; none for all actions.
     pub cell: Option<(Range<usize>, Option<String>)>,
 }
 
-/// A day, and what it counts for; or the time before the first day, or that after the last.
+/// A day with the figures that it counts for; or the time before the first day, or after the last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReportDay {
-    /// The quarter of an hour with which it ends.
+    /// Quarter of an hour with which the day ends.
     pub(super) end: u32,
-    /// The place of the day in the calendar.
+    /// Place of the day in the calendar.
     pub(super) place: Option<usize>,
-    /// The number of its class.
+    /// Number of the day's class.
     pub(super) class: usize,
     /// Whether the day is in one of the periods.
     pub(super) is_in_period: bool,
@@ -53,7 +53,7 @@ pub(super) struct ReportDays {
     days: Vec<ReportDay>,
     /// The first quarter of an hour of the first day.
     begin: u32,
-    /// The place of the day of each 96th quarter of an hour from `begin` on: that of those between is the same one, or,
+    /// Place of the day of each 96th quarter of an hour from `begin` on: the quarters between are on the same day, or,
     /// after clocks have changed, soon after it.
     near: Vec<usize>,
     classes: Vec<DayClass>,

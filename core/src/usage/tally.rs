@@ -9,26 +9,26 @@ use crate::value::{ObjectId, Timestamp};
 /// A quarter of an hour, in milliseconds.
 pub(super) const QUARTER_MS: i64 = 15 * 60 * 1_000;
 
-/// Bytes after which a block takes no more users: with its key and its names it fits a page of 16 KiB, and one who is
-/// erased has no more than that written again.
+/// Size after which a block takes no more users, in bytes: with its key and its names it fits a page of 16 KiB, and the
+/// erasure of a user rewrites no more than that.
 const BLOCK_BYTES: usize = 14 * 1_024;
 
-/// An activity as it is counted.
+/// An activity in the form in which it is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted<'a> {
     /// `_id` of the end user.
     pub user: ObjectId,
-    /// When it happened: the quarter of an hour, counted from 1970-01-01 in UTC.
+    /// Time of the activity: its quarter of an hour, counted from 1970-01-01 in UTC.
     pub quarter: u32,
     /// Action of the user.
     pub action: &'a str,
-    /// How often it happened, by the event.
+    /// Number of occurrences of the event.
     pub count: u16,
 }
 
 impl<'a> Counted<'a> {
-    /// An activity that was received at a time. A date that lies ahead of that comes from a wrong clock: then the time
-    /// of receipt counts (R36, R52).
+    /// Activity of an event with its time of receipt. A date after that comes from a wrong clock: then the time of
+    /// receipt counts (R36, R52).
     pub fn of(
         user: ObjectId,
         action: &'a str,
@@ -87,7 +87,7 @@ impl Row {
 }
 
 impl Tally {
-    /// Adds an activity to what was gathered.
+    /// Adds an activity of a user.
     pub fn add(&mut self, counted: &Counted<'_>) {
         let action = self.names.number_of(counted.action);
         let occurrences = counted.count.into();
@@ -95,7 +95,7 @@ impl Tally {
         self.rows.push(Row::of(counted.user, entry));
     }
 
-    /// Adds what a block has, but for one who is erased.
+    /// Adds the activities of a block, except those of an erased user.
     ///
     /// # Errors
     /// [`Malformed`]
@@ -121,7 +121,7 @@ impl Tally {
 
     /// Activities as blocks, each with the first user in it, in the order of their ids.
     pub fn into_blocks(mut self) -> Vec<(ObjectId, Vec<u8>)> {
-        // A stable sort joins what is in order already, as that of blocks is.
+        // A stable sort is fast for rows that are in order already, as those of blocks are.
         self.rows.sort_by_key(|row| (row.place, row.action));
         self.rows.dedup_by(|row, before| {
             let is_same = (row.place, row.action) == (before.place, before.action);
@@ -149,7 +149,7 @@ impl Tally {
     }
 }
 
-/// The names of a block among those of a tally.
+/// Names of a block among those of a tally.
 struct LocalNames<'n> {
     all: &'n Names,
     numbers: Vec<Option<u32>>,
@@ -169,7 +169,7 @@ impl<'n> LocalNames<'n> {
         })
     }
 
-    /// The names that were used, by their numbers; others begin.
+    /// Names that were used, by their numbers; the next block begins without names.
     fn take(&mut self) -> impl ExactSizeIterator<Item = &'n str> + use<'n> {
         let used = std::mem::take(&mut self.used);
         for action in &used {

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-/// A number with what it counts, whose plural ends in `s`.
+/// A number with its noun, whose plural ends in `s`.
 ///
 /// ```
 /// use svctrack_core::value::counted;

@@ -1,4 +1,4 @@
-//! A day of a calendar, whichever zone's it is.
+//! A day of a calendar, in any time zone.
 
 use std::fmt;
 
@@ -22,12 +22,12 @@ impl Day {
         parse_date(text).map(Self)
     }
 
-    /// The day that the calendar of a zone shows.
+    /// Day that the calendar of a zone shows.
     pub fn at(time: Timestamp, zone: Zone) -> Self {
         Self(zone.clock(time).date())
     }
 
-    /// When it begins in a zone; none outside the years 1970 to 9999.
+    /// Beginning of the day in a zone; none outside the years 1970 to 9999.
     pub fn begin(self, zone: Zone) -> Option<Timestamp> {
         zone.at(self.0.and_time(NaiveTime::MIN))
     }
@@ -57,7 +57,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit as `noticeUnit` has it.
+    /// The unit with this name in `noticeUnit`.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "day" => Some(Self::Day),

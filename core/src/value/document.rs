@@ -30,24 +30,24 @@ impl Document {
         self.members.iter().find(|(known, _)| **known == *name).map(|(_, value)| value.as_ref())
     }
 
-    /// The value of a member that is there and not `null`.
+    /// Value of a member that is present and not `null`.
     pub fn value(&self, name: &str) -> Option<JsonRef<'_>> {
         self.get(name).filter(|value| !value.is_null())
     }
 
-    /// A member that is there and not `null`, with its place among the others.
+    /// A member that is present and not `null`, with its place among the others.
     pub(crate) fn placed(&self, name: &str) -> Option<(usize, JsonRef<'_>)> {
         let place = self.members.iter().position(|(known, _)| **known == *name)?;
         let value = self.members.get(place)?.1.as_ref();
         (!value.is_null()).then_some((place, value))
     }
 
-    /// The string of a member, if it is one.
+    /// String of a member, if its value is one.
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         self.get(name)?.as_str()
     }
 
-    /// Sets a member: in its place if it is there, else at the end.
+    /// Sets a member: in its place if it is present, else at the end.
     pub fn set(&mut self, name: &str, value: Json) {
         match self.members.iter_mut().find(|(known, _)| **known == *name) {
             Some((_, known)) => *known = value,
@@ -66,12 +66,12 @@ impl Document {
         self.members.iter().map(|(name, value)| (&**name, value.as_ref()))
     }
 
-    /// How many members there are.
+    /// Number of the document's members.
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -81,13 +81,13 @@ impl Document {
         self.members.reserve(members);
     }
 
-    /// Adds a member that is known not to be there.
+    /// Adds a member that is known to be absent.
     pub(crate) fn push(&mut self, name: Cow<'_, str>, value: Json) {
         self.members.push((name.into(), value));
     }
 
-    /// Merges `patch` into this object, key by key: `null` removes a key, any other value replaces
-    /// what was there (R5, for `custom`).
+    /// Merges `patch` into this object, key by key: `null` removes a key, any other value replaces the present one (R5,
+    /// for `custom`).
     ///
     /// ```
     /// use svctrack_core::value::Document;
@@ -122,7 +122,7 @@ impl Document {
     }
 }
 
-/// Shows it as the compact JSON that a body of the API is.
+/// Writes the document as compact JSON, which is a body of the API.
 impl std::fmt::Display for Document {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.to_text())

@@ -64,8 +64,8 @@ pub fn folded(address: &str) -> String {
     address.trim().to_lowercase()
 }
 
-/// The domain of an address in lower case, or `None` where it says nothing about a company: the
-/// address has none, or it is that of a public mail provider (R35).
+/// Domain of an address in lower case, or `None` where it determines no company: the address has none, or it is that of
+/// a public mail provider (R35).
 #[cfg(feature = "forms")]
 pub fn company_domain(address: &str) -> Option<String> {
     let domain = folded(address.rsplit_once('@')?.1);

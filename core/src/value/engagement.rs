@@ -5,48 +5,48 @@ use rust_decimal::{Decimal, RoundingStrategy};
 
 use crate::value::{Json, Number, ObjectId, Timestamp};
 
-/// How many days count as the last ones, today among them.
+/// Days that count as recent, today among them.
 const RECENT_DAYS: i64 = 14;
 /// The trend from which on activity is growing, and with a minus, declining: 20 %.
 const CHANGED: Decimal = Decimal::from_parts(2, 0, 0, false, 1);
 /// Decimals of a trend.
 const TREND_SCALE: u32 = 4;
-/// Most days with stored beats: those that count, and some that lie ahead, since a clock may have been wrong.
+/// Most days with stored beats: those that count, and some that are ahead, since a clock may have been wrong.
 const MAX_DAYS: usize = 64;
 
 /// Values of `activityState`, from the best to the worst except for users who were never active (R52).
 pub const ACTIVITY_STATES: &[&str] =
     &["never", "new", "growing", "steady", "declining", "inactive"];
 
-/// The greatest weight that counts: with it, more events than a store holds have a sum.
+/// Greatest weight that counts: with it, more events than a store holds have a sum.
 const MAX_WEIGHT: f64 = 1e6;
 /// Decimals of a weight that count.
 const WEIGHT_SCALE: usize = 6;
 
-/// Below this an `f64` holds every whole number as it is.
+/// Limit below which an `f64` represents every integer exactly.
 const MAX_EXACT: u64 = 1 << 53;
 
 /// Addition of an event to the engagement of its user and their company.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Engaged {
-    /// The end user whose activity it is.
+    /// Id of the end user.
     pub end_user_id: ObjectId,
     /// Company of the user when the event was stored.
     pub company_id: Option<ObjectId>,
-    /// When they were active; none for a passive event.
+    /// Time of the activity; none for a passive event.
     pub seen_at: Option<Timestamp>,
-    /// Share of the activity in the engagement; none for an event that is no activity, or a passive one.
+    /// Beat of the activity; none for an event that is no activity, or a passive one.
     pub beat: Option<Beat>,
-    /// When it is stored, by the settled time: days are forgotten for their age by it.
+    /// Time at which the event is stored, by the settled time: the age of days is counted from it.
     pub stored_at: Timestamp,
 }
 
 /// Weight of an activity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beat {
-    /// The day on which it happened, in days since 1970-01-01 in UTC.
+    /// Day of the activity, in days since 1970-01-01 in UTC.
     pub day: i64,
-    /// How often it happened.
+    /// Number of occurrences of the activity.
     pub count: u16,
     /// Relative importance of each.
     pub weight: f64,
@@ -60,14 +60,14 @@ pub struct Engagement {
     /// Beats by day, in the order of days.
     days: Vec<(i64, u64)>,
     beats_total: u64,
-    /// Sum of count x weight: the bytes of a decimal, so that what is added can be taken away again.
+    /// Sum of count x weight: the bytes of a decimal, so that an addition can be subtracted again.
     experience: [u8; 16],
 }
 
 impl Engagement {
     /// Adds an event, and forgets days that no longer count (R52).
     pub fn add(&mut self, engaged: &Engaged) {
-        // A clock that was ahead once, here or before, takes no day away that still counts (R52).
+        // A clock that was ahead once, here or before, drops no day that still counts (R52).
         let today = self.last_active.map_or(engaged.stored_at, |last| last.min(engaged.stored_at));
         self.last_active = self.last_active.max(engaged.seen_at);
         let Some(Beat { day, count, weight }) = engaged.beat else {
@@ -89,7 +89,7 @@ impl Engagement {
         self.forget_days(self.last_active.unwrap_or(Timestamp::MIN));
     }
 
-    /// Takes away the engagement of a user who leaves a company, but for when they were last active.
+    /// Subtracts the engagement of a user who leaves a company, but not the time of their last activity.
     pub fn leave(&mut self, other: &Self) {
         self.set_experience(self.experience().saturating_sub(other.experience()));
         self.beats_total = self.beats_total.saturating_sub(other.beats_total);
@@ -100,7 +100,7 @@ impl Engagement {
         self.days.retain(|(_, count)| *count > 0);
     }
 
-    /// Says when those who are left were last active.
+    /// Sets the last activity of the users who are left.
     pub fn set_last_active(&mut self, last_active: Option<Timestamp>) {
         self.last_active = last_active;
     }
@@ -152,8 +152,8 @@ impl Engagement {
         self.days.iter().filter(|(day, _)| recent(*day)).map(|(_, count)| count).sum()
     }
 
-    /// The last 14 days less the 14 before, as a share of the larger of both: from -1 to 1, 0 where both
-    /// are 0 (R52).
+    /// Difference between the last 14 days and the 14 before, as a share of the larger of both: from -1 to 1, 0 where
+    /// both are 0 (R52).
     ///
     /// ```
     /// use svctrack_core::value::{Timestamp, engagement::Engagement};
@@ -187,7 +187,7 @@ impl Engagement {
         }
     }
 
-    /// Whether the first activity was in the last 14 days: then these hold every beat there ever was.
+    /// Whether the first activity was in the last 14 days: then these hold all beats.
     fn is_new(&self, now: Timestamp) -> bool {
         let first_day = now.epoch_days() - RECENT_DAYS + 1;
         let since = self.days.iter().filter(|(day, _)| *day >= first_day);
@@ -213,7 +213,7 @@ impl Engagement {
 /// A field of an end user or a company that is read from their engagement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngagementRow {
-    /// `lastActive`: when somebody was last active.
+    /// `lastActive`: time of the last activity.
     LastActive,
     /// `beats`: activities of the last 14 days.
     Beats,
@@ -227,8 +227,8 @@ pub enum EngagementRow {
     Experience,
 }
 
-/// A weight as the decimal that it was written as, but for what is beyond [`MAX_WEIGHT`] and
-/// [`WEIGHT_SCALE`]: so sums are exact, and whoever leaves takes along what they brought.
+/// A weight as the decimal that it was written as, within [`MAX_WEIGHT`] and [`WEIGHT_SCALE`]: sums are exact, so that
+/// a user who leaves a company subtracts exactly their share.
 fn decimal(weight: f64) -> Decimal {
     let weight = weight.min(MAX_WEIGHT);
     // Most weights are whole, and need not be written and read again.
@@ -301,7 +301,7 @@ mod tests {
         let state = |beats: &[(i64, u16)]| of(beats).activity_state(at(NOW));
         assert_eq!(state(&[(13, 1), (0, 3)]), "new");
         assert_eq!(state(&[(14, 1), (0, 1)]), "steady");
-        // The first day is forgotten, but not that there was one.
+        // The first day is dropped, but not that there was one.
         assert_eq!(state(&[(300, 1), (0, 1)]), "growing");
         assert_eq!(state(&[(300, 1)]), "inactive");
     }

@@ -11,7 +11,7 @@ use html5gum::{
 };
 use memchr::{memchr2_iter, memrchr};
 
-/// Elements that begin and end a line, a cell or an item, sorted: words on both sides are two words.
+/// Elements that begin and end a line, a cell or an item, sorted: they separate words.
 const BLOCKS: &[&str] = &[
     "address",
     "article",
@@ -75,12 +75,12 @@ const BLOCKS: &[&str] = &[
 /// Elements whose text is not shown. The tokenizer reads each up to its end tag as one text.
 const HIDDEN: &[&[u8]] = &[b"script", b"style", b"title", b"noscript", b"iframe", b"noembed"];
 
-/// The longest name of a character reference in bytes, with room to spare: `CounterClockwiseContourIntegral`.
+/// Longest name of a character reference, in bytes, with room to spare: `CounterClockwiseContourIntegral`.
 const MAX_REFERENCE_BYTES: usize = 40;
 
-/// The first `max_chars` characters of what an HTML text shows: without markup, styles and scripts, entities
-/// decoded, each run of blanks and each break as one blank, without blank edges. What a person wrote as
-/// plain text stays: `1 < 2`, `<ada@x.example>`, `R&D`, `?a=1&section=2`.
+/// First `max_chars` characters of the visible text of HTML: without markup, styles and scripts, entities decoded, each
+/// run of blanks and each break as one blank, without blanks at the ends. Plain text stays: `1 < 2`, `<ada@x.example>`,
+/// `R&D`, `?a=1&section=2`.
 ///
 /// ```
 /// use svctrack_core::value::html::plain_text;
@@ -92,12 +92,12 @@ pub fn plain_text(html: &str, max_chars: usize) -> String {
     let read = |event: CallbackEvent<'_>, _: Span<()>| text.read(event);
     let mut emitter = CallbackEmitter::new(read);
     emitter.naively_switch_states(true);
-    // The first token says that there is enough; without one, this reads to the end.
+    // The first token means that there is enough text; without one, this reads to the end.
     let Ok(_) = Tokenizer::new_with_emitter(&*html, emitter).next().transpose();
     text.shown
 }
 
-/// There is as much text as is shown.
+/// The text has reached its limit.
 struct Full;
 
 /// The text that has been read.
@@ -106,7 +106,7 @@ struct Text {
     shown: String,
     chars: usize,
     max_chars: usize,
-    /// Whether a blank goes before the next character.
+    /// Whether a blank precedes the next character.
     is_apart: bool,
     is_hidden: bool,
 }
@@ -153,8 +153,8 @@ fn is_block(name: &[u8]) -> bool {
     BLOCKS.binary_search_by(|block| block.as_bytes().cmp(name)).is_ok()
 }
 
-/// Writes the `<` and `&` that begin no markup as references, since the standard would take many of them
-/// for markup that is broken: `<ada@x.example>` for a tag, `&section` for `§ion`.
+/// Writes `<` and `&` that begin no markup as references, since the standard would take many of them for broken markup:
+/// `<ada@x.example>` for a tag, `&section` for `§ion`.
 fn escape_what_is_no_markup(html: &str) -> Cow<'_, str> {
     let last_end = memrchr(b'>', html.as_bytes());
     let mut escaped = String::new();

@@ -19,17 +19,17 @@ impl ObjectId {
     /// The highest id: the end of a range of ids.
     pub const MAX: Self = Self([0xff; 12]);
 
-    /// An id from its bytes.
+    /// Id with these bytes.
     pub fn from_bytes(bytes: [u8; 12]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes of the id; their order is the order of ids.
+    /// Bytes of the id; their order is the order of ids.
     pub fn as_bytes(&self) -> &[u8; 12] {
         &self.0
     }
 
-    /// When the id was taken, to the second.
+    /// Time at which the id was created, to the second.
     pub fn taken_at(&self) -> Timestamp {
         let [s0, s1, s2, s3, ..] = self.0;
         Timestamp::from_ms_clamped(i64::from(u32::from_be_bytes([s0, s1, s2, s3])) * 1_000)
@@ -78,8 +78,8 @@ impl fmt::Display for ObjectId {
     }
 }
 
-/// Where the new ids of a tenant come from: Unix seconds that never go back, five bytes that belong to the tenant in
-/// its store, and a counter of three bytes that carries into the seconds when it is full (R3).
+/// Source of new ids of a tenant: Unix seconds that never go back, five bytes of the tenant in its store, and a counter
+/// of three bytes that carries into the seconds when it is full (R3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdSequence {
     seconds: u32,
@@ -95,7 +95,7 @@ impl IdSequence {
         Self { seconds: 0, tenant, counter: 0 }
     }
 
-    /// The sequence that continues after `last`, the latest id that was given.
+    /// A sequence that continues after `last`, the latest id.
     pub fn after(last: ObjectId) -> Self {
         let [s0, s1, s2, s3, r0, r1, r2, r3, r4, c0, c1, c2] = last.0;
         let counter = u32::from_be_bytes([0, c0, c1, c2]);
@@ -106,10 +106,10 @@ impl IdSequence {
         }
     }
 
-    /// The next id; it is higher than every one before it, whatever the clock says.
+    /// Next id; it is higher than every id before, whatever the clock shows.
     ///
     /// # Errors
-    /// [`IdsExhausted`] when no higher id fits: an id that was given is never given again.
+    /// [`IdsExhausted`] when no higher id fits: an id is never used twice.
     pub fn next(&mut self, now: Timestamp) -> Result<ObjectId, IdsExhausted> {
         let clock = u32::try_from(now.as_ms() / 1_000).map_err(|_| IdsExhausted)?;
         if clock > self.seconds {
@@ -124,7 +124,7 @@ impl IdSequence {
         Ok(id)
     }
 
-    /// The latest id that was given, if any was.
+    /// Latest id, if there is one.
     pub fn last(&self) -> Option<ObjectId> {
         let counter = self.counter.checked_sub(1)?;
         Some(Self { counter, ..self.clone() }.assemble())
@@ -150,7 +150,7 @@ impl fmt::Display for IdsExhausted {
 
 impl std::error::Error for IdsExhausted {}
 
-/// A tenant: the UUID that its snippet and its tracking calls carry. A public write key (R43).
+/// A tenant: the UUID in its snippet and its tracking calls. A public write key (R43).
 #[cfg(feature = "records")]
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
@@ -160,7 +160,7 @@ pub struct TenantId(Uuid);
 
 #[cfg(feature = "records")]
 impl TenantId {
-    /// A tenant from the bytes of its UUID.
+    /// Tenant with the bytes of its UUID.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes(bytes))
     }
@@ -205,7 +205,7 @@ impl fmt::Display for TenantId {
     }
 }
 
-/// How a caller names a record: by `_id`, `extid-{externalId}` or `srcid-{sourceId}` (R2).
+/// Reference of a caller to a record: by `_id`, `extid-{externalId}` or `srcid-{sourceId}` (R2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordRef {
     /// By the service's own id.
@@ -237,7 +237,7 @@ impl RecordRef {
         ObjectId::parse(text).map(Self::Id)
     }
 
-    /// Whether a text begins as one of the forms that name a key.
+    /// Whether a text begins with the prefix of a form that names a key.
     pub fn is_prefixed(text: &str) -> bool {
         text.starts_with("extid-") || text.starts_with("srcid-")
     }

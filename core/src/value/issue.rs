@@ -1,15 +1,15 @@
-//! One problem in what a caller sent: a stable code, the place, and a sentence for a person (R11, R12).
+//! One problem of a body or a query: a stable code, the place, and a sentence for a person (R11, R12).
 
 use std::fmt::Write as _;
 
-/// How much of the caller's own words a message repeats, in characters (R12).
+/// Most characters of the caller's text that a message repeats (R12).
 pub const MAX_QUOTED_CHARS: usize = 64;
 
-/// One problem in what a caller sent.
+/// One problem of a body or a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "records", derive(serde::Serialize))]
 pub struct Issue {
-    /// Where it is: a JSON pointer (RFC 6901) into the body, empty for the whole.
+    /// Place of the problem: a JSON pointer (RFC 6901) into the body, empty for the whole.
     pub pointer: String,
     /// Code of the issue, stable, in snake_case.
     pub code: &'static str,
@@ -28,7 +28,7 @@ impl Issue {
         Self { pointer: String::new(), code, message: message.into() }
     }
 
-    /// The name of the member of the body that it is about; empty for the whole.
+    /// Name of the member of the body with the problem; empty for the whole.
     pub fn member(&self) -> &str {
         self.pointer.trim_start_matches('/').split('/').next().unwrap_or_default()
     }
@@ -47,12 +47,12 @@ fn pointer(name: &str) -> String {
     format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// The caller's words in backticks, cut at [`MAX_QUOTED_CHARS`].
+/// The caller's text in backticks, cut at [`MAX_QUOTED_CHARS`].
 pub fn quoted(words: &str) -> String {
     format!("`{}`", shortened(words))
 }
 
-/// The caller's words, cut at [`MAX_QUOTED_CHARS`].
+/// The caller's text, cut at [`MAX_QUOTED_CHARS`].
 pub(crate) fn shortened(words: &str) -> String {
     let mut text: String = words.chars().take(MAX_QUOTED_CHARS).collect();
     if words.chars().nth(MAX_QUOTED_CHARS).is_some() {

@@ -44,7 +44,7 @@ impl Json {
         Self(value.to_string().into())
     }
 
-    /// A string; what JSON wants escaped is escaped.
+    /// A string; characters that JSON requires to be escaped are escaped.
     pub fn string(value: &str) -> Self {
         let mut text = String::with_capacity(value.len() + 2);
         push_string(&mut text, value);
@@ -78,7 +78,7 @@ impl Json {
     /// Reads any JSON value.
     ///
     /// # Errors
-    /// [`Malformed`] for what R9 rejects.
+    /// [`Malformed`] for JSON that R9 rejects.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         parse_value(bytes)
     }
@@ -95,7 +95,7 @@ impl Json {
 }
 
 impl<'a> JsonRef<'a> {
-    /// A value in text that this crate has written: compact JSON, read back from where it was stored.
+    /// A value in text that this crate has written: compact JSON, read back from the store.
     pub fn of_stored(text: &'a str) -> Self {
         Self(text)
     }
@@ -120,22 +120,22 @@ impl<'a> JsonRef<'a> {
         self.0.starts_with('{')
     }
 
-    /// The boolean, if it is one.
+    /// The boolean, if the value is one.
     pub fn as_bool(self) -> Option<bool> {
         self.0.parse().ok()
     }
 
-    /// The text of the number as it was sent, if it is one.
+    /// Text of the number as it was sent, if the value is one.
     pub fn as_number_text(self) -> Option<&'a str> {
         self.0.starts_with(|first: char| first == '-' || first.is_ascii_digit()).then_some(self.0)
     }
 
-    /// The number as a decimal, if it is one within bounds.
+    /// The number as a decimal, if the value is one within bounds.
     pub fn as_number(self) -> Option<Number> {
         self.as_number_text().and_then(Number::parse)
     }
 
-    /// The string with its escapes decoded, if it is one.
+    /// The string with its escapes decoded, if the value is one.
     pub fn as_str(self) -> Option<Cow<'a, str>> {
         let inner = self.0.strip_prefix('"')?;
         let plain =
@@ -146,12 +146,12 @@ impl<'a> JsonRef<'a> {
         }
     }
 
-    /// The members of the object, if it is one.
+    /// Members of the object, if the value is one.
     pub fn to_document(self) -> Option<Document> {
         parse_stored(self.0.as_bytes()).ok()
     }
 
-    /// The items of the array, if it is one.
+    /// Items of the array, if the value is one.
     pub fn items(self) -> Option<Vec<Json>> {
         stored_items(self.0.as_bytes()).ok()
     }
@@ -159,7 +159,7 @@ impl<'a> JsonRef<'a> {
 
 /// Writes a JSON string.
 pub(crate) fn push_string(text: &mut String, value: &str) {
-    // All bytes are looked at, which is faster than to stop at the first one.
+    // All bytes are checked, which is faster than to stop at the first match.
     let is_escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
     if !value.bytes().fold(false, |found, byte| found | is_escaped(byte)) {
         text.push('"');

@@ -16,7 +16,7 @@ use super::{
 /// Reads any JSON value.
 ///
 /// # Errors
-/// [`Malformed`] for what R9 rejects.
+/// [`Malformed`] for JSON that R9 rejects.
 pub(super) fn parse_value(bytes: &[u8]) -> Result<Json, Malformed> {
     let mut text = String::with_capacity(bytes.len());
     read(bytes, |next, lexer| copy_value(next, lexer, 0, &mut text, &mut Faults::strict()))?;
@@ -26,7 +26,7 @@ pub(super) fn parse_value(bytes: &[u8]) -> Result<Json, Malformed> {
 /// Reads a JSON object into its members, in the order in which they were sent.
 ///
 /// # Errors
-/// [`Malformed`] for what R9 rejects, and with `body_must_be_object` for any other JSON value.
+/// [`Malformed`] for JSON that R9 rejects, and with `body_must_be_object` for any other JSON value.
 pub fn parse_document(bytes: &[u8]) -> Result<Document, Malformed> {
     let mut document = Document::default();
     read(bytes, |next, lexer| {
@@ -39,11 +39,11 @@ pub fn parse_document(bytes: &[u8]) -> Result<Document, Malformed> {
     Ok(document)
 }
 
-/// Reads the members of an object of our own. What was taken once is never rejected: the limits are for
-/// what comes in, and a record may grow past them by merging.
+/// Reads the members of an object from the store. The limits do not apply: a record that was accepted once may grow
+/// past them by merging.
 ///
 /// # Errors
-/// [`Malformed`] when it is no JSON object at all.
+/// [`Malformed`] when the text is not a JSON object.
 pub fn parse_stored(bytes: &[u8]) -> Result<Document, Malformed> {
     let mut document = Document::default();
     read(bytes, |next, lexer| match next {
@@ -67,8 +67,8 @@ pub(super) fn stored_items(bytes: &[u8]) -> Result<Vec<Json>, Malformed> {
     Ok(items)
 }
 
-/// Reads a JSON array of objects. Broken JSON and nesting that is too deep reject all of it; any other
-/// fault belongs to its item (R9).
+/// Reads a JSON array of objects. Broken JSON and nesting that is too deep reject the whole; any other fault belongs to
+/// its item (R9).
 ///
 /// # Errors
 /// [`Malformed`], with `body_must_be_array` for another JSON value or another kind of item.
@@ -95,7 +95,7 @@ pub(super) fn parse_documents(bytes: &[u8]) -> Result<Vec<Result<Document, Malfo
     Ok(items)
 }
 
-/// Reads exactly one value with `f` and turns a fault into words.
+/// Reads exactly one value with `f` and converts a fault into a message.
 pub(super) fn read(
     bytes: &[u8],
     f: impl FnOnce(u8, &mut SliceLexer<'_>) -> Result<(), Fault>,
@@ -107,7 +107,7 @@ pub(super) fn read(
     })
 }
 
-/// Skips the value that begins with `next`; only what leaves the text unreadable is a fault.
+/// Skips the value that begins with `next`; only a fault that leaves the text unreadable counts.
 pub(super) fn skip_value(next: u8, lexer: &mut SliceLexer<'_>, depth: usize) -> Result<(), Fault> {
     match next {
         b'{' | b'[' if depth >= MAX_DEPTH => Err(Fault::TooDeep),
@@ -142,7 +142,7 @@ pub(super) fn read_items<'a>(
     lexer.discarded().seq(b']', SliceLexer::ws_peek, item)
 }
 
-/// Reads the members of an object that lies `depth` deep.
+/// Reads the members of an object at `depth`.
 pub(super) fn read_members(
     lexer: &mut SliceLexer<'_>,
     depth: usize,
@@ -233,21 +233,21 @@ fn copy_array(
     Ok(())
 }
 
-/// Bytes of the value of a member for which there is room from the beginning.
+/// Initial capacity for the value of a member, in bytes.
 const USUAL_BYTES: usize = 128;
-/// Members for which an object has room from the beginning; forms have few objects, and their bundle is small.
+/// Initial capacity for the members of an object; forms have few objects, and their bundle is small.
 const USUAL_MEMBERS: usize = if cfg!(feature = "records") { 8 } else { 0 };
-/// How many keys are compared one by one, which is faster than to order so few.
+/// Most keys that are compared one by one, which is faster than to order them.
 const FEW_KEYS: usize = 16;
 
-/// The keys of an object, so that none occurs twice.
+/// Keys of an object, so that none occurs twice.
 struct Keys<'a> {
     first: Vec<Cow<'a, str>>,
     others: BTreeSet<Cow<'a, str>>,
 }
 
 impl<'a> Keys<'a> {
-    /// Adds a key; says whether it is new.
+    /// Adds a key; returns whether it is new.
     fn insert(&mut self, key: Cow<'a, str>) -> bool {
         if self.first.contains(&key) {
             return false;
@@ -264,8 +264,8 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Reads an object whose values lie `depth` deep, calling `member` with each key and the first byte of its value. Once
-/// it is lost it is skipped, so that it takes no more memory.
+/// Reads an object whose values are at `depth`, calling `member` with each key and the first byte of its value. Once
+/// the object is rejected, the rest is skipped, so that it takes no more memory.
 pub(super) fn object<'a>(
     lexer: &mut SliceLexer<'a>,
     depth: usize,
@@ -293,7 +293,7 @@ pub(super) fn object<'a>(
     })
 }
 
-/// Reads the rest of a string whose quote has been taken.
+/// Reads the rest of a string after its opening quote.
 fn string<'a>(
     lexer: &mut SliceLexer<'a>,
     max_bytes: usize,
@@ -316,7 +316,7 @@ fn string<'a>(
     Ok(value)
 }
 
-/// Reads the string up to the next quote, where it is one without escapes and without a fault: most are.
+/// Reads the string up to the next quote, where it has no escapes and no fault, as most have.
 #[cfg(feature = "records")]
 fn plain_string<'a>(lexer: &mut SliceLexer<'a>, max_bytes: usize) -> Option<&'a str> {
     let rest = lexer.as_slice();

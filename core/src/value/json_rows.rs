@@ -1,5 +1,5 @@
 //! Reads a large array of objects row by row, so that no tree of the whole is ever in memory: the text is checked
-//! first, then each row is read when it is asked for.
+//! first, then each row is read when it is requested.
 
 use hifijson::SliceLexer;
 
@@ -12,7 +12,7 @@ use super::{
 
 /// Maximum number of unknown members of an envelope that are reported by name.
 const MAX_OTHERS: usize = 100;
-/// How deep a row lies in the array, counting itself.
+/// Depth of a row in the array, counting itself.
 const DEPTH_OF_ROWS: usize = 2;
 
 /// The rows of an array that has been checked.
@@ -27,26 +27,26 @@ pub struct Rows<'a> {
 pub struct Row {
     /// Members of the row, or the fault of this row alone.
     pub members: Result<Document, Malformed>,
-    /// How long its text is, in bytes.
+    /// Length of the row's text, in bytes.
     pub bytes: usize,
 }
 
-/// An object around rows, `{"batch": [...], ...}`, or one without.
+/// An object around rows, `{"batch": [...], ...}`, or none.
 #[derive(Clone, Debug, Default)]
 pub struct Envelope {
-    /// The members that were asked for.
+    /// Members that were requested.
     pub members: Document,
     /// Other names, up to the number that is stored.
     pub others: Vec<String>,
-    /// Where the first row of its array begins, in bytes of the text; none where there is no array.
+    /// Beginning of the first row, in bytes of the text; none where there is no array.
     first: Option<usize>,
 }
 
 impl Envelope {
-    /// Name of the member that holds the rows.
+    /// Name of the member with the rows.
     pub const ROWS: &'static str = "batch";
 
-    /// Checks that `text` is a JSON object as a whole, and its rows objects; keeps only the members that are
+    /// Checks that `text` as a whole is a JSON object, and its rows objects; returns only the members that are
     /// `wanted`.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ fn read_batch(next: u8, lexer: &mut SliceLexer<'_>) -> Result<(), Fault> {
 }
 
 impl<'a> Rows<'a> {
-    /// Checks that `text` is a JSON array of objects as a whole; other faults belong to their rows (R9).
+    /// Checks that `text` as a whole is a JSON array of objects; other faults belong to their rows (R9).
     ///
     /// # Errors
     /// [`Malformed`], with `body_must_be_array` for another JSON value or another kind of item.
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::value::json_reader::parse_documents;
 
-    /// Each row as its text, or the code of what is wrong with it; or what is wrong with the whole.
+    /// Text of each row, or the code of its fault; or the fault of the whole.
     fn rows(text: &str) -> Result<Vec<Result<String, &'static str>>, &'static str> {
         let rows = Rows::check(text.as_bytes()).map_err(|fault| fault.code)?;
         let text = |row: Row| row.members.map(|row| row.to_text()).map_err(|fault| fault.code);

@@ -1,10 +1,9 @@
 //! Ids of the caller: `externalId`, `sourceId` (R2).
 
-/// How long such an id may be in bytes: what a person or a system makes up fits, and a key of the
-/// store stays small (R2).
+/// Longest key, in bytes: a person's or a system's id fits, and a key of the store stays small (R2).
 pub const MAX_KEY_BYTES: usize = 512;
 
-/// Whether `text` can be such an id: 1 to [`MAX_KEY_BYTES`] bytes, no control characters (R2).
+/// Whether `text` can be a key: 1 to [`MAX_KEY_BYTES`] bytes, no control characters (R2).
 pub fn is_key(text: &str) -> bool {
     !text.is_empty() && text.len() <= MAX_KEY_BYTES && !text.chars().any(char::is_control)
 }

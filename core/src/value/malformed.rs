@@ -4,35 +4,35 @@ use hifijson::Expect;
 
 use super::issue::quoted;
 
-/// How deep objects and arrays may be nested (R9).
+/// Deepest nesting of objects and arrays (R9).
 pub const MAX_DEPTH: usize = 64;
-/// How many keys one object may have (R9).
+/// Most keys of an object (R9).
 pub const MAX_KEYS: usize = 500;
-/// How long one string may be, in bytes after decoding (R9).
+/// Longest string, in bytes after decoding (R9).
 pub const MAX_STRING_BYTES: usize = 64 * 1024;
-/// How long a string may be that is a member of the body or of its item itself, in bytes after decoding: a
-/// ticket's description (R9). What fields do not take such texts reject them when the shape is checked.
+/// Longest string of a member of the body or the item itself, in bytes after decoding: a ticket's description (R9).
+/// Fields that allow no such texts reject them when the shape is checked.
 pub const MAX_MEMBER_BYTES: usize = 1024 * 1024;
 
-/// Why a text is not taken as JSON.
+/// Fault of a text that is not valid JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
     /// Stable code, in snake_case.
     pub code: &'static str,
     /// Message: what was expected, and what was found.
     pub message: String,
-    /// How many bytes of the text were read before the problem was seen.
+    /// Number of bytes that were read before the fault was found.
     pub offset: usize,
 }
 
-/// A fault of a text, before it is put into words.
+/// Kind of a fault, before it becomes a message.
 pub(super) enum Fault {
     Syntax,
     NotUnicode,
     Nul,
     TooDeep,
     TooManyKeys,
-    /// With the most bytes that it may have.
+    /// With the most bytes that are allowed.
     StringTooLong(usize),
     DuplicateKey(String),
     NotAnObject,
@@ -77,11 +77,11 @@ impl Fault {
     }
 }
 
-/// How a fault is handled that leaves the text readable.
+/// Handling of faults that leave the text readable.
 pub(super) struct Faults {
-    /// Whether the reader continues: so that the next item is found, or because the text is our own.
+    /// Whether the reader continues: to find the next item, or because the text is from the store.
     goes_on: bool,
-    /// Whether what is read is returned despite it, because the text is our own.
+    /// Whether the value is returned despite the fault, because the text is from the store.
     keeps: bool,
     pub(super) found: Option<Fault>,
 }
@@ -97,12 +97,12 @@ impl Faults {
         Self { goes_on: true, keeps: false, found: None }
     }
 
-    /// Nothing that leaves the text readable is a fault.
+    /// Faults that leave the text readable do not count.
     pub(super) fn of_stored() -> Self {
         Self { goes_on: true, keeps: true, found: None }
     }
 
-    /// Whether what is read is lost already.
+    /// Whether the value is rejected already.
     pub(super) fn are_final(&self) -> bool {
         self.found.is_some() && !self.keeps
     }

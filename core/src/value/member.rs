@@ -1,8 +1,8 @@
 //! Finds one member in the text of an object and skips the others unread: a list that is sorted or filtered reads one
 //! property of every record, and most of the time of reading a record is spent on the others.
 //!
-//! Invariant: the text is compact JSON of our own. In any other text nothing or something else is found,
-//! but nothing breaks.
+//! Invariant: the text is compact JSON from the store. In any other text a wrong member or none is found, but nothing
+//! breaks.
 
 use memchr::{memchr, memchr2, memchr3, memmem};
 
@@ -33,7 +33,7 @@ impl Members for JsonRef<'_> {
 }
 
 impl<'a> JsonRef<'a> {
-    /// The value of a member of the object, if it is one and has it.
+    /// Value of a member, if this is an object with that member.
     pub fn member(self, name: &str) -> Option<Self> {
         member_in(self.text().as_bytes(), name)
     }
@@ -90,9 +90,9 @@ impl<'a, const N: usize> Picked<'a, N> {
         document
     }
 
-    /// The place of a key among the names: the next one, or else any.
+    /// Place of a key among the names: the next one, or else any.
     fn place_of(&self, key: &[u8], next: usize) -> Option<usize> {
-        // Checked once for all names: few keys have escapes, and most are none of the names.
+        // Checked once for all names: few keys have escapes, and most are not among the names.
         let plain = plain_key(key);
         let is = |name: &&str| match plain {
             Some(plain) => plain == name.as_bytes(),
@@ -105,7 +105,7 @@ impl<'a, const N: usize> Picked<'a, N> {
     }
 }
 
-/// The key and the value of the member after the brace or comma at `at`, and where it ends.
+/// Key and value of the member after the brace or comma at `at`, and the end of the value.
 fn member_at(object: &[u8], at: usize) -> Option<(&[u8], &[u8], usize)> {
     if !matches!(object.get(at)?, b'{' | b',') {
         return None;
@@ -133,10 +133,10 @@ pub fn member_in<'a>(object: &'a [u8], name: &str) -> Option<JsonRef<'a>> {
     }
 }
 
-/// The offset at which the search for a member starts: just before it, as long as no other object begins earlier;
-/// otherwise at the first member. `None` when the name is nowhere in the text.
+/// Offset at which the search for a member starts: just before it, unless another object begins earlier; then at the
+/// first member. `None` when the name is nowhere in the text.
 fn start_of(object: &[u8], name: &str) -> Option<usize> {
-    // A name that begins with what can follow a string would be found there.
+    // A name that begins with a character that can follow a string would be found after one.
     let plain = name.starts_with(|first: char| first.is_alphanumeric() || first == '_');
     if !plain || name.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
         return Some(0);
@@ -151,7 +151,7 @@ fn start_of(object: &[u8], name: &str) -> Option<usize> {
     Some(if nested { 0 } else { at })
 }
 
-/// Whether the JSON string `key` says `name`.
+/// Whether the JSON string `key` is `name`.
 fn is_named(key: &[u8], name: &str) -> bool {
     if let Some(plain) = plain_key(key) {
         return plain == name.as_bytes();
@@ -166,7 +166,7 @@ fn plain_key(key: &[u8]) -> Option<&[u8]> {
     memchr(b'\\', inner).is_none().then_some(inner)
 }
 
-/// How long the value is with which the bytes begin.
+/// Length of the value with which the bytes begin.
 fn value_len(bytes: &[u8]) -> Option<usize> {
     match bytes.first()? {
         b'"' => string_len(bytes),
@@ -176,7 +176,7 @@ fn value_len(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// How long the string is with which the bytes begin, its quotes included.
+/// Length of the string with which the bytes begin, its quotes included.
 fn string_len(bytes: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -188,8 +188,8 @@ fn string_len(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// How long the object or array is with which the bytes begin. What is in it is well-formed, so that
-/// brackets of the other kind need not be counted.
+/// Length of the object or array with which the bytes begin. Its content is well-formed, so that brackets of the other
+/// kind need not be counted.
 fn nested_len(bytes: &[u8], open: u8, close: u8) -> Option<usize> {
     let mut depth = 0_usize;
     let mut at = 0;

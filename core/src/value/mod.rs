@@ -1,8 +1,8 @@
 //! The values of bodies and records, each a type whose values are valid: ids, points in time, days, decimals,
 //! e-mails, JSON documents.
 //!
-//! Invariants: what is parsed is checked then, and no later code checks it again; JSON keeps the order of its members and
-//! every digit of its numbers (R7).
+//! Invariants: a value is checked when it is parsed, and no later code checks it again; JSON keeps the order of its
+//! members and every digit of its numbers (R7).
 
 pub mod email;
 

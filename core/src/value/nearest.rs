@@ -1,10 +1,10 @@
 //! The known name nearest to an unknown one.
 
-/// Characters for each edit that a misspelled name may have, which is at least one.
+/// Characters of a name for each edit that is allowed; one edit always is.
 const CHARACTERS_PER_EDIT: usize = 3;
 
-/// The name among `known` that is nearest to `name`, if one is near: case, `-` and `_` do not count, and one
-/// character in three may be wrong, missing, too many or swapped with its neighbour. Of several the first.
+/// The name among `known` that is nearest to `name`, if one is near: case, `-` and `_` do not count, and one character
+/// in three may be wrong, missing, too many or swapped with its neighbour. Of several names, the first.
 ///
 /// ```
 /// use svctrack_core::value::nearest;
@@ -37,7 +37,7 @@ pub fn near_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> St
     nearest(name, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
-/// A name without what people spell differently.
+/// A name without the characters that people spell differently.
 fn plain(name: &str) -> impl Iterator<Item = char> {
     name.chars().filter(|char| !"-_ ".contains(*char)).flat_map(char::to_lowercase)
 }

@@ -2,16 +2,15 @@
 
 use rust_decimal::{Decimal, RoundingStrategy};
 
-/// The largest amount that a money field takes, either sign (R7).
+/// Largest amount of a money field, either sign (R7).
 pub const MAX_AMOUNT: i64 = 1_000_000_000_000_000;
 
-/// The smallest number that is not 0, either sign: a decimal holds 28 digits after the point.
+/// Smallest number that is not 0, either sign: a decimal holds 28 digits after the point.
 pub(crate) const LEAST_AMOUNT: &str = "1e-28";
 
-/// The largest exponent that is read, either sign: that of the largest double, beyond which no two JSON
-/// readers agree.
+/// Largest exponent, either sign: that of the largest double, beyond which no two JSON readers agree.
 const MAX_EXPONENT: i64 = 308;
-/// How many decimals derived money is rounded to (R7).
+/// Decimals to which derived money is rounded (R7).
 pub const MONEY_SCALE: u32 = 6;
 
 /// A finite decimal number.
@@ -19,8 +18,8 @@ pub const MONEY_SCALE: u32 = 6;
 pub struct Number(Decimal);
 
 impl Number {
-    /// Reads the text of a JSON number, or `None` where it lies beyond [`MAX_AMOUNT`], or is so small
-    /// that it would be read as 0 (R58). Digits beyond the 28 that a decimal holds are rounded away.
+    /// Reads the text of a JSON number, or `None` where it is beyond [`MAX_AMOUNT`], or is so small that it would be
+    /// read as 0 (R58). Digits beyond the 28 of a decimal are rounded away.
     ///
     /// ```
     /// use svctrack_core::value::Number;
@@ -40,8 +39,8 @@ impl Number {
         (!vanished && number.abs() <= Decimal::from(MAX_AMOUNT)).then_some(Self(number))
     }
 
-    /// The place of a JSON number among others: one that is too large counts by its sign as the least
-    /// or the greatest, one that is too small as 0.
+    /// Place of a JSON number among others: a number that is too large counts by its sign as the least or the greatest,
+    /// one that is too small as 0.
     pub fn place_of(text: &str) -> Decimal {
         if let Some(number) = Self::parse(text) {
             return number.0;
@@ -53,17 +52,17 @@ impl Number {
         }
     }
 
-    /// Whether there is no fraction.
+    /// Whether the number is an integer.
     pub fn is_whole(self) -> bool {
         self.0.is_integer()
     }
 
-    /// Whether the number lies from `least` to `greatest`.
+    /// Whether the number is from `least` to `greatest`.
     pub fn is_within(self, least: i64, greatest: i64) -> bool {
         (Decimal::from(least)..=Decimal::from(greatest)).contains(&self.0)
     }
 
-    /// An amount that was derived, rounded to [`MONEY_SCALE`] decimals; `None` where it is absurd.
+    /// A derived amount, rounded to [`MONEY_SCALE`] decimals; `None` where it is out of range.
     pub fn of_derived(amount: Decimal) -> Option<Self> {
         let rounded =
             amount.round_dp_with_strategy(MONEY_SCALE, RoundingStrategy::MidpointAwayFromZero);
@@ -81,14 +80,14 @@ fn is_huge(exponent: &str) -> bool {
     exponent.parse::<i64>().map_or(true, |exponent| exponent.abs() > MAX_EXPONENT)
 }
 
-/// Whether every digit before the exponent of a JSON number is a zero, so that it is one.
+/// Whether every digit before the exponent of a JSON number is a zero, so that the number is 0.
 pub(crate) fn is_zero(text: &str) -> bool {
     let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
     !mantissa.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
 }
 
-/// A number that has more digits or a smaller exponent than a decimal can hold: written out without an exponent, it is
-/// rounded as any other. Zero where it is too small to differ from it.
+/// A number with more digits or a smaller exponent than a decimal can hold: written out without an exponent, it is
+/// rounded as any other. 0 where it is too small to differ from it.
 fn written_out(text: &str) -> Option<Decimal> {
     let (mantissa, exponent) = text.split_once(['e', 'E'])?;
     let (sign, mantissa) = match mantissa.strip_prefix('-') {
@@ -125,8 +124,8 @@ impl std::fmt::Display for Number {
     }
 }
 
-/// A JSON number with every digit: serde_json writes it as it is, and only a reader that knows no decimals
-/// reads it as a float.
+/// A JSON number with every digit: serde_json writes it as it is, and only a reader without decimals reads it as a
+/// float.
 #[cfg(feature = "records")]
 impl serde::Serialize for Number {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

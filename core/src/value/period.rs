@@ -13,7 +13,8 @@ use super::{
 
 /// Decimals of a length that is not a whole number of months (R23).
 const LENGTH_SCALE: u32 = 4;
-/// How far before its end the end of a period may be given: its last day, second or millisecond.
+/// Distances, in milliseconds, by which the end of a period may be given before its real end: its last day, second or
+/// millisecond.
 const LAST_MOMENTS_MS: [i64; 4] = [0, 1, 1_000, DAY_MS];
 
 /// A period from one point in time to another.
@@ -26,11 +27,10 @@ pub struct Period {
 }
 
 impl Period {
-    /// The period from `from` to `to`. It is n months when `to` is n months after `from`, or the last
-    /// day, second or millisecond before, in UTC or else in `zone`; then it ends n months after `from`.
-    /// Otherwise it is the whole months, plus the part that is passed of the month around its end, in
-    /// that of the two zones in which both ends lie nearest to midnight. `None` when `to` is not after
-    /// `from`.
+    /// The period from `from` to `to`. The period is n months long when `to` is n months after `from`, or the last day,
+    /// second or millisecond before, in UTC or else in `zone`; then it ends n months after `from`. Otherwise its length
+    /// is the whole months, plus the part of the month around its end that has passed, in that of the two zones in
+    /// which both ends are nearest to midnight. `None` when `to` is not after `from`.
     ///
     /// ```
     /// use svctrack_core::value::{Timestamp, Zone, period::Period};
@@ -54,15 +54,15 @@ impl Period {
             clocks.into_iter().flatten().map(move |clocks| (clocks, earlier))
         });
         ends.find_map(|(clocks, earlier)| whole(to, clocks, earlier)).or_else(|| {
-            // Where clocks were set back in between, what they show may end before it begins.
+            // Where clocks were set back in between, local times may end before they begin.
             partial(from, to, nearest_to_midnight(&[from, to], zone))
                 .or_else(|| partial(from, to, Zone::UTC))
         })
     }
 }
 
-/// The end of a period of a number of months: in UTC or in `zone`, whichever has the beginning nearer to midnight; the
-/// part of a month counts as that fraction of the month that it falls in. `None` beyond the year 9999.
+/// End of a period of a number of months: in UTC or in `zone`, whichever has the beginning nearer to midnight; the part
+/// of a month counts as that fraction of the month that it falls in. `None` beyond the year 9999.
 pub fn add_length(from: Timestamp, months: Decimal, zone: Zone) -> Option<Timestamp> {
     let zone = nearest_to_midnight(&[from], zone);
     let start = zone.clock(from);
@@ -73,7 +73,7 @@ pub fn add_length(from: Timestamp, months: Decimal, zone: Zone) -> Option<Timest
     zone.at(before.checked_add_signed(TimeDelta::milliseconds(part_ms))?)
 }
 
-/// The end of a period of a number of days, by the calendar that [`add_length`] counts by. `None` beyond the year 9999.
+/// End of a period of a number of days, by the same calendar as [`add_length`]. `None` beyond the year 9999.
 pub(crate) fn add_days(from: Timestamp, days: i64, zone: Zone) -> Option<Timestamp> {
     let zone = nearest_to_midnight(&[from], zone);
     zone.at(zone.clock(from).checked_add_signed(TimeDelta::try_days(days)?)?)
@@ -104,7 +104,7 @@ fn partial(from: Timestamp, to: Timestamp, zone: Zone) -> Option<Period> {
     Some(Period { months: half_away(Decimal::from(whole) + part, LENGTH_SCALE), end: to })
 }
 
-/// `zone`, where clocks are nearer to midnight than in UTC, else UTC.
+/// `zone`, where its clocks are nearer to midnight than UTC, else UTC.
 fn nearest_to_midnight(times: &[Timestamp], zone: Zone) -> Zone {
     let distance = |zone: Zone| times.iter().map(|time| zone.from_midnight_ms(*time)).sum::<i64>();
     if distance(zone) < distance(Zone::UTC) { zone } else { Zone::UTC }
@@ -114,12 +114,12 @@ fn half_away(length: Decimal, scale: u32) -> Decimal {
     length.round_dp_with_strategy(scale, RoundingStrategy::MidpointAwayFromZero)
 }
 
-/// On the same day of the month this many months later, or on the last one there is.
+/// The same day of the month, this many months later, or the last day of that month.
 fn add_months(start: NaiveDateTime, months: u32) -> Option<NaiveDateTime> {
     start.checked_add_months(Months::new(months))
 }
 
-/// The most months that fit between two times; none where the second is not later.
+/// Most months that fit between two times; none where the second is not later.
 fn whole_months(start: NaiveDateTime, end: NaiveDateTime) -> Option<u32> {
     if end <= start {
         return None;

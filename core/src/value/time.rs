@@ -18,7 +18,7 @@ impl Timestamp {
     /// 9999-12-31T23:59:59.999Z, the latest that is accepted.
     pub const MAX: Self = Self(253_402_300_799_999);
 
-    /// A point in time from its milliseconds, or `None` outside the years 1970 to 9999.
+    /// Point in time of a number of milliseconds, or `None` outside the years 1970 to 9999.
     pub fn from_ms(ms: i64) -> Option<Self> {
         let time = Self(ms);
         (Self::MIN <= time && time <= Self::MAX).then_some(time)
@@ -81,7 +81,7 @@ pub(super) fn parse_date(text: &str) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(year, u32::try_from(month).ok()?, u32::try_from(day).ok()?)
 }
 
-/// The time of day and the minutes that its offset is ahead of UTC (none is UTC).
+/// Splits a time into the time of day and the minutes by which its offset is ahead of UTC (none is UTC).
 #[cfg(feature = "forms")]
 fn split_offset(time: &str) -> Option<(&str, i64)> {
     if let Some(clock) = time.strip_suffix(['Z', 'z']) {

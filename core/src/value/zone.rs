@@ -11,8 +11,8 @@ use chrono_tz::{Tz, UTC};
 
 use super::time::{DAY_MS, Timestamp};
 
-/// How long before a skipped hour its zone surely was at the old offset: clocks have skipped a whole
-/// day at most, and offsets differ from UTC by less than half a day and an hour or two.
+/// Distance before a skipped hour at which its zone surely had the old offset: clocks have skipped a whole day at most,
+/// and offsets differ from UTC by less than half a day and an hour or two.
 const BEFORE_A_GAP: TimeDelta = TimeDelta::hours(40);
 
 #[cfg(not(feature = "records"))]
@@ -74,14 +74,14 @@ impl Zone {
         self.clock(time).and_utc().timestamp_millis().div_euclid(DAY_MS)
     }
 
-    /// How far clocks are from the nearest midnight, in milliseconds.
+    /// Distance of clocks from the nearest midnight, in milliseconds.
     pub fn from_midnight_ms(self, time: Timestamp) -> i64 {
         let since = (self.clock(time).time() - NaiveTime::MIN).num_milliseconds();
         since.min(DAY_MS - since)
     }
 
-    /// When clocks show this: the first time where they do so twice; where they skip it, as if they had
-    /// not been set forward yet. `None` outside the years 1970 to 9999.
+    /// Point in time at which clocks show this: the first one where they do so twice; where they skip it, as if they
+    /// had not been set forward yet. `None` outside the years 1970 to 9999.
     pub fn at(self, clock: NaiveDateTime) -> Option<Timestamp> {
         let utc = match self.0.offset_from_local_datetime(&clock) {
             LocalResult::Single(offset) | LocalResult::Ambiguous(offset, _) => clock - offset.fix(),

@@ -48,7 +48,7 @@ impl Histogram {
         self.record(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// Counts so far.
+    /// Counts of the histogram so far.
     pub fn counts(&self) -> Counts {
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();
         Counts { bounds: self.bounds, counts, sum: self.sum.load(Ordering::Relaxed) }

@@ -66,7 +66,7 @@ pub(crate) trait Snapshot: Sized + Sync {
     type Table: Rows + ReadRow + Sync;
     type Engagement: ReadEngagement + Sync;
 
-    /// Opens a table.
+    /// Opens a table of the snapshot.
     fn open(&self, table: Table) -> Result<Self::Table, StoreError>;
 
     fn engagement(&self) -> Result<Self::Engagement, StoreError>;

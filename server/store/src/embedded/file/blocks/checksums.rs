@@ -74,7 +74,7 @@ impl Copy {
 #[derive(Debug)]
 pub(crate) struct Group {
     number: u64,
-    /// Current sums.
+    /// Current sums of the group.
     sums: Copy,
     /// Which of the copies in the file is the newer one.
     latest: u64,
