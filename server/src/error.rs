@@ -1,4 +1,4 @@
-//! //! Errors of requests, and the one place where each becomes a status and a problem document (R11, RFC 9457). An
+//! Errors of requests, and the one place where each becomes a status and a problem document (R11, RFC 9457). An
 //! internal cause is logged here, once, and never sent.
 
 use poem::{

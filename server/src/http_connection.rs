@@ -1,4 +1,4 @@
-//! //! A connection: from its first bytes, over TLS where the server speaks it, to requests and their responses.
+//! A connection: from its first bytes, over TLS where the server speaks it, to requests and their responses.
 
 use std::{
     convert::Infallible,

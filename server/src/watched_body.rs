@@ -1,4 +1,4 @@
-//! //! The body of a request as it arrives. The connection sees whether the handler waits for it, and after the
+//! The body of a request as it arrives. The connection sees whether the handler waits for it, and after the
 //! response how much is unread: the next request comes after its last byte.
 
 use std::{

@@ -1,4 +1,4 @@
-//! //! Entries that commands append to logs: activities, parked events, integration issues, and the ids of accepted
+//! Entries that commands append to logs: activities, parked events, integration issues, and the ids of accepted
 //! events.
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! //! Shared parts of `svctrack export` and `svctrack import`: the records are those of one tenant, through a running
+//! Shared parts of `svctrack export` and `svctrack import`: the records are those of one tenant, through a running
 //! server or on the store of a stopped one, or of all tenants of a stopped one, each in a folder that is named by its
 //! UUID.
 

@@ -1,4 +1,4 @@
-//! //! Tickets of the users, with the times of their first responses and of their closing.
+//! Tickets of the users, with the times of their first responses and of their closing.
 
 use chrono::{Days, NaiveDate};
 use serde_json::{Value, json};

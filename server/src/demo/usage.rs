@@ -1,4 +1,4 @@
-//! //! Activities of the users: events of the last weeks one by one, and earlier ones as a number by week, in the order
+//! Activities of the users: events of the last weeks one by one, and earlier ones as a number by week, in the order
 //! of time.
 
 use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc};

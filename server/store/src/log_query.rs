@@ -1,4 +1,4 @@
-//! //! Queries of a tenant's logs.
+//! Queries of a tenant's logs.
 
 use svctrack_core::{
     audit::AuditQuery,

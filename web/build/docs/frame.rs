@@ -1,4 +1,4 @@
-//! //! Frame of all pages of the docs: head, search, sidebar, the headings of the page, and links to the previous and
+//! Frame of all pages of the docs: head, search, sidebar, the headings of the page, and links to the previous and
 //! the next one.
 
 use std::fmt::Write as _;

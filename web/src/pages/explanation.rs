@@ -1,4 +1,4 @@
-//! //! Explanation of a figure of a report: the companies and licenses, or the users, that it is made of, with the
+//! Explanation of a figure of a report: the companies and licenses, or the users, that it is made of, with the
 //! formula in numbers.
 
 use hypertext::prelude::*;

@@ -1,4 +1,4 @@
-//! //! The first page: each figure leads to the records that it is made of.
+//! The first page: each figure leads to the records that it is made of.
 
 use hypertext::prelude::*;
 

@@ -1,4 +1,4 @@
-//! //! Sections of the page of a record besides its properties, which the server composes for the resources that have
+//! Sections of the page of a record besides its properties, which the server composes for the resources that have
 //! more to show.
 
 use hypertext::prelude::*;

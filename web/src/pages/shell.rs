@@ -1,4 +1,4 @@
-//! //! Frame of every page: the head, the sidebar, and a place for notices.
+//! Frame of every page: the head, the sidebar, and a place for notices.
 
 use hypertext::prelude::*;
 use svctrack_core::value::Zone;

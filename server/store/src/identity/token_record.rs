@@ -1,4 +1,4 @@
-//! //! Record of an API token, from which the token itself cannot be derived (R43).
+//! Record of an API token, from which the token itself cannot be derived (R43).
 
 use std::{collections::BTreeSet, fmt};
 

@@ -1,4 +1,4 @@
-//! //! Data that a commit may have changed, by its commands.
+//! Data that a commit may have changed, by its commands.
 
 use svctrack_core::value::TenantId;
 

@@ -1,4 +1,4 @@
-//! //! Listeners to the activities of a tenant: a commit wakes those of the tenants that it is about, and no others.
+//! Listeners to the activities of a tenant: a commit wakes those of the tenants that it is about, and no others.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! //! Reads of a snapshot, on any engine.
+//! Reads of a snapshot, on any engine.
 
 pub(crate) mod as_of;
 pub(crate) mod audit;

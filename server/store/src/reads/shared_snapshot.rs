@@ -1,4 +1,4 @@
-//! //! The snapshot that reads share: that of the last commit, until the next one, and for point reads with its tables
+//! The snapshot that reads share: that of the last commit, until the next one, and for point reads with its tables
 //! open, since to open them costs more than to read a record.
 
 use std::{collections::BTreeMap, mem, sync::Arc};

@@ -1,4 +1,4 @@
-//! //! The stored form, byte for byte: ordered tables of keys and values, whichever engine holds them.
+//! The stored form, byte for byte: ordered tables of keys and values, whichever engine holds them.
 //!
 //! An engine has tables ([`Rows`], [`WriteRows`]) and says how they are opened; which tables there are, what their keys
 //! look like and how a value is sealed is written here, once for all of them.

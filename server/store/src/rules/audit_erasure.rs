@@ -1,4 +1,4 @@
-//! //! Erasure of a person from the audit log: the names of properties that were changed stay, their values do not,
+//! Erasure of a person from the audit log: the names of properties that were changed stay, their values do not,
 //! neither as values nor as hashes.
 
 use svctrack_core::{

@@ -1,4 +1,4 @@
-//! //! Counters of a tenant, so that a limit is held without a scan.
+//! Counters of a tenant, so that a limit is held without a scan.
 
 use std::{collections::BTreeMap, fmt};
 

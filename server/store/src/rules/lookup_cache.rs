@@ -1,4 +1,4 @@
-//! //! Cache of the writer's lookups, in this transaction and in later ones: most events are of users and companies
+//! Cache of the writer's lookups, in this transaction and in later ones: most events are of users and companies
 //! that have just been asked for.
 //!
 //! Invariant: what is known is what the tables hold. Whoever changes these forgets it here, and a

@@ -1,4 +1,4 @@
-//! //! Effects of commands on the tables, on any engine.
+//! Effects of commands on the tables, on any engine.
 
 pub(crate) mod activity_retention;
 pub(crate) mod apply;

@@ -1,4 +1,4 @@
-//! //! State that a transaction gathers before it commits, so that each row is written once however many commands touch
+//! State that a transaction gathers before it commits, so that each row is written once however many commands touch
 //! it: where change logs continue, counters, and entries of the report.
 
 use std::collections::BTreeMap;

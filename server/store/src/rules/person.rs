@@ -1,4 +1,4 @@
-//! //! Data of a person besides their record and their activities, a limited number of rows at a time.
+//! Data of a person besides their record and their activities, a limited number of rows at a time.
 
 use std::ops::Bound;
 

@@ -1,4 +1,4 @@
-//! //! Hashes of the keys of erased persons: enough to keep them out, not to read who they were.
+//! Hashes of the keys of erased persons: enough to keep them out, not to read who they were.
 
 use sha2::{Digest as _, Sha256};
 use svctrack_core::value::{TenantId, Timestamp};

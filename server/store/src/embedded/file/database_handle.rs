@@ -1,4 +1,4 @@
-//! //! An open database, and the fence between it and its file.
+//! An open database, and the fence between it and its file.
 //!
 //! During recovery ([`crate::embedded::runtime::reopen_after_error`]), two databases are open over one file, and neither sees the
 //! writes of the other. A database whose fence is shut can no longer read or write, whatever it still tries.

@@ -1,7 +1,7 @@
 //! The writer thread: it plans and applies all queued commands in one transaction, commits once, and only then replies
 //! to each.
 //!
-//! //! Commands are held until the commit. If planning or applying one of them panics, the transaction is dropped, that
+//! Commands are held until the commit. If planning or applying one of them panics, the transaction is dropped, that
 //! command gets the error, and the others are planned again.
 
 use std::{
