@@ -1,5 +1,5 @@
-//! Embeds the rules in a program: a store in memory, a tenant, a company, an event of one of its users, and what is then
-//! known of them. With the embedded engine in place of the memory, it outlives the program.
+//! Embeds the rules in a program: a store in memory, a tenant, a company, an event of one of its users, and the
+//! resulting user. With the embedded engine in place of the memory, the data outlives the program.
 //!
 //! ```text
 //! cargo run -p svctrack-store --example embed
@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns Ada's record as the API responds with it.
+/// Returns the response for Ada's record.
 async fn run() -> Result<String, Box<dyn Error>> {
     let store: Arc<dyn Store> = Arc::new(Memory::new(Arc::new(SystemClock))?);
     let (id, now) = (TenantId::from_bytes([7; 16]), SystemClock.now());

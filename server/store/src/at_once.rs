@@ -5,8 +5,8 @@ use std::{
     thread::{self, Builder},
 };
 
-/// Does `other` on a thread of this name while `own` is done on this one; after it, where the system has no room for
-/// a thread.
+/// Runs `other` on a thread of this name while `own` runs on this one; after it, where the system has no room for a
+/// thread.
 pub(crate) fn at_once<A: Send, B>(
     name: &str,
     mut other: impl FnMut() -> A + Send,

@@ -27,7 +27,7 @@ pub struct Done<T> {
     pub is_repeated: bool,
 }
 
-/// The value in a reply of this form.
+/// Value of a reply of this form.
 macro_rules! of_reply {
     ($reply:expr, $form:pat => $value:expr) => {
         match $reply {
@@ -38,9 +38,9 @@ macro_rules! of_reply {
 }
 
 /// # Errors
-/// Of each of them: [`StoreError`].
+/// [`StoreError`], for each of them.
 impl dyn Store {
-    /// Carries out a command, once for all that are sent with its key.
+    /// Carries out a command, once for all calls with its key.
     async fn once(
         &self,
         actor: Actor,
@@ -83,7 +83,7 @@ impl dyn Store {
         of_reply!(self.write(actor, command).await?, Reply::Record(answer) => answer)
     }
 
-    /// Renews a license, and returns its successor; or loses it, and returns it.
+    /// Renews a license, and returns its successor; or loses it, and returns the license.
     pub async fn decide_renewal(
         &self,
         actor: Actor,
@@ -112,7 +112,7 @@ impl dyn Store {
         of_reply!(self.write(actor, command).await?, Reply::Record(answer) => answer)
     }
 
-    /// Deletes a record, and returns it if it was there.
+    /// Deletes a record, and returns it if it existed.
     pub async fn delete(
         &self,
         actor: Actor,
@@ -123,7 +123,7 @@ impl dyn Store {
         of_reply!(self.write(actor, command).await?, Reply::Deleted(deleted) => deleted)
     }
 
-    /// Creates or changes a record for each of many bodies (R17).
+    /// Creates or updates a record for each of many bodies (R17).
     pub async fn upsert(
         &self,
         actor: Actor,
@@ -143,7 +143,7 @@ impl dyn Store {
         of_reply!(reply, Reply::Imported(outcomes) => outcomes)
     }
 
-    /// Takes events in, in order.
+    /// Ingests events, in order.
     pub async fn track(
         &self,
         actor: Actor,
@@ -155,19 +155,19 @@ impl dyn Store {
         Ok(Done { reply, is_repeated })
     }
 
-    /// Processes parked events of a report entry, and says how many.
+    /// Processes parked events of a report entry, and returns their number.
     pub async fn replay_entry(&self, actor: Actor, id: ObjectId) -> Result<usize, StoreError> {
         let reply = self.write(actor, Command::ReplayEntry(id)).await?;
         of_reply!(reply, Reply::Replayed(count) => count)
     }
 
-    /// Removes an entry of the report, and says whether there was one.
+    /// Removes an entry of the report, and returns whether it existed.
     pub async fn delete_entry(&self, actor: Actor, id: ObjectId) -> Result<bool, StoreError> {
         let reply = self.write(actor, Command::DeleteEntry(id)).await?;
         of_reply!(reply, Reply::EntryDeleted(was_there) => was_there)
     }
 
-    /// Closes a month; none where what reports read was changed since its figures were computed.
+    /// Closes a month; none where data that reports read was changed since the figures were computed.
     pub async fn close_month(
         &self,
         actor: Actor,
@@ -177,7 +177,7 @@ impl dyn Store {
         of_reply!(reply, Reply::Closed(closed) => closed.map(|closed| *closed))
     }
 
-    /// Opens the last closed month again, for a reason, and says whether it was closed.
+    /// Reopens the last closed month, with a reason, and returns whether it was closed.
     pub async fn reopen_month(
         &self,
         actor: Actor,
@@ -188,7 +188,7 @@ impl dyn Store {
         of_reply!(reply, Reply::Reopened(was_closed) => was_closed)
     }
 
-    /// Begins to erase a person; returns who it is, if they are there. `continue_erasure` continues it.
+    /// Begins to erase a person; returns their id, if they exist. `continue_erasure` continues the erasure.
     pub async fn erase(
         &self,
         actor: Actor,
@@ -199,7 +199,7 @@ impl dyn Store {
         of_reply!(reply, Reply::Erasing(id) => id)
     }
 
-    /// Removes more stored data of an erased person; says whether there is still more.
+    /// Removes further data of an erased person; returns whether there is more.
     pub async fn continue_erasure(&self, actor: Actor, id: ObjectId) -> Result<bool, StoreError> {
         let reply = self.write(actor, Command::ContinueErasure(id)).await?;
         of_reply!(reply, Reply::ErasureStep(more) => more)
@@ -215,17 +215,17 @@ impl dyn Store {
         of_reply!(reply, Reply::Unsuppressed(count) => count)
     }
 
-    /// Writes entries of the audit log about what changes no data.
+    /// Writes entries of the audit log about actions that change no data.
     pub async fn write_audit(&self, actor: Actor, notes: Vec<AuditNote>) -> Result<(), StoreError> {
         of_reply!(self.write(actor, Command::Audit(notes)).await?, Reply::Audited => ())
     }
 
-    /// Removes data after its retention period; says whether there may be more.
+    /// Removes data after its retention period; returns whether there may be more.
     pub async fn sweep(&self, actor: Actor) -> Result<bool, StoreError> {
         of_reply!(self.write(actor, Command::Sweep).await?, Reply::Swept(more) => more)
     }
 
-    /// Renews more of the licenses that renew by themselves; returns how far the round has come.
+    /// Renews further licenses that renew automatically; returns the progress of the round.
     pub async fn auto_renew(
         &self,
         actor: Actor,
@@ -235,7 +235,7 @@ impl dyn Store {
         of_reply!(reply, Reply::AutoRenewed(round) => round)
     }
 
-    /// Adds a tenant with its first token, which is returned as it is stored.
+    /// Adds a tenant with its first token, and returns the stored token.
     pub async fn add_tenant(
         &self,
         actor: Actor,
@@ -257,7 +257,7 @@ impl dyn Store {
         of_reply!(reply, Reply::Tenant(tenant) => *tenant)
     }
 
-    /// Begins to delete a tenant, which no longer exists from then on. `continue_deletion` continues it.
+    /// Begins to delete a tenant, which does not exist from then on. `continue_deletion` continues the deletion.
     pub async fn delete_tenant(
         &self,
         actor: Actor,
@@ -267,13 +267,13 @@ impl dyn Store {
         of_reply!(reply, Reply::Tenant(tenant) => *tenant)
     }
 
-    /// Removes more of what is stored of the actor's deleted tenant; says whether there is still more.
+    /// Removes further data of the actor's deleted tenant; returns whether there is more.
     pub async fn continue_deletion(&self, actor: Actor) -> Result<bool, StoreError> {
         let reply = self.write(actor, Command::ContinueDeletion).await?;
         of_reply!(reply, Reply::DeletionContinued(more) => more)
     }
 
-    /// Adds a token of the tenant, which acts as a user: one of its own where none is named.
+    /// Adds a token of the tenant, which acts as a user: a new one where none is named.
     pub async fn add_token(
         &self,
         actor: Actor,
@@ -284,7 +284,7 @@ impl dyn Store {
         of_reply!(self.write(actor, command).await?, Reply::TokenAdded(token) => *token)
     }
 
-    /// Replaces a token of the tenant, which is valid until then at the most.
+    /// Replaces a token of the tenant, which is valid until `until` at most.
     pub async fn rotate_token(
         &self,
         actor: Actor,
@@ -296,7 +296,7 @@ impl dyn Store {
         of_reply!(self.write(actor, command).await?, Reply::TokenAdded(token) => *token)
     }
 
-    /// Revokes a token of the tenant; returns how many were revoked with it.
+    /// Revokes a token of the tenant; returns how many tokens were revoked with it.
     pub async fn revoke_token(
         &self,
         actor: Actor,

@@ -13,18 +13,18 @@ const LATEST_MS: i64 = 4_133_980_799_999;
 /// The message for a clock after the year 2100.
 pub const WRONG_CLOCK: &str = "the clock of this machine shows a time after the year 2100: set it";
 
-/// Whether nothing can be stored with the time that a clock shows.
+/// Whether nothing can be stored with this time of a clock.
 pub fn is_too_late(now: Timestamp) -> bool {
     now.as_ms() > LATEST_MS
 }
 
 /// The source of the current time.
 pub trait Clock: Send + Sync {
-    /// The time, as well as it is known. Whoever sets the clock changes it.
+    /// The current time, as the clock shows it. It changes when the clock is set.
     fn now(&self) -> Timestamp;
 
-    /// How long the machine has been running when the clock shows `now`, which nobody can set. Where it is not known,
-    /// the clock is never taken to have been set.
+    /// How long the machine has been running when the clock shows `now`; nobody can set this. Where it is not known,
+    /// the clock counts as never set.
     fn running(&self, now: Timestamp) -> Duration {
         Duration::from_millis(now.as_ms().unsigned_abs())
     }

@@ -8,8 +8,8 @@ use std::{
 
 use super::{StoreError, support::panics::panic_message};
 
-/// A block that is not as it was written. An engine throws it past what would take an error for one
-/// of the whole file and reject all that comes later; it is caught where a read or a command begins.
+/// A block that is not as it was written. An engine throws it past code that would take an error for one of the whole
+/// file and reject all later operations; it is caught where a read or a command begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DamagedBlock(pub(crate) u64);
 
@@ -19,7 +19,7 @@ impl fmt::Display for DamagedBlock {
     }
 }
 
-/// Runs a read; what is thrown in it becomes its error.
+/// Runs a read; a panic in it becomes its error.
 pub(crate) fn contained<T>(read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|thrown| Err(error_of(&*thrown)))
 }

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::StoreError;
 
-/// Whether there was no room for something: on the disk, of what its owner may have there, or in a file.
+/// Whether there was no room: on the disk, in its owner's quota, or in a file.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind as K;
     matches!(error.kind(), K::StorageFull | K::QuotaExceeded | K::FileTooLarge)

@@ -1,4 +1,4 @@
-//! Why a store does not carry out a command or a read. The server maps it to a response.
+//! Errors of commands and reads. The server maps each to a response.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use svctrack_core::value::{Issue, ObjectId};
 
 use crate::clock::WRONG_CLOCK;
 
-/// Why a store did not do what it was asked.
+/// Error of a command or a read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The record does not exist.
@@ -36,42 +36,41 @@ pub enum StoreError {
     /// The event would be parked, and the maximum is parked already.
     #[error("the tenant has the maximum of parked events")]
     ParkedFull,
-    /// The token that asks was revoked meanwhile.
+    /// The token of the caller was revoked meanwhile.
     #[error("the token was revoked")]
     TokenRevoked,
     /// The tenant's queue is full.
     #[error("the tenant's queue of writes is full")]
     Busy,
-    /// The store cannot take or find anything now.
+    /// The store cannot write or read now.
     #[error("the store is not available: {0}")]
     Unavailable(String),
     /// A report cannot be computed before the activities of an earlier version of the store are counted.
     #[error("{counted} of about {of} activities are counted")]
     Counting {
-        /// How many are counted so far.
+        /// Number of rows that are counted so far.
         counted: u64,
-        /// About how many there are.
+        /// Approximate total of rows.
         of: u64,
     },
-    /// The disk does not respond. Whether a command is carried out is not known: it may be once it does. What is read
-    /// is not in memory.
+    /// The disk does not respond. A command may still be carried out once it does; the data of a read is not in memory.
     #[error("the disk does not respond")]
     Stalled,
     /// The clock shows a time that cannot be stored.
     #[error("{}", WRONG_CLOCK)]
     Clock,
-    /// There is no room on the disk.
+    /// The disk is full.
     #[error("the disk is full")]
     Full,
     /// Stored data is corrupted.
     #[error("stored data is corrupted: {cause}")]
     Corrupted {
-        /// The record or activity, where it is known.
+        /// Id of the record or activity, where it is known.
         id: Option<ObjectId>,
         /// Kind of the corruption.
         cause: String,
     },
-    /// The response is too large for the memory that others leave.
+    /// The response is too large for the memory that is free.
     #[error("memory limit reached")]
     NoRoom,
     /// An error of the store itself, such as a panic.
@@ -85,12 +84,12 @@ fn codes(issues: &[Issue]) -> String {
 }
 
 impl StoreError {
-    /// Something that is stored is corrupted.
+    /// Error for corrupted data.
     pub(crate) fn corrupted(cause: impl ToString) -> Self {
         Self::Corrupted { id: None, cause: cause.to_string() }
     }
 
-    /// A new row has the key of one that is there.
+    /// Error for a new row with the key of an existing one.
     pub(crate) fn key_taken() -> Self {
         Self::Internal("a new row has the key of a stored one, which is retained".to_owned())
     }

@@ -1,10 +1,10 @@
-//! How errors go from a store through the rules and back.
+//! Conversions of errors between a store and the rules.
 
 use svctrack_core::{plan::Refusal, schema::LookupError, value::IdsExhausted};
 
 use super::StoreError;
 
-/// Carries a store's error through the rules, which pass it on unseen.
+/// Wraps a store's error for the rules, which pass it on unseen.
 pub(crate) fn in_lookup(error: impl Into<StoreError>) -> LookupError {
     LookupError(Box::new(error.into()))
 }

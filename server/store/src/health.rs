@@ -1,4 +1,4 @@
-//! The health of a store: whether it reads and writes, and what the last scrub of its data has found.
+//! Health of a store: whether it reads and writes, and the result of the last scrub of its data.
 
 use serde::{Serialize, Serializer};
 use svctrack_core::value::Timestamp;
@@ -40,7 +40,7 @@ impl Health {
 /// The progress of a scrub, which reads all that is stored.
 #[derive(Clone, Debug, Default)]
 pub struct Scrub {
-    /// Tables that have been read to their end.
+    /// Tables that have been read completely.
     pub(crate) tables: usize,
     /// The last key that was read of the next table.
     pub(crate) after: Option<Vec<u8>>,
@@ -64,7 +64,7 @@ pub struct ScrubReport {
     pub damaged: u64,
 }
 
-/// Writes a time, or none, as responses show it.
+/// Serializes a time, or none, as text.
 pub fn as_text<S: Serializer>(
     at: &(impl Into<Option<Timestamp>> + Copy),
     to: S,
@@ -77,10 +77,10 @@ pub fn as_text<S: Serializer>(
 pub struct StoreStatus {
     /// Whether the store reads and writes.
     pub health: Health,
-    /// How often requests have met corrupted data since the start.
+    /// Number of times that requests have met corrupted data since the start.
     pub damaged: u64,
     /// The last scrub since the start.
     pub checked: Option<ScrubReport>,
-    /// How the clock differs from the times that are stored, where it does.
+    /// Difference of the clock from the stored times, if there is one.
     pub clock: Option<ClockState>,
 }

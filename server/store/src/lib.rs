@@ -127,7 +127,7 @@ pub use self::{
 /// A command, which is carried out as a whole or not at all.
 #[derive(Debug)]
 pub enum Command {
-    /// A new record from a body whose shape has been checked.
+    /// Create a record from a body whose shape has been checked.
     Create {
         /// The resource that the record is of.
         def: &'static ResourceDef,
@@ -145,20 +145,20 @@ pub enum Command {
         /// Versions that the record must have.
         precondition: Precondition,
     },
-    /// Renews a license: creates its successor and marks it. Or marks it as lost.
+    /// Renew a license, which creates its successor and marks the license as renewed; or mark it as lost.
     DecideRenewal {
         /// The decision: renew or lose.
         decision: RenewalDecision,
         /// Reference to the license.
         reference: RecordRef,
-        /// Terms that override its own; or reason and end of the loss.
+        /// Terms that override those of the license; or reason and end of the loss.
         body: Shaped,
         /// Versions that the record must have.
         precondition: Precondition,
         /// Whether this is a dry run: nothing is stored.
         dry_run: bool,
     },
-    /// Deletes a record with its index entries.
+    /// Delete a record with its index entries.
     Delete {
         /// The resource that the record is of.
         def: &'static ResourceDef,
@@ -167,13 +167,13 @@ pub enum Command {
         /// Versions that the record must have.
         precondition: Precondition,
     },
-    /// Closes a month with its current figures.
+    /// Close a month with its current figures.
     CloseMonth(Box<NewClosing>),
     /// Reopens the last closed month.
     ReopenMonth {
-        /// The month, such as `2026-01`.
+        /// Name of the month, such as `2026-01`.
         month: String,
-        /// Why, as it was sent.
+        /// Reason of the reopening, as it was sent.
         reason: String,
     },
     /// Applies a bulk upsert: each body creates or updates a record (R17).
@@ -184,12 +184,12 @@ pub enum Command {
         items: Vec<Item>,
         /// Whether the caller may create, update, or both.
         access: Access,
-        /// How unknown members are handled.
+        /// Handling of unknown members.
         handling: Handling,
     },
     /// An import; the reply has the outcome of each body.
     Import(Upserts),
-    /// Creates a tenant with its first token.
+    /// Create a tenant with its first token.
     AddTenant {
         /// The tenant to create.
         tenant: TenantRecord,
@@ -203,8 +203,7 @@ pub enum Command {
         /// The new name or state.
         change: TenantChange,
     },
-    /// A tenant that is not there from the next request on. What is stored of it goes with
-    /// [`Command::ContinueDeletion`].
+    /// Delete a tenant. It does not exist from the next request on; [`Command::ContinueDeletion`] removes its data.
     DeleteTenant(TenantId),
     /// Removes the next rows of a deleted tenant, a limited number.
     ContinueDeletion,
@@ -212,14 +211,14 @@ pub enum Command {
     AddToken {
         /// The token to store.
         token: Box<TokenRecord>,
-        /// The user that it acts as; if none is named, one is created.
+        /// User that the token acts as; if none is named, one is created.
         user: Option<RecordRef>,
     },
     /// Rotates a token of the tenant.
     RotateToken {
         /// Id of the token.
         id: String,
-        /// The token that succeeds it.
+        /// Token that succeeds the old one.
         successor: Box<TokenRecord>,
         /// The latest time until which the old token is valid.
         old_until: Timestamp,
@@ -233,14 +232,13 @@ pub enum Command {
     },
     /// Ingests events, in order.
     Track(Tracking),
-    /// Processes parked events whose user or company now exists.
+    /// Process parked events whose user or company now exists.
     Replay,
     /// Replays the parked events of an integration issue.
     ReplayEntry(ObjectId),
     /// Deletes an integration issue.
     DeleteEntry(ObjectId),
-    /// Erases the record of a person and suppresses the person. Their other data is removed by
-    /// [`Command::ContinueErasure`].
+    /// Erase the record of a person and suppress the person. [`Command::ContinueErasure`] removes their other data.
     Erase {
         /// Reference to the end user.
         reference: RecordRef,
@@ -253,7 +251,7 @@ pub enum Command {
     Unsuppress(Vec<(&'static str, String)>),
     /// Adds audit entries about actions that change no data.
     Audit(Vec<AuditNote>),
-    /// Removes data whose retention period has ended.
+    /// Remove data whose retention period has ended.
     Sweep,
     /// Renews the next licenses that renew automatically, a limited number.
     AutoRenew(AutoRenewal),
@@ -267,7 +265,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Raises the times of new data to the newest stored time, if the clock is behind it.
+    /// Raises the times of new data to the newest stored time, if the clock is before it.
     pub(crate) fn not_before(&mut self, stored: Timestamp) {
         match self {
             Self::Track(tracking) => tracking.not_before(stored),
@@ -304,7 +302,7 @@ pub struct Upserts {
     pub access: Access,
 }
 
-/// A dry run: the changes of the bodies so far, on which the next bodies are planned.
+/// A dry run: the changes of the bodies so far, over which the next bodies are planned.
 #[derive(Debug, Default)]
 pub struct Rehearsal {
     pub(crate) overlay: Overlay,
@@ -325,11 +323,11 @@ pub struct Tracking {
     pub events: Vec<Event>,
     /// Issues for the sender: rejected or ignored events, unknown members.
     pub findings: Vec<Finding>,
-    /// Time at which they were received.
+    /// Time of receipt of the events.
     pub received_at: Timestamp,
     /// Route of the request.
     pub route: Route,
-    /// Whether they are one part of a body whose parts are stored in order.
+    /// Whether the events are one part of a body whose parts are stored in order.
     pub is_part: bool,
     /// Whether another part of the body follows.
     pub goes_on: bool,
@@ -373,9 +371,9 @@ impl Tracking {
 pub struct IdempotencyKey {
     /// SHA-256 of the caller, the request, and its key.
     pub key: [u8; 32],
-    /// SHA-256 of its body.
+    /// SHA-256 of the body.
     pub body: [u8; 32],
-    /// Which part of the call a command is, where it takes several: they count from 0, and each is carried
+    /// Part of the call that the command carries out, where a call has several: parts count from 0, and each is carried
     /// out after the one before.
     pub part: Option<u32>,
 }
@@ -421,7 +419,7 @@ pub enum BackupFile {
         /// Position among the backups of its folder, in the order in which they were created.
         sequence: u64,
     },
-    /// Into one without a name, in the folder of the store; it is deleted when it is closed.
+    /// A file without a name, in the folder of the store; it is deleted when it is closed.
     Unnamed,
 }
 
@@ -431,7 +429,7 @@ pub trait Store: Send + Sync {
     /// Applies a command. When this returns `Ok`, the command is on disk. It waits while other commands are applied.
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>>;
 
-    /// A dry run: the outcomes of bodies after those before them; nothing is written.
+    /// A dry run: the outcomes of bodies, planned over those of a rehearsal; nothing is written.
     fn rehearse(
         &self,
         tenant: &Tenant,
@@ -545,7 +543,7 @@ pub trait Store: Send + Sync {
     /// If the store cannot be read.
     fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<ListedMonth>, StoreError>>;
 
-    /// Records that a token was used; this is written with another commit (R43).
+    /// Records that a token was used; this is written with a later commit (R43).
     fn token_used(&self, token: &TokenRecord, now: Timestamp);
 
     /// Id of the store.

@@ -13,12 +13,12 @@ pub enum LogQuery {
     Activities(ActivityQuery),
     /// The report of possible integration issues.
     IntegrationIssues(IntegrationIssueQuery),
-    /// Who wrote what and when, and whose access was denied.
+    /// Audit log: who wrote what and when, and denied access.
     Audit(AuditQuery),
 }
 
 impl LogQuery {
-    /// Which page of it is asked for.
+    /// Page of the log.
     pub fn page(&self) -> &LogPage {
         match self {
             Self::Activities(query) => &query.page,

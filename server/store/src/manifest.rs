@@ -1,23 +1,23 @@
-//! The manifest of a backup: its store, its point in time, and what it holds.
+//! Manifest of a backup: its store, its point in time, and its contents.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::value::Timestamp;
 
-/// The id of a store: five random bytes, which it keeps when it is compacted or restored (R3).
+/// Id of a store: five random bytes, which stay the same when the store is compacted or restored (R3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StoreId([u8; 5]);
 
 impl StoreId {
-    /// The id of a store whose record ids contain these bytes.
+    /// Id of a store whose record ids contain these bytes.
     pub const fn from_bytes(bytes: [u8; 5]) -> Self {
         Self(bytes)
     }
 }
 
-/// The id as heads of backups have it: ten hexadecimal digits.
+/// Writes the id as heads of backups have it: ten hexadecimal digits.
 impl fmt::Display for StoreId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
@@ -45,13 +45,13 @@ impl TryFrom<String> for StoreId {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupHead {
-    /// The version of its format.
+    /// Version of the backup's format.
     pub(crate) svctrack_backup: u32,
-    /// The version of the format of its rows.
+    /// Version of the format of the rows.
     pub(crate) store_format: u32,
     /// The point in time of the backup, which has all that was acknowledged before.
     pub at: Timestamp,
-    /// The store that it was made of; none in a backup of a program that did not write it yet.
+    /// Store of the backup; none in a backup of a program that did not write it yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreId>,
     /// Position among the scheduled backups of this store in its folder.
@@ -72,7 +72,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The manifest of a backup with these tables.
+    /// Manifest of a backup with these tables.
     pub(crate) fn of(head: BackupHead, tables: Vec<TableSum>) -> Self {
         Self { head, rows: tables.iter().map(|table| table.rows).sum(), tables }
     }
@@ -82,7 +82,7 @@ impl Manifest {
         self.head.at
     }
 
-    /// The store that it was made of, if the backup names it.
+    /// Store of the backup, if it names one.
     pub fn store(&self) -> Option<StoreId> {
         self.head.store
     }
@@ -93,8 +93,8 @@ impl Manifest {
 pub struct TableSum {
     /// Name of the table.
     pub name: String,
-    /// How many rows it has.
+    /// Number of rows in the table.
     pub rows: u64,
-    /// SHA-256 of its rows, in hexadecimal digits.
+    /// SHA-256 of the rows, in hexadecimal digits.
     pub sha256: String,
 }

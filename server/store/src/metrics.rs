@@ -1,4 +1,4 @@
-//! Metrics of a running store: counters since the start, and histograms. To count takes some atomic additions, and
+//! Metrics of a running store: counters since the start, and histograms. Counting takes some atomic additions, and
 //! neither a lock nor an allocation.
 
 use std::{
@@ -9,13 +9,13 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// Upper bounds of times in microseconds: from a commit on a fast disk, and a response from memory, to a call that nobody
-/// waits for any longer.
+/// Upper bounds of times in microseconds: from a commit on a fast disk, and a response from memory, to a call that
+/// nobody waits for any longer.
 pub const TIMES_US: &[u64] = &[
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 75_000, 100_000, 250_000, 500_000,
     750_000, 1_000_000, 2_500_000, 5_000_000, 7_500_000, 10_000_000,
 ];
-/// Upper bounds of commands and rows of a commit, whose most are 2,000 rows.
+/// Upper bounds of the commands and rows of a commit, which has 2,000 rows at most.
 const BATCHES: &[u64] = &[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000];
 
 /// Counts values by range.
@@ -34,7 +34,7 @@ impl Histogram {
         Self { bounds, counts, sum: AtomicU64::new(0) }
     }
 
-    /// Counts a value in the range that it is in.
+    /// Counts a value in its range.
     pub fn record(&self, value: u64) {
         let range = self.bounds.partition_point(|bound| *bound < value);
         if let Some(count) = self.counts.get(range) {
@@ -60,19 +60,19 @@ impl Histogram {
 pub struct Counts {
     /// The upper bounds of the ranges.
     pub bounds: &'static [u64],
-    /// How many values there were in each range, and beyond the last.
+    /// Number of values in each range, and beyond the last.
     pub counts: Vec<u64>,
     /// The sum of all values.
     pub sum: u64,
 }
 
 impl Counts {
-    /// How many values there were.
+    /// Total number of values.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Adds what another histogram with these bounds has counted.
+    /// Adds the counts of another histogram with these bounds.
     pub fn add(&mut self, other: &Self) {
         self.bounds = other.bounds;
         self.counts.resize(other.counts.len(), 0);
@@ -89,8 +89,8 @@ impl Counts {
         Self { counts: counts.collect(), sum: self.sum.wrapping_sub(earlier.sum), ..*self }
     }
 
-    /// The upper bound of the range that the value at a share of all values is in, such as 0.99; none where there are no
-    /// values. Beyond the last bound it is that bound.
+    /// Upper bound of the range of the value at a share of all values, such as 0.99; none without values. For a value
+    /// beyond the last bound it is that bound.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let count = self.count();
         let rank = (count as f64 * share).ceil().max(1.0) as u64;
@@ -110,7 +110,7 @@ pub(crate) struct Measures {
     /// Commands, and rows, that shared a commit.
     pub(crate) batch_commands: Histogram,
     pub(crate) batch_rows: Histogram,
-    /// How long commits took with their sync, in microseconds.
+    /// Durations of commits with their sync, in microseconds.
     pub(crate) commits: Histogram,
     issues: Mutex<BTreeMap<&'static str, u64>>,
 }
@@ -127,7 +127,7 @@ impl Default for Measures {
 }
 
 impl Measures {
-    /// Counts integration issues that were stored, by their codes.
+    /// Counts integration issues that were stored, by code.
     pub(crate) fn count_issues(&self, found: impl IntoIterator<Item = (&'static str, u64)>) {
         let mut found = found.into_iter().peekable();
         if found.peek().is_some() {
@@ -136,32 +136,32 @@ impl Measures {
         }
     }
 
-    /// The integration issues since the start, by their codes.
+    /// Integration issues since the start, by code.
     pub(crate) fn issues(&self) -> BTreeMap<&'static str, u64> {
         self.issues.lock().clone()
     }
 }
 
-/// Figures of a running store; what an engine does not have stays at zero.
+/// Metrics of a running store; those that an engine does not have stay zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreMetrics {
     /// Commands of a record or an event that wait for the writer.
     pub queued_single: u64,
     /// Commands of many records or events that wait for the writer.
     pub queued_bulk: u64,
-    /// About how many bytes these hold.
+    /// About how many bytes the waiting commands hold.
     pub queued_bytes: u64,
     /// Commands that each commit covers.
     pub batch_commands: Counts,
     /// Rows that shared a commit.
     pub batch_rows: Counts,
-    /// How long commits took with their syncs, in microseconds.
+    /// Durations of commits with their syncs, in microseconds.
     pub commits: Counts,
-    /// How long the file's syncs took, in microseconds.
+    /// Durations of the file's syncs, in microseconds.
     pub syncs: Counts,
     /// Size of the store's file, in bytes.
     pub file_bytes: u64,
-    /// Integration issues since the start, by their codes.
+    /// Integration issues since the start, by code.
     pub issues: BTreeMap<&'static str, u64>,
 }
 

@@ -1,5 +1,5 @@
-//! A page of a list. What is large of one is not held: only which records they are, which are read again, from the same
-//! snapshot, as they are sent.
+//! A page of a list. A large page is not held in memory: only the ids of its records, which are read again, from the
+//! same snapshot, as they are sent.
 
 use std::{
     fmt,
@@ -19,20 +19,20 @@ use super::{
 /// Conversion of a record's JSON to the text that is sent.
 pub type Rewrite = Arc<dyn Fn(String) -> Result<String, StoreError> + Send + Sync>;
 
-/// The reader of a page: the budget that it takes, and its format.
+/// Format of a page, and the budget that it uses.
 #[derive(Clone, Default)]
 pub struct PageFor {
-    /// From where room is taken.
+    /// Source of room for the page.
     pub room: RoomOf,
     /// Conversion of each record.
     pub rewrite: Option<Rewrite>,
 }
 
 impl PageFor {
-    /// A record in its form.
+    /// A record in its format.
     ///
     /// # Errors
-    /// When it has none.
+    /// When the record cannot be converted.
     pub fn write(&self, text: String) -> Result<String, StoreError> {
         match &self.rewrite {
             Some(rewrite) => rewrite(text),
@@ -47,27 +47,27 @@ pub type Later = BoxStream<'static, Result<Vec<String>, StoreError>>;
 /// A page of a list.
 #[derive(Default)]
 pub struct Page {
-    /// The records in their form, in order; none where they are read later.
+    /// Records in their format, in order; none where they are read later.
     pub items: Vec<String>,
-    /// Where the records are read that are not held.
+    /// Stream of the records that are read later.
     pub later: Option<Later>,
     /// Digest of all records.
     pub digest: Digest,
-    /// Where the next page begins, if there is one.
+    /// Beginning of the next page, if there is one.
     pub next: Option<Next>,
-    /// How many records there are in all, where that is asked for (R50).
+    /// Total number of records, where it is requested (R50).
     pub total: Option<u64>,
-    /// The room that it takes.
+    /// Room that the page takes.
     pub room: Room,
 }
 
 impl Page {
-    /// A page with nothing in it yet.
+    /// A page without records yet.
     pub fn of(room: &RoomOf, total: Option<u64>) -> Self {
         Self { total, room: room.empty(), ..Self::default() }
     }
 
-    /// Adds a record in its form.
+    /// Adds a record in its format.
     ///
     /// # Errors
     /// [`StoreError::NoRoom`].
@@ -105,14 +105,14 @@ impl fmt::Debug for Page {
     }
 }
 
-/// A hash over the records of a page, for its ETag.
+/// Hash over the records of a page, for its ETag.
 #[derive(Clone)]
 pub struct Digest {
-    /// How many there are.
+    /// Number of the page's records.
     pub records: usize,
-    /// How many bytes they have.
+    /// Bytes of the records.
     pub bytes: usize,
-    /// How many the longest of them has.
+    /// Bytes of the longest record.
     pub longest: usize,
     hasher: FoldHasher<'static>,
 }
@@ -124,8 +124,8 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Adds a record. Where it is returned as it is stored, the checksum of that replaces the hash of its text: that
-    /// takes a tenth of a list.
+    /// Adds a record. Where it is returned as it is stored, the checksum of its stored state replaces the hash of its
+    /// text: that takes a tenth of the time of a list.
     pub(crate) fn add(&mut self, text: &str, checksum: Option<u32>) {
         self.records += 1;
         self.bytes += text.len();
@@ -136,13 +136,13 @@ impl Digest {
         }
     }
 
-    /// A hash of all of them, in order.
+    /// Hash of all records, in order.
     pub fn hash(&self) -> u64 {
         self.hasher.finish()
     }
 }
 
-/// Where a page begins.
+/// Beginning of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The page begins after this record.

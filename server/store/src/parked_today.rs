@@ -1,4 +1,4 @@
-//! How much of a sender was parked in a day.
+//! Events of a sender that were parked in a day.
 
 use std::sync::{
     Arc,
@@ -16,12 +16,12 @@ struct ParkedCounts {
 }
 
 impl ParkedToday {
-    /// How many events there were.
+    /// Number of parked events today.
     pub fn count(&self) -> u64 {
         self.0.events.load(Ordering::Relaxed)
     }
 
-    /// How many bytes their texts have.
+    /// Bytes of their texts.
     pub fn bytes(&self) -> u64 {
         self.0.bytes.load(Ordering::Relaxed)
     }

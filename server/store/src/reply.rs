@@ -10,43 +10,43 @@ use crate::{TenantRecord, TokenRecord};
 pub enum Reply {
     /// The record as it is now.
     Record(Answer),
-    /// The record that was deleted, if there was one.
+    /// The deleted record, if there was one.
     Deleted(Option<Answer>),
     /// The outcome of many bodies.
     Upserted(Upserted),
     /// The outcome of each body.
     Imported(Vec<Outcome>),
-    /// The token is stored, as this record.
+    /// Record of the token that was stored.
     TokenAdded(Box<TokenRecord>),
-    /// How many tokens were revoked.
+    /// Number of tokens that were revoked.
     TokensRevoked(usize),
     /// The tenant as it is now.
     Tenant(Box<TenantRecord>),
-    /// Whether there is more of a deleted tenant to remove.
+    /// Whether there is more data of a deleted tenant to remove.
     DeletionContinued(bool),
-    /// The reply of an earlier command with the same key.
+    /// Reply of an earlier command with the same key.
     Repeated(Box<Reply>),
     /// The events are stored.
     Tracked(Tracked),
-    /// How many parked events were processed.
+    /// Number of parked events that were processed.
     Replayed(usize),
-    /// Whether there was such an entry.
+    /// Whether the entry existed.
     EntryDeleted(bool),
     /// Whether there may be more to remove.
     Swept(bool),
-    /// How far the licenses are renewed.
+    /// Progress of the renewal of licenses.
     AutoRenewed(AutoRenewal),
-    /// Who is being erased, if they were there.
+    /// Id of the person who is being erased, if they existed.
     Erasing(Option<ObjectId>),
-    /// Whether there is more of an erased person to remove.
+    /// Whether there is more data of an erased person to remove.
     ErasureStep(bool),
-    /// The closed month; none where what reports read was changed meanwhile.
+    /// The closed month; none where data that reports read was changed meanwhile.
     Closed(Option<Box<Closing>>),
     /// Whether the month was closed.
     Reopened(bool),
     /// The entries are stored.
     Audited,
-    /// How many keys were unsuppressed.
+    /// Number of keys whose suppression was lifted.
     Unsuppressed(usize),
 }
 
@@ -55,9 +55,9 @@ pub enum Reply {
 pub struct AutoRenewal {
     /// The entry of the index up to which licenses were read.
     pub(crate) after: Option<Vec<u8>>,
-    /// How many were renewed.
+    /// Number of licenses that were renewed.
     pub renewed: usize,
-    /// How many could not be.
+    /// Number of licenses that could not be renewed.
     pub failed: usize,
     /// Whether there are no more, or enough for a round.
     pub is_over: bool,
@@ -68,35 +68,35 @@ pub struct AutoRenewal {
 pub struct Upserted {
     /// JSON of the response.
     pub text: String,
-    /// How many were rejected.
+    /// Number of items that were rejected.
     pub errors: usize,
-    /// Names of what was sent and is not stored.
+    /// Names of properties that were sent and are not stored.
     pub ignored: Vec<String>,
 }
 
 /// The outcomes of events.
 #[derive(Clone, Debug, Default)]
 pub struct Tracked {
-    /// Why some of them wait: the codes of their entries in the report, each once.
+    /// Reasons for which some events are parked: the codes of their entries in the report, each once.
     pub parked: Vec<String>,
-    /// Which of them are not stored, since they would have to wait and as many do as may.
+    /// Indexes of events that are not stored, since they would have to be parked and the limit is reached.
     pub refused: Vec<usize>,
-    /// Names of what they carried that is not stored, each once (R47).
+    /// Names of members that are not stored, each once (R47).
     pub ignored: Vec<String>,
 }
 
-/// A record as a response shows it.
+/// A record for a response.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer {
     /// `_id` of the record.
     pub id: ObjectId,
     /// `__v` of the record.
     pub version: i64,
-    /// A hash of the properties that were computed at read, where there are any.
+    /// Hash of the properties that were computed at read, where there are any.
     pub computed: Option<u32>,
     /// JSON of the record.
     pub text: String,
-    /// Names of what was sent and is not stored, after a write.
+    /// Names of properties that were sent and are not stored, after a write.
     #[serde(skip)]
     pub ignored: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! Revenue reports as the server asks for them: the report is computed where the licenses are read, and only its text
-//! leaves the store.
+//! Revenue reports for the server: the report is computed where the licenses are read, and only its text leaves the
+//! store.
 
 use std::{fmt, sync::Arc};
 
@@ -16,8 +16,8 @@ pub type WriteReport =
 pub struct ReportJob {
     /// Query of the report.
     pub query: ReportQuery,
-    /// Identifies query and form: a report that was written is returned again for the same key, as long as nothing in
-    /// it has changed.
+    /// Key of query and form: a report that was written is returned again for the same key, as long as its data has not
+    /// changed.
     pub key: String,
     /// Writes the report in the requested form.
     pub write: WriteReport,
@@ -34,9 +34,9 @@ impl fmt::Debug for ReportJob {
 pub struct WrittenReport {
     /// Text of the report, in the requested form.
     pub text: Arc<str>,
-    /// A hash of it.
+    /// Hash of the report.
     pub hash: u64,
-    /// The row of the change log up to which it is computed.
+    /// Row of the change log up to which the figures are computed.
     pub sequence: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Room for what is read for a tenant: all pages that are gathered, and all responses that are on their way, share it.
+//! Room for data that is read for a tenant: all pages that are gathered, and all responses that are being sent, share
+//! it.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use super::{
     support::shares::{Share, Shares},
 };
 
-/// A response up to this size, in bytes, takes no room: a connection has one of them, and most are sent at once.
+/// Largest response, in bytes, that takes no room: a connection has one of them, and most are sent at once.
 pub const UNCOUNTED_BYTES: usize = 64 * 1024;
 /// Step in which room is reserved, in bytes, so that it is not asked for with each record.
 const STEP_BYTES: usize = 64 * 1024;
@@ -19,12 +20,12 @@ const STEP_BYTES: usize = 64 * 1024;
 pub struct RoomOf(Option<(Arc<Shares<TenantId>>, TenantId)>);
 
 impl RoomOf {
-    /// Room of a tenant among others.
+    /// Room of a tenant in shared memory.
     pub fn tenant(shares: Arc<Shares<TenantId>>, tenant: TenantId) -> Self {
         Self(Some((shares, tenant)))
     }
 
-    /// Room that is to be taken.
+    /// Room without any memory yet.
     pub(crate) fn empty(&self) -> Room {
         Room { of: self.clone(), bytes: 0, share: None }
     }
@@ -39,7 +40,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// Takes more.
+    /// Reserves further bytes.
     ///
     /// # Errors
     /// [`StoreError::NoRoom`].
@@ -66,7 +67,7 @@ impl Room {
         self.shrink_to(self.bytes.saturating_sub(bytes));
     }
 
-    /// Gives back all but this many bytes.
+    /// Releases all but this many bytes.
     pub fn shrink_to(&mut self, bytes: usize) {
         self.bytes = bytes.min(self.bytes);
         if let Some(share) = &mut self.share {

@@ -5,7 +5,7 @@ use svctrack_core::{tracking::Event, value::Document};
 use super::{Command, Upserts};
 
 impl Command {
-    /// How many records or events it is about.
+    /// Number of records or events of the command.
     pub(crate) fn rows(&self) -> usize {
         match self {
             Self::Upsert { items, .. } | Self::Import(Upserts { items, .. }) => items.len(),
@@ -46,7 +46,7 @@ impl Command {
         }
     }
 
-    /// About how many bytes it adds to a transaction.
+    /// About how many bytes the command adds to a transaction.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Create { body, .. }

@@ -1,12 +1,12 @@
-//! The times that a store goes by, however the machine's clock is set.
+//! Times of the store, however the machine's clock is set.
 //!
-//! What is stored never gets an earlier time than the newest that is stored: readers who ask for what has changed since
-//! then would miss it. Ages are judged by the settled time. It follows a clock that is set back at once, and one that
-//! is set forward only when it has run for an hour: what was deleted for a wrong clock does not come back.
+//! Data never gets an earlier time than the newest stored time: readers who ask for changes since then would miss it.
+//! Ages are judged by the settled time. It follows a clock that is set back at once, and one that is set forward only
+//! when it has run for an hour: data that was deleted for a wrong clock does not come back.
 //!
 //! A clock that was ahead until it was settled, and is set right, leaves times that are far ahead. When it has been
-//! earlier than them for a day, what expires gets the settled time instead, so that it does not last until theirs comes
-//! again.
+//! earlier than them for a day, expiring data gets the settled time instead, so that it does not last until those times
+//! come again.
 //!
 //! Both times are in the store, so that a start with a wrong clock is no different.
 
@@ -17,12 +17,12 @@ use svctrack_core::value::{Timestamp, time::DAY_MS};
 
 use super::Clock;
 
-/// How far a clock may be from where it is expected, in milliseconds: more than clocks drift, or are corrected by, from
-/// one look to the next, and than a restart takes.
+/// Most milliseconds between a clock and its expected time: more than clocks drift, or are corrected by, from one check
+/// to the next, and than a restart takes.
 pub const MAX_DRIFT_MS: i64 = 60 * 1_000;
-/// How far a time may be ahead of the settled one before it is that of a wrong clock.
+/// Most milliseconds by which a time may be ahead of the settled one before it counts as that of a wrong clock.
 const MAX_AHEAD_MS: i64 = DAY_MS;
-/// How long a clock must have been earlier than what is stored before that is corrected: an operator who sets a clock
+/// How long a clock must have been earlier than the stored times before that is corrected: an operator who sets a clock
 /// back by mistake notices.
 const BEHIND_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a clock that was set forward must have run: time to set it right.
@@ -36,26 +36,26 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Of a clock that has just shown `now`.
+    /// Reading of a clock that has just shown `now`.
     pub(crate) fn of(clock: &dyn Clock, now: Timestamp) -> Self {
         Self { now, running: clock.running(now) }
     }
 
-    /// How far the clock is ahead of how long the machine has been running: it changes when the clock is set.
+    /// Difference between the clock and the running time of the machine: it changes when the clock is set.
     fn offset_ms(self) -> i64 {
         self.now.as_ms() - in_ms(self.running)
     }
 }
 
-/// How a clock differs from what is stored, if it does.
+/// Difference of a clock from the stored times, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClockState {
-    /// How much earlier it is than the newest time that is stored, which new data gets until then.
+    /// Seconds by which the clock is earlier than the newest stored time, which new data gets until then.
     pub behind_seconds: i64,
-    /// How far it is ahead of the settled time, by which ages are judged.
+    /// Seconds by which the clock is ahead of the settled time, by which ages are judged.
     pub ahead_seconds: i64,
-    /// How much longer it must run until ages are judged by it.
+    /// Seconds that the clock must still run until ages are judged by it.
     pub held_seconds: i64,
 }
 
@@ -88,17 +88,17 @@ pub(crate) struct Times {
     stored: Timestamp,
     /// The settled time when the clock was last read.
     settled: Timestamp,
-    /// When it was, as the machine was running.
+    /// Time of the last reading, as the machine was running.
     read_at: Duration,
     step: Option<Step>,
-    /// Since when the clock has been earlier than what is stored, as the machine was running.
+    /// Time since when the clock has been earlier than the stored times, as the machine was running.
     behind_since: Option<Duration>,
 }
 
 impl Times {
     /// Times of a store that is opened, from those that are stored.
     pub(crate) fn resume(stored: Timestamp, settled: Timestamp, reading: Reading) -> Self {
-        // In a new store there is nothing yet that a wrong clock could delete.
+        // A new store has no data yet that a wrong clock could delete.
         let settled = if stored == Timestamp::MIN { reading.now } else { settled };
         let is_ahead = reading.now.as_ms() - settled.as_ms() > MAX_DRIFT_MS;
         if is_ahead {
@@ -130,7 +130,7 @@ impl Times {
         Settled { time, latest }
     }
 
-    /// Something is stored with this time.
+    /// Notes that data is stored with this time.
     pub(crate) fn store(&mut self, time: Timestamp) {
         self.stored = self.stored.max(time);
     }
@@ -178,7 +178,7 @@ impl Times {
         self.behind_since = is_behind.then(|| self.behind_since.unwrap_or(reading.running));
     }
 
-    /// How the clock, which has just been read, differs from what is stored.
+    /// Difference of the clock, which has just been read, from the stored times.
     pub(crate) fn state(&mut self, reading: Reading) -> Option<ClockState> {
         let settled = self.settle(reading);
         let held = self
@@ -210,8 +210,8 @@ mod tests {
         Timestamp::from_ms_clamped(seconds * 1_000)
     }
 
-    /// A clock that shows `now`, on a machine that has been running for `running`, both in seconds, the first from
-    /// the start.
+    /// A clock that shows `now`, on a machine that has been running for `running`, both in seconds, the first from the
+    /// start.
     fn reading(now: i64, running: i64) -> Reading {
         Reading { now: at(START_S + now), running: Duration::from_secs(running.unsigned_abs()) }
     }
@@ -220,7 +220,7 @@ mod tests {
         Times::resume(at(START_S), at(START_S), reading(0, 0))
     }
 
-    /// Where the settled time is after these readings, in seconds from the start.
+    /// Checks the settled time after these readings, in seconds from the start.
     fn check(readings: &[(i64, i64)], expect: &[i64]) {
         let mut times = times();
         let settled = readings.iter().map(|(now, running)| times.settle(reading(*now, *running)));

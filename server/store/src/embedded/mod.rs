@@ -94,12 +94,11 @@ use super::{
 
 /// Name of the store's file in the data folder.
 const FILE_NAME: &str = "svctrack.redb";
-/// How many threads read for a kind of reads at once: few, so that they leave the processor to requests that end at
-/// once.
+/// Most threads that run one kind of reads at once: few, so that they leave the processor to requests that end at once.
 const MAX_READS: usize = 3;
-/// Of one tenant: less than all, so that another one never waits for what it asks for.
+/// Most reads of one tenant: less than all, so that another tenant never waits for them.
 const MAX_READS_OF_TENANT: usize = 2;
-/// How many point reads wait for the disk at once, and of one tenant: as many as most disks serve side by side.
+/// Most point reads that wait for the disk at once, in all and of one tenant: as many as most disks serve in parallel.
 const MAX_POINT_READS: usize = 16;
 const MAX_POINT_READS_OF_TENANT: usize = 12;
 
@@ -107,7 +106,7 @@ const MAX_POINT_READS_OF_TENANT: usize = 12;
 pub struct Embedded {
     shared: Arc<Shared>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    /// Point reads of what is not in memory.
+    /// Permits of point reads of data that is not in memory.
     points: ReadPermits,
     /// Reads of a limited number of rows.
     short: Arc<ReadPermits>,
@@ -119,7 +118,7 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Whether there is a store in a data folder.
+    /// Whether a data folder has a store.
     pub fn is_in(folder: &Path) -> bool {
         folder.join(FILE_NAME).exists()
     }
@@ -127,7 +126,7 @@ impl Embedded {
     /// Opens the store in a data folder, and creates both when they are missing.
     ///
     /// # Errors
-    /// [`OpenError`]; a file that is not a sound store of ours is left as it is.
+    /// [`OpenError`]; a file that is not a sound store is left as it is.
     pub fn open(
         folder: &Path,
         cache_bytes: usize,
@@ -163,7 +162,7 @@ impl Embedded {
             let opened = DatabaseHandle::to_write(&*store_file, &progress, cache_bytes)?;
             resume(opened, Reading::of(&*clock, clock.now()))
         };
-        // After a failed write a start leaves in memory what the next one would take for the state on disk.
+        // After a failed write a start leaves data in memory that the next start would take for the state on disk.
         let (opened, ids, times) =
             open().inspect_err(|_: &OpenError| drop(store_file.forget_cached(&[EVERYTHING])))?;
         let stored = times.stored();
@@ -207,7 +206,7 @@ impl Embedded {
         })
     }
 
-    /// Runs a read that may take some time where it holds up no other request, when it is its turn.
+    /// Runs a read that may take some time on another thread, when it gets a permit.
     async fn read_apart<T: Send + 'static>(
         &self,
         turns: &ReadPermits,
@@ -217,7 +216,7 @@ impl Embedded {
         self.apart(turns, tenant, move |shared| shared.read(|snapshot| read(snapshot))).await
     }
 
-    /// Reads what ends at once, and where it does not, since the disk is needed, apart.
+    /// Runs a read that ends at once on this thread; where the disk is needed, on another one.
     fn read_point<T: Send + 'static>(
         &self,
         tenant: TenantId,
@@ -237,7 +236,7 @@ impl Embedded {
         self.apart(&self.points, tenant, move |shared| shared.read_point(read)).boxed()
     }
 
-    /// Does what may take some time where it holds up no other request, when it is its turn.
+    /// Runs work that may take some time on another thread, when it gets a permit.
     async fn apart<T: Send + 'static>(
         &self,
         turns: &ReadPermits,
@@ -247,7 +246,7 @@ impl Embedded {
         apart(self.shared.clone(), turns, tenant, work).await
     }
 
-    /// Waits for the writer to end; says whether it has, which it does not where the disk does not respond.
+    /// Waits for the writer to end; returns whether it has, which it does not where the disk does not respond.
     fn wait_for(&self, writer: JoinHandle<()>) -> bool {
         if !self.shared.progress.wait_unless_stalled(|| writer.is_finished()) {
             tracing::error!("disk not responding: last write abandoned");
@@ -264,7 +263,7 @@ impl Embedded {
     }
 }
 
-/// Resumes from what is stored in a database, and adds what it lacks.
+/// Resumes from the state in a database, and adds tables and entries that it lacks.
 fn resume(
     opened: DatabaseHandle,
     reading: Reading,
@@ -278,8 +277,8 @@ fn resume(
     Ok((opened, ids, times))
 }
 
-/// Does what may take some time where it holds up no other request, when it is its turn. Where the disk does not respond,
-/// its turn is not over before it does.
+/// Runs work that may take some time on another thread, when it gets a permit. Where the disk does not respond, the
+/// permit is held until it does.
 async fn apart<T: Send + 'static>(
     shared: Arc<Shared>,
     turns: &ReadPermits,
@@ -345,7 +344,7 @@ impl Store for Embedded {
         reference: &RecordRef,
     ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
-        // While the disk does not respond, turns are held by reads that wait for it.
+        // While the disk does not respond, reads that wait for it hold the permits.
         if !def.needs_scan || self.shared.progress.is_stalled() {
             let read = |moment: &SharedSnapshot<RedbSnapshot>| {
                 read::record(&moment.tables, tenant, def, reference, now)

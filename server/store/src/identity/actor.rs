@@ -1,4 +1,4 @@
-//! Who sends a command, and from where.
+//! Sender of a command, and its source.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -11,7 +11,7 @@ use super::tenant::Tenant;
 pub struct Actor {
     /// The tenant that owns the data.
     pub tenant: Tenant,
-    /// Id of the token that asks; none on tracking routes.
+    /// Id of the caller's token; none on tracking routes.
     pub token: Option<String>,
     /// The user that the token acts as.
     pub user: Option<ObjectId>,
@@ -19,12 +19,12 @@ pub struct Actor {
     pub origin: Option<Arc<Origin>>,
 }
 
-/// Where a command comes from, as the audit log shows it.
+/// Source of a command, for the audit log.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     /// Label of the token that asks.
     pub token_name: String,
-    /// Id of the session that acts as the token, if it is one.
+    /// Id of the session that acts as the token, if there is one.
     pub session: Option<String>,
     /// Address of the client, where it is known.
     pub address: Option<IpAddr>,
@@ -38,7 +38,7 @@ impl Actor {
         Self { tenant, token: None, user: None, origin: None }
     }
 
-    /// The operator, by the program itself.
+    /// The operator, for calls of the program itself.
     pub fn operator() -> Self {
         Self::service(Tenant::OPERATOR)
     }
@@ -48,7 +48,7 @@ impl Actor {
         Self { tenant, ..self.clone() }
     }
 
-    /// Who it is, as the audit log names them.
+    /// Actor for the audit log.
     pub(crate) fn who(&self) -> Who {
         match (&self.token, &self.origin) {
             (None, None) => Who::Service,

@@ -1,4 +1,4 @@
-//! Who may: tenants and tokens as a store knows them. It takes on trust that whoever calls it has asked for a token.
+//! Tenants and tokens as a store knows them. The store trusts its caller to have checked a token.
 
 mod actor;
 mod tenant;

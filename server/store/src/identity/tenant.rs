@@ -1,4 +1,4 @@
-//! A tenant that a caller has shown to be theirs, and what is stored of one.
+//! A tenant of an authorized caller, and its record.
 
 use std::{fmt, num::NonZeroU32};
 
@@ -8,7 +8,7 @@ use svctrack_core::{
     value::{TenantId, Timestamp},
 };
 
-/// A tenant that a caller has shown to be theirs. Every call of the store takes one.
+/// A tenant of an authorized caller. Every call of the store takes one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Tenant(TenantId);
 
@@ -16,8 +16,8 @@ impl Tenant {
     /// The operator, whose tokens are stored as a tenant's are: under the nil UUID, which no tenant has.
     pub const OPERATOR: Self = Self(TenantId::from_bytes([0; 16]));
 
-    /// The tenant with this id, of which the caller of this function knows that it may be acted for: because of a
-    /// token, because events need none, or because the program itself acts. This is the only way to create one.
+    /// The tenant with this id. The caller of this function knows that it may act for the tenant: because of a token,
+    /// because events need none, or because the program itself acts. This is the only way to create one.
     pub fn assume_authorized(id: TenantId) -> Self {
         Self(id)
     }
@@ -42,12 +42,12 @@ pub struct TenantRecord {
     pub id: TenantId,
     /// The name of the tenant, for people.
     pub name: String,
-    /// The time of its creation.
+    /// Time at which the tenant was created.
     pub created_at: Timestamp,
     /// Whether calls of the tenant are served.
     #[serde(default)]
     pub state: TenantState,
-    /// How many rows of it were removed so far, while it is being deleted.
+    /// Number of rows that were removed so far, while the tenant is being deleted.
     #[serde(default)]
     pub rows_removed: u64,
 }
@@ -66,7 +66,7 @@ pub enum TenantState {
 }
 
 impl TenantState {
-    /// All that there are.
+    /// All states of a tenant.
     pub const ALL: [Self; 3] = [Self::Active, Self::Suspended, Self::Deleting];
 
     /// Name of the state in responses.
@@ -79,7 +79,7 @@ impl TenantState {
     }
 }
 
-/// Limits in requests a second; none where nothing limits.
+/// Limits in requests a second; none where there is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateLimits {
     /// Requests a second of each token.
@@ -88,12 +88,12 @@ pub struct RateLimits {
     pub tracking: Option<NonZeroU32>,
 }
 
-/// A tenant as requests need it.
+/// Facts of a tenant that requests need.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KnownTenant {
     /// Whether the tenant is suspended.
     pub is_suspended: bool,
-    /// The limits that it has set for itself.
+    /// Limits that the tenant has set for itself.
     pub limits: RateLimits,
 }
 
@@ -103,7 +103,7 @@ impl TenantRecord {
         Self { id, name, created_at, state: TenantState::Active, rows_removed: 0 }
     }
 
-    /// Takes over what an operator changes. One that is being deleted is not there to be changed.
+    /// Applies an operator's change. A tenant that is being deleted cannot be changed.
     pub(crate) fn change(&mut self, change: TenantChange) {
         self.name = change.name.unwrap_or_else(|| std::mem::take(&mut self.name));
         self.state = match change.suspended {

@@ -12,7 +12,7 @@ use svctrack_core::{
 
 use super::tenant::{KnownTenant, Tenant};
 
-/// A token as a store knows it.
+/// Facts of a token that a store knows.
 #[derive(Clone, Copy)]
 pub struct TokenDigest<'t> {
     /// Public part of the token, by which it is looked up.
@@ -33,7 +33,7 @@ impl TokenDigest<'_> {
 pub struct TokenRecord {
     /// Public part of the token, which identifies it.
     pub id: String,
-    /// The tenant that it grants access to; for an operator's token, [`Tenant::OPERATOR`].
+    /// Tenant to which the token grants access; for an operator's token, [`Tenant::OPERATOR`].
     pub tenant: TenantId,
     /// SHA-256 of the whole token, in base64.
     hash: String,
@@ -41,31 +41,31 @@ pub struct TokenRecord {
     pub label: String,
     /// Scopes of the token.
     pub scopes: Vec<String>,
-    /// The user that it acts as.
+    /// User that the token acts as.
     pub user_id: Option<ObjectId>,
-    /// The time of its creation.
+    /// Time at which the token was created.
     pub created_at: Timestamp,
     /// The expiry time, if any.
     pub expires_at: Option<Timestamp>,
-    /// When it was last used, to the minute.
+    /// Time at which the token was last used, to the minute.
     #[serde(default)]
     pub last_used_at: Option<Timestamp>,
-    /// Id of the token that was issued in its place.
+    /// Id of the token that was issued in the place of this one.
     #[serde(default)]
     pub replaced_by: Option<String>,
-    /// Id of the token that issued it; none where the command line or the operator did.
+    /// Id of the token that issued this one; none where the command line or the operator did.
     #[serde(default)]
     pub created_by: Option<String>,
-    /// Id of the first token of its line, which was rotated into it; none where it is that one.
+    /// Id of the first token of the line, which was rotated into this one; none where it is the first.
     #[serde(default)]
     line: Option<String>,
-    /// The lines of its issuer, of that one's issuer, and so on: whatever of them is revoked meanwhile, it is known to
-    /// come from all of them.
+    /// Lines of the issuer, of its issuer, and so on: whichever of them is revoked, this token is known to come from
+    /// all of them.
     #[serde(default)]
     issuers: BTreeSet<String>,
 }
 
-/// A token record shows its id alone, in a log too.
+/// A token record shows only its id, in a log too.
 impl fmt::Debug for TokenRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TokenRecord({})", self.id)
@@ -103,7 +103,7 @@ impl TokenRecord {
         Self { scopes, ..Self::of_everything(token, Tenant::OPERATOR.id(), label, now) }
     }
 
-    /// The record of a session of the pages, which acts as the token that it is opened with, and ends with it.
+    /// Record of a session of the pages, which acts as the token that it is opened with, and ends with it.
     pub fn of_session(
         token: TokenDigest<'_>,
         opened_with: &Self,
@@ -173,7 +173,7 @@ impl TokenRecord {
         self.line.as_deref().unwrap_or(&self.id)
     }
 
-    /// From how many lines it comes.
+    /// Number of lines that the token comes from.
     pub(crate) fn generations(&self) -> usize {
         self.issuers.len()
     }
@@ -189,10 +189,10 @@ impl TokenRecord {
     }
 }
 
-/// A token as requests need it.
+/// Facts of a token that requests need.
 #[derive(Debug)]
 pub struct KnownToken {
-    /// The record that is stored of it.
+    /// Stored record of the token.
     pub record: TokenRecord,
     /// The tenant that the token belongs to.
     pub tenant: KnownTenant,

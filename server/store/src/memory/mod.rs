@@ -1,8 +1,8 @@
-//! A store in memory: nothing of it outlives the program. It has rules, reads and the order of commands in common with
-//! every other engine, and of its own ordered maps alone.
+//! A store in memory: its data does not outlive the program. It shares rules, reads and the order of commands with
+//! every other engine, and has only ordered maps of its own.
 //!
-//! It is for programs that embed the rules, for trials, and for tests, which make any read or write of it fail
-//! ([`Memory::faults`]). A command is carried out where it is asked for, one at a time, and needs no runtime.
+//! It is for programs that embed the rules, for trials, and for tests, which can make any of its reads and writes fail
+//! ([`Memory::faults`]). A command is carried out on the thread of its caller, one at a time, and needs no runtime.
 
 mod faults;
 mod state;
@@ -81,10 +81,10 @@ fn closed<T>() -> Result<T, StoreError> {
 }
 
 impl Memory {
-    /// A store in which nothing is stored.
+    /// An empty store.
     ///
     /// # Errors
-    /// [`StoreError::Internal`] where the system gives no random bytes for its ids.
+    /// [`StoreError::Internal`] where the system gives no random bytes for the ids.
     pub fn new(clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let mut store_bytes = [0; 5];
         getrandom::fill(&mut store_bytes)
@@ -135,7 +135,7 @@ impl Memory {
         }
     }
 
-    /// Carries out a command in a transaction of its own; where that does not come to its end, nothing has changed.
+    /// Carries out a command in a transaction of its own; where that fails, nothing has changed.
     fn transact(
         &self,
         writer: &mut Writer,

@@ -1,4 +1,4 @@
-//! All tables at a point in time, and how a transaction changes them.
+//! All tables at a point in time, and the transactions that change them.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -35,12 +35,12 @@ impl Transaction for InMemory {
 }
 
 impl State {
-    /// A state in which nothing is stored.
+    /// A state without data.
     pub(super) fn empty(faults: &Faults) -> Self {
         Self(ALL.iter().map(|table| (table.name(), MemoryTable::with(faults.clone()))).collect())
     }
 
-    /// A transaction that begins with it.
+    /// A transaction that begins with this state.
     pub(super) fn begin(&self, known: LookupCache) -> Result<Tables<InMemory>, StoreError> {
         Tables::of(known, self.engagement()?, |table| self.open(table))
     }

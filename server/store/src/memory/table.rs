@@ -1,5 +1,5 @@
-//! An ordered map in memory as a table, whose clones share what they have in common: so a snapshot is a clone, and a
-//! transaction is one that is changed.
+//! An ordered map in memory as a table, whose clones share their common parts: a snapshot is a clone, and a transaction
+//! is a clone that is changed.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -63,7 +63,7 @@ impl Rows for MemoryTable {
     }
 }
 
-/// Whether no key is between two, which a map must not be asked for.
+/// Whether no key can be between two bounds, for which a map would panic.
 fn is_empty(first: &Bound<Shared>, last: &Bound<Shared>) -> bool {
     match (first, last) {
         (Bound::Included(first), Bound::Included(last)) => first > last,

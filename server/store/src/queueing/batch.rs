@@ -1,5 +1,5 @@
-//! Commands that share a transaction, and how many: enough to amortize a commit, and few enough bulk commands not to
-//! delay others.
+//! Commands that share a transaction, and their number: enough to amortize a commit, and few enough bulk commands not
+//! to delay others.
 
 use std::time::{Duration, Instant};
 
@@ -8,26 +8,26 @@ use svctrack_core::tracking::bulk::MAX_ROWS_PER_COMMIT;
 use super::queue::{Job, Queues, Size};
 use crate::StoreError;
 
-/// A batch takes no more once it has this many rows, records or events: a commit is spread over enough
-/// of them by then, and the first one does not wait for the last for long.
+/// Number of rows, records or events, from which on a batch takes no more: a commit is spread over enough of them by
+/// then, and the first one does not wait for the last for long.
 const MAX_ROWS: usize = MAX_ROWS_PER_COMMIT;
-/// A batch takes no more once it holds this many bytes, so that a transaction stays small.
+/// Size from which on a batch takes no more, in bytes, so that a transaction stays small.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// A batch takes no more once it has been planned for this long; the first one waits for its response.
+/// Time of planning after which a batch takes no more; the first command waits for its response.
 const MAX_TIME: Duration = Duration::from_millis(15);
-/// Rows of bulk in a batch while others write single ones: a few milliseconds, for which these wait.
+/// Rows of bulk commands in a batch while others write single ones: a few milliseconds, for which these wait.
 const MAX_BULK_ROWS_BESIDE: usize = 125;
-/// For how long after a single command more are looked for.
+/// How long after a single command further ones are expected.
 const BESIDE_FOR: Duration = Duration::from_secs(2);
 
-/// How long a batch waits for the next part of a body, which is just being read, when nobody else waits for the
-/// batch: without it, bodies of a thousand rows would take two commits each.
+/// How long a batch waits for the next part of a body, which is just being read, when nobody else waits for the batch:
+/// without it, bodies of a thousand rows would take two commits each.
 const NEXT_PART_WITHIN: Duration = Duration::from_millis(1);
 
 /// Commands that share a transaction.
 pub(crate) struct Batch {
     pub(crate) jobs: Vec<Job>,
-    /// Which of them is being carried out; as many as there are once all have been.
+    /// Index of the command that is being carried out; the number of commands once all have been.
     pub(crate) at: usize,
     /// Whether commands that wait may still join.
     pub(crate) is_open: bool,
@@ -36,17 +36,17 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// A command that others may join.
+    /// A batch with a command that others may join.
     pub(crate) fn open(first: Job) -> Self {
         Self { is_open: true, ..Self::closed(vec![first]) }
     }
 
-    /// Commands that no others may join.
+    /// A batch of commands that no others may join.
     pub(crate) fn closed(jobs: Vec<Job>) -> Self {
         Self { jobs, at: 0, is_open: false, is_careful: false }
     }
 
-    /// Fails the command that was being carried out with the reason, and drops it from the batch.
+    /// Rejects the command that was being carried out with the error, and drops it from the batch.
     pub(crate) fn reject_current(&mut self, error: StoreError) {
         if self.at < self.jobs.len() {
             self.jobs.remove(self.at).answer(Err(error));
@@ -97,12 +97,12 @@ impl BatchSize {
         }
     }
 
-    /// How many rows it has taken.
+    /// Number of rows in the batch.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Whether there is bulk in it.
+    /// Whether the batch has bulk commands.
     pub(crate) fn is_bulk(&self) -> bool {
         self.bulk_rows > 0
     }
@@ -112,15 +112,15 @@ impl BatchSize {
     }
 }
 
-/// Whether there are single commands, during which bulk runs in small steps.
+/// Notes single commands, during which bulk commands run in small steps.
 #[derive(Default)]
 pub(crate) struct BulkThrottle {
     single_at: Option<Instant>,
 }
 
 impl BulkThrottle {
-    /// The next command for a batch: single ones as long as there is room, then bulk, of which every batch takes one,
-    /// so that it continues however many single ones there are.
+    /// Next command for a batch: single ones as long as there is room, then bulk. Every batch takes one bulk command,
+    /// so that bulk continues however many single ones there are.
     pub(crate) fn next(&mut self, load: &BatchSize, queues: &Queues) -> Option<Job> {
         if load.has_single {
             self.single_at = Some(Instant::now());
@@ -138,7 +138,7 @@ impl BulkThrottle {
         self.single_at.is_some_and(|at| at.elapsed() < BESIDE_FOR)
     }
 
-    /// How many rows of bulk the batch may still take: any number where it has none yet.
+    /// Number of rows of bulk that the batch may still take: any number where it has none yet.
     fn room_for_bulk(&self, load: &BatchSize) -> usize {
         match load.bulk_rows {
             0 => usize::MAX,
@@ -174,7 +174,7 @@ mod tests {
     fn batch(pace: &mut BulkThrottle, first: usize, waiting: &[usize]) -> Vec<usize> {
         let queues = Queues::default();
         waiting.iter().for_each(|rows| queues.push(track(*rows)).unwrap());
-        // However long the test takes, the batch does not.
+        // However long the test takes, the batch is not too old.
         let since = Instant::now() + Duration::from_secs(60);
         let mut load = BatchSize { since, ..BatchSize::default() };
         let (mut job, mut taken) = (Some(track(first)), Vec::new());

@@ -22,7 +22,7 @@ pub(crate) fn scope_of<'j>(jobs: impl IntoIterator<Item = &'j Job>) -> CommitSco
     scope
 }
 
-/// The tenant of whom alone a command changes something; none where others may be concerned as well.
+/// The only tenant that a command changes; none where others may be affected as well.
 fn changed_tenant(command: &Command, actor: TenantId) -> Option<TenantId> {
     match command {
         Command::Idempotent { command, .. } => changed_tenant(command, actor),

@@ -9,19 +9,19 @@ use tokio::sync::watch;
 use super::queue::Job;
 use crate::Command;
 
-/// Counts commits of each tenant that somebody listens to.
+/// Commits of each tenant with listeners, counted.
 #[derive(Default)]
 pub(crate) struct Listeners(Mutex<HashMap<TenantId, watch::Sender<u64>>>);
 
 impl Listeners {
-    /// Counts those of a tenant.
+    /// Counter of the commits of a tenant.
     pub(crate) fn of(&self, tenant: TenantId) -> watch::Receiver<u64> {
         let mut commits = self.0.lock();
         commits.retain(|_, commits| commits.receiver_count() > 0);
         commits.entry(tenant).or_default().subscribe()
     }
 
-    /// Wakes those who have to look after a commit.
+    /// Wakes the listeners that have to check for activities after a commit.
     pub(crate) fn wake<'j>(&self, jobs: impl IntoIterator<Item = &'j Job>) {
         let commits = self.0.lock();
         if commits.is_empty() {
@@ -38,7 +38,7 @@ impl Listeners {
     }
 }
 
-/// The tenant whose listeners have to check: there may be new activities, or they may no longer listen.
+/// Tenant whose listeners have to check: there may be new activities, or they may no longer listen.
 fn changed_tenant(job: &Job) -> Option<TenantId> {
     changed(&job.command, job.actor.tenant.id())
 }
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(woken(tracked(ONE)), [true, false]);
         assert_eq!(woken(tracked(OTHER)), [false, true]);
         assert_eq!(woken(job(ONE, Command::Sweep)), [false, false]);
-        // An operator has no tenant that it belongs to.
+        // An operator belongs to no tenant.
         assert_eq!(woken(job(ONE, Command::DeleteTenant(OTHER))), [false, true]);
     }
 

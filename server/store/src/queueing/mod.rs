@@ -1,4 +1,4 @@
-//! Who is served when, on any engine: commands that wait, batches of them, turns of reads, and what is tried again.
+//! Queueing on any engine: commands that wait, batches of commands, permits of reads, and retries.
 
 pub(crate) mod batch;
 pub(crate) mod commit_scope;

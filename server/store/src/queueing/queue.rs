@@ -1,4 +1,4 @@
-//! The commands that wait for the writer: bounded queues, one a tenant for single commands and one for bulk, served in
+//! Commands that wait for the writer: bounded queues, one a tenant for single commands and one for bulk, served in
 //! turn, so that no tenant waits for all of another's commands, and no single event or record for a body of thousands.
 
 use std::{
@@ -15,14 +15,14 @@ use crate::{Actor, Command, Reply, StoreError};
 /// The outcome of a command.
 pub(crate) type Outcome = Result<Reply, StoreError>;
 
-/// How many commands may wait in a queue: as many as there may be connections, each of which waits for one,
-/// or for the parts of a body, of which there are up to 32.
+/// Most commands in a queue: as many as there may be connections, each of which waits for one, or for the parts of a
+/// body, of which there are up to 32.
 const MAX_WAITING: usize = 32 * 4_096;
-/// About how many bytes may wait in the queues of a size: what the bodies that are held may come to, and no
-/// more than that from senders who have gone meanwhile.
+/// About how many bytes may wait in the queues of a size: those of all bodies that are held, and no more than that from
+/// senders who have gone meanwhile.
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 
-/// How long the writer sleeps where nothing says when to try again; it is woken before.
+/// Longest sleep of the writer without a time of a retry; it is woken before.
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 
 /// A queued command, with the channel of its reply.
@@ -30,28 +30,28 @@ pub(crate) struct Job {
     pub(crate) actor: Actor,
     pub(crate) command: Command,
     pub(crate) answer: oneshot::Sender<Outcome>,
-    /// About how many bytes it adds to a transaction.
+    /// About how many bytes the command adds to a transaction.
     pub(crate) bytes: usize,
 }
 
-/// How much a command asks of the writer.
+/// Size of a command for the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
     /// A record or an event.
     Single,
-    /// Many of them, of which a batch takes a few next to single ones.
+    /// Many records or events, of which a batch takes a few next to single ones.
     Bulk,
 }
 
 impl Job {
-    /// A command, and where its response will be.
+    /// A command, and the channel of its reply.
     pub(crate) fn new(actor: Actor, command: Command) -> (Self, oneshot::Receiver<Outcome>) {
         let (answer, answered) = oneshot::channel();
         let bytes = command.bytes();
         (Self { actor, command, answer, bytes }, answered)
     }
 
-    /// Sends the outcome. The caller may have gone; what was written stays written.
+    /// Sends the outcome. The caller may have gone; written data stays written.
     pub(crate) fn answer(self, outcome: Outcome) {
         let _ = self.answer.send(outcome);
     }
@@ -82,11 +82,11 @@ struct Waiting {
 /// Next task of the writer.
 #[expect(clippy::large_enum_variant, reason = "a box would be one allocation more for each event")]
 pub(crate) enum Work {
-    /// Carry out a command, and what else waits.
+    /// Carry out a command, and further ones that wait.
     Serve(Job),
-    /// Open the file again, since a read found it failing.
+    /// Reopen the file, since a read found it failing.
     Reopen,
-    /// Try again what was to be tried now.
+    /// Retry what is due.
     TryAgain,
 }
 
@@ -121,17 +121,17 @@ impl Queues {
         Ok(())
     }
 
-    /// The next command in turn, if one waits: single ones first.
+    /// Next command in turn, if one waits: single ones first.
     pub(crate) fn next(&self) -> Option<Job> {
         self.lock().next()
     }
 
-    /// The next single command in turn, if one waits.
+    /// Next single command in turn, if one waits.
     pub(crate) fn next_single(&self) -> Option<Job> {
         self.lock().single.next()
     }
 
-    /// The next bulk command in turn, if one waits, or comes in time, and has no more rows than these.
+    /// Next bulk command in turn, if one waits, or comes in time, and has at most this many rows.
     pub(crate) fn next_bulk(&self, max_rows: usize, within: Duration) -> Option<Job> {
         let mut waiting = self.lock();
         if waiting.is_empty() && !within.is_zero() {
@@ -141,15 +141,14 @@ impl Queues {
         fits.then(|| waiting.bulk.next()).flatten()
     }
 
-    /// Lets go of the queues until something is added, or for a time.
+    /// Unlocks the queues until something is added, or for a time.
     fn sleep(&self, waiting: &mut MutexGuard<'_, Waiting>, within: Duration) {
         waiting.writer_sleeps = true;
         self.wake.wait_for(waiting, within);
         waiting.writer_sleeps = false;
     }
 
-    /// The next thing to do; waits for one, or for the time of a new try, and ends when the queues are
-    /// closed and empty.
+    /// Next task; waits for one, or for the time of a retry, and ends when the queues are closed and empty.
     pub(crate) fn work(&self, next_try: Option<Instant>) -> Option<Work> {
         let mut waiting = self.lock();
         loop {
@@ -170,7 +169,7 @@ impl Queues {
         }
     }
 
-    /// How many commands wait, single ones and bulk, and about how many bytes they hold.
+    /// Number of commands that wait, single ones and bulk, and about how many bytes they hold.
     pub(crate) fn depth(&self) -> (usize, usize, usize) {
         let waiting = self.lock();
         let (single, bulk) = (&waiting.single, &waiting.bulk);
@@ -183,12 +182,12 @@ impl Queues {
         self.wake.notify_one();
     }
 
-    /// Whether no more commands are taken.
+    /// Whether further commands are rejected.
     pub(crate) fn is_closed(&self) -> bool {
         self.lock().closed
     }
 
-    /// Takes no more commands; those that wait are still served.
+    /// Rejects further commands; those that wait are still served.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.wake.notify_all();

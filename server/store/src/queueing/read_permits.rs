@@ -1,4 +1,4 @@
-//! Turns of reads that may take long: a limited number at a time, of each tenant and in all, so that no tenant waits
+//! Permits of reads that may take long: a limited number at a time, of each tenant and in all, so that no tenant waits
 //! for all reads of another one.
 
 use std::{
@@ -12,16 +12,16 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use crate::reads::spare_permits::Spare;
 
-/// Turns of one kind of reads.
+/// Permits of one kind of reads.
 pub(crate) struct ReadPermits {
-    /// In the order of requests, of which a tenant has as many as it may have permits.
+    /// Permits of all tenants, in the order of requests; a tenant requests no more than it may have.
     all: Arc<Semaphore>,
     of_each: usize,
     /// Permits of the tenants that have one or wait for one.
     of_tenant: Mutex<BTreeMap<TenantId, Weak<Semaphore>>>,
 }
 
-/// A turn, for as long as it is held.
+/// A permit, for as long as it is held.
 pub(crate) struct ReadPermit {
     _of_all: OwnedSemaphorePermit,
     _of_tenant: OwnedSemaphorePermit,
@@ -40,7 +40,7 @@ impl ReadPermits {
         Ok(ReadPermit { _of_all: of_all, _of_tenant: of_tenant })
     }
 
-    /// Turns that nobody waits for.
+    /// Permits that nobody waits for.
     pub(crate) fn spare(&self) -> Spare {
         Spare(self.all.clone())
     }

@@ -15,7 +15,7 @@ use tokio::sync::oneshot::{Receiver, error::TryRecvError};
 use super::queue::{Job, Outcome, Queues};
 use crate::{Actor, Command, StoreError, Tenant};
 
-/// Pause before the first new try; each one after it is twice as long.
+/// Pause before the first retry; each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Most tries after the first: the last pause is half a minute, and a fault that lasts longer does not pass without
 /// help.
@@ -31,7 +31,7 @@ struct UnderWay {
 struct Failed {
     tenant: Tenant,
     tries: u32,
-    /// When it is tried again; none while it is being tried.
+    /// Time of the next retry; none during one.
     again_at: Option<Instant>,
 }
 
@@ -89,7 +89,7 @@ impl Replays {
         self.failed.insert(tenant.id(), Failed { tenant, tries: tries + 1, again_at });
     }
 
-    /// When the next command is to be tried again.
+    /// Time of the next retry.
     pub(crate) fn next_try(&self) -> Option<Instant> {
         self.failed.values().filter_map(|failed| failed.again_at).min()
     }

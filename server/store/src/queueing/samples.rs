@@ -17,7 +17,7 @@ pub(super) fn job(tenant: TenantId, command: Command) -> Job {
     Job::new(Actor::service(tenant), command).0
 }
 
-/// Events of a tenant: none, as nothing is done with them.
+/// A command of a tenant to track events: none, as they are not processed here.
 pub(super) fn tracked(tenant: TenantId) -> Job {
     job(tenant, Command::Track(Tracking::of(Vec::new(), Timestamp::MIN, Route::Realtime)))
 }

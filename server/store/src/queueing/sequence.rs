@@ -1,4 +1,4 @@
-//! The ids and the times that commands get, each after those of the one before.
+//! Ids and times of commands, each after those of the one before.
 
 use svctrack_core::{
     plan::Ctx,
@@ -18,10 +18,10 @@ use crate::{
     times::Settled,
 };
 
-/// Where ids and times continue.
+/// State from which ids and times continue.
 pub(crate) struct Sequence {
     pub(crate) ids: Ids,
-    /// The newest time that is stored, before which nothing is stored.
+    /// Newest stored time, before which nothing is stored.
     pub(crate) stored: Timestamp,
 }
 
@@ -42,7 +42,7 @@ impl Sequence {
         let is_first = pending.settled.is_none();
         let settled = *pending.settled.get_or_insert_with(|| settle(now));
         if now < self.stored {
-            // Each commit has a time of its own: who has read up to the one before asks for what is later.
+            // Each commit has a time of its own: a reader that has read up to the one before asks for later data.
             let ms = self.stored.as_ms() + i64::from(is_first);
             self.stored = Timestamp::from_ms_clamped(ms);
             job.command.not_before(self.stored);
@@ -56,14 +56,14 @@ impl Sequence {
         done
     }
 
-    /// The time that something is stored with now.
+    /// Time of data that is stored now.
     pub(crate) fn now(&self, clock: &dyn Clock) -> Timestamp {
         let now = clock.now();
         if is_too_late(now) { self.stored } else { now.max(self.stored) }
     }
 }
 
-/// The tenant whose records a command creates.
+/// Tenant of the records that a command creates.
 fn owner_of(job: &Job) -> TenantId {
     match &job.command {
         Command::AddTenant { tenant, .. } => tenant.id,

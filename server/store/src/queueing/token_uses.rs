@@ -1,5 +1,5 @@
-//! When tokens were last used, to the minute: in memory until the next commit stores it, so that a read costs no write
-//! (R43).
+//! Times at which tokens were last used, to the minute: in memory until the next commit stores them, so that a read
+//! costs no write (R43).
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ impl TokenUses {
         std::mem::take(&mut *self.lock())
     }
 
-    /// Shows in `tokens` what is not written yet.
+    /// Adds the uses that are not written yet to `tokens`.
     pub(crate) fn show(&self, tokens: &mut [TokenRecord]) {
         let uses = self.lock();
         for token in tokens {

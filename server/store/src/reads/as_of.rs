@@ -1,7 +1,7 @@
-//! The books of a tenant as of a point in time: those of now, without the changes of licenses and settings since.
+//! Books of a tenant as of a point in time: those of now, without the changes of licenses and settings since.
 //!
-//! Invariant: every change of what reports read has stored what it replaced, since the first one that did. So history
-//! reaches back to the change before that one, or has all if there is none.
+//! Invariant: every change of data that reports read has stored what it replaced, since the first change that did so.
+//! History reaches back to the change before that one, or is complete if there is none.
 
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
@@ -24,7 +24,7 @@ pub(crate) struct Past {
     pub(crate) zone: Zone,
     pub(crate) rates: Option<Rates>,
     pub(crate) ledger: Arc<Ledger>,
-    /// The licenses that are stored now, where `ledger` has those of a point in time.
+    /// Licenses that are stored now, where `ledger` has those of a point in time.
     pub(crate) later: Option<Arc<Ledger>>,
     /// The point in time of a report that is requested as of it; none of what is stored now, and of a closed month.
     pub(crate) history: Option<History>,

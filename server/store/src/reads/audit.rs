@@ -1,5 +1,5 @@
-//! The audit log as lists return it, newest entries first: all of a tenant, or what changed one record, found by its
-//! changes.
+//! Audit log as lists return it, newest entries first: all of a tenant, or the entries that changed one record, found
+//! by its changes.
 
 use svctrack_core::{
     audit::{AuditQuery, Changed, Entry, RecordChange},
@@ -18,7 +18,7 @@ use crate::{
     rules::{audit::path_of, open_tables::RecordTables, view::View},
 };
 
-/// Most records of an entry whose changes are shown where no record is asked for: those of a bulk call are many.
+/// Most changed records of an entry whose changes are shown in a list without a record: a bulk call has many.
 const MAX_SHOWN: u64 = 10;
 
 /// The tables of the log.
@@ -67,7 +67,7 @@ pub(crate) fn list(
     Ok(fill.finish())
 }
 
-/// Id of the record that a reference names; one that was deleted is known by its `_id` alone.
+/// Id of the record that a reference names; a deleted record is known by its `_id` alone.
 fn located(
     snapshot: &impl Snapshot,
     tenant: TenantId,
@@ -94,7 +94,7 @@ impl<S: Snapshot> Log<S> {
         })
     }
 
-    /// Calls `take` with the entries before a number, newest first, until it wants no more.
+    /// Passes the entries before a number to `take`, newest first, until it wants no more.
     fn all(
         &self,
         before: u64,

@@ -21,7 +21,7 @@ const ROWS_BETWEEN_ASKS: u64 = 1_000;
 pub(crate) enum BackupError {
     /// The store cannot be read.
     Store(StoreError),
-    /// The file cannot be written. That says nothing of the store, which may lie on another disk.
+    /// The file cannot be written. The store may be on another disk, and may be healthy.
     Write(io::Error),
     /// The backup was aborted, since the server stops.
     Stopped,
@@ -44,8 +44,8 @@ impl From<BackupError> for StoreError {
     }
 }
 
-/// Writes the store as it is in a snapshot into a file, and brings that to disk. A row that is not as it was written
-/// ends it: a backup never copies corrupted data.
+/// Writes a snapshot of the store into a file, and syncs that. A corrupted row ends the backup: it never copies
+/// corrupted data.
 pub(crate) fn write(
     snapshot: &impl Snapshot,
     head: BackupHead,

@@ -21,7 +21,7 @@ impl Direction {
         }
     }
 
-    /// Whether a row comes before another.
+    /// Whether a row comes before another in this direction.
     fn is_before(self, id: ObjectId, other: ObjectId) -> bool {
         match self {
             Self::Ascending => id < other,
@@ -30,13 +30,13 @@ impl Direction {
     }
 }
 
-/// How far either has come.
+/// Progress of both ends.
 #[derive(Debug, Default)]
 pub(crate) struct ScanFrontier(Mutex<Places>);
 
 #[derive(Debug, Default)]
 struct Places {
-    /// The last row that the one who ascends is done with.
+    /// Last row that the ascending end is done with.
     ascending: Option<ObjectId>,
     descending: Option<ObjectId>,
     is_over: bool,
@@ -58,14 +58,14 @@ pub(crate) struct ScanCursor<'m> {
     direction: Direction,
     done_to: Option<ObjectId>,
     rows_to_look: usize,
-    /// How far the other one was at the last look.
+    /// Progress of the other end at the last check.
     other: Option<ObjectId>,
     has_met: bool,
     is_over: bool,
 }
 
 impl ScanFrontier {
-    /// The one who reads in this direction.
+    /// The end that reads in this direction.
     pub(crate) fn walker(&self, direction: Direction) -> ScanCursor<'_> {
         ScanCursor {
             meeting: self,
@@ -97,7 +97,7 @@ impl Drop for Ending<'_> {
 }
 
 impl ScanCursor<'_> {
-    /// Whether the next row, in the walker's direction, is its to read: the other has not, and it is not over. The row
+    /// Whether the end reads the next row in its direction: the other end has not, and the scan is not over. The row
     /// before it is done then.
     pub(crate) fn goes_on_to(&mut self, id: ObjectId) -> bool {
         if self.rows_to_look == 0 {
@@ -114,7 +114,7 @@ impl ScanCursor<'_> {
         true
     }
 
-    /// Says how far the walker has come, and sees how far the other one has.
+    /// Notes the progress of this end, and reads that of the other.
     fn look(&mut self) {
         let Self { direction, done_to, .. } = *self;
         (self.other, self.is_over) = self.meeting.with(|places| {
@@ -123,12 +123,12 @@ impl ScanCursor<'_> {
         });
     }
 
-    /// Whether the other one has read the rest.
+    /// Whether the other end has read the rest.
     pub(crate) fn has_met(&self) -> bool {
         self.has_met
     }
 
-    /// Whether a row comes after all that the walker has read.
+    /// Whether a row comes after all that this end has read.
     pub(crate) fn has_not_come_to(&self, id: ObjectId) -> bool {
         self.done_to.is_none_or(|done| self.direction.is_before(done, id))
     }

@@ -1,5 +1,5 @@
-//! The activities of one user or company in the order in which they happened (R38), which is not the order in which
-//! they are stored: all of theirs are scanned, and only the positions of a page's are held.
+//! Activities of one user or company in the order of their dates (R38), which is not the order in which they are
+//! stored: all activities of the owner are scanned, and only the positions of a page's are held.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -17,10 +17,10 @@ use crate::{
     rules::{date_ranges, history::load, open_tables::RecordTables, view::View},
 };
 
-/// The position of an activity: of two at the same time, the one that was stored last comes first.
+/// Position of an activity: of two with the same date, the one that was stored last comes first.
 type Place = (Timestamp, ObjectId);
 
-/// A page of activities, those that happened last first.
+/// A page of activities, the latest dates first.
 pub(crate) fn activities(
     snapshot: &impl Snapshot,
     tenant: TenantId,
@@ -70,8 +70,8 @@ pub(crate) fn activities(
     Ok(page)
 }
 
-/// The position after which a page begins. Without the activity it is not known, and an empty page would look like the
-/// last one.
+/// Position after which a page begins. Without the activity it is not known, and an empty page would look like the last
+/// one.
 fn place_of_last(last: Option<Activity>) -> Result<Place, StoreError> {
     let last = last.ok_or_else(|| {
         let message = "with `sort=-date`, `after` must be the `_id` of an existing activity";

@@ -9,13 +9,13 @@ use crate::{
     rules::history,
 };
 
-/// Tables whose rows say all with their keys.
+/// Tables whose rows have all data in their keys.
 const WITHOUT_VALUES: [Table; 4] = [INDEX, ACTIVITY_MARKS, WAITING, TOKENS_OF_TENANT];
 
-/// Holds a row against its checksum.
+/// Compares a row with its checksum.
 ///
 /// # Errors
-/// [`StoreError::Corrupted`] when it is not as it was written.
+/// [`StoreError::Corrupted`] when the row is not as it was written.
 pub(crate) fn check_row(table: &Table, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
     let is = |other: &Table| table == other;
     if WITHOUT_VALUES.iter().any(is) {

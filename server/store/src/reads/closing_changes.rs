@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// The closed months of a tenant, and what is stored now.
+/// Closed months of a tenant, and the data that is stored now.
 pub(crate) struct Closed<'s, S> {
     pub(crate) snapshot: &'s S,
     pub(crate) tenant: TenantId,

@@ -1,8 +1,8 @@
-//! The ledgers of tenants that were asked for lately, each brought up to date from the change log: only licenses that
-//! have changed since are read again.
+//! Ledgers of tenants that were requested lately, each brought up to date from the change log: only licenses that have
+//! changed since are read again.
 //!
-//! Invariant: a ledger is used only after the change log of the reader's own snapshot was read to its end. What was
-//! written of a ledger goes with it, so that no report is older than its licenses, its companies and its settings.
+//! Invariant: a ledger is used only after the change log of the reader's own snapshot was read to its end. The reports
+//! of a ledger are dropped with it, so that no report is older than its licenses, its companies and its settings.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,21 +39,21 @@ const MAX_LEDGER_BYTES: usize = 96 * 1024 * 1024;
 const MAX_REPORTS_BYTES: usize = 4 * 1024 * 1024;
 /// Bytes of the cached reports of all tenants that are computed from usage as well.
 const MAX_USAGE_BYTES: usize = 8 * 1024 * 1024;
-/// How many threads read all licenses of a tenant, each a run of rows in turn, and how many runs before they are used.
+/// Threads that read all licenses of a tenant, each a run of rows in turn, and number of runs in advance.
 const READERS: usize = 2;
 const ROWS_OF_A_RUN: usize = 64;
 const RUNS_AHEAD: usize = 16;
-/// Changes after which a ledger is read again: these take longer.
+/// Changes after which a ledger is read as a whole: applying more takes longer.
 const MAX_CHANGES: usize = 20_000;
 
-/// The licenses of a tenant, and what is needed to count them.
+/// Licenses of a tenant, and the data to count them.
 pub(crate) struct Books {
     pub(crate) zone: Zone,
     pub(crate) rates: Option<Rates>,
     pub(crate) ledger: Arc<Ledger>,
-    /// Up to where the change log was read when they were computed: nothing that they hold has changed since.
+    /// Position in the change log when the books were computed: their data has not changed since.
     pub(crate) sequence: u64,
-    /// Of the ledger, and of what may be written of it.
+    /// Bytes of the ledger, and of the reports that may be written of it.
     bytes: usize,
     /// Reports that were written of these books: they are of one version.
     pub(crate) written: WrittenReports,
@@ -87,7 +87,7 @@ struct Since {
     last: Option<ChangeRow>,
 }
 
-/// How what is cached relates to a snapshot.
+/// Relation of cached books to a snapshot.
 enum Standing {
     Behind(Since),
     /// The books are of a later snapshot.
@@ -100,7 +100,7 @@ enum Standing {
 pub(crate) struct Ledgers {
     /// Books of the tenants, those that were used last at the end.
     books: Mutex<Vec<(TenantId, Kept)>>,
-    /// By tenant as well, and by its version.
+    /// Reports of usage, by tenant as well, and by its version.
     pub(crate) of_usage: WrittenReports,
 }
 
@@ -111,7 +111,7 @@ impl Default for Ledgers {
 }
 
 impl Ledgers {
-    /// The books of a tenant as a snapshot has them.
+    /// Books of a tenant in a snapshot.
     pub(crate) fn of(
         &self,
         snapshot: &impl Snapshot,
@@ -149,7 +149,7 @@ impl Ledgers {
     fn put(&self, tenant: TenantId, now: Kept) {
         let mut kept = self.books.lock();
         kept.retain(|(known, _)| *known != tenant);
-        // If it is of an earlier snapshot than another reader's, it is updated from there again.
+        // If the books are of an earlier snapshot than another reader's, they are updated from there again.
         kept.push((tenant, now));
         let mut bytes: usize = kept.iter().map(|(_, kept)| kept.books.bytes).sum();
         while bytes > MAX_LEDGER_BYTES && !kept.is_empty() {
@@ -259,10 +259,10 @@ impl<'s, S: Snapshot> Reader<'s, S> {
         Ok(Books::new(zone, rates, Arc::new(self.ledger(zone)?), read_to))
     }
 
-    /// All licenses, as they end in a zone. Two threads read them: it is finding the facts in their text that takes long.
+    /// All licenses, with their ends in a zone. Two threads read them: finding the facts in their text takes long.
     pub(crate) fn ledger(&self, zone: Zone) -> Result<Ledger, StoreError> {
         let (send, runs) = mpsc::sync_channel(RUNS_AHEAD);
-        // Both ends go with the closure, so that no reader waits for one that has ended.
+        // Both ends move into the closure, so that no reader waits for one that has ended.
         thread::scope(move |scope| {
             let mut readers = Vec::new();
             for part in 0..READERS {
@@ -281,7 +281,7 @@ impl<'s, S: Snapshot> Reader<'s, S> {
         })
     }
 
-    /// Gives `take` the facts of a part of the licenses, a run of rows at a time, as long as it takes them.
+    /// Passes the facts of a part of the licenses to `take`, a run of rows at a time, as long as it takes them.
     fn each_run(
         &self,
         zone: Zone,
@@ -330,7 +330,7 @@ pub(crate) fn currencies_of(settings: &Document) -> Result<(Zone, Option<Rates>)
     Ok((settings::time_zone(settings), rates))
 }
 
-/// The error of a rejected report query, as a response has it.
+/// Error of a rejected report query.
 pub(crate) fn rejected(error: ReportError) -> StoreError {
     StoreError::Invalid(vec![error.into()])
 }

@@ -1,4 +1,4 @@
-//! Lists: which records are read, in what order, and what of them is returned (R13, R14).
+//! Lists: which records are read, in what order, and which of their properties are returned (R13, R14).
 
 use std::{
     collections::BTreeSet,
@@ -34,8 +34,8 @@ use crate::{
 /// Rows of a list that are read before another thread reads from its end: these take a millisecond, and a thread a
 /// twentieth of one.
 const ROWS_ALONE: usize = 1_000;
-/// How many of these may be asked for, where the end is read too: so few are among those at the end, which are then
-/// read twice.
+/// Most of these rows that may match, where the end is read too: so few are among those at the end, which are then read
+/// twice.
 const MAX_ADMITTED_ALONE: usize = ROWS_ALONE / 8;
 
 /// Most records that are found from the end of a list before its page is full, in ids of twelve bytes.
@@ -69,7 +69,7 @@ fn values_of(
     filters.find_map(|filter| Some((filter.field, filter.texts()?)))
 }
 
-/// Between which dates, as they are stored, such a property must be; none where it may be any.
+/// Range of dates, in stored form, of such a property; none where it may be any.
 fn dates_of(
     query: &ListQuery,
     is: impl Fn(&FieldDef) -> bool,
@@ -120,7 +120,7 @@ pub(crate) fn list(
     }
 }
 
-/// Reads some more of the records of a page, in their order.
+/// Reads further records of a page, in their order.
 pub(crate) fn read_on(
     asked: &Asked,
     snapshot: &impl Snapshot,
@@ -158,7 +158,7 @@ struct Listing<'a, S: Snapshot> {
     view: &'a View<'a, RecordTables<S>>,
     def: &'static ResourceDef,
     query: &'a ListQuery,
-    /// Of the whole list, so that what its rows share is looked up once.
+    /// Context of the whole list, so that data that its rows share is looked up once.
     ctx: ReadCtx<'a>,
     /// Whether the list filters by values that are computed at read.
     filters_computed: bool,
@@ -194,7 +194,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         page.finish()
     }
 
-    /// How many records are asked for, on whichever page they are.
+    /// Number of records on all pages.
     fn total(&self) -> Result<u64, StoreError> {
         let query = &ListQuery { after: None, ..self.query.clone() };
         let ctx = ReadCtx::new(self.ctx.now, self.view);
@@ -207,7 +207,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         Ok(total)
     }
 
-    /// The field of an order in which the index has all records that are asked for, and between which dates they are.
+    /// Field of an order in which the index has all matching records, and the range of their dates.
     fn ordered(&self, sort: &Sort) -> Option<(&'static FieldDef, RangeInclusive<&str>)> {
         let query = self.query;
         let field = self.def.field(&sort.path).filter(|field| field.ordered)?;
@@ -248,7 +248,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         page.finish()
     }
 
-    /// In another order: the first are found among all that are asked for, and the page's are read.
+    /// A page in another order: the first records are found among all that match, and those of the page are read.
     fn by_value(&self, sort: &Sort, page_for: &PageFor) -> Result<Found, StoreError> {
         let query = self.query;
         // One record more than the page holds shows whether there is another page.
@@ -291,7 +291,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         Ok((self.query.select(self.computed(stored, &selected)?).to_text(), None))
     }
 
-    /// The record, read, with those of the rows computed at read that are wanted.
+    /// The record with the wanted fields that are computed at read.
     fn computed(
         &self,
         stored: Stored<'_>,
@@ -301,7 +301,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         Ok(answer_rows(self.def, &stored.document()?, &wanted, &self.ctx)?)
     }
 
-    /// Calls `visit` with every record that is asked for, in the order of ids, until it says `false`.
+    /// Passes every matching record to `visit`, in the order of ids, until it returns `false`.
     fn for_each(
         &self,
         candidates: Option<BTreeSet<ObjectId>>,
@@ -320,8 +320,8 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         }
     }
 
-    /// Whether a record is asked for. A filter on what is computed at read is the only reason to read it whole, once the
-    /// others have let it pass.
+    /// Whether a record matches. A filter on a value that is computed at read is the only reason to read the record as
+    /// a whole, once it passes the others.
     fn admits(&self, stored: Stored<'_>) -> Result<bool, StoreError> {
         let is_read_as_stored = |field: &FieldDef| field.computed_at_read().is_none();
         if !self.query.admits_where(self.def, &stored, is_read_as_stored) {
@@ -380,13 +380,13 @@ impl<'a, S: Snapshot> Listing<'a, S> {
             let far = far.map(ScopedJoinHandle::join);
             read.map(|()| far.filter(|_| near.has_met()))
         })?;
-        // These are few, and are read a second time.
+        // These records are few, and are read twice.
         let found =
             far.map_or(Ok(Vec::new()), |far| far.unwrap_or_else(|thrown| resume_unwind(thrown)));
         self.for_each_of(found?.into_iter().rev().filter(|id| near.has_not_come_to(*id)), visit)
     }
 
-    /// Starts to read from the end, unless others have need of the processors, or the system has no room for a thread.
+    /// Starts to read from the end, unless others need the processors, or the system has no room for a thread.
     fn start_far<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
@@ -399,7 +399,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         let (tenant, now) = (view.tenant, self.ctx.now);
         let find = move || {
             let _turn = turn;
-            // A view is of one thread.
+            // Each thread needs a view of its own.
             let view = &View::of_snapshot(tenant, tables);
             let listing = Listing::of(snapshot, tables, view, (def, now), query);
             listing.find_backwards(far)
@@ -407,7 +407,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         thread::Builder::new().name("list".to_owned()).spawn_scoped(scope, find).ok()
     }
 
-    /// Finds records from the end of the list towards its beginning, as many as are held at a time.
+    /// Finds records from the end of the list towards its beginning, up to [`MAX_FOUND`].
     fn find_backwards(&self, mut far: ScanCursor<'_>) -> Result<Vec<ObjectId>, StoreError> {
         let mut found = Vec::new();
         self.for_each_stored(self.direction().opposite(), &mut |id, stored| {
@@ -507,21 +507,21 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         }
     }
 
-    /// Between which times such a property must be.
+    /// Range of times of such a property.
     fn times_of(&self, name: &str) -> Option<RangeInclusive<Timestamp>> {
         let (_, dates) = dates_of(self.query, |field| field.name == name)?;
         let first = Timestamp::parse(dates.start()).unwrap_or(Timestamp::MIN);
         Some(first..=Timestamp::parse(dates.end())?)
     }
 
-    /// The first id that a record may have: it is not taken before the record is created, though it may be after a clock
-    /// was set back.
+    /// The first id that a record may have: an id is not taken before the record is created, though it may be later
+    /// after a clock was set back.
     fn first_id(&self) -> ObjectId {
         let created = self.times_of(CREATED_AT);
         created.map_or(ObjectId::MIN, |times| ObjectId::first_at(*times.start()))
     }
 
-    /// The records that the change log names from `since` on; none where it names more than are held.
+    /// Records that the change log names from `since` on; none where it names too many.
     fn changed_since(&self, since: Timestamp) -> Result<Option<BTreeSet<ObjectId>>, StoreError> {
         let log = self.snapshot.open(CHANGES)?;
         let tenant = self.view.tenant;

@@ -54,7 +54,7 @@ fn integration_issues(
     Ok(fill.finish())
 }
 
-/// A page of a log that is being filled from its entries, newest first.
+/// A page of a log that is filled from its entries, newest first.
 pub(crate) struct PageFill<'q> {
     asked: &'q LogPage,
     page_for: &'q PageFor,
@@ -68,7 +68,7 @@ impl<'q> PageFill<'q> {
         Self { asked, page_for, page: Page::of(&page_for.room, None), total: 0, last: None }
     }
 
-    /// Takes an entry that matches, as `answer` returns it; returns whether to continue.
+    /// Adds an entry that matches, as `answer` returns it; returns whether to continue.
     pub(crate) fn take(
         &mut self,
         id: ObjectId,

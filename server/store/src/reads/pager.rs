@@ -10,13 +10,13 @@ use crate::{Next, Page, PageFor, StoreError};
 
 /// Largest page, in bytes; a page of the greatest limit holds records of some ten KB each.
 const MAX_PAGE_BYTES: usize = 64 * 1024 * 1024;
-/// Pages up to this size, in bytes, are held: thousands of usual records, which would cost twice as much if they were read
+/// Largest page that is held, in bytes: thousands of usual records, which would cost twice as much if they were read
 /// twice.
 const MAX_HELD_BYTES: usize = 4 * 1024 * 1024;
-/// About how many bytes of a larger one are read at a time.
+/// About how many bytes of a larger page are read at a time.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
-/// A page, and which records it has if they are not held.
+/// A page, and the ids of its records if they are not held.
 pub(crate) type Found = (Page, Vec<ObjectId>);
 
 pub(crate) struct Pager<'q> {
@@ -34,13 +34,13 @@ impl<'q> Pager<'q> {
         Self { query, page_for, page, to_skip, ids: Vec::new(), is_held: true }
     }
 
-    /// Says how many records there are in all.
+    /// Sets the total number of records.
     pub(crate) fn set_total(&mut self, total: u64) {
         self.page.total = Some(total);
     }
 
-    /// Adds the next record, with the checksum of its stored state where it is returned as that; returns whether more
-    /// are wanted.
+    /// Adds the next record, with the checksum of its stored state where it is returned in that form; returns whether
+    /// more are wanted.
     pub(crate) fn add(
         &mut self,
         id: ObjectId,
@@ -85,7 +85,7 @@ impl<'q> Pager<'q> {
     }
 }
 
-/// The error for a page that would have more bytes than it may.
+/// Error for a page that is too large.
 pub(crate) fn page_too_large(of: &str, max: usize) -> StoreError {
     let message = format!("a page must be at most {max} bytes; ask for fewer {of}");
     StoreError::Invalid(vec![Issue::of_member("limit", "page_too_large", message)])

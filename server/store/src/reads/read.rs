@@ -42,7 +42,7 @@ pub(crate) fn record(
     view.read(def, id, |stored| answer_record(def, id, stored, &ctx))
 }
 
-/// A stored record as a response shows it; it is not read where nothing is computed.
+/// A stored record for a response; it is not parsed where nothing is computed.
 fn answer_record(
     def: &ResourceDef,
     id: ObjectId,
@@ -56,7 +56,7 @@ fn answer_record(
     Ok(Answer { id, version, computed: None, text, ignored: Vec::new() })
 }
 
-/// The rate limits that a tenant has set for itself.
+/// Rate limits that a tenant has set for itself.
 pub(crate) fn rate_limits(
     tables: &RecordTables<impl Snapshot>,
     tenant: TenantId,
@@ -76,11 +76,11 @@ pub(crate) fn is_short(query: &ActivityQuery) -> bool {
     takes_all && of_one && !query.page.count && query.order == ActivityOrder::NewestStored
 }
 
-/// Largest page of activities, in bytes: less than a tenant may have of the responses in memory, so that one that is
-/// too large is rejected as such; one of the greatest limit has room for some 6 KB each.
+/// Largest page of activities, in bytes: less than a tenant's share of the responses in memory, so that a page that is
+/// too large is rejected as such; a page of the greatest limit has room for some 6 KB per activity.
 const MAX_ACTIVITIES_BYTES: usize = 12 * 1024 * 1024;
 
-/// Adds an activity to a page; one that is too large is rejected, since a shorter one would look like the last.
+/// Adds an activity to a page; a page that is too large is rejected, since a shorter one would look like the last.
 pub(crate) fn add_to(
     page: &mut Page,
     page_for: &PageFor,
@@ -127,7 +127,7 @@ pub(crate) fn activities(
     Ok(page)
 }
 
-/// How many activities are asked for, on whichever page they are.
+/// Number of matching activities on all pages.
 fn count(
     snapshot: &impl Snapshot,
     query: &ActivityQuery,
@@ -142,7 +142,7 @@ fn count(
     Ok(total)
 }
 
-/// Calls `take` with the activities before one that are asked for, newest first, until it wants no more.
+/// Passes the matching activities before one to `take`, newest first, until it wants no more.
 fn for_each(
     snapshot: &impl Snapshot,
     query: &ActivityQuery,
@@ -171,7 +171,7 @@ fn for_each(
     Ok(())
 }
 
-/// An activity as it is returned, with the names that its user and its company have now.
+/// An activity for a response, with the names that its user and its company have now.
 pub(crate) fn answer(
     activity: &Activity,
     view: &View<'_, impl Source>,
@@ -234,7 +234,7 @@ pub(crate) fn activities_since(
 pub(crate) struct Histories<T>(Vec<History<T>>);
 
 impl<T: Rows> Histories<T> {
-    /// Calls `take` with those in some stretches of the log, until it wants no more.
+    /// Passes the activities in some stretches of the log to `take`, until it wants no more.
     pub(crate) fn look_through(
         &mut self,
         stretches: &[Range<ObjectId>],
@@ -253,7 +253,7 @@ impl<T: Rows> Histories<T> {
         Ok(())
     }
 
-    /// The newest one, unless it is before `first`.
+    /// The newest activity, unless it is before `first`.
     fn next_from(&mut self, first: ObjectId) -> Result<Option<Activity>, StoreError> {
         let mut newest = None;
         for (at, history) in self.0.iter_mut().enumerate() {
@@ -272,7 +272,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// `None` when no reference names anything, so that nothing can match (R2).
+    /// Resolves references; `None` when none of them names a record, so that nothing can match (R2).
     pub(crate) fn resolve(
         query: &ActivityQuery,
         view: &View<'_, impl Source>,
@@ -301,7 +301,7 @@ impl Filter {
         Ok(Some(filter))
     }
 
-    /// The histories that can match, where the query names users or companies.
+    /// Histories that can match, where the query names users or companies.
     pub(crate) fn histories<S: Snapshot>(
         &self,
         snapshot: &S,

@@ -1,5 +1,4 @@
-//! Validates bodies without writing: each is planned over a snapshot and what those before it would have changed, and
-//! nothing is written.
+//! Validates bodies without writing: each is planned over a snapshot and the planned changes of those before it.
 
 use svctrack_core::{
     plan::{
@@ -16,7 +15,7 @@ use crate::{
     rules::{open_tables::RecordTables, view::View},
 };
 
-/// The five bytes of ids that are shown to nobody.
+/// Five bytes of ids that are never returned.
 const NO_STORE: [u8; 5] = [0xff; 5];
 
 /// Plans bodies, each after those before it.

@@ -1,4 +1,4 @@
-//! Revenue reports: from the tenant's ledger, and from companies, users and tickets where a report asks for them.
+//! Revenue reports: from the tenant's ledger, and from companies, users and tickets where a report needs them.
 
 use std::{
     borrow::Cow,
@@ -34,16 +34,16 @@ use crate::{
     rules::{open_tables::RecordTables, view::View},
 };
 
-/// For whom a report is computed, and when.
+/// Tenant and time of a report.
 #[derive(Clone, Copy)]
 pub(crate) struct Asker {
     pub(crate) tenant: TenantId,
-    /// The version of the tenant from before the snapshot was taken.
+    /// Version of the tenant from before the snapshot was taken.
     pub(crate) version: u64,
     pub(crate) now: Timestamp,
 }
 
-/// Computes a report, or returns the cached one where nothing in it has changed.
+/// Computes a report, or returns the cached one where its data has not changed.
 pub(crate) fn revenue(
     ledgers: &Ledgers,
     snapshot: &impl Snapshot,
@@ -110,7 +110,7 @@ fn of_licenses(
     Ok(written)
 }
 
-/// The report of customers, and until when it says the same.
+/// The report of customers, and the time until which it stays the same.
 fn of_customers(
     books: &Books,
     snapshot: &impl Snapshot,
@@ -209,8 +209,8 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         View::of_snapshot(self.tenant, &self.tables)
     }
 
-    /// The one that the report is of, if it is of one. One that was deleted is found by its `_id`, where a report of an
-    /// earlier time has its licenses.
+    /// Company of the report, if it has one. A deleted company is found by its `_id`, where a report of an earlier time
+    /// has its licenses.
     fn company(&self, query: &ReportQuery) -> Result<Option<ObjectId>, StoreError> {
         let Some(reference) = query.company() else { return Ok(None) };
         let deleted = match reference {
@@ -251,7 +251,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         Ok(companies)
     }
 
-    /// Adds how companies use the product; returns until when that says the same.
+    /// Adds the usage of companies; returns the time until which it stays the same.
     fn add_usage(
         &self,
         query: &ReportQuery,

@@ -1,4 +1,4 @@
-//! The slow scrub, while the server runs: a little at a time, each row compared with its checksum.
+//! Slow scrub of a running server: a little at a time, each row compared with its checksum.
 
 use std::ops::Bound;
 

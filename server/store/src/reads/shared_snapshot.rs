@@ -19,7 +19,7 @@ use crate::{
 /// Most tokens, and most tenants, that are cached, some 500 bytes each.
 const MAX_KNOWN: usize = 10_000;
 
-/// The store as it was after a commit.
+/// State of the store after a commit.
 pub(crate) struct SharedSnapshot<S: Snapshot> {
     pub(crate) tables: RecordTables<S>,
     tenants: S::Table,
@@ -103,7 +103,7 @@ impl<K: ToOwned<Owned: Ord> + Ord + ?Sized, V: Clone> ReadOnce<K, V> {
     }
 }
 
-/// The snapshot of the last commit, and the shared one over it.
+/// Snapshot of the last commit, and the shared one over it.
 struct Shown<S: Snapshot> {
     snapshot: Option<Arc<S>>,
     /// None until the first reader.
@@ -142,7 +142,7 @@ impl<S: Snapshot> SnapshotCache<S> {
         &self,
         take: impl FnOnce() -> Result<S, StoreError>,
     ) -> Result<Arc<SharedSnapshot<S>>, StoreError> {
-        // Before a snapshot is taken: what is read from it is no older than what else they hold.
+        // Before a snapshot is taken: data that is read from it is no older than the other data of the shared one.
         let known_tenants = {
             let shown = self.0.lock();
             if let Some(moment) = &shown.moment {
@@ -165,12 +165,12 @@ impl<S: Snapshot> SnapshotCache<S> {
         self.0.lock().known_tenants.get(&tenant)
     }
 
-    /// The version of a tenant. A snapshot that is asked for afterwards has no less than this.
+    /// Version of a tenant. A snapshot that is taken afterwards has at least this version.
     pub(crate) fn version(&self, tenant: TenantId) -> u64 {
         self.0.lock().versions.of(tenant)
     }
 
-    /// Has reads see this, since the store was written; each a snapshot of its own where it is none.
+    /// Shows reads a new snapshot after a write; without one, each read takes a snapshot of its own.
     pub(crate) fn show(&self, snapshot: Option<S>, scope: &CommitScope) {
         let before = {
             let mut shown = self.0.lock();

@@ -1,10 +1,10 @@
-//! Turns that a read may take besides its own.
+//! Permits that a read may take besides its own.
 
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Turns that a read may have besides its own, where there are some.
+/// Permits that a read may take besides its own, where there are any.
 pub(crate) struct Spare(pub(crate) Arc<Semaphore>);
 
 impl Spare {

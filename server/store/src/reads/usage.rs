@@ -1,4 +1,4 @@
-//! Reports of usage: from what is tallied, and from the activities after it.
+//! Reports of usage: from tallied activities, and from the activities after these.
 
 use std::{collections::HashMap, ops::Bound};
 
@@ -28,10 +28,10 @@ use crate::{
 };
 
 /// Most activities that a report reads of the log, in some 20 ms: as many runs of them as a tenant with many events has
-/// while one of its commits is under way.
+/// while one of its commits is running.
 const MAX_READ: usize = 4 * LIMITS.activities;
 
-/// Computes a report of usage; returns also until when it says the same.
+/// Computes a report of usage; returns also the time until which it stays the same.
 pub(crate) fn usage(
     snapshot: &impl Snapshot,
     tenant: TenantId,
@@ -63,7 +63,7 @@ pub(crate) fn usage(
     Ok((WrittenReport::of(text, 0), plan.until()))
 }
 
-/// The company of each user who has one; of one company only, where one is named.
+/// Company of each user who has one; only of one company, where one is named.
 pub(super) fn companies_of_users(
     snapshot: &impl Snapshot,
     tenant: TenantId,
@@ -106,7 +106,7 @@ fn count(
     Ok(counting.finish())
 }
 
-/// Counts what is tallied. Two threads count blocks in turns, which takes most of the time of a report.
+/// Counts the tallied activities. Two threads count blocks in turns, which takes most of the time of a report.
 fn count_blocks(
     snapshot: &impl Snapshot,
     tenant: TenantId,
@@ -129,7 +129,7 @@ fn count_blocks(
     Ok(counted)
 }
 
-/// Gives `take` each block of a tenant, with its number.
+/// Passes each block of a tenant to `take`, with its number.
 fn each_block(
     snapshot: &impl Snapshot,
     tenant: TenantId,

@@ -1,4 +1,5 @@
-//! How often what is stored of a tenant was written: what was computed from it holds as long as its version is the same.
+//! Number of writes to the data of a tenant: a result that was computed from the data is valid as long as its version
+//! is the same.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ const MAX_TENANTS: usize = 10_000;
 /// Data that a commit may have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CommitScope {
-    /// The tenants whose data it may be; none where it may be that of any.
+    /// Tenants whose data it may be; none where it may be that of any.
     pub(crate) tenants: Option<Vec<TenantId>>,
     /// Whether the commit stored events alone, which change no tenant and no settings.
     pub(crate) is_events: bool,
@@ -20,11 +21,11 @@ impl CommitScope {
     pub(crate) const ANYTHING: Self = Self { tenants: None, is_events: false };
 }
 
-/// The version of each tenant: the number of the last commit that may have changed something of it.
+/// Version of each tenant: the number of the last commit that may have changed its data.
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
     commits: u64,
-    /// Of those that have none of their own.
+    /// Version of the tenants without a version of their own.
     of_others: u64,
     of_tenant: BTreeMap<TenantId, u64>,
 }

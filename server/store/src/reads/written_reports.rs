@@ -1,4 +1,4 @@
-//! Reports that were written, each kept for as long as it is what would be written again.
+//! Cache of written reports, each stored for as long as it would be written in the same way.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -7,19 +7,19 @@ use svctrack_core::value::Timestamp;
 
 use crate::WrittenReport;
 
-/// Bytes of one of them: ten years of months with cohorts or segments take 1 to 2 MiB.
+/// Most bytes of a report: ten years of months with cohorts or segments take 1 to 2 MiB.
 const MAX_REPORT_BYTES: usize = 2 * 1024 * 1024;
 
 /// Conditions under which a written report is valid, besides its query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holds {
-    /// The points in time at which it is the same.
+    /// Points in time at which the report is the same.
     pub(crate) time: Range<Timestamp>,
-    /// The version of all that it is computed from.
+    /// Version of the data that the report is computed from.
     pub(crate) version: u64,
 }
 
-/// Reports by what they were asked for. Where there is no room for another one, all go.
+/// Reports by their query. Where there is no room for another one, all are dropped.
 pub(crate) struct WrittenReports {
     most_bytes: usize,
     kept: Mutex<Kept>,
@@ -32,19 +32,19 @@ struct Kept {
 }
 
 impl WrittenReports {
-    /// Keeps no more than this many bytes.
+    /// A cache of at most this many bytes.
     pub(crate) fn up_to(most_bytes: usize) -> Self {
         Self { most_bytes, kept: Mutex::default() }
     }
 
-    /// A report that still holds.
+    /// A report that is still valid.
     pub(crate) fn get(&self, key: &str, version: u64, now: Timestamp) -> Option<WrittenReport> {
         let kept = self.kept.lock();
         let (holds, report) = kept.reports.get(key)?;
         (holds.version == version && holds.time.contains(&now)).then(|| report.clone())
     }
 
-    /// Keeps a report for as long as it holds.
+    /// Caches a report for as long as it is valid.
     pub(crate) fn keep(&self, key: String, holds: Holds, report: &WrittenReport) {
         let bytes = key.len() + report.text.len();
         if bytes > MAX_REPORT_BYTES {

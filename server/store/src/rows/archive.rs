@@ -1,5 +1,5 @@
-//! The format of a backup: gzip over a head, the rows of every table, and a manifest that counts them. It is
-//! read from the front to the end, in memory for one row; what breaks off has no manifest.
+//! Format of a backup: gzip over a head, the rows of every table, and a manifest that counts them. It is read from the
+//! beginning to the end, with one row in memory; an interrupted backup has no manifest.
 //!
 //! ```text
 //! head      one line of JSON: {"svctrackBackup":1,"storeFormat":1,"at":1795290304728,"store":"3f0c9a51d2","sequence":12}
@@ -8,9 +8,9 @@
 //! manifest  3:1 length:4 json                      the head again, and of each table rows and SHA-256
 //! ```
 //!
-//! Numbers are big-endian; `at` is in milliseconds since 1970, `store` the id of the store, `sequence` the place among the
-//! backups of its schedule.
-//! The SHA-256 of a table is that of its rows in this format. Nothing follows the manifest.
+//! Numbers are big-endian; `at` is in milliseconds since 1970, `store` the id of the store, `sequence` the position
+//! among the backups of its schedule. The SHA-256 of a table is that of its rows in this format. Nothing follows the
+//! manifest.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -25,7 +25,7 @@ use crate::{BackupHead, Manifest, StoreId, TableSum};
 const ARCHIVE_FORMAT: u32 = 1;
 /// Longest head, in bytes: ours has some 100.
 const MAX_HEAD_BYTES: u64 = 1024;
-/// Largest key, value or manifest, in bytes: no row that the store writes comes near it, and a corrupted length
+/// Largest key, value or manifest, in bytes: no row that the store writes is nearly as large, and a corrupted length
 /// must not take all memory.
 const MAX_PART_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -34,14 +34,14 @@ const ROW: u8 = 2;
 const MANIFEST: u8 = 3;
 
 impl BackupHead {
-    /// The head of a backup of a store at this point in time.
+    /// Head of a backup of a store at this point in time.
     pub(crate) fn of(at: Timestamp, store: StoreId, sequence: Option<u64>) -> Self {
         let (svctrack_backup, store_format) = (ARCHIVE_FORMAT, ROWS_FORMAT);
         Self { svctrack_backup, store_format, at, store: Some(store), sequence }
     }
 }
 
-/// The table whose rows are just being written or read.
+/// Table whose rows are being written or read.
 #[derive(Default)]
 struct Counting {
     name: String,
@@ -67,7 +67,7 @@ impl Counting {
     }
 }
 
-/// Counts the tables of a backup, one after the other.
+/// Counts of the tables of a backup, one after the other.
 struct Tables {
     head: BackupHead,
     done: Vec<TableSum>,
@@ -99,7 +99,7 @@ impl<W: Write> ArchiveWriter<W> {
     /// Begins a backup.
     ///
     /// # Errors
-    /// When `out` cannot be written; so of all that follows.
+    /// When `out` cannot be written; the same for the other methods.
     pub(crate) fn begin(out: W, head: BackupHead) -> io::Result<Self> {
         // The fastest level: a higher one takes twice the time for a tenth of the size.
         let mut out = GzEncoder::new(out, Compression::fast());
@@ -130,7 +130,7 @@ impl<W: Write> ArchiveWriter<W> {
         Ok(())
     }
 
-    /// Writes the manifest, without which a backup is none.
+    /// Writes the manifest, without which a backup is incomplete.
     pub(crate) fn finish(mut self) -> io::Result<(W, Manifest)> {
         let manifest = self.tables.finish();
         let json = serde_json::to_vec(&manifest)?;
@@ -160,7 +160,7 @@ pub enum ArchiveError {
     /// The file is not as it was written.
     #[error("it is corrupted: {0}")]
     Damaged(String),
-    /// An archive of another version of the program.
+    /// The archive has the format of another version of the program.
     #[error("it has format {0}, this program knows {ARCHIVE_FORMAT}.{ROWS_FORMAT}")]
     Format(String),
     /// The file cannot be read.
@@ -194,9 +194,9 @@ pub(crate) struct ArchiveReader<R> {
 /// Next part of a backup.
 pub(crate) enum Part<'r> {
     Table(String),
-    /// A row of it.
+    /// A row of the table.
     Row(&'r [u8], &'r [u8]),
-    /// All has been read, and is as it was written.
+    /// End of the backup: all has been read, and is as it was written.
     End(Manifest),
 }
 
@@ -260,7 +260,7 @@ impl<R: BufRead> ArchiveReader<R> {
         Ok(bytes)
     }
 
-    /// Compares what was read with the manifest, and checks that nothing follows it.
+    /// Compares the counts with the manifest, and checks that nothing follows it.
     fn end(&mut self) -> Result<Manifest, ArchiveError> {
         let length = u32::from_be_bytes(self.bytes()?);
         let json = read_part(&mut self.from, length.into(), Vec::new())?;
@@ -296,7 +296,7 @@ fn read_part(
 /// The head of a backup; the rest is not read.
 ///
 /// # Errors
-/// [`ArchiveError`] when it has no head that is known.
+/// [`ArchiveError`] when the backup has no known head.
 pub fn read_head(from: impl BufRead) -> Result<BackupHead, ArchiveError> {
     Ok(ArchiveReader::begin(from)?.tables.head)
 }
@@ -304,7 +304,7 @@ pub fn read_head(from: impl BufRead) -> Result<BackupHead, ArchiveError> {
 /// Reads a backup to its end.
 ///
 /// # Errors
-/// [`ArchiveError`] when it is not whole.
+/// [`ArchiveError`] when the backup is incomplete or corrupted.
 pub fn check_archive(from: impl BufRead) -> Result<Manifest, ArchiveError> {
     let mut archive = ArchiveReader::begin(from)?;
     loop {
@@ -369,7 +369,7 @@ mod tests {
         assert!(check_archive(twice.as_slice()).is_err());
     }
 
-    /// Each way to flip one bit.
+    /// Each version of `bytes` with one flipped bit.
     fn flips(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
         (0..bytes.len() * 8).map(|at| {
             let mut flipped = bytes.to_vec();
@@ -406,7 +406,7 @@ mod tests {
     fn a_bit_that_was_flipped_before_a_backup_was_packed_is_reported() {
         let unpacked = unpack(&archive().0).unwrap();
         assert!(check_archive(pack(&unpacked).as_slice()).is_ok());
-        // A prime number: each place of a byte comes up.
+        // A prime number: each position of a byte comes up.
         for (at, flipped) in flips(&unpacked).enumerate().step_by(61) {
             assert!(check_archive(pack(&flipped).as_slice()).is_err(), "bit {at}");
         }

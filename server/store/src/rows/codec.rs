@@ -1,8 +1,8 @@
-//! The bytes of a stored value: a format byte, a checksum over the key and what follows, and the
-//! value itself. A value that is not what was written under its key is reported, never served.
+//! The bytes of a stored value: a format byte, a checksum over the key and the rest, and the value itself. A value that
+//! is not what was written under its key is reported, never served.
 //!
 //! Rows of logs are postcard: fields are only ever added at the end, and variants of an enum after the others, since
-//! both are known by their place.
+//! both are identified by their position.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use svctrack_core::{
@@ -13,15 +13,15 @@ use svctrack_core::{
 use super::keys;
 use crate::StoreError;
 
-/// The only format there is: CRC-32 in four bytes, then JSON (records) or postcard (logs).
+/// The only format: CRC-32 in four bytes, then JSON (records) or postcard (logs).
 const FORMAT: u8 = 1;
 /// Bytes before the value.
 const HEADER_BYTES: usize = 5;
 
-/// Room for a row of a log, in bytes: few need more, and are moved while they are written.
+/// Initial capacity for a row of a log, in bytes: few need more, and are moved while they are written.
 const ROW_BYTES: usize = 128;
 
-/// Bytes that say how much of a record's text is shown.
+/// Bytes of the length of a record's visible text.
 const SHOWN_BYTES: usize = 4;
 
 /// One row of the change log (`changes`).
@@ -35,7 +35,7 @@ pub(crate) struct ChangeRow {
     pub(crate) version: i64,
     /// Time of the change; never before that of the previous row.
     pub(crate) at: svctrack_core::value::Timestamp,
-    /// Id of the token that asked for it; none for an event.
+    /// Id of the caller's token; none for an event.
     pub(crate) token: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn seal(key: &[u8], value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The value in `bytes`, if they are what was written under `key`.
+/// Value in `bytes`, if they are what was written under `key`.
 pub(crate) fn unseal<'b>(key: &[u8], bytes: &'b [u8]) -> Result<&'b [u8], StoreError> {
     match bytes.split_at_checked(HEADER_BYTES) {
         Some(([FORMAT, sum @ ..], value)) if *sum == checksum(key, value) => Ok(value),
@@ -74,7 +74,7 @@ pub(crate) fn unseal<'b>(key: &[u8], bytes: &'b [u8]) -> Result<&'b [u8], StoreE
     }
 }
 
-/// The value in `bytes`, which has a length of its own, if they are what was written under `key`.
+/// Value of a known length in `bytes`, if they are what was written under `key`.
 pub(crate) fn unseal_exact<const N: usize>(
     key: &[u8],
     bytes: &[u8],
@@ -85,7 +85,7 @@ pub(crate) fn unseal_exact<const N: usize>(
         .map_err(|_| StoreError::corrupted(format!("a value of {N} bytes has {}", value.len())))
 }
 
-/// The stored bytes of a record: how much of its text is shown, and the text.
+/// Stored bytes of a record: the length of its visible text, and the text.
 pub(crate) fn seal_record(key: &[u8], document: &Document) -> Vec<u8> {
     let (text, shown) = stored_text(document);
     let mut value = Vec::with_capacity(SHOWN_BYTES + text.len());
@@ -94,17 +94,17 @@ pub(crate) fn seal_record(key: &[u8], document: &Document) -> Vec<u8> {
     seal(key, &value)
 }
 
-/// A record as it is stored: its members are found without reading it whole.
+/// A stored record: its members are found without parsing it as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stored<'b> {
     text: &'b [u8],
-    /// How much of the text is shown, without the brace that closes it.
+    /// Length of the visible text, without the closing brace.
     shown: usize,
-    /// The checksum of its key and its bytes.
+    /// Checksum of key and bytes.
     checksum: u32,
 }
 
-/// The record in `bytes`, if they are what was written under `key`.
+/// Record in `bytes`, if they are what was written under `key`.
 pub(crate) fn unseal_record<'b>(key: &[u8], bytes: &'b [u8]) -> Result<Stored<'b>, StoreError> {
     let value = unseal(key, bytes).map_err(|error| about(key, error))?;
     let (shown, text) = value.split_first_chunk::<SHOWN_BYTES>().ok_or_else(broken)?;
@@ -128,12 +128,12 @@ impl<'b> Stored<'b> {
         parse_stored(self.text).map_err(|error| StoreError::corrupted(error.message))
     }
 
-    /// Identifies this state of the record.
+    /// Checksum that identifies this state of the record.
     pub(crate) fn checksum(self) -> u32 {
         self.checksum
     }
 
-    /// The text that is shown, as an object.
+    /// Visible text, as an object.
     pub(crate) fn shown(self) -> Result<String, StoreError> {
         let shown = self.text.get(..self.shown);
         let shown = shown.and_then(|shown| simdutf8::basic::from_utf8(shown).ok());
@@ -160,7 +160,7 @@ pub(crate) fn seal_row<T: Serialize>(key: &[u8], row: &T) -> Result<Vec<u8>, Sto
     Ok(bytes)
 }
 
-/// The row of a log in `bytes`, whose key ends with an id.
+/// Row of a log in `bytes`, whose key ends with an id.
 pub(crate) fn unseal_row_with_id<T: DeserializeOwned>(
     key: &[u8],
     bytes: &[u8],
@@ -182,7 +182,7 @@ pub(crate) fn unseal_row<T: DeserializeOwned>(key: &[u8], bytes: &[u8]) -> Resul
     postcard::from_bytes(value).map_err(StoreError::corrupted)
 }
 
-/// The front of the row of a log in `bytes`, as far as `T` reads it; it may borrow from them.
+/// Beginning of the row of a log in `bytes`, as far as `T` reads it; it may borrow from them.
 pub(crate) fn unseal_front<'b, T: Deserialize<'b>>(
     key: &[u8],
     bytes: &'b [u8],

@@ -1,4 +1,4 @@
-//! How active users and companies are (R37), and the latest of their activities: one row for each, apart from its
+//! Engagement of users and companies (R37), and the latest of their activities: one row for each, apart from its
 //! record.
 
 use std::ops::RangeInclusive;
@@ -16,30 +16,30 @@ use crate::StoreError;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) engagement: Engagement,
-    /// The latest of their activities, from which its history goes back.
+    /// Latest activity, from which the history goes back.
     pub(crate) latest: Option<ObjectId>,
-    /// How many of them there are since the last that is marked.
+    /// Number of activities since the last one that is marked.
     pub(crate) since_mark: u8,
-    /// How often it was written. It follows the row, where one from before the log has nothing: a new member must come
-    /// after it.
+    /// Number of writes of the row. It follows the row, where one from before the log has nothing: a new member must
+    /// come after it.
     #[serde(skip)]
     pub(crate) changes: u64,
-    /// An entry of the log: no later one has it.
+    /// Entry of the log with this state; no later entry has it.
     #[serde(skip)]
     pub(crate) entry: Option<u64>,
-    /// Whether the table has an older one, or none.
+    /// Whether the table has an older state, or none.
     #[serde(skip)]
     pub(crate) is_logged: bool,
     /// Whether the row was read from the log, and the table may have a later one.
     #[serde(skip)]
     pub(crate) is_unproven: bool,
-    /// The number of the transaction that has touched it last.
+    /// Number of the transaction that has touched the row last.
     #[serde(skip)]
     pub(crate) touched_in: u64,
 }
 
 impl Row {
-    /// The later one of two states of a row.
+    /// The later of two states of a row.
     pub(crate) fn later<'r>(
         logged: Option<&'r Self>,
         stored: Option<&'r Self>,
@@ -51,7 +51,7 @@ impl Row {
     }
 }
 
-/// Who a row is of.
+/// Owner of a row.
 pub(crate) type Owner = (TenantId, u8, ObjectId);
 
 /// Rows in a snapshot or in a transaction.
@@ -77,7 +77,7 @@ pub(crate) trait ReadRows {
 
 /// Rows in a snapshot.
 pub(crate) trait ReadEngagement: ReadRows {
-    /// Who of a resource was last active between two times, both included; none where they are more than `max`.
+    /// Owners of a resource who were last active between two times, both included; none where they are more than `max`.
     fn active_between(
         &self,
         of: (TenantId, u8),
@@ -86,20 +86,20 @@ pub(crate) trait ReadEngagement: ReadRows {
     ) -> Result<Option<Vec<ObjectId>>, StoreError>;
 }
 
-/// Rows in a transaction: each that it touches is read once and written once, however many events touch it.
+/// Rows in a transaction: each row is read once and written once, however many events change it.
 pub(crate) trait WriteEngagement: ReadRows {
     type Table: WriteRows;
 
-    /// The row of a user or a company, which is written with the others.
+    /// Row of a user or a company, which is written with the others.
     fn row(&mut self, owner: Owner) -> Result<&mut Row, StoreError>;
 
-    /// Removes the row of one who is erased.
+    /// Removes the row of an erased owner.
     fn remove(&mut self, owner: Owner) -> Result<(), StoreError>;
 
-    /// Removes the rows of a tenant that are not in the table alone.
+    /// Removes the rows of a tenant that are not only in the table.
     fn forget_tenant(&mut self, tenant: TenantId);
 
-    /// The table, of which others may be at hand elsewhere.
+    /// The table; newer rows may be in memory or in the log.
     fn table(&mut self) -> &mut Self::Table;
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn load(table: &impl Rows, owner: Owner) -> Result<Option<Row>, Store
     Ok(Some(Row { changes, ..row }))
 }
 
-/// The key of somebody in the table.
+/// Key of an owner in the table.
 pub(crate) fn key_of((tenant, resource, id): Owner) -> Vec<u8> {
     keys::record(tenant, resource, id)
 }

@@ -2,7 +2,7 @@
 //!
 //! Every key but those of `meta`, `tokens` and the log of engagement begins with the tenant, so that no range of one
 //! tenant reaches into another's. Numbers are big-endian, so that the order of keys is the order of their values. Texts
-//! in keys hold no NUL, which ends them.
+//! in keys have no NUL, which ends them.
 
 use svctrack_core::{
     plan::Wait,
@@ -44,7 +44,7 @@ pub(crate) fn mark(tenant: TenantId, resource: u8, id: ObjectId, activity: Objec
     key
 }
 
-/// Key of a value that one record alone may hold.
+/// Key of a value that only one record may hold.
 pub(crate) fn unique(tenant: TenantId, resource: u8, row: &str, value: &str) -> Vec<u8> {
     let mut key = tenant_key(tenant, 2 + row.len() + value.len());
     key.push(resource);
@@ -59,7 +59,7 @@ pub(crate) fn entry(owner: &[u8], row: &str, value: &str) -> Vec<u8> {
     [owner, row.as_bytes(), &[0], value.as_bytes()].concat()
 }
 
-/// Key of a value that a record holds among others.
+/// Key of a value that several records may hold.
 pub(crate) fn index(
     tenant: TenantId,
     resource: u8,
@@ -73,7 +73,7 @@ pub(crate) fn index(
     key
 }
 
-/// User and company in the key of a row of `index` that says of which company a user is.
+/// User and company in the key of a row of `index` that names the company of a user.
 pub(crate) fn user_of_company(key: &[u8]) -> Option<(ObjectId, ObjectId)> {
     let (front, user) = key.split_last_chunk::<ID_BYTES>()?;
     let (_, company) = front.strip_suffix(&[0])?.split_last_chunk::<{ 2 * ID_BYTES }>()?;
@@ -93,28 +93,28 @@ pub(crate) fn log_range(tenant: TenantId) -> (Vec<u8>, Vec<u8>) {
     (log(tenant, ObjectId::MIN), log(tenant, ObjectId::MAX))
 }
 
-/// Key of a parked event under something that it waits for.
+/// Key of a parked event under an index entry that it waits for.
 pub(crate) fn waiting(tenant: TenantId, wait: &Wait, id: ObjectId) -> Vec<u8> {
     index(tenant, wait.resource, &wait.row, &wait.key, id)
 }
 
-/// Key of a mark on the events that wait for something.
+/// Key of a mark on the events that wait for an index entry.
 pub(crate) fn due(tenant: TenantId, wait: &Wait) -> Vec<u8> {
     unique(tenant, wait.resource, &wait.row, &wait.key)
 }
 
-/// The ends of all keys of a tenant whose next byte is that of a resource.
+/// Ends of all keys of a tenant whose next byte is that of a resource.
 pub(crate) fn all_of(tenant: TenantId) -> (Vec<u8>, Vec<u8>) {
     let mut last = tenant_key(tenant, 1);
     last.push(u8::MAX);
     (tenant_key(tenant, 0), last)
 }
 
-/// How a key encodes the id of an event: a UUID as its 16 bytes, any other as it was sent.
+/// Encoding of the id of an event: a UUID as its 16 bytes, any other id as it was sent.
 const AS_UUID: u8 = 1;
 const AS_TEXT: u8 = 0;
 
-/// Key of the id of an event that came in.
+/// Key of the id of an event that was received.
 pub(crate) fn message(tenant: TenantId, week: u16, id: &str) -> Vec<u8> {
     let mut key = messages_from(tenant, week);
     match canonical_uuid(id) {
@@ -135,7 +135,7 @@ fn canonical_uuid(id: &str) -> Option<TenantId> {
     TenantId::parse(id).filter(|_| !id.bytes().any(|byte| byte.is_ascii_uppercase()))
 }
 
-/// Where the ids of a week begin.
+/// Beginning of the ids of a week.
 pub(crate) fn messages_from(tenant: TenantId, week: u16) -> Vec<u8> {
     let mut key = tenant_key(tenant, 3 + 16);
     key.extend_from_slice(&week.to_be_bytes());
@@ -166,14 +166,14 @@ pub(crate) fn cause(tenant: TenantId, hash: &[u8; CAUSE_BYTES]) -> Vec<u8> {
     key
 }
 
-/// Key of what a command came to that is carried out once.
+/// Key of the outcome of a command that is carried out once.
 pub(crate) fn once(tenant: TenantId, hash: &[u8; 32]) -> Vec<u8> {
     let mut key = tenant_key(tenant, hash.len());
     key.extend_from_slice(hash);
     key
 }
 
-/// Key of what an erased person was known by.
+/// Key of a hash of an erased person.
 pub(crate) fn suppressed(tenant: TenantId, hash: &[u8; 32]) -> Vec<u8> {
     once(tenant, hash)
 }
@@ -190,7 +190,7 @@ pub(crate) fn change(tenant: TenantId, sequence: u64) -> Vec<u8> {
     key
 }
 
-/// Key of what a change changed of a record, under its sequence.
+/// Key of the properties that a change changed of a record, under its sequence.
 pub(crate) fn change_of_record(
     tenant: TenantId,
     resource: u8,
@@ -207,7 +207,7 @@ pub(crate) fn closing(tenant: TenantId, month: &str) -> Vec<u8> {
     counter(tenant, month)
 }
 
-/// Key of how far activities of a tenant are tallied.
+/// Key of the progress of tallying activities of a tenant.
 pub(crate) fn usage_head(tenant: TenantId) -> Vec<u8> {
     let mut key = tenant_key(tenant, 1);
     key.push(0);

@@ -1,8 +1,8 @@
-//! The metadata of a store: the version of its rows, and the keys of the table `meta`.
+//! Metadata of a store: the version of its rows, and the keys of the table `meta`.
 
 /// Version of the rows, in the table `meta` and in backups. The next one is 3.
 pub(crate) const ROWS_FORMAT: u32 = 1;
-/// The versions of rows that are read; 2 is 1 as it was called before the first release.
+/// Versions of rows that are read; 2 was the name of 1 before the first release.
 pub(crate) const READABLE_ROWS: [u32; 2] = [ROWS_FORMAT, 2];
 /// Names in the table `meta`.
 pub(crate) const META_FORMAT: &[u8] = b"format";

@@ -1,7 +1,7 @@
 //! The stored form, byte for byte: ordered tables of keys and values, whichever engine holds them.
 //!
-//! An engine has tables ([`Rows`], [`WriteRows`]) and says how they are opened; which tables there are, what their keys
-//! look like and how a value is sealed is written here, once for all of them.
+//! An engine has tables ([`Rows`], [`WriteRows`]) and opens them; the list of tables, the form of their keys and the
+//! sealing of values are written here, once for all engines.
 
 pub(crate) mod archive;
 pub(crate) mod codec;
@@ -24,7 +24,7 @@ pub(crate) trait Bytes {
     fn value(&self) -> &[u8];
 }
 
-/// A key and its value, or why they cannot be read.
+/// A key and its value, or the error of reading them.
 pub(crate) type Row<B> = Result<(B, B), StoreError>;
 
 /// An ordered table that is read.
@@ -38,7 +38,7 @@ pub(crate) trait Rows {
     where
         Self: 'r;
 
-    /// The value under a key, if there is one.
+    /// Value under a key, if there is one.
     fn get(&self, key: &[u8]) -> Result<Option<Self::Bytes<'_>>, StoreError>;
 
     /// The rows between two keys.
@@ -47,7 +47,7 @@ pub(crate) trait Rows {
         keys: impl RangeBounds<&'k [u8]> + 'k,
     ) -> Result<Self::Range<'_>, StoreError>;
 
-    /// How many rows there are.
+    /// Number of the table's rows.
     fn len(&self) -> Result<u64, StoreError>;
 
     fn iter(&self) -> Result<Self::Range<'_>, StoreError> {
@@ -55,9 +55,9 @@ pub(crate) trait Rows {
     }
 }
 
-/// Where the row under a key is read, without a copy.
+/// Reads the row under a key in place, without a copy.
 pub(crate) trait ReadRow {
-    /// The result of `read` for the row under a key, if there is one.
+    /// Result of `read` for the row under a key, if there is one.
     fn read<R>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, StoreError>;
 }
 
@@ -74,7 +74,7 @@ pub(crate) trait Snapshot: Sized + Sync {
 
 /// An ordered table that is written.
 pub(crate) trait WriteRows: Rows {
-    /// Puts a value under a key; returns the one before.
+    /// Inserts a value under a key; returns the one before.
     fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Self::Bytes<'_>>, StoreError>;
 
     /// Removes the row under a key; returns its value.
@@ -86,22 +86,22 @@ pub(crate) trait WriteRows: Rows {
 }
 
 /// A table to which transactions add rows by the thousand, most of them after all of their kind. An engine may gather
-/// those of a transaction, so that only what is asked for here sees them.
+/// the rows of a transaction, so that only these methods see them.
 pub(crate) trait AppendRows: ReadRow {
     /// The table, with all rows in it.
     type Table: WriteRows;
 
-    /// Adds a row under a key that has none: where there is one, it stays as it is, and the transaction fails, at the
-    /// latest when it is finished.
+    /// Adds a row under a new key: an existing row stays as it is, and the transaction fails, at the latest when it is
+    /// finished.
     fn add(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError>;
 
-    /// Puts a row under a key that may have one.
+    /// Inserts a row under a key that may have one.
     fn put(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), StoreError>;
 
-    /// Removes the row under a key; says whether there was one.
+    /// Removes the row under a key; returns whether there was one.
     fn remove(&mut self, key: &[u8]) -> Result<bool, StoreError>;
 
-    /// The result of `read` for key and value of the last row from one key on and before another, if there is one.
+    /// Result of `read` for key and value of the last row from one key on and before another, if there is one.
     fn last<R>(
         &self,
         first: &[u8],
@@ -122,7 +122,7 @@ pub(crate) fn get_row<T: DeserializeOwned>(
     row.map(|row| codec::unseal_row(key, row.value())).transpose()
 }
 
-/// The first row from one key to another, if there is one.
+/// First row from one key to another, if there is one.
 pub(crate) fn first_row<T: DeserializeOwned>(
     table: &impl Rows,
     (first, last): (Vec<u8>, Vec<u8>),

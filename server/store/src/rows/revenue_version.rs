@@ -1,5 +1,5 @@
-//! A row of `revenue_versions`: what reports read of a license or of settings before a change, under the sequence of that
-//! change. What was stored at a point in time is what is stored now, without the changes since.
+//! A row of `revenue_versions`: the facts of a license or of settings that reports read, before a change, under the
+//! sequence of that change. The data at a point in time is the data that is stored now, without the changes since.
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
@@ -10,7 +10,7 @@ use svctrack_core::{
 /// Value that a change has replaced.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct VersionRow {
-    /// When it was changed: as in the change log.
+    /// Time of the change, as in the change log.
     pub(crate) at: Timestamp,
     pub(crate) replaced: Replaced,
 }
@@ -18,9 +18,9 @@ pub(crate) struct VersionRow {
 /// Value before the change.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Replaced {
-    /// The license was not there, or nothing that reports read.
+    /// The license did not exist, or had no facts that reports read.
     NoLicense(ObjectId),
-    /// The facts of the license, as they are written.
+    /// Facts of the license, as they are written.
     License(Box<LicenseFacts<'static>>),
     /// The settings that reports read, as JSON.
     Settings(String),
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
     use crate::rows::{codec, keys};
 
-    /// A license with all that a usual one has.
+    /// A license with the usual facts.
     fn license() -> Replaced {
         let text = br#"{"_id":"000000000000000000000001","product":"Suite","_currency":"EUR",
             "companyId":"000000000000000000000002","fromDate":"2024-01-01T00:00:00.000Z",
@@ -50,7 +50,7 @@ mod tests {
         Replaced::of_license(LicenseFacts::as_written(&document).unwrap())
     }
 
-    /// The bytes of a version, its key and its header included.
+    /// Bytes of a version, with its key and its header.
     fn stored(replaced: Replaced) -> (Vec<u8>, Vec<u8>) {
         let key = keys::change(TenantId::from_bytes([0xaa; 16]), 258);
         let at = Timestamp::parse("2025-01-01").unwrap();
@@ -73,14 +73,14 @@ mod tests {
         let hex =
             |bytes: &[u8]| -> String { bytes.iter().map(|byte| format!("{byte:02x}")).collect() };
         let expected = [
-            // When it was replaced, that it is a license, its id, its company, and "Suite" and "EUR".
+            // Time of the change, kind (a license), its id, its company, and "Suite" and "EUR".
             "80f0cbf28365",
             "01",
             "000000000000000000000001",
             "000000000000000000000002",
             "055375697465",
             "03455552",
-            // From, the end as it is written, 1005 with one decimal, 1206 with none.
+            // Beginning, end as it is written, 1005 with one decimal, 1206 with none.
             "0180d08fa59863",
             "01808099a08365",
             "01da0f01",

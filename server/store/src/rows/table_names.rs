@@ -1,5 +1,4 @@
-//! The tables that there are. `server/docs/storage.md` draws their keys and values ("Layout on
-//! disk").
+//! Names of the tables. `server/docs/storage.md` draws their keys and values ("Layout on disk").
 
 /// A table of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! Activities that a tenant does not retain indefinitely: the oldest of its log are removed, a limited number of them
-//! in a command, with the marks on them and their spans.
+//! Retention of activities: the oldest of the log are removed, a limited number of them in a command, with the marks on
+//! them and their spans.
 //!
-//! A history ends where the next of its activities was removed: earlier ones were removed before, since every history
-//! follows the order of the log. What is counted of activities stays.
+//! A history ends at the first activity that was removed: earlier ones were removed before, since every history follows
+//! the order of the log. Counts of activities stay.
 
 use std::{collections::BTreeSet, ops::Bound};
 
@@ -26,7 +26,7 @@ use crate::{
     rows::{AppendRows as _, Bytes as _, Rows as _, WriteRows as _, engagement::Owner, keys},
 };
 
-/// Removes activities that were stored longer ago than the tenant keeps them; says whether there may be more.
+/// Removes activities after the tenant's retention period; returns whether there may be more.
 pub(crate) fn sweep(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
@@ -61,8 +61,8 @@ pub(crate) fn sweep(
     Ok(read_to.is_some() || is_cut)
 }
 
-/// The first activity to keep, once those before it are tallied; where these are too many for one command, an earlier one,
-/// and that it is.
+/// First activity to retain, once those before it are tallied; where these are too many for one command, an earlier
+/// one, and that it is.
 fn tallied(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
@@ -80,7 +80,7 @@ fn tallied(
     Ok(if last > to { (to, true) } else { (first_kept, false) })
 }
 
-/// The activity in a row of the log. One that is corrupted goes like the others.
+/// Activity in a row of the log. A corrupted one is removed like the others.
 fn activity_in(key: &[u8], row: &[u8]) -> Result<Option<Activity>, StoreError> {
     match history::unseal(key, row) {
         Err(error @ StoreError::Corrupted { .. }) => {

@@ -1,5 +1,5 @@
-//! Carries out what was planned, in the writer's transaction: records, their index entries, the logs,
-//! and a row of the change log for every record that changes.
+//! Applies planned changes in the writer's transaction: records, their index entries, the logs, and a row of the change
+//! log for every record that changes.
 
 use svctrack_core::{
     audit::Changed,
@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// Carries out the changes of one command.
+/// Applies the changes of one command.
 pub(crate) fn apply(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -123,7 +123,7 @@ impl<T: Transaction> Applier<'_, T> {
         Ok(())
     }
 
-    /// Takes index entries away and adds others.
+    /// Removes index entries and adds others.
     fn entries(
         &mut self,
         def: &ResourceDef,
@@ -186,7 +186,7 @@ impl<T: Transaction> Applier<'_, T> {
         }
     }
 
-    /// Logs a change of a record, with what reports and the audit log keep of what it was before.
+    /// Logs a change of a record, with the parts of its earlier state that reports and the audit log store.
     fn log_change(
         &mut self,
         what: Logged,
@@ -208,8 +208,8 @@ pub(crate) struct Logged {
     pub(crate) version: i64,
 }
 
-/// Adds a row to the change log, and keeps what reports read of that which the change has replaced, and, where its command
-/// is audited, what it has changed; returns the number of the row.
+/// Adds a row to the change log. Stores the replaced values that reports read, and, where the command is audited, the
+/// changed properties; returns the number of the row.
 pub(crate) fn log_change(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -239,7 +239,7 @@ pub(crate) fn log_change(
     Ok(sequence)
 }
 
-/// The next number of the change log, and the time of its latest row.
+/// Next number of the change log, and the time of its latest row.
 fn end_of_log(
     tables: &Tables<impl Transaction>,
     tenant: TenantId,

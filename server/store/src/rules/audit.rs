@@ -1,9 +1,9 @@
-//! The audit log (`audit`, `audit_records`): a command of a caller that has changed something leaves an entry in the same
-//! transaction, under the number of its first change in the change log, and with each record that it changed, what was
-//! changed of it.
+//! Audit log (`audit`, `audit_records`): a command of a caller that has changed data leaves an entry in the same
+//! transaction, under the number of its first change in the change log, and with each record that it changed, the
+//! changed properties.
 //!
-//! Invariant: the changes of a command follow each other in the change log, so that a change is of the last entry whose
-//! number is not greater than its own.
+//! Invariant: the changes of a command follow each other in the change log, so that a change belongs to the last entry
+//! whose number is not greater than its own.
 
 use std::borrow::Cow;
 
@@ -36,12 +36,12 @@ use crate::{
     },
 };
 
-/// The code in the change log of what is audited and changes no record; no resource has it.
+/// Code in the change log of audited actions that change no record; no resource has it.
 const CODE: u8 = u8::MAX - 1;
-/// The number in the log of a tenant under which the salt of its hashes is; changes begin with 1.
+/// Number in the log of a tenant under which the salt of its hashes is stored; changes begin with 1.
 const SALT_AT: u64 = 0;
 const SALT_BYTES: usize = 16;
-/// The longest value that is stored, in bytes; of a longer one there is a hash, so that the log does not become a second
+/// Longest value that is stored, in bytes; a longer one is stored as a hash, so that the log does not become a second
 /// place for descriptions of tickets.
 const MAX_VALUE_BYTES: usize = 1_024;
 
@@ -50,16 +50,16 @@ pub(crate) struct Trail {
     tenant: TenantId,
     noun: &'static str,
     verb: &'static str,
-    /// Number of its first change.
+    /// Number of the first change.
     first: Option<u64>,
     records: Records,
-    /// The record that it updated last.
+    /// Record that was updated last.
     updated: Option<ObjectId>,
-    /// Whether the states of records before and after it are compared.
+    /// Whether the states of records before and after are compared.
     compares: bool,
 }
 
-/// How the values of a tenant are stored.
+/// Storage of a tenant's values: as hashes or as text.
 #[derive(Clone, Copy)]
 pub(crate) struct Traces {
     salt: [u8; SALT_BYTES],
@@ -81,7 +81,7 @@ impl Traces {
     }
 }
 
-/// Begins to follow what a command changes, if it is one that is audited.
+/// Begins to follow the changes of a command, if it is audited.
 pub(crate) fn begin(
     actor: &Actor,
     command: &Command,
@@ -106,8 +106,8 @@ pub(crate) fn begin(
     Ok(())
 }
 
-/// The noun and the verb of what a command does, if it is audited. What events change is in the log of activities, and
-/// what the service does of its own in the change log alone, but for licenses that it renews.
+/// The noun and the verb of a command's action, if it is audited. Changes by events are in the log of activities, and
+/// changes by the service itself only in the change log, but for licenses that it renews.
 fn action_of(
     command: &Command,
     tables: &Tables<impl Transaction>,
@@ -159,7 +159,7 @@ pub(crate) fn compared(
         return Ok(Changed::default());
     }
     let traces = traces_of(tables, pending, tenant)?;
-    // Of a new record a hash would say nothing that its first change does not.
+    // For a new record, a hash would tell no more than its first change does.
     if before.is_none() && !traces.keeps_values {
         return Ok(Changed::default());
     }
@@ -168,7 +168,7 @@ pub(crate) fn compared(
     Ok(changed(before, after, |name, json| traces.of(name, json)))
 }
 
-/// How the values of a tenant are stored.
+/// Storage of a tenant's values.
 fn traces_of(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -225,7 +225,7 @@ pub(crate) fn note(
     tables.audit_records.add(key, value)
 }
 
-/// Writes the entry of a command that was carried out, if it is audited and has done anything.
+/// Writes the entry of a command that was carried out, if it is audited and has changed something.
 pub(crate) fn finish(
     actor: &Actor,
     command: &Command,
@@ -234,7 +234,7 @@ pub(crate) fn finish(
     pending: &mut Pending,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    // An inner command has left its own.
+    // An inner command has left its own entry.
     if matches!(command, Command::Idempotent { .. }) {
         return Ok(());
     }
@@ -246,7 +246,7 @@ pub(crate) fn finish(
     let own = actor.in_tenant(Tenant::assume_authorized(trail.tenant));
     let action = Action { noun: trail.noun, verb: trail.verb };
     write(&own, action, (&trail, target.clone()), tables, pending, now)?;
-    // A tenant and its operator each see what the operator does to it.
+    // A tenant and its operator each see the operator's actions on it.
     let other = match command {
         Command::AddTenant { .. } if actor.tenant.id() != trail.tenant => actor.tenant,
         Command::ChangeTenant { id, .. } => Tenant::assume_authorized(*id),
@@ -286,7 +286,7 @@ fn write(
     put(actor, trail.first, entry, tables, pending)
 }
 
-/// Writes entries of what no other command says.
+/// Writes entries of actions that no other command logs.
 pub(crate) fn write_notes(
     actor: &Actor,
     notes: &[AuditNote],
@@ -316,8 +316,8 @@ pub(crate) fn write_notes(
     Ok(())
 }
 
-/// Writes an entry under the number of its first change; one that changes no record has a row of its own in the change
-/// log.
+/// Writes an entry under the number of its first change; an entry without a change of a record has a row of its own in
+/// the change log.
 fn put(
     actor: &Actor,
     first: Option<u64>,
@@ -340,13 +340,13 @@ fn put(
     tables.audit.add(key, value)
 }
 
-/// Whether a command has done anything.
+/// Whether a command has changed something.
 fn has_done(command: &Command, reply: &Reply, trail: &Trail) -> bool {
     match reply {
         Reply::Tenant(_) | Reply::TokenAdded(_) | Reply::Replayed(_) => true,
         Reply::TokensRevoked(count) | Reply::Unsuppressed(count) => *count > 0,
         Reply::EntryDeleted(was_there) => *was_there,
-        // Their record may have been deleted before.
+        // The record of the person may have been deleted before.
         Reply::Erasing(Some(_)) => matches!(command, Command::Erase { .. }),
         _ => trail.first.is_some(),
     }
@@ -364,7 +364,7 @@ fn target_of(command: &Command, reply: &Reply, trail: &Trail) -> Option<Target> 
     match (command, reply) {
         (Command::AddTenant { token, .. }, _) => of("tenants", Some(token.tenant.to_string())),
         (_, Reply::TokenAdded(token)) => match command {
-            // The old one, of which the new one is the successor.
+            // The old token, of which the new one is the successor.
             Command::RotateToken { id, .. } => of("tokens", Some(id.clone())),
             _ => of("tokens", Some(token.id.clone())),
         },
@@ -396,7 +396,7 @@ fn target_of(command: &Command, reply: &Reply, trail: &Trail) -> Option<Target> 
     }
 }
 
-/// The name in paths of the resource with this byte in keys.
+/// Name in paths of the resource with this byte in keys.
 pub(crate) fn path_of(code: u8) -> Cow<'static, str> {
     match resources::by_code(code) {
         Some(def) => def.path.into(),

@@ -20,7 +20,7 @@ use crate::{
 /// Most rows that one command reads: others wait no longer than for a bulk call.
 const MAX_ROWS_PER_COMMAND: usize = 500;
 
-/// A row, and what it says.
+/// A row, and its changes.
 type Found = (Vec<u8>, Changed);
 
 /// Clears the values of a record from a number of the change log on, a limited number of rows; returns the number to
@@ -74,7 +74,7 @@ pub(crate) fn clear_tickets(
             from = clear(tables, (tenant, TICKET.code, ticket), number)?;
         }
     }
-    // The last one may have more rows; where there is no other, it has more than anybody's ticket.
+    // The last ticket may have more rows; where there is no other, it has more than any ticket of a person.
     Ok(whole.or(read_to).filter(|_| is_cut))
 }
 

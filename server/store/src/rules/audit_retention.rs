@@ -1,5 +1,5 @@
-//! Entries of the audit log that a tenant does not retain any longer: the oldest are removed, a limited number of them
-//! in a command, with what they say of each record. The change log stays.
+//! Retention of the audit log: the oldest entries are removed, a limited number of them in a command, with their
+//! changes of each record. The change log stays.
 
 use svctrack_core::{
     audit::Entry,
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Removes entries that are older than the tenant retains them; says whether there may be more.
+/// Removes entries after the tenant's retention period; returns whether there may be more.
 pub(crate) fn sweep(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
@@ -40,7 +40,7 @@ pub(crate) fn sweep(
     Ok(true)
 }
 
-/// The oldest entry of a tenant, with its number.
+/// Oldest entry of a tenant, with its number.
 fn first(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
@@ -53,7 +53,7 @@ fn first(
     Ok(Some((sequence, codec::unseal_row(key.value(), value.value())?)))
 }
 
-/// Removes an entry, and what it says of its records; returns how many rows these were.
+/// Removes an entry, and its changes of records; returns the number of these rows.
 fn remove(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,

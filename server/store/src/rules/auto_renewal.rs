@@ -1,8 +1,9 @@
-//! Licenses that renew by themselves, where the tenant has set `autoRenewal`: found by their `renewalDate`, a limited number
-//! in a command, and judged by the settled time, so that a clock that is wrong for a while renews nothing.
+//! Automatic renewal of licenses, where the tenant has set `autoRenewal`: due licenses are found by their
+//! `renewalDate`, a limited number in a command, and judged by the settled time, so that a clock that is wrong for a
+//! while renews nothing.
 //!
-//! Invariant: a license and its successor come in one transaction, and a license with a successor is not due. So each is
-//! renewed once, however often a round is broken off and begun again.
+//! Invariant: a license and its successor are written in one transaction, and a license with a successor is not due. So
+//! each is renewed once, however often a round is interrupted and restarted.
 
 use std::ops::Bound;
 
@@ -41,7 +42,7 @@ const MAX_RENEWED: usize = 5_000;
 /// Most licenses of a round that have an entry of their own in the report.
 const MAX_REPORTED: usize = 100;
 
-/// Renews more licenses; returns how far the round has come.
+/// Renews further licenses; returns the progress of the round.
 pub(crate) fn go_on(
     actor: &Actor,
     round: &AutoRenewal,
@@ -87,7 +88,7 @@ pub(crate) fn go_on(
     Ok(round)
 }
 
-/// The next licenses that are due, by the day on which they end. The round is over where there are no more.
+/// Next due licenses, by the day on which they end. The round is over where there are no more.
 fn due(
     tables: &Tables<impl Transaction>,
     tenant: TenantId,
@@ -125,7 +126,7 @@ fn due(
     Ok(due)
 }
 
-/// Leaves a license alone that cannot be read, so that it keeps no other from being renewed.
+/// Skips a license that cannot be read, so that others are renewed.
 fn skip_corrupted(id: ObjectId, error: StoreError) -> Result<(), StoreError> {
     match error {
         error @ StoreError::Corrupted { .. } => {

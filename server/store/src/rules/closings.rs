@@ -1,8 +1,8 @@
-//! Closed months (`closings`): each with the figures that it had, in their order and without a gap. Only the last one is
-//! opened again.
+//! Closed months (`closings`): each with its figures, in their order and without a gap. Only the last one can be
+//! reopened.
 //!
 //! The figures are computed beforehand, over a snapshot. A month is closed only if no license and no setting that
-//! reports read was changed since, so that what is closed is what was stored at that time.
+//! reports read was changed since, so that the figures are those of the data at that time.
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
@@ -25,13 +25,13 @@ use crate::{
     },
 };
 
-/// The code of closed months in the change log; no resource has it.
+/// Code of closed months in the change log; no resource has it.
 pub(crate) const CODE: u8 = u8::MAX;
 
-/// A closed month as it is stored.
+/// Stored form of a closed month.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ClosingRow {
-    /// Up to where in the change log its figures are.
+    /// Position in the change log up to which the figures are computed.
     pub(crate) sequence: u64,
     pub(crate) closing: Closing,
     /// Whether it was reopened: when and why is stored, and no figures.
@@ -39,7 +39,7 @@ pub(crate) struct ClosingRow {
     pub(crate) is_open: bool,
 }
 
-/// The closed months of a tenant, in their order.
+/// Closed months of a tenant, in their order.
 pub(crate) fn all(table: &impl Rows, tenant: TenantId) -> Result<Vec<ClosingRow>, StoreError> {
     let mut closings = with_open(table, tenant)?;
     closings.retain(|row| !row.is_open);
@@ -129,7 +129,7 @@ fn put(
     Ok(())
 }
 
-/// Whether something that reports read was changed after a row of the change log.
+/// Whether data that reports read was changed after a row of the change log.
 fn is_changed_since(
     tables: &Tables<impl Transaction>,
     tenant: TenantId,
@@ -140,7 +140,7 @@ fn is_changed_since(
     Ok(last.flatten().is_some_and(|last| last > sequence))
 }
 
-/// Opens the last closed month again, for a reason; says whether it was closed.
+/// Reopens the last closed month, with a reason; returns whether it was closed.
 pub(crate) fn reopen(
     actor: &Actor,
     (month, reason): (&str, &str),
@@ -175,7 +175,7 @@ fn reopening(month: &str) -> String {
     format!("DELETE /reports/closings/{month}")
 }
 
-/// Notes who closed a month or opened it again, in the change log: reports are computed again then.
+/// Logs in the change log who closed or reopened a month: reports are computed again then.
 fn log(
     actor: &Actor,
     month: &str,

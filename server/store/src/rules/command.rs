@@ -32,7 +32,7 @@ use crate::{
     Tracking, Upserted, Upserts,
 };
 
-/// Most rows of a kind that go in one command for their age: others wait a few milliseconds for it.
+/// Most rows of a kind that one command removes after their retention period: others wait a few milliseconds for it.
 pub(crate) const MAX_SWEPT: usize = 250;
 
 /// Plan of a command.
@@ -70,8 +70,8 @@ fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, S
     }
 }
 
-/// Carries out a command in the middle of the writer's transaction. A failure before anything is changed is its
-/// outcome; an error means that the transaction must be dropped.
+/// Carries out a command in the writer's transaction. A failure before any change is its outcome; an error means that
+/// the transaction must be dropped.
 pub(crate) fn carry_out(
     actor: &Actor,
     command: &Command,
@@ -182,7 +182,7 @@ fn administer(
     }
 }
 
-/// Creates, changes or deletes one record: planned at once, then applied.
+/// Creates, updates or deletes one record: planned at once, then applied.
 fn change_record(
     actor: &Actor,
     command: &Command,
@@ -205,7 +205,7 @@ fn change_record(
     }
 }
 
-/// Carries out many bodies of a resource.
+/// Carries out a bulk upsert or an import of a resource.
 fn upsert_all(
     actor: &Actor,
     command: &Command,
@@ -229,7 +229,7 @@ fn upsert_all(
     }
 }
 
-/// The outcome of a command of a tenant that was deleted since: nothing may be added to it.
+/// Outcome of a command of a tenant that was deleted since: nothing may be added to it.
 fn without_tenant(
     actor: &Actor,
     command: &Command,
@@ -259,7 +259,7 @@ struct Bulk<'c> {
     handling: Handling,
 }
 
-/// Each item sees what the ones before it did (R17).
+/// Upserts items; each sees the changes of the ones before it (R17).
 fn upsert(
     actor: &Actor,
     bulk: &Bulk<'_>,
@@ -297,8 +297,8 @@ fn upserted(def: &ResourceDef, outcomes: Vec<Outcome>, ignored: Vec<String>) -> 
     })
 }
 
-/// Each event sees what the ones before it did. A single event that may not wait is rejected; for a part of a body the
-/// reply lists the rejected ones.
+/// Ingests events; each sees the changes of the ones before it. A single event that cannot be parked is rejected; for a
+/// part of a body the reply lists the rejected ones.
 fn track(
     actor: &Actor,
     tracking: &Tracking,
@@ -335,7 +335,7 @@ fn track(
     Ok(Ok(Reply::Tracked(tracked)))
 }
 
-/// The event that is to wait, where it has to.
+/// Event to park among the changes, if there is one.
 fn parked_in(changes: &[Change]) -> Option<&ParkedEvent> {
     changes.iter().find_map(|change| match change {
         Change::Append(Appended::Parked(event)) => Some(&**event),
@@ -402,7 +402,7 @@ fn record(def: &'static ResourceDef, planned: Planned) -> Plan {
     Plan { changes, after: After::Record(def, id, document, ignored) }
 }
 
-/// Rejects a write that is meant for another version (R16).
+/// Rejects a write for another version (R16).
 pub(crate) fn check_precondition(
     def: &ResourceDef,
     id: ObjectId,
@@ -433,7 +433,7 @@ fn decide_renewal(
     Ok(record(&LICENSE, planned))
 }
 
-/// Deleting what is not there is no error (R15).
+/// Plans a delete; that of a record that does not exist is no error (R15).
 fn delete(
     def: &'static ResourceDef,
     reference: &RecordRef,
@@ -452,7 +452,7 @@ fn delete(
     Ok(Plan { changes, after: After::Deleted(def, Some((id, stored))) })
 }
 
-/// The reply; it shows the record as it will be, and other records as they are.
+/// The reply; it has the record as it will be, and other records as they are.
 fn reply(after: After, ctx: &ReadCtx<'_>) -> Result<Reply, StoreError> {
     Ok(match after {
         After::Record(def, id, document, ignored) => {
@@ -465,7 +465,7 @@ fn reply(after: After, ctx: &ReadCtx<'_>) -> Result<Reply, StoreError> {
     })
 }
 
-/// A stored record as a response shows it.
+/// A stored record for a response.
 pub(crate) fn answer(
     def: &ResourceDef,
     id: ObjectId,

@@ -10,7 +10,7 @@ use crate::{
     rows::{Bytes as _, Rows as _, WriteRows as _, codec, keys},
 };
 
-/// Rows that are counted, or their bytes.
+/// Counter of rows, or of their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Counter {
     /// Ids of events in a window of time.
@@ -19,7 +19,7 @@ pub(crate) enum Counter {
     Once,
     /// Replies among these that are of events.
     OnceEvents,
-    /// Bytes of all these.
+    /// Bytes of all these replies.
     OnceBytes,
     Parked,
     ParkedBytes,
@@ -30,7 +30,7 @@ pub(crate) enum Counter {
 }
 
 impl fmt::Display for Counter {
-    /// The name in its key.
+    /// Name of the counter in its key.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Messages(window) => write!(to, "messages {window}"),
@@ -74,7 +74,7 @@ impl Counters {
         Ok(count)
     }
 
-    /// Writes them. One that counts nothing has no row.
+    /// Writes the counters. One with a count of 0 has no row.
     pub(crate) fn flush(self, tables: &mut Tables<impl Transaction>) -> Result<(), StoreError> {
         for ((tenant, counter), count) in self.0 {
             let key = counter.key(tenant);

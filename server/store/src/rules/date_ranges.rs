@@ -1,6 +1,5 @@
-//! The log of activities in spans, and between which dates the activities of each are. A date is what a sender says, so
-//! the log is in no order of dates; but most are sent soon, and so a list of a time skips most spans without reading
-//! them.
+//! Spans of the log of activities, and the dates of the activities in each. Senders choose dates, so the log is in no
+//! order of dates; but most are sent soon, and so a list of a time skips most spans without reading them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,15 +22,15 @@ use crate::{
 /// Activities of a span: read in a few milliseconds, and its row costs each of them next to nothing.
 pub(super) const SPAN_ACTIVITIES: u32 = 1_024;
 
-/// Most ranges of dates that a span notes. One odd date is a range of its own; where there are many, those that
-/// are nearest to each other are joined.
+/// Most ranges of dates of a span. One odd date is a range of its own; where there are many, the nearest ones are
+/// joined.
 const MAX_RANGES: usize = 8;
 
 /// A row of spans, under the id of its first activity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Span {
     activities: u32,
-    /// From and to which dates there are activities, in their order.
+    /// Ranges of the dates of activities, in their order.
     ranges: Vec<(Timestamp, Timestamp)>,
 }
 
@@ -64,7 +63,7 @@ impl Span {
         }
     }
 
-    /// Whether an activity of this date can be in it.
+    /// Whether an activity of this date can be in the span.
     pub(crate) fn may_hold(&self, date: Timestamp) -> bool {
         self.ranges.iter().any(|(from, to)| (from..=to).contains(&&date))
     }
@@ -81,7 +80,7 @@ impl Span {
 #[derive(Default)]
 pub(crate) struct LatestSpans {
     latest: BTreeMap<TenantId, (ObjectId, Span)>,
-    /// Tenants of whom a span has begun.
+    /// Tenants with a new span.
     begun: BTreeSet<TenantId>,
 }
 
@@ -114,7 +113,7 @@ impl LatestSpans {
         Ok(())
     }
 
-    /// Writes them; returns the tenants of whom a span has begun.
+    /// Writes the spans; returns the tenants with a new span.
     pub(crate) fn flush(
         self,
         tables: &mut Tables<impl Transaction>,
@@ -139,7 +138,7 @@ fn latest(spans: &impl Rows, tenant: TenantId) -> Result<Option<(ObjectId, Span)
     covering(spans, tenant, ObjectId::MAX)
 }
 
-/// The span in which an activity is, and the first activity of it.
+/// Span of an activity, and the first activity of the span.
 pub(crate) fn covering(
     spans: &impl Rows,
     tenant: TenantId,
@@ -150,7 +149,7 @@ pub(crate) fn covering(
     row.map(|(key, value)| unseal(key.value(), value.value())).transpose()
 }
 
-/// Removes the spans before that of an activity, of which there are no activities any more.
+/// Removes the spans before that of an activity, whose activities were removed.
 pub(crate) fn remove_before(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
@@ -169,8 +168,8 @@ fn unseal(key: &[u8], value: &[u8]) -> Result<(ObjectId, Span), StoreError> {
     Ok((first, codec::unseal_row(key, value)?))
 }
 
-/// The stretches of a log before an activity in which there may be what a query asks for, newest first. What was
-/// stored before there were spans is one.
+/// Stretches of a log before an activity in which matches of a query may be, newest first. Activities that were stored
+/// before there were spans are one stretch.
 pub(crate) fn stretches(
     snapshot: &impl Snapshot,
     tenant: TenantId,

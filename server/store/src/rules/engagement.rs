@@ -1,4 +1,4 @@
-//! How active users and companies are (R37): what an event, or a user who changes their company, changes of it.
+//! Changes of the engagement of users and companies (R37) by an event, or by a user who changes their company.
 
 use svctrack_core::{
     resources::{
@@ -22,7 +22,7 @@ use crate::{
     rows::engagement::{Owner, ReadRows as _, WriteEngagement as _},
 };
 
-/// How many users of a company are asked first when they were last active.
+/// Number of users of a company that are read first for the time of the last activity.
 const ASKED_FIRST: usize = 16;
 
 /// Adds an event to its user and their company.
@@ -39,7 +39,7 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// Moves the engagement of a user along when they change their company, or are deleted.
+/// Moves the engagement of a user when they change their company, or are deleted.
 pub(crate) fn follow(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -58,7 +58,7 @@ pub(crate) fn follow(
     }
     if let Some(company) = left {
         let row = tables.engagement.row((tenant, COMPANY.code, company))?;
-        // Only who was active last, or at the same time, can take that along.
+        // Only a user who was active last, or at the same time, affects the company's last activity.
         let was_last = of_user.last_active() >= row.engagement.last_active();
         row.engagement.leave(&of_user);
         pending.lost_the_last.extend(was_last.then_some((tenant, COMPANY.code, company)));
@@ -74,19 +74,19 @@ fn company_in(entries: &[Entry]) -> Option<ObjectId> {
     ObjectId::parse(&entry.key)
 }
 
-/// Says when companies that a user has left were last active.
+/// Sets the last activity of companies that a user has left.
 pub(crate) fn settle(
     tables: &mut Tables<impl Transaction>,
     mut lost: Vec<Owner>,
 ) -> Result<(), StoreError> {
-    // Once for all who leave in this transaction.
+    // Once for all users who leave in this transaction.
     lost.sort_unstable();
     lost.dedup();
     lost.into_iter().try_for_each(|owner| ask_users(tables, owner))
 }
 
-/// Asks the users of a company when they were last active; none was later than its row says, so that
-/// the first few are asked first: in a company of many, several were active at the same time.
+/// Reads the last activities of the users of a company; none was later than its row has, so that the first few are read
+/// first: in a company of many, several were active at the same time.
 fn ask_users(tables: &mut Tables<impl Transaction>, owner: Owner) -> Result<(), StoreError> {
     let (tenant, _, company) = owner;
     let latest = tables.engagement.row(owner)?.engagement.last_active();

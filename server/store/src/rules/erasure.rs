@@ -1,8 +1,8 @@
-//! Erasing a person. The first command deletes their record, suppresses their keys and leaves a mark, all in its own
+//! Erasure of a person. The first command deletes their record, suppresses their keys and leaves a mark, all in its own
 //! transaction; the others remove their other data, a limited number of rows each, and the last of them removes the
 //! mark.
 //!
-//! The caller continues until then, and so does each sweep, the first of which follows a start: so nothing is left
+//! The caller continues until then, and so does each sweep, the first of which follows a start: so no data is left
 //! after a crash. The suppressed keys reject new data meanwhile.
 
 use serde::{Deserialize, Serialize};
@@ -33,12 +33,12 @@ use crate::{
     },
 };
 
-/// How many activities one command removes: others wait no longer than for a bulk call.
+/// Most activities that one command removes: others wait no longer than for a bulk call.
 const MAX_ACTIVITIES_PER_COMMAND: usize = 1_000;
 /// Most parked events that one command removes.
 const MAX_PARKED_PER_COMMAND: usize = 500;
 
-/// The mark on a person who is being erased.
+/// Mark on a person who is being erased.
 #[derive(Debug, Serialize, Deserialize)]
 struct Erasure {
     person: Person,
@@ -49,11 +49,11 @@ struct Erasure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Step {
     Activities,
-    /// Of tickets after this one.
+    /// Tickets after this one.
     Tickets(ObjectId),
     Parked,
     Report,
-    /// Replies after this one.
+    /// Stored replies after this one.
     Answers(ObjectId),
     /// Values of the person in the audit log, from this number on.
     Audited(u64),
@@ -129,7 +129,7 @@ fn load(
     get_row(&tables.erasures, &keys::log(tenant, id))
 }
 
-/// Removes more stored data of a person; returns whether there is more.
+/// Removes further data of a person; returns whether there is more.
 pub(crate) fn go_on(
     actor: &Actor,
     id: ObjectId,
@@ -182,7 +182,7 @@ pub(crate) fn go_on(
     Ok(next.is_some())
 }
 
-/// Continues an erasure that nobody waits for any more; returns whether any has more.
+/// Continues erasures that nobody waits for any more; returns whether any has more.
 pub(crate) fn sweep(
     actor: &Actor,
     tables: &mut Tables<impl Transaction>,
@@ -205,8 +205,8 @@ fn first(
     Ok(row.and_then(|(key, _)| keys::id_at_end(key.value())))
 }
 
-/// Clears the tickets of a person, of a limited number after one; returns the last that was read, none when there are
-/// no more.
+/// Clears the tickets of a person, among a limited number after one; returns the last that was read, none when there
+/// are no more.
 fn clear_tickets(
     actor: &Actor,
     person: &Person,
@@ -231,7 +231,7 @@ fn clear_tickets(
     Ok(read_to)
 }
 
-/// Removes events that wait for a person; says whether these were the last.
+/// Removes events that wait for a person; returns whether these were the last.
 fn remove_parked(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,

@@ -1,8 +1,8 @@
-//! The log of activities, and the way through it that is the history of one user or one company (R38).
+//! Log of activities, and the history of one user or one company in it (R38).
 //!
 //! Each activity names the one before it of its user and of its company, and the engagement of either names the latest:
-//! so an event costs no index row, and a history is read without a scan. Every `MARK_EVERY` activities of a history
-//! one is marked, so that a page that begins in the middle of it is not walked to from the end.
+//! so an event costs no index row, and a history is read without a scan. One of every `MARK_EVERY` activities of a
+//! history is marked, so that a page that begins in the middle of it is not reached from the end.
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
@@ -29,11 +29,11 @@ use crate::{
     },
 };
 
-/// Activities of a history from one mark to the next: at most this many rows are read in vain, and a mark is a row for
-/// many events.
+/// Activities of a history from one mark to the next: at most this many rows are read in vain, and a mark is one row
+/// for many events.
 pub(crate) const MARK_EVERY: u8 = 128;
 
-/// The activities before one, in each of its histories.
+/// Previous activities in each history of an activity.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Links {
     of_user: Option<ObjectId>,
@@ -50,7 +50,7 @@ impl Links {
 #[derive(Debug, Serialize, Deserialize)]
 enum Logged<A = Box<Activity>> {
     Activity(Links, A),
-    /// The place of an erased one in the history of its company.
+    /// Link of an erased activity in the history of its company.
     Erased(Links),
 }
 
@@ -69,12 +69,12 @@ impl Logged {
     }
 }
 
-/// The activity in a row of the log, unless it was erased.
+/// Activity in a row of the log, unless it was erased.
 pub(crate) fn unseal(key: &[u8], bytes: &[u8]) -> Result<Option<Activity>, StoreError> {
     Ok(codec::unseal_row_with_id::<Logged>(key, bytes)?.into_activity())
 }
 
-/// An activity, if it is there.
+/// An activity, if it exists.
 pub(crate) fn load(
     log: &impl Rows,
     tenant: TenantId,
@@ -83,8 +83,8 @@ pub(crate) fn load(
     Ok(load_row(log, tenant, id)?.and_then(Logged::into_activity))
 }
 
-/// Calls `count` with the activity in a row of the log as it is counted, unless it was erased or is passive: only what
-/// counts is read.
+/// Passes the activity in a row of the log to `count`, unless it was erased or is passive: only the counted fields are
+/// read.
 pub(crate) fn counted(
     key: &[u8],
     bytes: &[u8],
@@ -101,7 +101,7 @@ pub(crate) fn counted(
     Ok(())
 }
 
-/// The front of an [`Activity`] as it is stored.
+/// First fields of a stored [`Activity`].
 #[derive(Debug, Deserialize)]
 struct Front<'a> {
     _id: ObjectId,
@@ -145,7 +145,7 @@ pub(crate) fn append(
     tables.activities.add(key, value)
 }
 
-/// Enters an activity as the latest of a history; returns the one before.
+/// Sets an activity as the latest of a history; returns the one before.
 fn enter(
     tables: &mut Tables<impl Transaction>,
     owner: Owner,
@@ -163,8 +163,8 @@ fn enter(
     Ok(before)
 }
 
-/// Takes the latest activities of a user who is erased away, up to a limit, with the ids under which they came; returns
-/// whether these were the last, with which the user's engagement goes.
+/// Removes the latest activities of a user who is erased, up to a limit, with the ids of their events; returns whether
+/// these were the last, with which the user's engagement is removed.
 pub(crate) fn erase(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -204,7 +204,7 @@ fn erase_one(
     }
     tables.activity_marks.remove(keys::mark(tenant, resource, user, id).as_slice())?;
     if let Some(company) = erased.company_id {
-        // A mark goes with its activity, which alone names its owner.
+        // A mark is removed with its activity, which alone names its owner.
         let mark = keys::mark(tenant, COMPANY.code, company, id);
         tables.activity_marks.remove(mark.as_slice())?;
         let place: Logged = Logged::Erased(Links { of_user: None, ..links });
@@ -216,14 +216,14 @@ fn erase_one(
     Ok(links.of_user)
 }
 
-/// The activities of a user or a company, newest first, read as they are asked for.
+/// Activities of a user or a company, newest first, read as they are requested.
 pub(crate) struct History<T> {
     log: T,
     marks: T,
     owner: Owner,
-    /// The next one that was read.
+    /// Next activity, which was read already.
     at_hand: Option<Activity>,
-    /// Where to read on.
+    /// Id of the activity to read next.
     next: Option<ObjectId>,
 }
 
@@ -244,7 +244,7 @@ impl<T: Rows> History<T> {
         Ok(history)
     }
 
-    /// Continues with those before an activity.
+    /// Continues with the activities before one.
     pub(crate) fn skip_to(&mut self, before: ObjectId) -> Result<(), StoreError> {
         self.at_hand.take_if(|found| found.id >= before);
         if self.next.is_some_and(|next| next >= before) {
@@ -257,7 +257,7 @@ impl<T: Rows> History<T> {
         Ok(())
     }
 
-    /// The next one, which stays the next one.
+    /// The next activity, which stays the next one.
     pub(crate) fn peek(&mut self) -> Result<Option<&Activity>, StoreError> {
         while self.at_hand.is_none() && self.next.is_some() {
             self.at_hand = self.read()?;
@@ -269,8 +269,8 @@ impl<T: Rows> History<T> {
         self.at_hand.take()
     }
 
-    /// Reads a row, which is that of an erased activity where there is none in it. One that is not there
-    /// any more is the end: what is before it went earlier.
+    /// Reads a row; none for that of an erased activity. A removed activity is the end: earlier ones were removed
+    /// before.
     fn read(&mut self) -> Result<Option<Activity>, StoreError> {
         let Some(id) = self.next.take() else { return Ok(None) };
         let (tenant, resource, _) = self.owner;
@@ -280,7 +280,7 @@ impl<T: Rows> History<T> {
     }
 }
 
-/// The first marked activity of a history that is not before this one.
+/// First marked activity of a history that is not before this one.
 fn mark_from(
     marks: &impl Rows,
     (tenant, resource, id): Owner,

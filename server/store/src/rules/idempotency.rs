@@ -1,6 +1,6 @@
-//! Commands that are carried out once for all who send them with the same key (R16). The outcome of one is stored in
-//! its own transaction, for a day. No stored outcome makes room for others: beyond the limits new keys are rejected,
-//! those of events, which need no token, apart from those of calls.
+//! Commands that are carried out once for all calls with the same key (R16). The outcome of a command is stored in its
+//! own transaction, for a day. New outcomes replace no stored ones: beyond the limits new keys are rejected. Events,
+//! which need no token, have limits apart from those of calls.
 
 use std::{cmp::Ordering, time::Duration};
 
@@ -32,7 +32,7 @@ const MAX_KEPT_OF_EVENTS: u64 = 100_000;
 /// Most bytes of stored outcomes of a tenant: 512 MiB.
 const MAX_KEPT_BYTES: u64 = 512 * 1024 * 1024;
 /// Longest text of a stored outcome, in bytes: as long as the largest record, or 800 bytes for each item of a bulk
-/// upsert. A call with a longer one is known to have been carried out.
+/// upsert. Of a longer one only the fact is stored that the call was carried out.
 const MAX_KEPT_TEXT_BYTES: usize = 4 * 1024 * 1024;
 /// Expired outcomes that each new one removes: more than are added, so that none stays.
 const DROPPED_AT_ONCE: usize = 4;
@@ -43,12 +43,12 @@ struct Kept {
     /// Position among the outcomes, which begins with the time.
     place: ObjectId,
     at: Timestamp,
-    /// SHA-256 of the body that it came with.
+    /// SHA-256 of the body of the call.
     body: [u8; 32],
     outcome: Outcome,
 }
 
-/// The replies that can be given again.
+/// Replies that can be repeated.
 #[derive(Debug, Serialize, Deserialize)]
 enum Outcome {
     Record(Answer),
@@ -93,7 +93,7 @@ impl Outcome {
         matches!(self, Self::Tracked | Self::Parts(_))
     }
 
-    /// How many parts of the call have been carried out.
+    /// Number of parts of the call that have been carried out.
     fn parts(&self) -> u32 {
         match self {
             Self::Parts(done) => *done,
@@ -129,12 +129,12 @@ impl Outcome {
     }
 }
 
-/// The reply to events that were stored before; what waited then may have been processed since.
+/// Reply to events that were stored before; parked ones may have been processed since.
 fn stored_before() -> Reply {
     Reply::Tracked(Tracked::default())
 }
 
-/// Carries out a command, unless one with its key has been: then that one's reply is given again. Parts of a call are
+/// Carries out a command, unless one with its key has been: then that one's reply is repeated. Parts of a call are
 /// carried out in their order; their progress is stored as one outcome.
 pub(crate) fn carry_out(
     actor: &Actor,
@@ -183,15 +183,15 @@ pub(crate) fn carry_out(
     Ok(reply)
 }
 
-/// A new place, which begins with the settled time.
+/// A new position, which begins with the settled time.
 fn next_place(ctx: &mut Ctx) -> Result<ObjectId, StoreError> {
     let [s0, s1, s2, s3, .., c0, c1, c2] = *ctx.ids.next(ctx.now)?.as_bytes();
     let [t0, t1, t2, t3, ..] = *ObjectId::first_at(ctx.settled).as_bytes();
-    // Second and counter together are those of no other id of the tenant.
+    // No other id of the tenant has the same second and counter.
     Ok(ObjectId::from_bytes([t0, t1, t2, t3, s0, s1, s2, s3, 0, c0, c1, c2]))
 }
 
-/// Gives the settled time to outcomes that a wrong clock stamped, so that they are stored for a day from now on;
+/// Sets outcomes with times of a wrong clock to the settled time, so that they are stored for a day from now on;
 /// returns whether there may be more.
 pub(crate) fn sweep(
     tables: &mut Tables<impl Transaction>,
@@ -220,7 +220,7 @@ fn is_over(at: Timestamp, settled: Timestamp) -> bool {
     settled.as_ms() - at.as_ms() >= KEPT_MS
 }
 
-/// Removes some outcomes after their day. Returns for how long there is no room for another key, if there is none.
+/// Removes some expired outcomes. Returns the time until there is room for another key, if there is none.
 fn wait_for_room(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -287,7 +287,7 @@ fn newest(
     Ok(newest.transpose()?.and_then(|(key, _)| keys::id_at_end(key.value())))
 }
 
-/// Drops the outcome at a place.
+/// Drops the outcome at a position.
 fn drop_kept(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -318,7 +318,7 @@ fn removed(
     }))
 }
 
-/// Drops the outcomes that name a person, of a limited number after one; returns the last that was read, none when
+/// Drops the outcomes that name a person, among a limited number after one; returns the last that was read, none when
 /// there are no more.
 pub(crate) fn erase(
     tables: &mut Tables<impl Transaction>,

@@ -1,7 +1,7 @@
-//! Where new ids come from: a sequence a tenant, so that no id reveals how much others write.
+//! Source of new ids: a sequence a tenant, so that no id reveals how much others write.
 //!
-//! Invariants: the ids of a tenant ascend, whatever the clock says and however often the store is opened, and no two
-//! tenants have one in common (R3).
+//! Invariants: the ids of a tenant ascend, whatever the clock shows and however often the store is opened, and no two
+//! tenants have an id in common (R3).
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::{StoreError, StoreId};
 pub(crate) struct Ids {
     /// The five bytes that belong to the store.
     store: [u8; 5],
-    /// Second of the latest id that was given.
+    /// Second of the latest id.
     seconds: [u8; 4],
     /// Second of the latest id when the store was opened: each sequence begins after it.
     begun_behind: [u8; 4],
@@ -26,7 +26,7 @@ pub(crate) struct Ids {
 const FULL: [u8; 3] = [0xff; 3];
 
 impl Ids {
-    /// The sequences that continue after what was noted of those before.
+    /// Sequences that continue after the noted id.
     pub(crate) fn after(noted: ObjectId) -> Self {
         let [s0, s1, s2, s3, store @ .., _, _, _] = *noted.as_bytes();
         let seconds = [s0, s1, s2, s3];
@@ -50,7 +50,7 @@ impl Ids {
         })
     }
 
-    /// Takes over how far the sequence of a tenant has come.
+    /// Notes the progress of a tenant's sequence.
     pub(crate) fn went_on(&mut self, tenant: TenantId, ids: IdSequence) {
         let seconds = ids.last().and_then(|last| last.as_bytes().first_chunk().copied());
         self.seconds = self.seconds.max(seconds.unwrap_or_default());
@@ -60,7 +60,7 @@ impl Ids {
     /// The next id of a tenant.
     ///
     /// # Errors
-    /// When no higher one is left.
+    /// When no higher id is left.
     pub(crate) fn next(
         &mut self,
         tenant: TenantId,
@@ -80,7 +80,7 @@ impl Ids {
     }
 }
 
-/// The last id of a second, with these bytes.
+/// Last id of a second, with these bytes.
 fn assembled([s0, s1, s2, s3]: [u8; 4], [r0, r1, r2, r3, r4]: [u8; 5]) -> ObjectId {
     let [c0, c1, c2] = FULL;
     ObjectId::from_bytes([s0, s1, s2, s3, r0, r1, r2, r3, r4, c0, c1, c2])
@@ -132,7 +132,7 @@ mod tests {
         let mut ids = Ids::after(ObjectId::MIN);
         let (mut last, mut all) = ([ObjectId::MIN; 3], BTreeSet::new());
         for number in 0..3_000_u32 {
-            // A few seconds to and fro, and now and then a store that is opened again.
+            // A few seconds to and fro, and now and then a store that is reopened.
             let ms = i64::from(number.wrapping_mul(2_654_435_761) % 20_000);
             if number % 50 == 0 {
                 ids = Ids::after(ids.to_note());

@@ -1,4 +1,4 @@
-//! The report of possible integration issues (R42): one row a cause, folded as it comes up again.
+//! Report of possible integration issues (R42): one row a cause, into which repeated findings are folded.
 
 use sha2::{Digest as _, Sha256};
 use svctrack_core::{
@@ -20,7 +20,7 @@ use crate::{
     rows::{Bytes as _, Rows as _, WriteRows as _, codec, get_row, keys, put_row},
 };
 
-/// Folds a finding into the entry of its cause, or begins one; the oldest makes room.
+/// Folds a finding into the entry of its cause, or adds one, which replaces the oldest.
 pub(crate) fn fold(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -84,7 +84,7 @@ fn cause_key(tenant: TenantId, route: Route, code: &str, cause: &str) -> Vec<u8>
     keys::cause(tenant, digest.first_chunk().unwrap_or(&[0; keys::CAUSE_BYTES]))
 }
 
-/// The hash of a person's key: enough to find them, not to identify them.
+/// Hash of a person's key: enough to find them, not to identify them.
 fn hash_of_person(key: &str) -> u64 {
     let digest = Sha256::digest(key);
     digest.first_chunk().map(|bytes| u64::from_be_bytes(*bytes)).unwrap_or_default()
@@ -98,7 +98,7 @@ fn put(
     put_row(&mut tables.report, &keys::log(tenant, entry.id), entry)
 }
 
-/// The entry with this id.
+/// Entry with this id.
 pub(crate) fn load(
     tables: &Tables<impl Transaction>,
     tenant: TenantId,
@@ -107,7 +107,7 @@ pub(crate) fn load(
     get_row(&tables.report, &keys::log(tenant, id))
 }
 
-/// Removes an entry; says whether it was there.
+/// Removes an entry; returns whether it existed.
 pub(crate) fn remove(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -158,7 +158,7 @@ pub(crate) fn sweep(
     Ok(())
 }
 
-/// Removes the entries that name a person; a report is small enough to be looked through at once.
+/// Removes the entries that name a person; a report is small enough to be scanned at once.
 pub(crate) fn erase(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,

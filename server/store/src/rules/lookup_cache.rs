@@ -1,8 +1,8 @@
 //! Cache of the writer's lookups, in this transaction and in later ones: most events are of users and companies
 //! that have just been asked for.
 //!
-//! Invariant: what is known is what the tables hold. Whoever changes these forgets it here, and a
-//! transaction that does not commit takes along all that was known.
+//! Invariant: the cache equals the tables. A change of these removes cached values here, and a transaction that is not
+//! committed drops the whole cache.
 
 use std::{
     cell::RefCell,
@@ -20,14 +20,14 @@ use svctrack_core::{
 
 use crate::StoreError;
 
-/// Most cached results of one kind, some 10 MB: more than the users that a busy tenant sees in an hour. When there are
-/// as many, it begins again.
+/// Most cached results of one kind, some 10 MB: more than the users that a busy tenant sees in an hour. When the cache
+/// is full, it is cleared.
 const MAX_KNOWN: usize = 50_000;
 
 /// Cached values of the tables.
 #[derive(Default)]
 pub(crate) struct LookupCache {
-    /// Their keys can be chosen outside, so that these are hashed against floods.
+    /// Callers choose the keys, so that they are hashed against floods.
     holders: Answers<Vec<u8>, ObjectId, hash_map::RandomState>,
     users: Answers<(TenantId, ObjectId), KnownUser>,
     settings: Answers<TenantId, TrackingSettings>,
@@ -38,7 +38,7 @@ pub(crate) struct LookupCache {
 }
 
 impl LookupCache {
-    /// Who holds this key of `unique`.
+    /// Holder of this key of `unique`.
     pub(crate) fn holder(
         &self,
         key: Vec<u8>,
@@ -100,7 +100,7 @@ impl LookupCache {
         self.holders.forget(key);
     }
 
-    /// Forgets what depends on a record that changes.
+    /// Removes cached values that depend on a record that changes.
     pub(crate) fn forget_record(&self, tenant: TenantId, def: &ResourceDef, id: ObjectId) {
         if *def == END_USER {
             self.users.forget(&(tenant, id));
@@ -118,13 +118,13 @@ impl LookupCache {
         }
     }
 
-    /// Messages are taken away from a window.
+    /// Removes the last id of a window, of which messages are removed.
     pub(crate) fn forget_messages(&self, tenant: TenantId, window: u16) {
         self.last_messages.forget(&(tenant, window));
     }
 }
 
-/// Results of lookups of one kind. A missing key is not cached: it may be made up.
+/// Results of lookups of one kind. A missing key is not cached: it may be invented.
 struct Answers<K, V, S = fast::RandomState>(RefCell<HashMap<K, V, S>>);
 
 impl<K, V, S: Default> Default for Answers<K, V, S> {
@@ -142,7 +142,7 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher> Answers<K, V, S> {
         self.read_or(key, look_up, V::clone)
     }
 
-    /// The result of `read` for the cached or looked-up value, if there is one.
+    /// Result of `read` for the cached or looked-up value, if there is one.
     fn read_or<R>(
         &self,
         key: K,

@@ -1,8 +1,8 @@
-//! The ids of events that came in (R39), each remembered for at least 7 days.
+//! Ids of events that were received (R39), each stored for at least 7 days.
 //!
-//! They lie in windows of 7 days by the settled time, so that an id is looked for in two of them, those that ascend with
-//! time are appended at the end of theirs, and a window that is past is removed from its front. Where the clock was
-//! set, an id is looked for in all windows in which it may have been remembered within the last 7 days.
+//! The ids are in windows of 7 days by the settled time, so that an id is looked up in two of them, those that ascend
+//! with time are appended at the end of theirs, and a window that is past is removed from its beginning. Where the
+//! clock was set, an id is looked up in all windows in which it may have been stored within the last 7 days.
 
 use svctrack_core::{
     plan::{Ctx, Route},
@@ -29,8 +29,8 @@ pub(crate) fn window_of(time: Timestamp) -> u16 {
     u16::try_from(time.as_ms() / MESSAGE_ID_MS).unwrap_or(u16::MAX)
 }
 
-/// The windows in which an id that counts may be: by a clock that shows `now` or, where it was set, may have shown as
-/// much as that, and by the settled time, which may have been set back meanwhile.
+/// Windows in which an id that counts may be: by a clock that shows `now` or, where it was set, may have shown the
+/// later time, and by the settled time, which may have been set back meanwhile.
 fn windows(now: Timestamp, settled: Timestamp) -> impl Iterator<Item = u16> {
     let (newest, settled) = (window_of(now), window_of(settled));
     let near = settled.saturating_sub(1)..=settled.saturating_add(1).min(newest);
@@ -38,7 +38,7 @@ fn windows(now: Timestamp, settled: Timestamp) -> impl Iterator<Item = u16> {
     near.clone().rev().chain(others.rev().filter(move |window| !near.contains(window)))
 }
 
-/// When an event with this id was last stored, by the settled time.
+/// Time at which an event with this id was last stored, by the settled time.
 pub(crate) fn last_received(
     table: &impl AppendRows,
     known: &LookupCache,
@@ -71,7 +71,7 @@ fn last_key(
     table.last(&first, &end, |key, _| key.to_vec())
 }
 
-/// Remembers an id; when there are too many it is reported instead.
+/// Stores an id; when there are too many it is reported instead.
 pub(crate) fn remember(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -111,8 +111,8 @@ pub(crate) fn forget(
     Ok(())
 }
 
-/// Removes ids of windows that are past, and gives the settled time to those that a wrong clock stamped; says whether
-/// there may be more.
+/// Removes ids of past windows, and sets those with times of a wrong clock to the settled time; returns whether there
+/// may be more.
 pub(crate) fn sweep(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -132,7 +132,7 @@ pub(crate) fn sweep(
     Ok(is_more_past || is_more_ahead)
 }
 
-/// Remembers an id with the settled time, unless it is since it was sent again.
+/// Stores an id with the settled time, unless it was sent again and stored since.
 fn stamp(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,

@@ -1,4 +1,4 @@
-//! The metadata from which a start continues: the version of its rows, its latest id, its times.
+//! Metadata from which a start continues: the version of the rows, the latest id, the times.
 
 use svctrack_core::value::{IdSequence, ObjectId, Timestamp};
 
@@ -12,7 +12,7 @@ use crate::{
     times::{Reading, Times},
 };
 
-/// Notes what every store holds from the start.
+/// Writes the initial metadata of a store.
 pub(crate) fn found(meta: &mut impl WriteRows, store_bytes: [u8; 5]) -> Result<(), StoreError> {
     let first = IdSequence::new(store_bytes).next(Timestamp::MIN)?;
     meta.insert(META_FORMAT, ROWS_FORMAT.to_string().as_bytes())?;
@@ -28,13 +28,14 @@ pub(crate) fn load_ids(meta: &impl Rows) -> Result<Ids, StoreError> {
     Ok(Ids::after(ObjectId::from_bytes(last)))
 }
 
-/// Notes how far the sequences of ids have come.
+/// Notes the progress of the sequences of ids.
 pub(crate) fn store_ids(meta: &mut impl WriteRows, ids: &Ids) -> Result<(), StoreError> {
     let last = codec::seal(META_LAST_ID, ids.to_note().as_bytes());
     meta.insert(META_LAST_ID, last.as_slice()).map(drop)
 }
 
-/// The times from which the store continues. A store last written before they were stored has that of its latest id.
+/// Times from which the store continues. A store that was last written before they were stored has that of its latest
+/// id.
 pub(crate) fn load_times(
     meta: &impl Rows,
     ids: &Ids,

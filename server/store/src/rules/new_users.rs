@@ -12,10 +12,10 @@ use crate::{
     rows::{Bytes as _, Rows, WriteRows as _, codec, keys},
 };
 
-/// The row of a tenant among the counters: the hour, and how many were created in it.
+/// Row of a tenant among the counters: the hour, and the number of users that were created in it.
 const NEW_USERS: &str = "new users";
 
-/// How many were created in the hour of `now`.
+/// Number of users that were created in the hour of `now`.
 pub(crate) fn count(
     counters: &impl Rows,
     tenant: TenantId,

@@ -14,7 +14,7 @@ pub(crate) trait Transaction {
     type Engagement: WriteEngagement<Table = Self::Table>;
 }
 
-/// All tables, in a transaction that writes, and what is known of them.
+/// All tables in a write transaction, and the cache of lookups.
 pub(crate) struct Tables<T: Transaction> {
     pub(crate) known: LookupCache,
     pub(crate) meta: T::Table,
@@ -51,7 +51,7 @@ pub(crate) struct Tables<T: Transaction> {
 const OF_NO_TENANT: [Table; 3] = [META, TENANTS, TOKENS];
 
 impl<T: Transaction> Tables<T> {
-    /// Every table, each as `open` opens it.
+    /// Every table, opened by `open`.
     pub(crate) fn of<E>(
         known: LookupCache,
         engagement: T::Engagement,
@@ -93,7 +93,7 @@ impl<T: Transaction> Tables<T> {
         })
     }
 
-    /// Every table, with all rows in it. It names all fields, so that a table that is added is thought of.
+    /// Every table, with all rows in it. All fields are named, so that a new table is not forgotten.
     #[expect(clippy::too_many_lines, reason = "a line for each table")]
     pub(crate) fn all(&mut self) -> Result<[(Table, &mut T::Table); 28], StoreError> {
         let Self {

@@ -1,9 +1,9 @@
-//! Events that wait for their user or company (R35): each is found by what it waits for, so that a new record replays
-//! just its own.
+//! Events that wait for their user or company (R35): each is found by the entries that it waits for, so that a new
+//! record replays only its own.
 //!
 //! A record that releases events leaves a mark in `due`, in its own transaction. After the commit, and after every
-//! start, the marked ones are planned again, a limited number in one command; the last of them removes the mark. So
-//! each is replayed once, whatever crashes.
+//! start, the marked events are planned again, a limited number in one command; the last command removes the mark. So
+//! each is replayed once, also after a crash.
 
 use svctrack_core::{
     plan::{Ctx, MAX_PARKED, MAX_PARKED_BYTES, PARKED_DAYS, ParkedEvent, Route, Wait},
@@ -36,9 +36,9 @@ use crate::{
 /// Most events that are replayed in one command: others wait no longer than for a bulk call.
 const MAX_REPLAYED_PER_COMMAND: usize = 1_000;
 
-/// Whether an event may wait too. Those that do were acknowledged, so that none of them makes room for it; and its sender
-/// leaves to others at least as many places, and as many bytes, as its own events of today have taken. If it may, it is
-/// counted for its sender.
+/// Whether an event may be parked. Parked events were acknowledged, so that a new one replaces none of them; and its
+/// sender leaves to others at least as many places, and as many bytes, as its own events of today have taken. If the
+/// event may be parked, it is counted for its sender.
 pub(crate) fn take_room(
     tables: &Tables<impl Transaction>,
     pending: &mut Pending,
@@ -59,7 +59,7 @@ pub(crate) fn take_room(
     Ok(has_room)
 }
 
-/// Keeps an event that has to wait.
+/// Stores a parked event.
 pub(crate) fn park(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -93,7 +93,7 @@ fn drop_one(
     Ok(())
 }
 
-/// Takes an event away as if it had never come.
+/// Removes an event as if it had never been sent.
 fn forget(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -107,7 +107,7 @@ fn forget(
     remove(tables, pending, tenant, parked)
 }
 
-/// Takes an event away with all by which it is found.
+/// Removes an event with all its index entries.
 fn remove(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -123,7 +123,7 @@ fn remove(
     Ok(())
 }
 
-/// Marks the events that wait for one of these index entries, which have come or gone.
+/// Marks the events that wait for one of these index entries, which were added or removed.
 pub(crate) fn wake(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -142,7 +142,7 @@ pub(crate) fn wake(
     Ok(())
 }
 
-/// Marks the events that wait for this, if there are any.
+/// Marks the events that wait for an index entry, if there are any.
 pub(crate) fn mark(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -159,14 +159,14 @@ pub(crate) fn mark(
     Ok(())
 }
 
-/// A mark: events that wait for this, after that one, are planned again.
+/// A mark: events that wait for `wait`, after the event `after`, are planned again.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Due {
     wait: Wait,
     after: ObjectId,
 }
 
-/// The events that wait for this, oldest first.
+/// Events that wait for an index entry, oldest first.
 fn waiting_for(
     tables: &Tables<impl Transaction>,
     tenant: TenantId,
@@ -250,7 +250,8 @@ fn replay_one(
     Ok(true)
 }
 
-/// Removes events that wait for this, up to a limit, with the mark on them; returns whether these were the last.
+/// Removes events that wait for an index entry, up to a limit, with the mark on them; returns whether these were the
+/// last.
 pub(crate) fn erase(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -275,8 +276,8 @@ fn load(
     get_row(&tables.parked, &keys::log(tenant, id))
 }
 
-/// Drops events that have waited too long; says whether there may be more. Those that a wrong clock stamped wait from now
-/// on.
+/// Drops events that have waited too long; returns whether there may be more. Those with times of a wrong clock wait
+/// from now on.
 pub(crate) fn sweep(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -296,7 +297,7 @@ pub(crate) fn sweep(
         } else {
             return Ok(false);
         }
-        // The lowest key after that one.
+        // Lowest key after that one.
         first.push(0);
     }
     Ok(true)

@@ -20,10 +20,10 @@ use super::{
 };
 use crate::{StoreError, Tenant, rows::engagement::Owner, times::Settled};
 
-/// Most causes of one code that a transaction reports for a tenant one by one: a flood of made-up ids
-/// costs no more rows than this, and what goes beyond is counted together.
+/// Most causes of one code that a transaction reports for a tenant separately: a flood of invented ids costs no more
+/// rows than this, and further causes are counted together.
 const MAX_CAUSES_PER_COMMIT: usize = 100;
-/// The cause under which they are counted.
+/// Cause under which further ones are counted.
 pub(crate) const MANY_CAUSES: &str = "(many)";
 
 /// State that a transaction gathers.
@@ -37,26 +37,26 @@ pub(crate) struct Pending {
     pub(crate) spans: LatestSpans,
     /// The times by which ages are judged, once the clock has been read.
     pub(crate) settled: Option<Settled>,
-    /// Companies that a user has left who was the last to be active.
+    /// Companies that a user has left who was active last.
     pub(crate) lost_the_last: Vec<Owner>,
     /// Changes of the running command so far, where it is audited.
     pub(crate) trail: Option<Trail>,
-    /// How values are stored in the audit log, of each tenant that was looked up.
+    /// Storage of values in the audit log, for each tenant that was looked up.
     pub(crate) traces: BTreeMap<TenantId, Traces>,
     counters: Counters,
     findings: BTreeMap<(TenantId, &'static str), OfCode>,
 }
 
-/// Findings of one code, each by the route and what identifies its cause.
+/// Findings of one code, each by the route and its cause.
 type OfCode = BTreeMap<(Route, String), Finding>;
 
 impl Pending {
-    /// The time by which ages are judged; before it is known nothing is old.
+    /// Time by which ages are judged; before it is known nothing is old.
     pub(crate) fn settled(&self) -> Timestamp {
         self.settled.map_or(Timestamp::MIN, |settled| settled.time)
     }
 
-    /// The latest time with which a right clock can have stored something.
+    /// Latest time with which a right clock can have stored data.
     pub(crate) fn latest(&self) -> Timestamp {
         self.settled.map_or(Timestamp::MAX, |settled| settled.latest)
     }
@@ -82,7 +82,7 @@ impl Pending {
         self.counters.add(tables, tenant, counter, by)
     }
 
-    /// Takes a finding; those of one cause are folded.
+    /// Adds a finding; those of one cause are folded.
     pub(crate) fn find(&mut self, tenant: TenantId, mut finding: Finding) {
         let causes = self.findings.entry((tenant, finding.code)).or_default();
         let mut cause = (finding.route, finding.cause.clone());
@@ -96,7 +96,7 @@ impl Pending {
         causes.insert(cause, finding);
     }
 
-    /// How many findings there are, by their codes.
+    /// Number of findings, by code.
     pub(crate) fn found(&self) -> BTreeMap<&'static str, u64> {
         let mut found = BTreeMap::new();
         for ((_, code), causes) in &self.findings {
@@ -106,7 +106,7 @@ impl Pending {
         found
     }
 
-    /// Writes what was gathered; returns the tenants with parked events to replay.
+    /// Writes the gathered state; returns the tenants with parked events to replay.
     pub(crate) fn flush(
         mut self,
         tables: &mut Tables<impl Transaction>,

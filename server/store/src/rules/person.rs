@@ -16,9 +16,9 @@ use crate::{
     rows::{Bytes, PARKED, REPORT, Row, Rows as _, Snapshot, codec, keys},
 };
 
-/// Most rows that are looked through at once: others wait no longer than for a bulk call.
+/// Most rows of one scan: others wait no longer than for a bulk call.
 const MAX_ROWS: usize = 1_000;
-/// About how many bytes of rows are looked through at once.
+/// About how many bytes of rows one scan reads.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// Passes rows to `visit`, which returns how many bytes it read, up to the limit of one scan; returns the id of the
@@ -51,7 +51,7 @@ pub(crate) fn look_through_some(
 /// Tickets, and the last row that was read.
 pub(crate) type Tickets = (Vec<(ObjectId, Document)>, Option<ObjectId>);
 
-/// The tickets of a person among rows, and the last row that was read; none when there are no more.
+/// Tickets of a person among rows, and the last row that was read; none when there are no more.
 pub(crate) fn tickets_of(
     person: &Person,
     rows: impl Iterator<Item = Row<impl Bytes>>,
@@ -67,18 +67,18 @@ pub(crate) fn tickets_of(
     Ok((tickets, read_to))
 }
 
-/// The rows of a log, or of a resource, after one.
+/// Rows of a log, or of a resource, after one.
 pub(crate) fn behind((begin, last): &(Vec<u8>, Vec<u8>)) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (Bound::Excluded(begin.as_slice()), Bound::Included(last.as_slice()))
 }
 
-/// The ends of the tickets of a tenant after one.
+/// Range of the tickets of a tenant after one.
 pub(crate) fn tickets_behind(tenant: TenantId, after: ObjectId) -> (Vec<u8>, Vec<u8>) {
     let bound = |id| keys::record(tenant, TICKET.code, id);
     (bound(after), bound(ObjectId::MAX))
 }
 
-/// A page of what is stored of a person, oldest first.
+/// A page of the data of a person, oldest first.
 pub(crate) fn about(
     snapshot: &impl Snapshot,
     tenant: TenantId,

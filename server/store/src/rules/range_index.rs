@@ -1,4 +1,4 @@
-//! Entries in the index of rows by whose ranges records are found, and the note which rows have them.
+//! Index entries of fields by whose ranges records are found, and the note which fields have entries.
 
 use svctrack_core::{
     resources::REGISTRY,
@@ -16,7 +16,7 @@ pub(crate) fn ordered() -> impl Iterator<Item = &'static ResourceDef> {
     REGISTRY.iter().copied().filter(|def| def.fields.iter().any(|row| row.ordered))
 }
 
-/// The rows that are ordered today, as the store notes them.
+/// Names of the ordered fields, in the form of the note.
 fn names() -> String {
     let rows = ordered().flat_map(|def| {
         let rows = def.fields.iter().filter(|row| row.ordered);
@@ -25,13 +25,13 @@ fn names() -> String {
     rows.collect::<Vec<_>>().join(" ")
 }
 
-/// Notes that all entries are there.
+/// Notes that all entries exist.
 pub(crate) fn note(meta: &mut impl WriteRows) -> Result<(), StoreError> {
     meta.insert(META_ORDERED, codec::seal(META_ORDERED, names().as_bytes()).as_slice())?;
     Ok(())
 }
 
-/// Whether a store notes that all entries are there.
+/// Whether a store notes that all entries exist.
 pub(crate) fn are_noted(meta: &impl Rows) -> Result<bool, StoreError> {
     let expected = codec::seal(META_ORDERED, names().as_bytes());
     Ok(meta.get(META_ORDERED)?.is_some_and(|noted| noted.value() == expected))

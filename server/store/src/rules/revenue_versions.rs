@@ -1,5 +1,5 @@
-//! Stores what reports read of a license, or of settings, when a change replaces it: a report can then be computed as
-//! of any point in time since. A change of anything else stores nothing.
+//! Stores the facts of a license, or of settings, that reports read, when a change replaces them: a report can then be
+//! computed as of any point in time since. A change of other data stores nothing.
 
 use svctrack_core::{
     resources::{

@@ -9,7 +9,7 @@ use crate::{
     rows::{Bytes as _, Rows, WriteRows as _, codec, keys},
 };
 
-/// Hash of a key of a person, another one for each tenant and row.
+/// Hash of a key of a person, another one for each tenant and field.
 fn hash_of(tenant: TenantId, row: &str, key: &str) -> [u8; 32] {
     let mut hasher = Sha256::new();
     hasher.update(tenant.as_bytes());
@@ -26,7 +26,7 @@ pub(crate) fn holds(
     row: &str,
     key: &str,
 ) -> Result<bool, StoreError> {
-    // Most stores have none, and every event asks.
+    // Most stores have no suppressed keys, and every event is checked.
     if table.len()? == 0 {
         return Ok(false);
     }
@@ -35,7 +35,7 @@ pub(crate) fn holds(
     Ok(row.map(|row| codec::unseal(&key, row.value()).map(drop)).transpose()?.is_some())
 }
 
-/// Keeps a key out from now on.
+/// Suppresses a key from now on.
 pub(crate) fn keep_out(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,

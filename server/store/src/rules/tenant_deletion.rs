@@ -1,8 +1,8 @@
-//! Deleting a tenant (R57). The first command marks it: from then on its tokens and its UUID belong to nobody, and no
-//! command of it is carried out. The others remove its rows, a limited number each; its own row goes with the last of
-//! them.
+//! Deletion of a tenant (R57). The first command marks it: from then on its tokens and its UUID are unknown, and none
+//! of its commands is carried out. The others remove its rows, a limited number each; its own row is removed with the
+//! last of them.
 //!
-//! The caller continues until then, and so does each cleanup, the first of which follows a start: so nothing is left
+//! The caller continues until then, and so does each cleanup, the first of which follows a start: so no data is left
 //! after a crash.
 
 use std::ops::Bound;
@@ -24,7 +24,7 @@ const MAX_ROWS_PER_COMMAND: usize = 1_000;
 /// Bytes of rows after which a command removes no more, so that a transaction stays small.
 const MAX_BYTES_PER_COMMAND: usize = 2 * 1024 * 1024;
 
-/// Marks a tenant as one that is being deleted; of one that is marked already, says how far it has come.
+/// Marks a tenant as being deleted; for one that is marked already, returns its progress.
 pub(crate) fn begin(
     tables: &mut Tables<impl Transaction>,
     id: TenantId,
@@ -44,14 +44,14 @@ pub(crate) fn begin(
     Ok(Ok(tenant))
 }
 
-/// A start without tenants is the first one, which creates one.
+/// Issue of a deletion of the last tenant: a start without tenants is the first one, which creates one.
 fn last_tenant() -> Issue {
     let message =
         "the last tenant cannot be deleted: create another one first, or remove the data directory";
     Issue::of_body("last_tenant", message)
 }
 
-/// Removes more rows of a tenant that is being deleted; says whether there are more.
+/// Removes further rows of a tenant that is being deleted; returns whether there are more.
 pub(crate) fn go_on(
     tables: &mut Tables<impl Transaction>,
     id: TenantId,
@@ -71,7 +71,7 @@ pub(crate) fn go_on(
         tenants::put(tables, &tenant)?;
     } else {
         tables.tenants.remove(id.as_bytes().as_slice())?;
-        // Whatever was known of it: a tenant with this UUID can be imported again.
+        // The cache may have data of the tenant: a tenant with this UUID can be imported again.
         tables.known = LookupCache::default();
     }
     Ok(removal.is_full())
@@ -89,7 +89,7 @@ impl Removal {
         self.rows >= MAX_ROWS_PER_COMMAND || self.bytes >= MAX_BYTES_PER_COMMAND
     }
 
-    /// Removes rows of a tenant, as long as it is not full.
+    /// Removes rows of a tenant, until the limits are reached.
     fn remove_from(
         &mut self,
         table: &mut impl WriteRows,
@@ -116,7 +116,7 @@ impl Removal {
     }
 }
 
-/// The first key after all of a tenant, if there can be one.
+/// First key after all of a tenant, if there can be one.
 fn next_prefix(tenant: TenantId) -> Option<[u8; 16]> {
     u128::from_be_bytes(*tenant.as_bytes()).checked_add(1).map(u128::to_be_bytes)
 }

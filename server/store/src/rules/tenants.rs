@@ -1,4 +1,4 @@
-//! Tenants and tokens, the few rows that are found without knowing a tenant.
+//! Tenants and tokens, the few rows that are found without a tenant.
 
 use std::collections::BTreeMap;
 
@@ -23,9 +23,9 @@ use crate::{
     },
 };
 
-/// Most tenants of a store: a list of them is returned whole.
+/// Most tenants of a store: a list of them is returned as a whole.
 const MAX_TENANTS: u64 = 10_000;
-/// Most tokens of a tenant: a list of them is returned whole.
+/// Most tokens of a tenant: a list of them is returned as a whole.
 const MAX_TOKENS: usize = 1_000;
 /// Most tokens of a tenant with those that were rotated and have not expired: each may be there next to its successor.
 const MAX_TOKENS_AND_ROTATED: usize = 2 * MAX_TOKENS;
@@ -79,7 +79,7 @@ pub(crate) fn put(
     Ok(())
 }
 
-/// Changes a tenant; one that is being deleted is not there.
+/// Changes a tenant; one that is being deleted does not exist.
 pub(crate) fn change(
     tables: &mut Tables<impl Transaction>,
     id: TenantId,
@@ -109,7 +109,7 @@ fn row_of(key: &[u8], record: &impl serde::Serialize) -> Result<Vec<u8>, StoreEr
     Ok(codec::seal(key, &json))
 }
 
-/// The first and the last key that a token of this tenant can have.
+/// First and last key of the tokens of a tenant.
 fn tokens_of(tenant: TenantId) -> (Vec<u8>, Vec<u8>) {
     (keys::token_of_tenant(tenant, ""), keys::token_of_tenant(tenant, "\u{10ffff}"))
 }
@@ -137,7 +137,7 @@ fn token_ids(table: &impl Rows, tenant: TenantId) -> Result<Vec<String>, StoreEr
     Ok(ids)
 }
 
-/// Removes the tokens of a tenant from the table that is not its own.
+/// Removes the tokens of a tenant from the table that does not begin with the tenant.
 pub(crate) fn remove_tokens(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
@@ -148,8 +148,8 @@ pub(crate) fn remove_tokens(
     Ok(())
 }
 
-/// Creates a tenant: its row, its settings, and its first token. An existing one stays as it is, and gets the token. A
-/// command is rejected before anything is written.
+/// Creates a tenant: its row, its settings, and its first token. An existing tenant stays as it is, and gets the token.
+/// A command is rejected before anything is written.
 pub(crate) fn add_tenant(
     actor: &Actor,
     tenant: &TenantRecord,
@@ -182,7 +182,7 @@ fn being_deleted(tenant: TenantId) -> StoreError {
     StoreError::Conflict(vec![Issue::of_body("tenant_being_deleted", message)])
 }
 
-/// Stores a token, with a user for it to act as (R43); an operator's acts as nobody.
+/// Stores a token, with a user that it acts as (R43); an operator's token acts as nobody.
 pub(crate) fn add_token(
     actor: &Actor,
     token: &TokenRecord,
@@ -230,8 +230,8 @@ pub(crate) fn rotate_token(
     insert_token(tables, successor.clone())
 }
 
-/// Why a token cannot be added to others, of which there can be fewer than `most`, if so. Those that have expired make
-/// room for it.
+/// Reason for which a token cannot be added, if there is one; a tenant has at most `most` tokens. Expired ones are
+/// removed first.
 fn refused_token(
     actor: &Actor,
     tables: &mut Tables<impl Transaction>,
@@ -239,7 +239,7 @@ fn refused_token(
     most: usize,
     settled: Timestamp,
 ) -> Result<Option<StoreError>, StoreError> {
-    // A call of a token that is revoked at the same time would outlive the token otherwise.
+    // A token that a revoked token has issued would outlive it.
     if let Some(issuer) = &actor.token
         && tables.tokens.get(issuer.as_bytes())?.is_none()
     {
@@ -288,7 +288,7 @@ fn insert_token(
     Ok(Ok(Reply::TokenAdded(Box::new(token))))
 }
 
-/// Marks users that were created for tokens before there was a mark (R57).
+/// Marks users that were created for tokens before marks existed (R57).
 pub(crate) fn mark_users(
     actor: &Actor,
     tables: &mut Tables<impl Transaction>,
@@ -338,7 +338,7 @@ fn too_many(code: &'static str, what: &str, max: u64) -> StoreError {
 /// Scopes whose last token cannot be revoked: without one, nobody could issue a token or create a tenant.
 const KEPT_SCOPES: [&str; 2] = ["admin", OPERATOR];
 
-/// Removes a token of a tenant, and what is to be revoked with it, unless that locks the tenant out.
+/// Removes a token of a tenant, and those that are to be revoked with it, unless that locks the tenant out.
 pub(crate) fn revoke_token(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
@@ -367,9 +367,8 @@ pub(crate) fn revoke_token(
     Ok(Ok(Reply::TokensRevoked(revoked)))
 }
 
-/// The scope of [`KEPT_SCOPES`] that tokens of a tenant have, but none would without those of these ids. A token with an
-/// end does not stand in for one without. What has expired, and what was rotated and expires soon, does not count; neither
-/// does a token that cannot be read.
+/// The scope of [`KEPT_SCOPES`] that tokens of a tenant have, but none would without those of these ids. A token with
+/// an end does not replace one without. Expired tokens, rotated ones and those that cannot be read do not count.
 fn lost_scope(
     tables: &Tables<impl Transaction>,
     tenant: TenantId,
@@ -400,7 +399,7 @@ fn lost_scope(
     Ok(lost.filter(|(_, (before, after))| after < before).map(|(scope, _)| scope).next())
 }
 
-/// For how long tokens have a scope.
+/// How long tokens have a scope.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Lasts {
     Not,
@@ -408,7 +407,7 @@ enum Lasts {
     WithoutEnd,
 }
 
-/// The tokens of the line of a token, and all that come from it, also where that one was revoked before.
+/// Tokens of the line of a token, and all that come from it, also where that token was revoked before.
 fn line_of(
     tables: &Tables<impl Transaction>,
     tenant: TenantId,

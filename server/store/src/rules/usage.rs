@@ -1,12 +1,13 @@
 //! Usage (`usage`): activities tallied by user, quarter of an hour and action, from which reports count.
 //!
-//! An event costs nothing here: the log has it. Each time [`Limits::activities`] have come since the last tally, the commit
-//! with the last of them tallies them as a run of blocks, in the order of their users, and [`Limits::runs`] runs of a level
-//! are joined to one of the next. A report adds what was not tallied yet from the log of its own snapshot, so that it is
-//! exact at any time.
+//! An event costs nothing here: the log has it. Each time [`Limits::activities`] have been added since the last tally,
+//! the commit with the last of them tallies them as a run of blocks, in the order of their users, and [`Limits::runs`]
+//! runs of a level are joined to one of the next. A report adds the activities that are not tallied yet from the log of
+//! its own snapshot, so that it is exact at any time.
 //!
-//! Invariant: every activity of the log up to [`Head::to`] is in exactly one run, and none after it is in any. Who is
-//! erased is in none once their last activity is gone; an activity is tallied before it is removed for its age.
+//! Invariant: every activity of the log up to [`Head::to`] is in exactly one run, and none after it is in any. An
+//! erased user is in no run once their last activity is removed; an activity is tallied before it is removed for its
+//! age.
 
 use std::ops::Bound;
 
@@ -29,15 +30,15 @@ use crate::{
     },
 };
 
-/// Levels of runs: those of the last are joined no more, so that a commit never joins more than half a million activities,
-/// for which it takes some 20 ms.
+/// Levels of runs: those of the last are not joined any more, so that a commit never joins more than half a million
+/// activities, for which it takes some 20 ms.
 const LEVELS: u8 = 3;
 
-/// How much is tallied at a time, and when it is joined.
+/// Number of activities that are tallied at a time, and of runs that are joined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Activities of a run: for as many users as these have, a run is some pages, and what a report reads of the log
-    /// besides takes a few milliseconds.
+    /// Activities of a run: for the users of these, a run has some pages, and the rest of the log that a report reads
+    /// takes a few milliseconds.
     pub(crate) activities: usize,
     /// Runs of a level that are joined.
     pub(crate) runs: usize,
@@ -45,18 +46,18 @@ pub(crate) struct Limits {
 
 pub(crate) const LIMITS: Limits = Limits { activities: 8 * 1_024, runs: 8 };
 
-/// How far a tenant's activities are tallied.
+/// Progress of tallying a tenant's activities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
-    /// The last one that is.
+    /// Last activity that is tallied.
     pub(crate) to: ObjectId,
-    /// How many there are in all runs, those of the erased included.
+    /// Number of activities in all runs, those of the erased included.
     pub(crate) activities: u64,
 }
 
 const NOTHING: Head = Head { to: ObjectId::MIN, activities: 0 };
 
-/// How far a tenant's activities are tallied.
+/// Progress of tallying a tenant's activities.
 pub(crate) fn head(usage: &impl Rows, tenant: TenantId) -> Result<Head, StoreError> {
     Ok(get_row(usage, &keys::usage_head(tenant))?.unwrap_or(NOTHING))
 }
@@ -71,7 +72,7 @@ pub(crate) fn left(
     Ok(u64::try_from(spans).unwrap_or(u64::MAX).saturating_mul(SPAN_ACTIVITIES.into()))
 }
 
-/// How many spans of the log begin after an activity, up to a number.
+/// Number of spans of the log that begin after an activity, up to a limit.
 fn spans_after(
     spans: &impl Rows,
     tenant: TenantId,
@@ -83,13 +84,13 @@ fn spans_after(
     spans.range(ends)?.take(most).try_fold(0, |count, row| row.map(|_| count + 1))
 }
 
-/// Tallies activities of a tenant, if there are enough since the last time; says whether there are still.
+/// Tallies activities of a tenant, if there are enough since the last time; returns whether there are still.
 pub(crate) fn go_on(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
 ) -> Result<bool, StoreError> {
     let span = usize::try_from(SPAN_ACTIVITIES).unwrap_or(usize::MAX);
-    // The last span is not full, and the activity up to which they are tallied may be in the middle of one.
+    // The last span is not full, and the last tallied activity may be in the middle of one.
     let due = LIMITS.activities / span + 1;
     let is_due = |tables: &Tables<_>| {
         let head = head(&tables.usage, tenant)?;
@@ -181,7 +182,7 @@ fn runs(usage: &impl Rows, tenant: TenantId, level: u8) -> Result<Vec<ObjectId>,
     }
 }
 
-/// Removes one who is erased from all runs.
+/// Removes an erased user from all runs.
 pub(crate) fn erase(
     usage: &mut impl WriteRows,
     tenant: TenantId,

@@ -1,5 +1,4 @@
-//! The records of one tenant as the rules look them up, in a snapshot or in the middle of a
-//! transaction.
+//! Records of one tenant for lookups by the rules, in a snapshot or in the middle of a transaction.
 
 use svctrack_core::{
     plan::Ctx,
@@ -33,11 +32,11 @@ pub(crate) trait Source {
     type Engagement: ReadRows;
 
     fn records(&self) -> &Self::Records;
-    /// Which record holds a key.
+    /// Table of the holders of unique keys.
     fn unique(&self) -> &Self::Table;
     /// Which records have a value.
     fn index(&self) -> &Self::Table;
-    /// How active users and companies are.
+    /// Engagement of users and companies.
     fn engagement(&self) -> &Self::Engagement;
 }
 
@@ -46,7 +45,7 @@ trait Planning {
     /// Cache of the writer.
     fn known(&self) -> &LookupCache;
 
-    /// When an event with this id was last stored.
+    /// Time at which an event with this id was last stored.
     fn last_received(
         &self,
         tenant: TenantId,
@@ -54,7 +53,7 @@ trait Planning {
         ctx: &Ctx,
     ) -> Result<Option<Timestamp>, StoreError>;
 
-    /// How many end users events have created within the hour.
+    /// Number of end users that events have created within the hour.
     fn new_end_users(&self, tenant: TenantId, now: Timestamp) -> Result<u64, StoreError>;
 }
 
@@ -112,7 +111,7 @@ impl<'a, S: Snapshot> View<'a, RecordTables<S>> {
 }
 
 impl<S: Source> View<'_, S> {
-    /// The result of `read` for a record as it is stored, if it exists.
+    /// Result of `read` for a stored record, if it exists.
     pub(crate) fn read<R>(
         &self,
         def: &ResourceDef,
@@ -150,7 +149,7 @@ impl<S: Source> View<'_, S> {
         }
     }
 
-    /// The records with a value from `first` to `last` in an ordered row, in the order of these.
+    /// Records with a value from `first` to `last` in an ordered field, in the order of these.
     pub(crate) fn in_range(
         &self,
         def: &ResourceDef,

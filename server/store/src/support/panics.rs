@@ -12,7 +12,7 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has every panic logged as one line, but for those within [`catch_panic`]; where nothing takes log lines, as in tests, it
+/// Logs every panic as one line, except those within [`catch_panic`]; where log lines have no target, as in tests, it
 /// is printed as before.
 pub fn log_panics() {
     static ONCE: Once = Once::new();
@@ -34,7 +34,7 @@ pub fn log_panics() {
 /// Runs `work`, which may panic, without a log line.
 ///
 /// # Errors
-/// What was thrown.
+/// The payload of the panic.
 pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     QUIET.set(true);
     let done = panic::catch_unwind(AssertUnwindSafe(work));
@@ -42,7 +42,7 @@ pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>
     done
 }
 
-/// The words of a panic.
+/// Message of a panic.
 pub fn panic_message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")

@@ -1,5 +1,5 @@
-//! Folders of stored data: who else has an account on the machine cannot look into a new one. An existing one keeps the
-//! permissions that its owner gave it.
+//! Folders of stored data: other accounts of the machine cannot read a new one. An existing one keeps the permissions
+//! that its owner gave it.
 
 use std::{fs::DirBuilder, io, os::unix::fs::DirBuilderExt as _, path::Path};
 
@@ -9,7 +9,7 @@ const MODE: u32 = 0o700;
 /// Creates a folder and those above it, where they are missing.
 ///
 /// # Errors
-/// When one cannot be created, or something else has its name.
+/// When a folder cannot be created, or a file has its name.
 pub fn create(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(MODE).create(path)
 }

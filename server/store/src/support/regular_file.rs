@@ -1,12 +1,12 @@
-//! Files that are opened at a start. Where a pipe has the name of one, opening it would wait for somebody at its other
-//! end, so only regular files are opened.
+//! Checks of files that are opened at a start. Opening a pipe would wait for its other end, so only regular files are
+//! opened.
 
 use std::{fs, io, path::Path};
 
-/// Rejects what is no regular file.
+/// Rejects anything but a regular file.
 ///
 /// # Errors
-/// When it is none, or is not there.
+/// When the file is not a regular one, or does not exist.
 pub fn check(path: &Path) -> io::Result<()> {
     match fs::metadata(path)?.is_file() {
         true => Ok(()),

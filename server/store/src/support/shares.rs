@@ -1,5 +1,5 @@
-//! A limited quantity that is shared fairly: a holder takes no more than what is left to others then. So one alone has at
-//! most half, two have a third each, and there is always some left for the next one.
+//! A limited quantity that is shared fairly: a holder takes no more than what is left to others then. So one alone has
+//! at most half, two have a third each, and there is always some left for the next one.
 
 use std::{collections::HashMap, hash::Hash, sync::Arc};
 
@@ -19,13 +19,13 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         Arc::new(Self(Mutex::new(State { free: total, held: HashMap::new() })))
     }
 
-    /// Some of it, for as long as it is held; none where too little would be left.
+    /// Takes an amount, for as long as it is held; none where too little would be left.
     pub fn take(self: &Arc<Self>, holder: K, amount: usize) -> Option<Share<K>> {
         let mut share = Share { shares: self.clone(), holder, amount: 0 };
         share.grow(amount).then_some(share)
     }
 
-    /// How much of it is held, by all together.
+    /// Amount that is held by all together.
     pub fn taken(&self) -> usize {
         self.lock().held.values().sum()
     }
@@ -35,7 +35,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
     }
 }
 
-/// The amount that a holder has of a shared limit, released when it is dropped.
+/// Amount that a holder has of a shared limit, released when it is dropped.
 pub struct Share<K: Copy + Eq + Hash> {
     shares: Arc<Shares<K>>,
     holder: K,
@@ -43,12 +43,12 @@ pub struct Share<K: Copy + Eq + Hash> {
 }
 
 impl<K: Copy + Eq + Hash> Share<K> {
-    /// How much it is.
+    /// Amount of the share.
     pub fn amount(&self) -> usize {
         self.amount
     }
 
-    /// Takes more; says whether there was enough.
+    /// Takes more; returns whether there was enough.
     pub fn grow(&mut self, by: usize) -> bool {
         let mut state = self.shares.lock();
         let held = state.held.get(&self.holder).copied().unwrap_or(0).saturating_add(by);
@@ -60,7 +60,7 @@ impl<K: Copy + Eq + Hash> Share<K> {
         true
     }
 
-    /// Gives some of it back.
+    /// Releases a part of the amount.
     pub fn shrink(&mut self, by: usize) {
         let by = by.min(self.amount);
         let mut state = self.shares.lock();

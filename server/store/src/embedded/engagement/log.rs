@@ -1,13 +1,14 @@
 //! The engagement log: the rows that a commit has changed, packed into as few pages as possible.
 //!
 //! Users are active in no order, so in the table nearly every row of a commit is on a different page, and writing these
-//! pages took a seventh of the work of an event. A commit therefore writes its rows here, and now and then gathered
-//! rows are written to the table in the order of its keys, many per page ([`super::rows`]). A row has the number of its
-//! writes, and of two states the later one counts, so it does not matter which of them are here or there.
+//! pages took a seventh of the work of an event. A commit therefore writes its rows here, and from time to time
+//! gathered rows are written to the table in the order of its keys, many per page ([`super::rows`]). A row has the
+//! number of its writes, and of two states the later one counts, so it does not matter whether it is in the log or the
+//! table.
 //!
 //! A page of the log holds the newest state of many rows, so there are two copies of the log, in separate tables. When
-//! one is corrupted, both are discarded, and the log is rewritten from the state that is known. What both have
-//! lost is logged, and [`crate::embedded::maintenance::verify`] finds the users and companies that lost history.
+//! one is corrupted, both are discarded, and the log is rewritten from the known state. Rows that both copies have lost
+//! are logged, and [`crate::embedded::maintenance::verify`] finds the users and companies that lost history.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -26,11 +27,11 @@ use crate::{
     },
 };
 
-/// Bytes after which an entry takes no more rows, so that it fills a page.
+/// Size after which an entry takes no more rows, so that it fills a page, in bytes.
 const ENTRY_BYTES: usize = 3_500;
 
 const COPIES: [Table; 2] = [ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN];
-/// How the names of copies begin that were put aside.
+/// Prefix of the names of copies that were put aside.
 const ASIDE: &str = "aside_";
 
 /// Whether a table is a copy of the log that was put aside.
@@ -38,7 +39,7 @@ pub(crate) fn is_aside(table: &str) -> bool {
     table.starts_with(ASIDE)
 }
 
-/// Both copies of the log; none of one that is corrupted where it is opened.
+/// Both copies of the log; none in place of a copy that cannot be opened since it is corrupted.
 pub(crate) struct Log<T>([Option<T>; 2]);
 
 impl<'t> Log<WriteTable<'t>> {
@@ -47,9 +48,10 @@ impl<'t> Log<WriteTable<'t>> {
         Ok(Self([copy?, twin?]))
     }
 
-    /// Puts both copies aside, and begins again. They cannot be removed: to do that, redb reads all of their pages.
+    /// Puts both copies aside, and begins new ones. The old ones cannot be removed: for that, redb reads all of their
+    /// pages.
     pub(crate) fn open_anew(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
-        // None of them goes, but for all with a copy of the store: so their names are those of no other.
+        // Only a rewrite of the store removes such tables, and then all of them: so the new name is unique.
         let number = transaction.list_tables()?.filter(|table| is_aside(table.name())).count();
         for copy in COPIES {
             let name = format!("{ASIDE}{}_{number}", copy.name());
@@ -119,7 +121,7 @@ impl Entries<'_, '_> {
 }
 
 impl Log<ReadTable> {
-    /// The log in a snapshot; none in a store that was last written before there was one.
+    /// The log in a snapshot; none in a store that was last written before there was a log.
     pub(crate) fn of(snapshot: &ReadTransaction) -> Result<Option<Self>, StoreError> {
         let open = |table| -> Result<_, StoreError> {
             match corruption::contained(|| Ok(open_if_there(snapshot, table)?)) {
@@ -144,7 +146,7 @@ impl Log<ReadTable> {
 }
 
 impl<T: Rows> Log<T> {
-    /// The numbers of its entries, if there are any.
+    /// Numbers of the entries, if there are any.
     pub(crate) fn numbers(&self) -> Result<Option<RangeInclusive<u64>>, StoreError> {
         let first =
             self.either(|copy| copy.iter()?.next().map(|row| number(row?.0.value())).transpose())?;
@@ -154,8 +156,8 @@ impl<T: Rows> Log<T> {
         Ok(first.zip(last).map(|(first, last)| first..=last))
     }
 
-    /// Calls `take` with the rows of each entry, in their order, and its number. What is corrupted in both copies is
-    /// logged and skipped.
+    /// Passes the rows of each entry to `take`, in their order, with the number of the entry. Entries that are
+    /// corrupted in both copies are logged and skipped.
     pub(crate) fn read(
         &self,
         numbers: RangeInclusive<u64>,
@@ -206,7 +208,7 @@ fn entry(copy: &impl Rows, number: u64) -> Result<Vec<(Owner, Row)>, StoreError>
     Ok(rows)
 }
 
-/// The owner of the first row, and the bytes after it.
+/// Owner of the first row, and the bytes after it.
 fn owner_of(bytes: &[u8]) -> Option<(Owner, &[u8])> {
     let (tenant, rest) = bytes.split_first_chunk()?;
     let (resource, rest) = rest.split_first()?;

@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// The rows of a log, each with the number of its entry.
+/// Rows of a log, each with the number of its entry.
 type LoggedRows = HashMap<Owner, (u64, Arc<Row>), RandomState>;
 
 /// Cache of the log of a database, up to its newest entry: a reader of a later snapshot reads only newer entries.
@@ -31,7 +31,7 @@ pub(crate) struct LogRead(Mutex<ReadTo>);
 
 #[derive(Debug, Default)]
 struct ReadTo {
-    /// The first entry that was there then, and the first that was not read.
+    /// First entry of the log at that time, and the first that was not read.
     first: u64,
     end: u64,
     rows: Arc<LoggedRows>,
@@ -42,7 +42,7 @@ enum Known {
     All(Arc<LoggedRows>),
     /// The entries before this one.
     UpTo(u64),
-    /// Only those of a later snapshot.
+    /// Only entries of a later snapshot.
     Later,
 }
 
@@ -57,7 +57,7 @@ impl ReadTo {
         }
     }
 
-    /// Adds what was read after what is known.
+    /// Adds rows that were read after the cached ones.
     fn add(&mut self, first: u64, end: u64, rows: LoggedRows) {
         let known = Arc::make_mut(&mut self.rows);
         if self.first != first {
@@ -71,7 +71,7 @@ impl ReadTo {
 impl LogRead {
     fn at(&self, log: &Log<ReadTable>) -> Result<Arc<LoggedRows>, StoreError> {
         let numbers = match log.numbers() {
-            // The writer reports it, and rewrites the log.
+            // The writer reports the corruption, and rewrites the log.
             Err(StoreError::Corrupted { .. }) => None,
             numbers => numbers?,
         };
@@ -89,9 +89,9 @@ impl LogRead {
             let mut read = self.read_to();
             match read.known(first, end) {
                 Known::UpTo(now) if now == known => read.add(first, end, rows),
-                // These are all.
+                // These are all rows.
                 Known::Later if known == first => return Ok(Arc::new(rows)),
-                // Somebody else has read on.
+                // Another reader has advanced the cache.
                 _ => {}
             }
         }
@@ -110,7 +110,7 @@ fn add(
     log.read(numbers, |number, owner, row| drop(rows.insert(owner, (number, Arc::new(row)))))
 }
 
-/// The log in a snapshot, which is read when it is first asked for.
+/// The log in a snapshot, which is read when it is first requested.
 pub(crate) struct LogAt {
     log: Option<Log<ReadTable>>,
     log_read: Arc<LogRead>,

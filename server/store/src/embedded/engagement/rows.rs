@@ -20,12 +20,12 @@ use crate::{
 /// Limits at which rows go to the log, and leave it.
 #[derive(Clone, Copy, Debug)]
 pub struct LogLimits {
-    /// Fewest rows of a transaction that are logged: for fewer, a page of the log is no less than those of the table.
+    /// Fewest rows of a transaction that are logged: fewer do not save pages.
     pub min_logged: usize,
-    /// How many rows are logged before they are put in order and folded, so that there are as many to a page as can be:
-    /// the log has up to twice as many, which take some 10 MB of memory, and which a start reads.
+    /// Number of logged rows from which on they are sorted and folded, so that as many as possible share a page: the
+    /// log has up to twice as many, which take some 10 MB of memory, and which a start reads.
     pub fold_from: usize,
-    /// Fewest rows that a transaction folds: the more there are side by side, the fewer pages they take.
+    /// Fewest rows that a transaction folds: more adjacent rows share a page.
     pub min_folded: usize,
     /// Most rows that the writer caches besides those of the log: some 10 MB, and 50 MB if all had events of many days.
     pub at_hand: usize,
@@ -42,14 +42,14 @@ impl Default for LogLimits {
 pub(crate) struct RowsAtHand {
     pub(crate) known: HashMap<Owner, Row, RandomState>,
     pub(crate) log: LogState,
-    /// The owners of the rows to fold, in the reverse order of their keys.
+    /// Owners of the rows to fold, in the reverse order of their keys.
     pub(crate) folding: Vec<Owner>,
     pub(crate) limits: LogLimits,
-    /// How many are known from which on those are forgotten that are not in the log.
+    /// Number of cached rows from which on those that are not in the log are dropped.
     forgets_from: usize,
-    /// The number of the transaction that is under way.
+    /// Number of the running transaction.
     pub(crate) transaction: u64,
-    /// The rows that it has touched or erased, as they were before.
+    /// Rows that the transaction has touched or erased, in their earlier state.
     pub(crate) undo: Vec<(Owner, Option<Row>)>,
     /// Whether the transaction has erased somebody of whom the log has a row.
     pub(crate) is_log_erased: bool,
@@ -61,18 +61,18 @@ pub(crate) struct RowsAtHand {
     is_looked_at: bool,
 }
 
-/// How far it is with the log.
+/// State of the log and of the folding of its rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LogState {
-    /// The entries that there are. Their numbers are never those of earlier ones, for which readers would take them.
+    /// Entries in the log. Their numbers are never reused, since readers would take them for earlier ones.
     pub(crate) entries: Range<u64>,
-    /// How many of those whose rows are folded are left.
+    /// Number of rows that are left to fold.
     pub(crate) left: usize,
-    /// The entries before this one are removed when none are.
+    /// The entries before this one are removed when no row is left to fold.
     pub(crate) folded_until: u64,
-    /// Rows that were logged since they were put in order.
+    /// Rows that were logged since the last sorting.
     pub(crate) since: usize,
-    /// Rows that are to be folded in return.
+    /// Rows to fold for those that were logged.
     pub(crate) owed: usize,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Has the rows of some folded, and then the entries before one removed.
+    /// Starts to fold the rows of some owners; once they are folded, the entries before `until` are removed.
     pub(crate) fn fold_from_now_on(&mut self, mut owners: Vec<Owner>, until: u64) {
         owners.sort_unstable_by(|one, other| other.cmp(one));
         (self.log.left, self.log.since, self.log.folded_until) = (owners.len(), 0, until);
@@ -122,7 +122,7 @@ impl RowsAtHand {
         Ok(rows)
     }
 
-    /// Looks whether the log is why what was gathered could not be written.
+    /// Checks whether the log is the reason for which the gathered changes could not be written.
     pub(crate) fn look_at_log(&mut self, snapshot: &RedbSnapshot) -> Result<(), StoreError> {
         self.is_wary = true;
         if std::mem::replace(&mut self.is_looked_at, true) {
@@ -133,7 +133,7 @@ impl RowsAtHand {
         Ok(())
     }
 
-    /// Begins a transaction. If another one has not come to its end, what it has changed is taken back.
+    /// Begins a transaction. The changes of an earlier one that was not committed are undone.
     pub(crate) fn begin(&mut self) {
         for (owner, before) in self.undo.drain(..).rev() {
             match before {
@@ -145,7 +145,7 @@ impl RowsAtHand {
         self.transaction += 1;
     }
 
-    /// Takes over what a transaction has changed, now that it is committed.
+    /// Applies the changes of a transaction that is committed.
     pub(crate) fn commit(&mut self, changes: Changes) {
         let Changes { folded, logged_again, anew_from, folding, log } = changes;
         self.undo.clear();
@@ -183,7 +183,7 @@ impl RowsAtHand {
         self.known.iter().filter(|(_, row)| is_logged(row)).map(|(owner, _)| *owner).collect()
     }
 
-    /// Whether a row is in the log, be it an older state of it.
+    /// Whether the log has a state of a row, even an older one.
     pub(crate) fn is_in_log(&self, row: &Row) -> bool {
         row.entry.is_some_and(|entry| entry >= self.log.entries.start)
     }

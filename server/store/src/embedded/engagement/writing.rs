@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Rows that are folded for each that is logged, so that the last ones are folded long before there are as many again.
+/// Rows that are folded for each logged row, so that folding ends long before there are as many rows again.
 const FOLDED_FOR_EACH: usize = 2;
 
 /// Engagement in a transaction.
@@ -45,7 +45,7 @@ impl<'t> TransactionEngagement<'t> {
         Ok(Self { table, log, rows })
     }
 
-    /// Forgets a row that is removed; the log is written again without it.
+    /// Drops the row of an owner who is removed; the log is rewritten without it.
     fn forget(&mut self, owner: Owner) {
         if let Some(row) = self.rows.known.remove(&owner) {
             self.rows.is_log_erased |= self.rows.is_in_log(&row);
@@ -56,7 +56,7 @@ impl<'t> TransactionEngagement<'t> {
         }
     }
 
-    /// How many rows there are to write.
+    /// Number of rows to write.
     pub(crate) fn touched(&self) -> usize {
         self.rows.undo.len()
     }
@@ -100,8 +100,8 @@ impl<'t> TransactionEngagement<'t> {
         Ok(changes)
     }
 
-    /// Rewrites the log where it is corrupted, or has rows of those who are erased. Those that this transaction has
-    /// touched are still to be written.
+    /// Rewrites the log where it is corrupted, or has rows of erased owners. Rows that this transaction has touched are
+    /// still to be written.
     fn begin(&mut self) -> Result<Changes, StoreError> {
         let rows = &*self.rows;
         let mut changes = Changes {
@@ -129,7 +129,7 @@ impl<'t> TransactionEngagement<'t> {
         changes.anew_from = Some(first);
         changes.log =
             LogState { entries, since: logged.len(), owed: rows.log.owed, ..LogState::default() };
-        // Who is erased again and again keeps nobody from being folded.
+        // Repeated erasures must not keep other rows from being folded.
         if rows.log.left > 0 {
             let until = changes.log.entries.end;
             changes.fold_from_now_on(logged, until);
@@ -187,7 +187,7 @@ impl<'t> TransactionEngagement<'t> {
         }
         if self.rows.is_wary || row.is_unproven {
             match corruption::contained(|| load(&self.table, owner)) {
-                // Where its place is corrupted, it stays in the log.
+                // Where the stored row is corrupted, the new one stays in the log.
                 Err(StoreError::Corrupted { .. }) => {
                     changes.logged_again.push((owner, 0));
                     return Ok(());
@@ -280,7 +280,7 @@ fn put(table: &mut WriteTable<'_>, owner: Owner, row: &Row) -> Result<(), StoreE
     Ok(())
 }
 
-/// The row of the table, where that is a later one than is known from the log.
+/// Row of the table, where it is later than the known one of the log.
 fn later_of_table(
     known: &Row,
     owner: Owner,
@@ -288,6 +288,6 @@ fn later_of_table(
 ) -> Result<Option<Row>, StoreError> {
     let stored = if known.is_unproven { load(table, owner)? } else { None };
     let later = stored.filter(|stored| stored.changes > known.changes);
-    // An older one stays in the log.
+    // The older row stays in the log.
     Ok(later.map(|stored| Row { entry: known.entry, ..stored }))
 }

@@ -6,7 +6,7 @@ use super::open::OpenError;
 pub(crate) use crate::corruption::{DamagedBlock, contained, error_of};
 use crate::support::panics::catch_panic;
 
-/// Runs what goes over the whole file; what is thrown in it says that the file is corrupted.
+/// Runs an operation on the whole file; a panic in it means that the file is corrupted.
 pub(crate) fn contained_open<T>(
     work: impl FnOnce() -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
@@ -14,7 +14,7 @@ pub(crate) fn contained_open<T>(
     done.unwrap_or_else(|thrown| Err(OpenError::Damaged(words_of(&*thrown))))
 }
 
-/// Drops a database. redb reads once more then, and of a corrupted file it panics at times.
+/// Drops a database. redb reads once more then, and panics at times if the file is corrupted.
 pub(crate) fn drop_quietly<T>(value: T) {
     let _ = catch_panic(move || drop(value));
 }

@@ -1,7 +1,8 @@
 //! An open database, and the fence between it and its file.
 //!
-//! During recovery ([`crate::embedded::runtime::reopen_after_error`]), two databases are open over one file, and neither sees the
-//! writes of the other. A database whose fence is shut can no longer read or write, whatever it still tries.
+//! During recovery ([`crate::embedded::runtime::reopen_after_error`]), two databases are open over one file, and
+//! neither sees the writes of the other. A database whose fence is shut can no longer read or write, whatever it still
+//! tries.
 
 use std::{fmt, io, sync::Arc, time::Instant};
 
@@ -21,9 +22,9 @@ use crate::{
     embedded::{engagement::LogRead, tables::snapshot::RedbSnapshot},
 };
 
-/// A database that is open; at its end it is dropped without a word.
+/// An open database; a panic of its drop is not reported.
 pub(crate) struct DatabaseHandle {
-    /// None while it is dropped.
+    /// None while the database is dropped.
     database: Option<Database>,
     gate: Fence,
     is_to_read: bool,
@@ -45,7 +46,7 @@ impl DatabaseHandle {
         Ok(Self { database, gate, is_to_read: false, log_read: Arc::default() })
     }
 
-    /// A database to write next to one that is read. What that one reads does not change while the snapshot is held.
+    /// A database to write next to one that is read. The data of the latter does not change while the snapshot is held.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -89,13 +90,13 @@ impl DatabaseHandle {
         Ok(RedbSnapshot::of(self.database()?.begin_read()?, self.log_read.clone()))
     }
 
-    /// Reads what the first read would wait for otherwise, and others with it.
+    /// Reads data in advance that the first reads would wait for otherwise.
     pub(crate) fn read_ahead(&self) {
         // An unreadable log is reported to the callers that ask for it.
         let _ = corruption::contained(|| self.snapshot()?.log()?.read());
     }
 
-    /// A transaction. There is none in a database to read alone: what it commits does not come to disk.
+    /// Begins a transaction, except in a database to read alone, which cannot write to disk.
     pub(crate) fn begin(&self) -> Result<WriteTransaction, StoreError> {
         if self.is_to_read {
             return Err(StoreError::Unavailable("the file is read-only".to_owned()));
@@ -106,14 +107,14 @@ impl DatabaseHandle {
         Ok(transaction)
     }
 
-    /// Why the file failed: redb reports the reason to the first caller, and to later ones only that there was one.
+    /// Cause of a failure of the file: redb reports it to the first caller only, and to later ones that there was one.
     pub(crate) fn cause(&self, error: StoreError) -> StoreError {
         let failed = self.gate.failed();
         let failed = failed.as_ref().filter(|_| error.is_of_the_file());
         failed.map_or(error, disk_full::of_io)
     }
 
-    /// Takes its file away from it: what it is just reading or writing ends first, and nothing comes after.
+    /// Shuts the database off from its file: running reads and writes end first, and no others follow.
     pub(crate) fn shut(&self) {
         self.gate.shut();
     }
@@ -125,11 +126,11 @@ impl Drop for DatabaseHandle {
     }
 }
 
-/// A gate, which can be shut; clones are the same one.
+/// A gate before the storage, which can be shut; clones are the same gate.
 #[derive(Clone, Debug, Default)]
 struct Fence {
     is_shut: Arc<RwLock<bool>>,
-    /// The first failure of its storage since the transaction began.
+    /// First failure of the storage since the transaction began.
     failed: Arc<Mutex<Option<io::Error>>>,
 }
 
@@ -163,7 +164,7 @@ impl fmt::Debug for Fenced {
 }
 
 impl Fenced {
-    /// Goes through, and keeps the gate open meanwhile.
+    /// Runs an operation, and keeps the gate open until it ends.
     fn through<T>(&self, operate: impl FnOnce(&Storage) -> io::Result<T>) -> io::Result<T> {
         let is_shut = nonblocking_read::lock_shared(&self.gate.is_shut);
         if *is_shut {

@@ -13,7 +13,7 @@ thread_local! {
 /// How long the reads of a thread may take.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Read {
-    /// Whatever time it takes.
+    /// A read may take as long as it needs.
     MayWait,
     /// A read must end at once.
     AtOnce,
@@ -24,7 +24,7 @@ enum Read {
 /// The panic payload of an abandoned read.
 struct WouldWait;
 
-/// Reads; none where that would have to wait.
+/// Runs a read; none where it would have to wait.
 pub(crate) fn read<T>(read: impl FnOnce() -> T) -> Option<T> {
     /// However the read ends, the next one may wait.
     struct Until;
@@ -44,7 +44,7 @@ pub(crate) fn may_wait() -> bool {
     READ.get() == Read::MayWait
 }
 
-/// Called before a wait for the disk: abandons a read that is to end at once.
+/// Called before a wait for the disk: abandons a read that must end at once.
 pub fn before_waiting() {
     if !may_wait() {
         READ.set(Read::GivenUp);
@@ -52,7 +52,7 @@ pub fn before_waiting() {
     }
 }
 
-/// Locks what others may hold, or wait for, who wait for the disk.
+/// Locks a lock that others may hold, or wait for, while they wait for the disk.
 pub(crate) fn lock_shared<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.try_read().unwrap_or_else(|| {
         before_waiting();

@@ -26,20 +26,20 @@ use crate::{
 /// Version of the stored format, in the file's header. The next one is 6, since 2 to 5 are taken
 /// ([`READABLE_FORMATS`]).
 pub(crate) const STORE_FORMAT: u32 = 1;
-/// The formats that are read; any other is rejected. Format 5 is format 1 as it was called before the first release,
-/// and 2 to 4 were those before it.
+/// Formats that are read; any other is rejected. Format 5 was the name of format 1 before the first release, and 2 to 4
+/// were earlier ones.
 pub(crate) const READABLE_FORMATS: [u32; 2] = [STORE_FORMAT, 5];
 
 /// Why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The file is there but holds nothing.
+    /// The file exists but is empty.
     #[error("the file is empty; if nothing was ever stored in it, remove it")]
     Empty,
     /// Another process has the file.
     #[error("another process has it open")]
     Locked,
-    /// The file is not one of ours.
+    /// The file is not a store.
     #[error("it is not a svctrack store: {0}")]
     Foreign(String),
     /// The file is shorter or other than it was written.
@@ -63,7 +63,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Whether what is stored is not as it was written.
+    /// Whether stored data is not as it was written.
     pub(crate) fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged(_) | Self::Store(StoreError::Corrupted { .. }))
     }
@@ -77,7 +77,7 @@ impl OpenError {
         }
     }
 
-    /// The error of commands that are rejected because of it.
+    /// Error of commands that are rejected because of this one.
     pub(crate) fn into_cause(self) -> StoreError {
         match self {
             Self::Io(error) => disk_full::of_io(&error),
@@ -116,7 +116,7 @@ impl From<redb::DatabaseError> for OpenError {
     }
 }
 
-/// Creates a store: under another name first, so that the store's name is never that of half a store.
+/// Creates a store: under another name first, so that the store's name is never that of an incomplete store.
 ///
 /// # Errors
 /// [`OpenError::Io`] when the folder cannot be written.
@@ -128,12 +128,12 @@ pub(crate) fn create(store_file: &DiskFile, store_bytes: [u8; 5]) -> Result<(), 
     Ok(())
 }
 
-/// Gives a new store, which is whole on disk, its name.
+/// Gives a new store, which is complete on disk, its name.
 ///
 /// # Errors
-/// When there is one already.
+/// When a store with this name exists.
 pub(crate) fn name_for_good(unfinished: &Path, path: &Path) -> io::Result<()> {
-    // A link, unlike a renaming, never takes the place of a store that another start has created meanwhile.
+    // A link, unlike a renaming, never replaces a store that another start has created meanwhile.
     fs::hard_link(unfinished, path)?;
     remove_if_there(unfinished)?;
     sync_folder(path)
@@ -154,7 +154,7 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes what every store holds from the start.
+/// Writes the initial data of every store.
 ///
 /// # Errors
 /// [`OpenError::Io`] when the medium cannot be written.
@@ -171,17 +171,17 @@ pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenErro
     Ok(())
 }
 
-/// Opens the store's database. It is tried out first without writing, so that a file which is not
-/// ours, or does not hold together, stays as it is.
+/// Opens the store's database. It is tried first without writing, so that a file that is not a store, or is corrupted,
+/// stays as it is.
 ///
 /// # Errors
-/// [`OpenError`], each cause with its own words.
+/// [`OpenError`], each cause with its own message.
 pub(crate) fn open(store_file: &dyn StoreFile, cache_bytes: usize) -> Result<Database, OpenError> {
     try_out(store_file)?;
     open_to_write(store_file.open()?, cache_bytes)
 }
 
-/// Tries whether the store's database can be opened, as it is on disk.
+/// Tests whether the store's database can be opened, as it is on disk.
 ///
 /// # Errors
 /// As [`open`].
@@ -190,7 +190,7 @@ pub(crate) fn try_out(store_file: &dyn StoreFile) -> Result<(), OpenError> {
     if storage.len()? == 0 {
         return Err(OpenError::Empty);
     }
-    // A program that was killed amid a commit leaves it in memory, and with it what a sync has failed for.
+    // A program that was killed during a commit leaves it in the memory of the system, also if its sync has failed.
     let in_writing = Blocks::open(storage, At::LastWhole)?.places_in_writing();
     if !in_writing.is_empty() {
         store_file.forget_cached(&in_writing)?;
@@ -225,14 +225,14 @@ pub(crate) fn open_to_read(
     open_over(trial, cache_bytes)
 }
 
-/// Memory for the cache of a trial, in bytes; it reads little.
+/// Memory for the cache of a trial, in bytes; a trial reads little.
 const TRIAL_CACHE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Share of the cache's memory that holds pages, measured: a page of 4 KiB takes 5 KiB of the allocator, the cache
 /// notes where it is, and freed memory is not returned at once.
 const PAGES_IN_MEMORY: (usize, usize) = (7, 10);
 
-/// Opens the database over storage, which must say that its rows are of a format that is read.
+/// Opens the database over storage; its rows must have a format that is read.
 fn open_over(
     storage: impl redb::StorageBackend,
     cache_bytes: usize,

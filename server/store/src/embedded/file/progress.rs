@@ -11,26 +11,26 @@ use tokio::time::timeout;
 
 use crate::metrics::{Histogram, TIMES_US};
 
-/// How long a step may take before the disk counts as hanging (D8). A commit takes milliseconds, and on a busy disk a second
-/// or two; load balancers and senders mostly wait half a minute for a response.
+/// Longest time of a step before the disk counts as hanging (D8). A commit takes milliseconds, and on a busy disk a
+/// second or two; load balancers and senders mostly wait half a minute for a response.
 const STALLED_AFTER: Duration = Duration::from_secs(10);
-/// How often those who have waited that long look whether the disk responds.
+/// Interval in which callers that have waited that long check whether the disk responds.
 const LOOKS_EVERY: Duration = Duration::from_secs(1);
-/// How often a thread that stops looks whether another one has ended.
+/// Interval in which a thread that stops checks whether another one has ended.
 const LOOKS_WHILE_STOPPING: Duration = Duration::from_millis(1);
-/// How many steps are watched at once: more than threads of a store read and write. What is beyond is not watched.
+/// Most steps that are watched at once: more than the threads of a store. Further steps are not watched.
 const MAX_STEPS: usize = 64;
 
-/// How the disk responds to those who need it.
+/// Progress of the operations that need the disk.
 pub(crate) struct Progress {
     start: Instant,
     /// When each step began that is running, in milliseconds from the start; 0 where none is.
     began: [AtomicU64; MAX_STEPS],
     /// Whether it has been logged that the disk does not respond.
     is_logged: AtomicBool,
-    /// How long syncs took, in microseconds.
+    /// Durations of syncs, in microseconds.
     pub(crate) syncs: Histogram,
-    /// How many bytes were written.
+    /// Number of bytes that were written.
     written: AtomicU64,
 }
 
@@ -46,7 +46,7 @@ impl Default for Progress {
     }
 }
 
-/// Something that needs the disk; it ends when this is dropped.
+/// A running step that needs the disk; it ends when this is dropped.
 pub(crate) struct Step<'p> {
     progress: &'p Progress,
     began: Option<&'p AtomicU64>,
@@ -69,7 +69,7 @@ impl Progress {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Begins something that needs the disk.
+    /// Begins a step that needs the disk.
     pub(crate) fn begin(&self) -> Step<'_> {
         let now = self.now_ms().max(1);
         let is_free = |began: &&AtomicU64| {
@@ -83,12 +83,12 @@ impl Progress {
         self.written.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// How many bytes were written to the file since the start.
+    /// Number of bytes that were written to the file since the start.
     pub(crate) fn written_bytes(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// Whether a step takes longer than any should.
+    /// Whether a step takes too long.
     pub(crate) fn is_stalled(&self) -> bool {
         let now = self.now_ms();
         self.began.iter().any(|began| {
@@ -115,7 +115,7 @@ impl Progress {
         }
     }
 
-    /// Waits until something is over; says whether it is, which it is not where the disk does not respond.
+    /// Waits until `is_over`; returns whether it is, which it is not where the disk does not respond.
     pub(crate) fn wait_unless_stalled(&self, is_over: impl Fn() -> bool) -> bool {
         let started = Instant::now();
         while !is_over() {
@@ -134,14 +134,14 @@ mod tests {
 
     use super::*;
 
-    /// A progress that began so long ago.
+    /// A progress that began `ago`.
     fn started(ago: Duration) -> Progress {
         let mut progress = Progress::default();
         progress.start = progress.start.checked_sub(ago).unwrap();
         progress
     }
 
-    /// A progress of which a step began so long ago and is still running.
+    /// A progress with a step that began `ago` and is still running.
     fn begun(ago: Duration) -> Progress {
         let progress = started(ago + Duration::from_millis(1));
         progress.began[0].store(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! The bytes under the database: a file, or a test's replacement.
 //!
-//! Everything that redb reads and writes passes through [`Storage`], so a test can make the n-th operation fail, and no
-//! other code opens the file.
+//! All reads and writes of redb pass through [`Storage`], so a test can make the n-th operation fail, and no other code
+//! opens the file.
 
 use std::{
     collections::BTreeMap,
@@ -24,43 +24,43 @@ use super::{
 };
 use crate::support::regular_file;
 
-/// Opens the bytes of a store: at the start, and again after an error, while what was opened before still exists.
+/// Opens the bytes of a store: at the start, and again after an error, while the earlier ones are still open.
 pub trait StoreFile: Send + Sync {
-    /// Opens what is there.
+    /// Opens the existing file.
     ///
     /// # Errors
-    /// [`OpenError::Locked`] when another process has it, or [`OpenError::Io`].
+    /// [`OpenError::Locked`] when another process has the file, or [`OpenError::Io`].
     fn open(&self) -> Result<Storage, OpenError>;
 
-    /// Brings to disk what was written, and asks the system to drop its cache of parts of the file, so that what is
-    /// read is on disk, and what is written next comes there. After a write has failed, memory holds what the disk does
-    /// not; and where that is written again, a sync of ext4 may say that it is on disk though it never comes there.
-    /// To forget [`EVERYTHING`] takes some 0.1 s for a cached gigabyte, so an ordinary start does without.
+    /// Writes the data to disk, and asks the system to drop its cache of parts of the file, so that reads see the disk,
+    /// and the next writes reach it. After a write has failed, the memory has data that the disk does not have; and
+    /// when that is written again, a sync of ext4 may report success though the data never reaches the disk. To forget
+    /// [`EVERYTHING`] takes some 0.1 s for a cached gigabyte, so an ordinary start does not do it.
     ///
     /// # Errors
-    /// As [`StoreFile::open`], or when what was written before does not come to disk; it is forgotten then too.
+    /// As [`StoreFile::open`], or when earlier writes do not reach the disk; they are forgotten then too.
     fn forget_cached(&self, _parts: &[Range<u64>]) -> Result<(), OpenError> {
         Ok(())
     }
 
-    /// Tries whether something can be written where it lies.
+    /// Tests whether the folder of the store can be written.
     ///
     /// # Errors
-    /// When it cannot.
+    /// When it cannot be written.
     fn try_to_write(&self) -> io::Result<()>;
 
-    /// A new file without a name in the same folder, or in the system's folder for such files.
+    /// A new file without a name in the same folder, or in the system's folder for temporary files.
     ///
     /// # Errors
-    /// When it cannot be created.
+    /// When the file cannot be created.
     fn unnamed_file(&self) -> io::Result<File> {
         tempfile::tempfile()
     }
 
-    /// Has `write` write another store where it lies, which takes its place when it is whole on disk.
+    /// Lets `write` write another store next to this one, and replaces this one when the new one is complete on disk.
     ///
     /// # Errors
-    /// When it cannot be written; then this one stays.
+    /// When the new store cannot be written; then this one stays.
     fn replace(&self, write: WriteStore<'_>) -> Result<(), OpenError>;
 
     /// Name of the file for a person.
@@ -72,24 +72,24 @@ pub trait StoreFile: Send + Sync {
     }
 }
 
-/// All bytes that there may be.
+/// All bytes of a file.
 pub const EVERYTHING: Range<u64> = 0..u64::MAX;
 
-/// Writes a store into storage that holds nothing yet.
+/// Writes a store into empty storage.
 pub type WriteStore<'w> = &'w mut dyn FnMut(Storage) -> Result<(), OpenError>;
 
-/// Bytes that are written for a try: as many as a small transaction takes.
+/// Size of a trial write, in bytes: that of a small transaction.
 const TRIED_BYTES: usize = 256 * 1024;
 
-/// A file on disk. It is locked against other processes from when it is first opened until the last of this
-/// and its clones is dropped, and all that it has opened: it may be opened several times, so redb, which would
-/// lock it each time, locks nothing.
+/// A file on disk. It is locked against other processes from its first opening until the last of this, its clones, and
+/// the storages that it has opened is dropped: it may be opened several times, so redb, which would lock it each time,
+/// locks nothing.
 #[derive(Clone, Debug)]
 pub struct DiskFile {
     path: PathBuf,
     /// Whether the file is to be read alone, so that it need not be writable.
     is_to_read: bool,
-    /// The file that is locked; the lock is that of all its duplicates.
+    /// The locked file; all its duplicates share the lock.
     locked: Arc<Mutex<Option<File>>>,
 }
 
@@ -99,12 +99,12 @@ impl DiskFile {
         Self { path: path.to_owned(), is_to_read: false, locked: Arc::default() }
     }
 
-    /// The file at a path, to be read alone.
+    /// The file at a path, to read alone.
     pub(crate) fn to_read(path: &Path) -> Self {
         Self { is_to_read: true, ..Self::at(path) }
     }
 
-    /// Where a store is written that is to take its place.
+    /// Path of a new store until it replaces this one.
     pub(crate) fn unfinished(&self) -> PathBuf {
         self.path.with_extension("compact")
     }
@@ -113,8 +113,8 @@ impl DiskFile {
         &self.path
     }
 
-    /// A new file that is to get the name of this one. It stays locked: whoever lets go of a lock and takes it again may
-    /// find it held meanwhile, by a process that is just being started and has what its parent has open.
+    /// A new file that will get the name of this one. It stays locked: between an unlock and a new lock another process
+    /// may take it, such as one that is just being started with the open files of its parent.
     pub(crate) fn new_file(&self, path: &Path) -> Result<Storage, OpenError> {
         let file = create_file(path)?;
         lock(&file)?;
@@ -133,7 +133,7 @@ impl DiskFile {
         }
         let file = OpenOptions::new().read(true).write(!self.is_to_read).open(&self.path)?;
         lock(&file)?;
-        // A store that was written again just before has its name on another file than this one.
+        // A store that was just rewritten has its name on another file than this one.
         if identity(&file.metadata()?) != identity(&fs::metadata(&self.path)?) {
             return Err(io::Error::other("the file has been replaced: try again").into());
         }
@@ -146,11 +146,11 @@ impl DiskFile {
     }
 }
 
-/// Most bytes that Linux keeps in memory as one: what is asked for in part is not forgotten.
+/// Largest unit of the page cache of Linux, in bytes: a part of one is not forgotten.
 #[cfg(target_os = "linux")]
 const FOLIO_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The parts, each as far as what is cached as one with it, and joined where they meet.
+/// Ranges that are extended to whole units of the cache, and joined where they meet.
 #[cfg(target_os = "linux")]
 fn widened(parts: &[Range<u64>]) -> Vec<Range<u64>> {
     let whole = |part: &Range<u64>| {
@@ -169,7 +169,8 @@ fn widened(parts: &[Range<u64>]) -> Vec<Range<u64>> {
     wide
 }
 
-/// Locks a file against other processes, for as long as it is open. Where the system has no locks, there is none.
+/// Locks a file against other processes, for as long as it is open. Where the system has no locks, the file is not
+/// locked.
 fn lock(file: &File) -> Result<(), OpenError> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(OpenError::Locked),
@@ -180,7 +181,7 @@ fn lock(file: &File) -> Result<(), OpenError> {
     }
 }
 
-/// Which file it is.
+/// Device and inode of a file.
 fn identity(of: &Metadata) -> (u64, u64) {
     (of.dev(), of.ino())
 }
@@ -196,7 +197,7 @@ impl StoreFile for DiskFile {
         let synced = file.sync_data();
         #[cfg(target_os = "linux")]
         for Range { start, end } in widened(parts) {
-            // All that follows where it has no length.
+            // Without a length the range extends to the end of the file.
             let len = std::num::NonZeroU64::new(end - start).filter(|_| end < EVERYTHING.end);
             rustix::fs::fadvise(&file, start, len, rustix::fs::Advice::DontNeed)
                 .map_err(io::Error::from)?;
@@ -214,7 +215,7 @@ impl StoreFile for DiskFile {
         });
         remove_if_there(&path)?;
         tried?;
-        // The store's own name may not be on disk yet: that of one which was written again just before.
+        // The store's own name may not be on disk yet, if the store was rewritten just before.
         sync_folder(&self.path)
     }
 
@@ -258,7 +259,7 @@ impl StoreFile for DiskFile {
 pub struct Storage(Box<dyn StorageBackend>);
 
 impl Storage {
-    /// Any backend; a test's, for one.
+    /// Storage over any backend, such as one of a test.
     pub fn new(backend: impl StorageBackend) -> Self {
         Self(Box::new(backend))
     }
@@ -270,7 +271,7 @@ impl Storage {
     }
 }
 
-/// A file, of which a read that is to end at once reads what the system keeps in memory.
+/// A file; a read that must end at once reads only the memory of the system.
 #[derive(Debug)]
 struct StoredFile {
     under: FileBackend,
@@ -278,7 +279,7 @@ struct StoredFile {
 }
 
 impl StoredFile {
-    /// Reads what the system keeps in memory; says whether it was that, where the system can say so.
+    /// Reads from the memory of the system; returns whether it had the data, where the system reports this.
     #[cfg(target_os = "linux")]
     fn read_in_memory(&self, offset: u64, out: &mut [u8]) -> Option<bool> {
         let len = out.len();
@@ -286,7 +287,7 @@ impl StoredFile {
         match rustix::io::preadv2(&self.read, &mut [io::IoSliceMut::new(out)], offset, now) {
             Ok(read) => Some(read == len),
             Err(rustix::io::Errno::AGAIN) => Some(false),
-            // A file system in memory has no other; one on a network cannot say.
+            // A file system in memory has nothing else; one on a network cannot tell.
             Err(_) => None,
         }
     }
@@ -333,7 +334,7 @@ impl StorageBackend for StoredFile {
 /// Bytes of a block in memory.
 const BLOCK_BYTES: u64 = 4_096;
 
-/// Storage over another, which stays as it is: writes stay in memory. A file that may not be ours is tried out over it.
+/// Storage over another, which is not changed: writes stay in memory. A file that may not be a store is tried over it.
 #[derive(Debug)]
 pub(crate) struct OverlayBackend {
     under: Storage,
@@ -378,8 +379,8 @@ impl OverlayBackend {
         Ok(block)
     }
 
-    /// Calls `visit` with each block that a range touches: its number, where the range begins in it,
-    /// and which part of the range lies in it.
+    /// Passes each block of a range to `visit`: its number, where the range begins in it, and which part of the range
+    /// is in it.
     fn for_blocks(
         offset: u64,
         len: usize,
@@ -443,11 +444,11 @@ impl StorageBackend for OverlayBackend {
     }
 }
 
-/// Who may read the store's file: its owner alone, since it holds what customers do.
+/// Permissions of the store's file: only its owner reads it, since it has data of customers.
 const FILE_MODE: u32 = 0o600;
 
-/// Gives a new file to the user whose folder it is in: root compacts and restores stores of a service that runs as
-/// somebody else, and could not open a file of root's.
+/// Gives a new file to the owner of its folder: root compacts and restores stores of a service that runs as another
+/// user, which could not open a file of root's.
 fn give_to_owner_of_folder(file: &File, path: &Path) -> io::Result<()> {
     let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
         return Ok(());
@@ -463,7 +464,7 @@ fn give_to_owner_of_folder(file: &File, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a file that must not exist yet, for the user whose folder it is in.
+/// Creates a file that must not exist yet, for the owner of its folder.
 fn create_file(path: &Path) -> io::Result<File> {
     let file =
         OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)?;

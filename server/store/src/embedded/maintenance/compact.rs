@@ -1,5 +1,5 @@
 //! Rewrites a store: every row, in the order of keys, is written to a new file, which then replaces the old one. Bytes
-//! of deleted data, in free pages of the old file, are gone with it.
+//! of deleted data, in free pages of the old file, are removed with it.
 //!
 //! Invariant: at any time the store's name is that of the complete old file or of the complete new one.
 
@@ -31,14 +31,14 @@ pub struct Compacted {
     pub bytes_after: u64,
 }
 
-/// Rewrites the store in a data folder. The server must be stopped, and there must be room for a second store.
+/// Rewrites the store in a data folder. The server must be stopped, and the disk must have room for a second store.
 ///
 /// # Errors
 /// [`OpenError`]; then the store is as it was.
 pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError> {
     let path = folder.join(FILE_NAME);
     let store_file = DiskFile::at(&path);
-    // Held until the end, so that no server can open the file meanwhile.
+    // Held until the end, so that no server can open the file.
     let old = open::open(&store_file, cache_bytes)?;
     let bytes_before = fs::metadata(&path)?.len();
     let replaced = replace(&store_file, &old, cache_bytes, &mut |_, _, _| Ok(()));
@@ -62,7 +62,7 @@ pub(crate) fn replace(
         .replace(&mut |new| corruption::contained_open(|| copy(old, new, cache_bytes, &mut *look)))
 }
 
-/// Removes what is left of a copy that was broken off. The store must be open, so that none is under way.
+/// Removes the file of an interrupted copy. The store must be open, so that no copy is running.
 pub(crate) fn remove_unfinished(store_file: &DiskFile) -> io::Result<()> {
     remove_if_there(&store_file.unfinished())
 }
@@ -110,7 +110,7 @@ pub(crate) fn write_anew<T, E: From<OpenError>>(
 
 fn finish(mut new: Database, transaction: WriteTransaction) -> Result<(), OpenError> {
     transaction.commit().map_err(StoreError::from)?;
-    // The file has grown by more than it holds; this gives the rest back.
+    // The file has grown beyond its data; this frees the rest.
     new.compact().map_err(|error| StoreError::from(redb::Error::from(error)))?;
     Ok(())
 }

@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-/// The tables that speak of each other, in a snapshot.
+/// Tables that refer to each other, in a snapshot.
 pub(crate) struct Links<'s> {
     snapshot: &'s RedbSnapshot,
     records: ReadTable,
@@ -38,13 +38,13 @@ pub(crate) struct Links<'s> {
     index: ReadTable,
     activities: ReadTable,
     spans: Option<ReadTable>,
-    /// Of these some tables hold rows still and others do not.
+    /// Deleted tenants: some tables still have rows of them and others do not.
     deleted: BTreeSet<TenantId>,
-    /// Whether the entries of ordered rows are there: not before the store was opened by a program that knows them.
+    /// Whether ordered fields have index entries: not before a program that knows these fields has opened the store.
     has_ordered: bool,
 }
 
-/// How often something was found, by tenant and name.
+/// Counts by tenant and counter.
 type Counts = BTreeMap<(TenantId, Counter), u64>;
 /// Which counter counts the row with a key.
 type CounterOf = fn(&[u8]) -> Option<Counter>;
@@ -63,7 +63,7 @@ impl<'s> Links<'s> {
         })
     }
 
-    /// Checks all of it. Corrupted rows are skipped here, since they have been reported.
+    /// Checks all references. Corrupted rows are skipped here, since they have been reported.
     pub(crate) fn check(&self, found: &mut Verified) -> Result<(), StoreError> {
         self.for_each(rows::RECORDS, found, |key, value, found| self.record(key, value, found))?;
         self.for_each(rows::UNIQUE, found, |key, value, found| {
@@ -81,13 +81,13 @@ impl<'s> Links<'s> {
         Ok(())
     }
 
-    /// A table, if it is there; none where it is corrupted where it begins.
+    /// A table, if it exists; none where its beginning is corrupted.
     fn open(&self, definition: Table) -> Result<Option<Option<ReadTable>>, StoreError> {
         let open = || Ok(redb_table::open_if_there(self.snapshot, definition)?);
         unless_damaged(corruption::contained(open))
     }
 
-    /// Calls `check` with each row of a table, as far as it can be read; says whether all of it was.
+    /// Passes each row of a table to `check`, as far as the table can be read; returns whether all of it was.
     fn for_each(
         &self,
         definition: Table,
@@ -105,7 +105,7 @@ impl<'s> Links<'s> {
                 if let Err(StoreError::Corrupted { cause, .. }) = &checked
                     && cause == NO_KEY
                 {
-                    // No checksum finds it.
+                    // No checksum detects a malformed key.
                     found.add(definition.name(), None, NO_KEY);
                 }
                 is_whole &= unless_damaged(checked)?.is_some();
@@ -115,7 +115,7 @@ impl<'s> Links<'s> {
         Ok(unless_damaged(read)? == Some(true))
     }
 
-    /// Each of a record's entries must be in its index.
+    /// Checks a record: each of its entries must be in its index.
     fn record(&self, key: &[u8], value: &[u8], found: &mut Verified) -> Result<(), StoreError> {
         let (owner, id) = split_id(key)?;
         let is_ordered = |entry: &Entry| {
@@ -146,7 +146,7 @@ impl<'s> Links<'s> {
         Ok(())
     }
 
-    /// An entry must be that of its record.
+    /// Checks an index entry: its record must have it.
     fn entry(
         &self,
         table: Table,
@@ -173,7 +173,7 @@ impl<'s> Links<'s> {
         Ok(())
     }
 
-    /// Each activity must be in the histories of its user and company, and each mark on one that is there.
+    /// Checks histories: each activity must be in those of its user and company, and each mark on an existing activity.
     fn histories(&self, found: &mut Verified) -> Result<(), StoreError> {
         let mut in_histories = BTreeMap::new();
         let mut follow = |tenant, def: &ResourceDef, id, found: &mut Verified| {
@@ -219,7 +219,7 @@ impl<'s> Links<'s> {
             }
             Ok(())
         })?;
-        // How many there are is known only where all could be read.
+        // The total is known only where all could be read.
         for (whose, logged) in logged {
             let in_histories = in_histories.get(whose).copied().unwrap_or(0);
             if is_whole && in_histories != logged {
@@ -244,12 +244,12 @@ impl<'s> Links<'s> {
         Ok(())
     }
 
-    /// Whether each entry of the log of engagement can be read in one copy, as far as is known.
+    /// Whether each entry of the log of engagement can be read in one copy, as far as this is known.
     fn is_log_whole(&self, found: &mut Verified) -> Result<bool, StoreError> {
         let mut is_whole = false;
         for copy in [rows::ENGAGEMENT_LOG, rows::ENGAGEMENT_LOG_TWIN] {
             is_whole |= match self.open(copy)? {
-                // A store of before has none.
+                // A store of an earlier version has no log.
                 Some(None) => true,
                 Some(Some(_)) => {
                     self.for_each(copy, found, |key, value, _| codec::unseal(key, value).map(drop))?
@@ -260,7 +260,7 @@ impl<'s> Links<'s> {
         Ok(is_whole)
     }
 
-    /// An activity must have a date that its span may hold. Of a corrupted span this is not known.
+    /// Checks an activity: its date must be one that its span may hold. For a corrupted span this is not known.
     fn look_at_span(
         &self,
         key: &[u8],
@@ -280,7 +280,7 @@ impl<'s> Links<'s> {
         Ok(())
     }
 
-    /// Tables of which each row belongs to one of another.
+    /// Checks tables of which each row belongs to one of another table.
     fn pairs(&self, found: &mut Verified) -> Result<(), StoreError> {
         self.twins(found)?;
         self.pair(rows::ONCE_PLACES, rows::ONCE, found, |key, value| {
@@ -303,7 +303,7 @@ impl<'s> Links<'s> {
         Ok(())
     }
 
-    /// Both copies of the log of engagement must be the same.
+    /// Checks that both copies of the log of engagement are the same.
     fn twins(&self, found: &mut Verified) -> Result<(), StoreError> {
         for [copy, twin] in [
             [rows::ENGAGEMENT_LOG, rows::ENGAGEMENT_LOG_TWIN],
@@ -320,7 +320,7 @@ impl<'s> Links<'s> {
         Ok(())
     }
 
-    /// Each row of `from` must name one of `to`, and there must be as many.
+    /// Checks a pair of tables: each row of `from` must name one of `to`, and there must be equally many.
     fn pair(
         &self,
         from: Table,
@@ -347,7 +347,7 @@ impl<'s> Links<'s> {
         Ok(())
     }
 
-    /// A counter must equal the number of what it counts.
+    /// Checks counters: each must equal the number of its rows.
     fn counters(&self, found: &mut Verified) -> Result<(), StoreError> {
         let counted: [(Table, CounterOf); 4] = [
             (rows::PARKED, |_| Some(Counter::Parked)),
@@ -364,7 +364,7 @@ impl<'s> Links<'s> {
                 *of_table.entry((tenant, counter)).or_insert(0) += 1;
                 Ok(())
             })?;
-            // How many there are is known only where all could be read.
+            // The total is known only where all could be read.
             if is_whole {
                 counts.append(&mut of_table);
             }
@@ -389,7 +389,7 @@ impl<'s> Links<'s> {
     }
 }
 
-/// Tenants that are being deleted. One with a corrupted row is reported as such.
+/// Tenants that are being deleted. One with a corrupted row is reported as corrupted.
 fn tenants_being_deleted(snapshot: &RedbSnapshot) -> Result<BTreeSet<TenantId>, StoreError> {
     let tenants = unless_damaged(corruption::contained(|| tenants::list(snapshot, usize::MAX)))?;
     let tenants = tenants.unwrap_or_default().into_iter();
@@ -397,7 +397,7 @@ fn tenants_being_deleted(snapshot: &RedbSnapshot) -> Result<BTreeSet<TenantId>, 
     Ok(deleted.map(|tenant| tenant.id).collect())
 }
 
-/// The entries of a record in indexes; `owner` is the beginning of its key.
+/// Index entries of a record; `owner` is the beginning of its key.
 fn entries(owner: &[u8], document: &Document) -> Vec<Entry> {
     let def = owner.last().and_then(|code| resources::by_code(*code));
     def.map(|def| index::entries(def, document)).unwrap_or_default()
@@ -417,7 +417,7 @@ fn tenant_and_resource(owner: &[u8]) -> Result<(TenantId, &'static ResourceDef),
     Ok((keys::tenant_of(owner).ok_or_else(no_key)?, def.ok_or_else(no_key)?))
 }
 
-/// The message for a key that does not have the parts of one.
+/// Message for a key without the parts of its table's keys.
 const NO_KEY: &str = "malformed key";
 
 fn no_key() -> StoreError {

@@ -33,10 +33,10 @@ use crate::{
 /// Bytes of a backup that are read at a time.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Why a backup was not restored. Nothing of it is in the folder then.
+/// Error of a restoration. Nothing of the backup is in the folder then.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// Something is in the folder.
+    /// The folder is not empty.
     #[error("`{0}` is not empty: name an empty directory, or one that does not exist")]
     NotEmpty(PathBuf),
     /// The backup cannot be opened.
@@ -45,7 +45,7 @@ pub enum RestoreError {
     /// The backup cannot be used.
     #[error("the backup cannot be restored: {0}")]
     Archive(#[from] ArchiveError),
-    /// The restored store is not a sound one.
+    /// The restored store has problems.
     #[error("the restored store fails verification: {0}")]
     Unsound(String),
     /// The new store cannot be written.
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_store_that_is_restored_or_compacted_belongs_to_the_user_of_its_folder() {
         let folder = tempfile::tempdir().unwrap();
-        // Nobody; only root may.
+        // The user nobody; only root may do this.
         let _ = chown(folder.path(), Some(65_534), Some(65_534));
         let backup = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/backup-1.gz");
         restore(Path::new(backup), folder.path(), 1024 * 1024).unwrap();

@@ -1,5 +1,5 @@
 //! Upgrades a store of an older version when it is opened: adds missing tables, then missing index entries. Each step
-//! is one transaction, so an interrupted start resumes with what is missing.
+//! is one transaction, so an interrupted start resumes with the missing ones.
 
 use redb::{Database, ReadableDatabase as _, TableHandle as _};
 

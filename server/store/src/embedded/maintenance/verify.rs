@@ -25,17 +25,17 @@ use crate::{
     support::panics,
 };
 
-/// Most problems that are reported one by one; the rest is counted.
+/// Most problems that are reported separately; further ones are counted.
 const MAX_TOLD: usize = 100;
 
 /// The result of a verification.
 #[derive(Debug, Default)]
 pub struct Verified {
-    /// How many rows could be read.
+    /// Number of rows that could be read.
     pub rows: u64,
-    /// How many problems there are.
+    /// Total number of problems.
     pub problem_count: u64,
-    /// The first of them.
+    /// First problems, up to the limit.
     pub problems: Vec<Problem>,
 }
 
@@ -43,13 +43,13 @@ pub struct Verified {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub table: String,
-    /// The record or activity, where it is known.
+    /// Id of the record or activity, where it is known.
     pub id: Option<ObjectId>,
     pub what: String,
 }
 
 impl Verified {
-    /// Whether all is as it should be.
+    /// Whether there are no problems.
     pub fn is_sound(&self) -> bool {
         self.problem_count == 0
     }
@@ -77,10 +77,10 @@ impl Verified {
     }
 }
 
-/// Verifies the store in a data folder. It must be stopped.
+/// Verifies the store in a data folder. The server must be stopped.
 ///
 /// # Errors
-/// [`OpenError`] when it cannot be read at all.
+/// [`OpenError`] when the store cannot be read at all.
 pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> {
     // redb may panic on a corrupted file; that is reported as a problem.
     panics::log_panics();
@@ -109,7 +109,7 @@ pub fn verify_file(store_file: &dyn StoreFile, cache_bytes: usize) -> Result<Ver
     Ok(verified)
 }
 
-/// Reads every row, and what tables say of each other.
+/// Reads every row, and checks the references between tables.
 fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreError> {
     let snapshot = RedbSnapshot::of(database.begin_read()?, Arc::default());
     for table in rows::ALL {
@@ -136,12 +136,12 @@ fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreE
     }
 }
 
-/// redb's own check, for what no row shows. It stops at the first thing that it finds.
+/// Runs redb's own check, for problems that no row shows. It stops at the first one.
 fn check_pages(mut database: Database, verified: &mut Verified) {
     let checked = corruption::contained_open(|| Ok(database.check_integrity()?));
     match &checked {
         Ok(_) => corruption::drop_quietly(database),
-        // redb has dropped what its own drop needs: that would end the process.
+        // redb has dropped data that its drop needs: that would end the process.
         Err(_) => std::mem::forget(database),
     }
     match checked {

@@ -28,13 +28,13 @@ use crate::{
     rules::{lookup_cache::LookupCache, meta, pending::Pending, tenants},
 };
 
-/// Why a transaction did not come to its end.
+/// Cause for which a transaction was not completed.
 enum Failed {
     /// The command that was being carried out broke down.
     Command(StoreError),
     /// The changes that the commands have gathered together could not be written.
     Together(StoreError),
-    /// The store did: its file must be opened again.
+    /// The store failed: its file must be opened again.
     Store(StoreError),
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Takes over what a transaction leaves, which is committed.
+    /// Takes over the state that a committed transaction leaves.
     fn commit(&mut self, known: LookupCache, engagement: engagement::Changes) {
         self.known = known;
         if let Some(rows) = &mut self.engagement {
@@ -65,7 +65,7 @@ impl Kept {
         }
     }
 
-    /// Looks whether the log of engagement is why what was gathered could not be written.
+    /// Checks whether the log of engagement is the reason for which the gathered changes could not be written.
     fn look_at_log(&mut self, shared: &Shared) {
         let rows = self.engagement.as_mut();
         let looked =
@@ -86,7 +86,7 @@ struct CarriedOut {
     rows: usize,
 }
 
-/// Leaves nobody waiting when the writer ends, however it ends.
+/// Replies to all waiting commands when the writer ends, however it ends.
 struct Closing(Arc<Shared>);
 
 impl Drop for Closing {
@@ -108,7 +108,7 @@ impl Writer {
         while let Some(work) = self.shared.queues.work(self.replays.next_try()) {
             match work {
                 Work::Serve(first) => self.serve(Batch::open(first)),
-                // Unless it has been opened again since that was asked for.
+                // The file may have been reopened since the request.
                 Work::Reopen if !self.shared.is(Health::Recovering) => {}
                 Work::Reopen => self.recover(),
                 Work::TryAgain => {
@@ -171,7 +171,7 @@ impl Writer {
         }
     }
 
-    /// Brings the store back after an error; meanwhile every command hears what keeps it.
+    /// Recovers the store after an error; meanwhile every command is rejected with the cause.
     fn recover(&mut self) {
         reopen_after_error::recover(&self.shared, |cause| {
             while let Some(job) = self.shared.queues.next() {
@@ -185,8 +185,8 @@ impl Writer {
         }
     }
 
-    /// Carries out the batch, and what is queued while the batch is open; returns the outcome of each command once all
-    /// of it is on disk.
+    /// Carries out the batch, and further commands while the batch is open; returns the outcome of each command once
+    /// all of it is on disk.
     fn transact(&mut self, batch: &mut Batch) -> Result<Vec<Outcome>, Failed> {
         let mut engagement = self.engagement().map_err(Failed::Store)?;
         let transaction = self.shared.begin().map_err(Failed::Store)?;
@@ -205,7 +205,7 @@ impl Writer {
                 Ok(outcomes)
             }
             Err(failed) => {
-                // Dropping it while unwinding would leave the file in need of a repair.
+                // Dropping the transaction while unwinding would leave the file in need of a repair.
                 transaction.abort().map_err(|error| Failed::Store(error.into()))?;
                 Err(failed)
             }
@@ -289,7 +289,7 @@ impl Writer {
             times.store(self.sequence.stored);
             *times
         };
-        // Not under the lock: while the disk hangs, `/health` asks for it.
+        // Not under the lock: while the disk hangs, `/health` needs it.
         meta::store_times(&mut tables.meta, &times)
     }
 
@@ -301,7 +301,7 @@ impl Writer {
     }
 }
 
-/// Who is to hear of an error that a command has met.
+/// Kind of failure by an error that a command has met.
 fn blame(error: StoreError, tables: &mut WriteTables<'_>) -> Failed {
     match error {
         error if error.is_of_the_file() => Failed::Store(error),

@@ -10,18 +10,18 @@ use parking_lot::Mutex;
 use crate::{StoreError, embedded::tables::snapshot::RedbSnapshot};
 
 /// Most bytes that are written to the file while a snapshot is held: at the highest rate of writes more than ten
-/// seconds, in which a reader takes the largest page at 6 MB a second.
+/// seconds, in which a reader reads the largest page at 6 MB a second.
 pub(crate) const MAX_WRITTEN_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// All that are held.
+/// All snapshots that are held.
 #[derive(Default)]
 pub(crate) struct HeldSnapshots(Mutex<Vec<Weak<HeldSnapshot>>>);
 
 /// A snapshot that is held until it is dropped, or is too old.
 pub(crate) struct HeldSnapshot {
-    /// None once it was too old.
+    /// None once the snapshot was too old.
     snapshot: Mutex<Option<Arc<RedbSnapshot>>>,
-    /// How many bytes had been written to the file before.
+    /// Number of bytes that had been written to the file before.
     written: u64,
 }
 
@@ -54,7 +54,7 @@ impl HeldSnapshot {
     /// The snapshot.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] once it was too old.
+    /// [`StoreError::Unavailable`] once the snapshot was too old.
     pub(crate) fn get(&self) -> Result<Arc<RedbSnapshot>, StoreError> {
         let too_old = || {
             let mb = MAX_WRITTEN_BYTES / (1024 * 1024);

@@ -1,5 +1,5 @@
 //! Recovery after an error of the store's file. The file is reopened read-only, and reads continue on it. Meanwhile it
-//! is reopened for writing, its last commit is checked, and a commit is tried. If it succeeds, reads and writes
+//! is reopened for writing, its last commit is checked, and a commit is tried. If this succeeds, reads and writes
 //! continue on the new database; until then, commands are rejected.
 //!
 //! Invariant: no other database writes what a database reads. The failed database is shut off from the file before
@@ -29,19 +29,19 @@ use crate::{
     rows::{self, Rows as _, Snapshot, Table, WriteRows as _, meta::META_LAST_ID},
 };
 
-/// Pause before the second try; each one after it is twice as long.
+/// Pause before the second try; each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Longest pause between two tries.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
-/// How often commands that wait are rejected meanwhile.
+/// Interval in which waiting commands are rejected during the recovery.
 const REFUSED_EVERY: Duration = Duration::from_millis(10);
 
-/// Memory for the cache of a database that is read meanwhile, and of a store that is written again, in bytes, besides
-/// that of the one that failed or is tried.
+/// Memory for the cache of a database that is read during the recovery, and of a store that is rewritten, in bytes,
+/// besides the cache of the failed or tried one.
 const CACHE_BYTES_BESIDE: usize = 32 * 1024 * 1024;
 
-/// Brings the store back, however long it takes; ends without it when the store is closed. `refuse` rejects the queued
-/// commands with the error of the store.
+/// Recovers the store, however long it takes; ends without success when the store is closed. `refuse` rejects the
+/// queued commands with the error of the store.
 pub(crate) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
     shared.set_health(Health::Recovering);
     let mut pause = FIRST_PAUSE;
@@ -53,7 +53,7 @@ pub(crate) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
     while let Err(error) = heal() {
         tracing::error!(store = shared.store_file.name(), cause = %error, "store is read-only");
         shared.set_health(Health::ReadOnly);
-        // Once: where rows are corrupted as well, it fails each time.
+        // Only once: where rows are corrupted as well, it fails each time.
         let renews = error.is_damage() && std::mem::take(&mut may_renew);
         let cause = error.into_cause();
         let refuse = || refuse(&cause);
@@ -69,9 +69,9 @@ pub(crate) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
     tracing::info!(store = shared.store_file.name(), "store recovered");
 }
 
-/// Tries to bring the store back. Reads continue over a database of their own meanwhile: as long as the disk does not
-/// work, over the last commit whose blocks are known to be on it, which one that failed at its very end may be, and
-/// then over the last that is found there.
+/// Tries to recover the store. Reads continue over a separate database: as long as the disk does not work, over the
+/// last commit whose blocks are known to be on disk, which may be one that failed at its very end, and then over the
+/// last one that the file has.
 fn heal(shared: &Shared) -> Result<(), OpenError> {
     let (store_file, progress) = (&*shared.store_file, &shared.progress);
     let read_apart = |at| DatabaseHandle::to_read(store_file, progress, at, CACHE_BYTES_BESIDE);
@@ -101,7 +101,7 @@ fn try_to_write(shared: &Shared, opened: &DatabaseHandle) -> Result<(), StoreErr
     corruption::contained(|| try_commit(opened))
 }
 
-/// Rewrites the store from what can be read of it; returns whether it did. Meanwhile commands are rejected. The copy
+/// Rewrites the store from the rows that can be read; returns whether it did. Meanwhile commands are rejected. The copy
 /// ends when the store is closed.
 fn renew(shared: &Shared, refuse: &dyn Fn()) -> bool {
     let mut refused = Instant::now();
@@ -130,7 +130,7 @@ fn renew(shared: &Shared, refuse: &dyn Fn()) -> bool {
     true
 }
 
-/// Reads the end of every table, where the last commit has written most, and all that leads there.
+/// Reads the end of every table, where the last commit has written most, and the pages that lead there.
 fn look_at_last_commit(opened: &DatabaseHandle) -> Result<(), StoreError> {
     let snapshot = opened.snapshot()?;
     for table in rows::ALL {
@@ -139,7 +139,7 @@ fn look_at_last_commit(opened: &DatabaseHandle) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Commits what is there already.
+/// Commits without a change.
 fn try_commit(opened: &DatabaseHandle) -> Result<(), StoreError> {
     let transaction = opened.begin()?;
     {
@@ -152,7 +152,7 @@ fn try_commit(opened: &DatabaseHandle) -> Result<(), StoreError> {
     Ok(transaction.commit()?)
 }
 
-/// Waits; says whether the store is closed meanwhile.
+/// Waits for a pause; returns whether the store was closed meanwhile.
 fn wait(shared: &Shared, pause: Duration, refuse: &impl Fn()) -> bool {
     let until = Instant::now() + pause;
     while Instant::now() < until {

@@ -41,12 +41,12 @@ use crate::{
     times::{Reading, Settled, Times},
 };
 
-/// How long a read waits for the file that is just being opened again.
+/// How long a read waits for a file that is being reopened.
 const OPENED_WITHIN: Duration = Duration::from_secs(1);
-/// How many reads wait for it, each of which keeps a thread; more of them fail at once.
+/// Most reads that wait for it, each of which keeps a thread; further ones fail at once.
 const MAX_WAITING_READS: usize = 64;
-/// How long a read that was broken off is begun again. While commits fail again and again, the file is opened again
-/// for each, after pauses that grow: a read of some seconds comes to its end in one of them.
+/// How long a failed read is retried. While commits fail repeatedly, the file is reopened for each, after pauses that
+/// grow: a read of some seconds completes in one of them.
 const BEGUN_ANEW_FOR: Duration = Duration::from_secs(10);
 
 /// State that the writer and the readers share.
@@ -55,18 +55,18 @@ pub(crate) struct Shared {
     pub(crate) store_file: Box<dyn StoreFile>,
     pub(crate) cache_bytes: usize,
     pub(crate) log_limits: LogLimits,
-    /// The database that is read, and written while the store is well.
+    /// Database for reads, and for writes while the store is healthy.
     pub(crate) opened: RwLock<Arc<DatabaseHandle>>,
-    /// How many have been put in its place.
+    /// Number of times that the database was replaced.
     pub(crate) reopened: AtomicU64,
-    /// How many reads wait for another one.
+    /// Number of reads that wait for another database.
     pub(crate) waiting: AtomicUsize,
     pub(crate) recovery: Recovery,
     pub(crate) latest: SnapshotCache<RedbSnapshot>,
     pub(crate) held: HeldSnapshots,
     pub(crate) queues: Queues,
     pub(crate) health: AtomicU8,
-    /// How often something that is stored was found corrupted.
+    /// Number of times that corrupted data was found.
     pub(crate) damaged: AtomicU64,
     /// Result of the last scrub; none before the first one ends.
     pub(crate) checked: Mutex<Option<ScrubReport>>,
@@ -83,7 +83,7 @@ impl Shared {
         self.opened.read().clone()
     }
 
-    /// Adds a command to those that wait. What comes while the writer is stalled is not to wait with the others.
+    /// Queues a command, unless the writer is stalled.
     pub(crate) fn push(&self, job: Job) -> Result<(), StoreError> {
         if self.progress.is_stalled() {
             return Err(StoreError::Unavailable("the disk does not respond".to_owned()));
@@ -91,7 +91,7 @@ impl Shared {
         self.queues.push(job)
     }
 
-    /// The store as it was after the last commit.
+    /// Snapshot of the last commit.
     pub(crate) fn snapshot(&self) -> Result<Arc<RedbSnapshot>, StoreError> {
         self.latest.snapshot(|| self.own_snapshot())
     }
@@ -102,7 +102,7 @@ impl Shared {
         self.opened().snapshot()
     }
 
-    /// Has reads see the store as it is after something was written.
+    /// Shows reads the state after a write.
     pub(crate) fn show_latest(&self, scope: &CommitScope) {
         self.latest.show(self.own_snapshot().ok(), scope);
     }
@@ -135,8 +135,8 @@ impl Shared {
         nonblocking_read::read(|| self.read_point(read))
     }
 
-    /// Reads from the last snapshot, and fails where the file does: what cannot be done again, or is not to
-    /// wait for the writer.
+    /// Reads from the last snapshot, and fails where the file does: for reads that cannot be repeated, or must not wait
+    /// for the writer.
     pub(crate) fn read_once<T>(
         &self,
         read: impl FnOnce(&RedbSnapshot) -> Result<T, StoreError>,
@@ -144,7 +144,8 @@ impl Shared {
         self.counted(corruption::contained(|| read(&*self.snapshot()?)))
     }
 
-    /// Reads; again where the file was opened again meanwhile. When the file fails, the writer is asked to do so.
+    /// Runs a read, and again where the file was reopened meanwhile. When the file fails, the writer is asked to reopen
+    /// it.
     fn try_to_read<T>(&self, read: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut until = None;
         loop {
@@ -160,7 +161,7 @@ impl Shared {
         }
     }
 
-    /// Whether the file has been opened again, for which this waits if it is just being done.
+    /// Whether the file has been reopened since `before`; waits for a reopening that is running.
     fn is_opened_since(&self, before: u64) -> bool {
         let is_opened = || self.reopened.load(Ordering::Acquire) != before;
         if !is_opened() && self.change_health(Health::Ok, Health::Recovering) {
@@ -184,7 +185,7 @@ impl Shared {
     ) -> Result<Manifest, StoreError> {
         let goes_on = || !self.is(Health::Stopped);
         let head = BackupHead::of(self.clock.now(), self.id, sequence);
-        // A file that cannot be written is no fault of the store's own, and must not look like one.
+        // A backup file that cannot be written is no fault of the store, and must not be reported as one.
         let made =
             self.read_once(|snapshot| match backup::write(snapshot, head.clone(), file, goes_on) {
                 Err(BackupError::Store(error)) => Err(error),
@@ -193,7 +194,7 @@ impl Shared {
         Ok(made??)
     }
 
-    /// The tenants of which parked events are marked on disk. Where the marks are corrupted, they wait.
+    /// Tenants with parked events that are marked on disk. Where the marks are corrupted, the events wait.
     pub(crate) fn tenants_due(&self) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
         match self.read_once(parked::tenants_due) {
             Ok(due) => Ok(due.into_iter().map(|id| (id, Tenant::assume_authorized(id))).collect()),
@@ -205,7 +206,7 @@ impl Shared {
         }
     }
 
-    /// Counts what is corrupted.
+    /// Counts an error of corrupted data.
     pub(crate) fn counted<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(StoreError::Corrupted { .. }) = &done {
             self.damaged.fetch_add(1, Ordering::Relaxed);
@@ -213,8 +214,8 @@ impl Shared {
         done
     }
 
-    /// Replaces the database that is read, and shuts the old one off from its file: reads under way continue over the
-    /// new one.
+    /// Replaces the database for reads, and shuts the old one off from its file: running reads continue over the new
+    /// one.
     pub(crate) fn go_on_over(&self, new: DatabaseHandle) {
         new.read_ahead();
         let old = {
@@ -231,19 +232,19 @@ impl Shared {
         self.times.lock()
     }
 
-    /// The times by which ages are judged when the clock shows `now`.
+    /// Times by which ages are judged when the clock shows `now`.
     pub(crate) fn settle(&self, now: Timestamp) -> Settled {
         let reading = Reading::of(&*self.clock, now);
         self.times().judge(reading)
     }
 
-    /// How the clock differs from what is stored, if it does.
+    /// Difference of the clock from the stored times, if there is one.
     pub(crate) fn clock_state(&self) -> Option<ClockState> {
         let reading = Reading::of(&*self.clock, self.clock.now());
         self.times().state(reading)
     }
 
-    /// The figures of the store as it runs.
+    /// Metrics of the running store.
     pub(crate) fn metrics(&self) -> StoreMetrics {
         let (single, bulk, bytes) = self.queues.depth();
         let [queued_single, queued_bulk, queued_bytes] =
@@ -265,7 +266,7 @@ impl Shared {
         self.checked.lock()
     }
 
-    /// Changes how the store is, if it is as given.
+    /// Changes the health of the store, if it is `from`.
     pub(crate) fn change_health(&self, from: Health, to: Health) -> bool {
         let (from, to) = (from as u8, to as u8);
         let changed = self.health.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
@@ -291,21 +292,21 @@ pub(crate) struct Recovery {
 }
 
 impl Recovery {
-    /// Waits until it is over, or for so long.
+    /// Waits until `is_over`, or until a deadline.
     fn wait(&self, is_over: impl Fn() -> bool, deadline: Instant) {
         let mut waits = self.waits.lock();
         self.changed.wait_while_until(&mut waits, |_| !is_over(), deadline);
     }
 
-    /// Wakes the threads that wait, after a change of what they wait for.
+    /// Wakes the waiting threads, after a change that they wait for.
     fn wake(&self) {
-        // A thread that has checked by then waits, and is not missed.
+        // A thread that has checked before waits by now, so that it is woken.
         drop(self.waits.lock());
         self.changed.notify_all();
     }
 }
 
-/// Runs what waits. Where this thread serves requests, another one serves them meanwhile.
+/// Runs a wait. Where this thread serves requests, another one serves them meanwhile.
 fn off_the_runtime<T>(wait: impl FnOnce() -> T) -> T {
     let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
     match flavor {

@@ -1,5 +1,5 @@
-//! The records of a large page, read from its snapshot as they are sent, so that only some of them are in memory,
-//! however slow the reader is. Each read waits for its tenant's turn, like any other read.
+//! Records of a large page, read from its snapshot as they are sent, so that only some of them are in memory, however
+//! slow the reader is. Each read waits for a permit of its tenant, like any other read.
 
 use std::{sync::Arc, vec};
 
@@ -21,7 +21,7 @@ struct Rest {
     ids: vec::IntoIter<ObjectId>,
 }
 
-/// The records with these ids, in this order.
+/// Reads the records with these ids, in this order.
 pub(crate) fn read(
     (shared, turns): (Arc<Shared>, Arc<ReadPermits>),
     asked: Asked,

@@ -18,15 +18,15 @@ use crate::{
 /// Most bytes of rows that a table gathers: those of a batch, and far less than a long replay adds.
 const MAX_GATHERED_BYTES: usize = 4 * 1024 * 1024;
 
-/// Most single rows in a sequence, such as under made-up ids, before all that follow are taken for single ones: a run
-/// costs a search of its own.
+/// Most consecutive single rows, such as under invented ids, before all further ones are written singly: a run costs a
+/// search of its own.
 const MAX_ALONE: usize = 8;
 
 pub(crate) struct AppendTable<'t> {
     table: WriteTable<'t>,
     gathered: BTreeMap<Vec<u8>, Vec<u8>>,
     gathered_bytes: usize,
-    /// Whether gathered rows are being written: who meets an error then need not have added them.
+    /// Whether gathered rows are being written: the command that meets an error then need not have added them.
     is_writing: bool,
     in_runs: bool,
 }
@@ -44,7 +44,7 @@ impl<'t> From<WriteTable<'t>> for AppendTable<'t> {
 }
 
 impl<'t> AppendTable<'t> {
-    /// Has rows written one by one: a run also reads adjacent rows, which may be corrupted.
+    /// Writes rows one by one from now on: a run also reads adjacent rows, which may be corrupted.
     pub(crate) fn avoid_runs(&mut self) {
         self.in_runs = false;
     }
@@ -54,7 +54,7 @@ impl<'t> AppendTable<'t> {
         self.is_writing
     }
 
-    /// Writes the rows after one up to the next stored row; returns how many these were.
+    /// Writes the rows after one up to the next stored row; returns their number.
     fn write_run(
         &mut self,
         behind: &[u8],

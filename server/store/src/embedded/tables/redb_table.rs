@@ -15,7 +15,7 @@ use crate::{
 type Inner<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 type InnerRead = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
 
-/// A table as redb is asked for it.
+/// Definition of a table in redb.
 pub(crate) const fn definition(
     table: Table,
 ) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
@@ -116,7 +116,7 @@ impl<'t> WriteTable<'t> {
         Ok(Self(transaction.open_table(definition(table))?))
     }
 
-    /// A cursor after this key.
+    /// Cursor after this key.
     pub(crate) fn behind(
         &mut self,
         key: &[u8],
@@ -131,7 +131,7 @@ impl ReadTable {
     }
 }
 
-/// A table in a snapshot; none in a store that was last written before there was such a table.
+/// A table in a snapshot; none in a store that was last written before that table existed.
 pub(crate) fn open_if_there(
     snapshot: &ReadTransaction,
     table: Table,

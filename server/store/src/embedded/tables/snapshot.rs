@@ -1,4 +1,4 @@
-//! The store as it was after a commit.
+//! State of the store after a commit.
 
 use std::{
     ops::Deref,
@@ -14,7 +14,7 @@ use crate::{
     rows::{Snapshot, Table},
 };
 
-/// A transaction that reads, and what those before it have read of the log of engagement.
+/// A read transaction, and the cached log of engagement of those before it.
 pub(crate) struct RedbSnapshot {
     transaction: ReadTransaction,
     log_read: Arc<LogRead>,

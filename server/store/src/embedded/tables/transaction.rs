@@ -1,4 +1,4 @@
-//! All tables in a transaction of redb, and how what was gathered for them is written before the commit.
+//! All tables in a transaction of redb, and the writing of gathered rows before the commit.
 
 use std::marker::PhantomData;
 
@@ -16,8 +16,8 @@ use crate::{
     },
 };
 
-/// From how many rows of engagement on another thread writes what was gathered meanwhile: it costs as much as some
-/// forty.
+/// Number of rows of engagement from which on another thread writes the gathered rows at the same time: the thread
+/// costs as much as some forty rows.
 const MIN_ROWS_BESIDE: usize = 100;
 
 /// All tables, in a transaction of redb.
@@ -33,7 +33,7 @@ impl<'t> Transaction for Redb<'t> {
 }
 
 impl<'t> WriteTables<'t> {
-    /// Opens every table, and creates those that are missing.
+    /// Opens every table, and creates missing ones.
     pub(crate) fn open(
         transaction: &'t WriteTransaction,
         known: LookupCache,
@@ -55,17 +55,17 @@ impl<'t> WriteTables<'t> {
         ]
     }
 
-    /// Has gathered rows written one by one.
+    /// Writes gathered rows one by one from now on.
     pub(crate) fn avoid_runs(&mut self) {
         self.appended().into_iter().for_each(AppendTable::avoid_runs);
     }
 
-    /// Whether writing gathered rows has failed; any command may have added those that failed.
+    /// Whether writing gathered rows has failed; any command may have added the rows that failed.
     pub(crate) fn has_failed(&mut self) -> bool {
         self.appended().into_iter().any(|table| table.has_failed())
     }
 
-    /// Writes what was gathered, and engagement, before the transaction is committed. Returns the lookup cache and the
+    /// Writes gathered rows and engagement before the transaction is committed. Returns the lookup cache and the
     /// changes of cached engagement.
     pub(crate) fn finish(mut self) -> Result<(LookupCache, Changes), StoreError> {
         for table in self.appended() {

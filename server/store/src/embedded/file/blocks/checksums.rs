@@ -1,9 +1,9 @@
 //! The checksums of a group of blocks.
 //!
-//! They are in the file twice, A and B, and written alternately, one of them before each sync: while one is written,
-//! the other is as it was at the last sync. Of two complete copies the newer one counts. If one is incomplete, the
-//! machine stopped while it was written, or it is corrupted; then each block itself shows which of its two checksums is
-//! right.
+//! The file has the sums twice, as copies A and B, which are written alternately, one of them before each sync: while
+//! one is written, the other is as it was at the last sync. Of two complete copies the newer one counts. If one is
+//! incomplete, the machine stopped while it was written, or it is corrupted; then each block itself shows which of its
+//! two checksums is right.
 
 use std::io;
 
@@ -12,10 +12,10 @@ use redb::StorageBackend as _;
 use super::layout::{self, BLOCK_BYTES, GROUP_BLOCKS, SUM_BLOCKS};
 use crate::embedded::file::storage::Storage;
 
-/// The sum of a block that was never written: all of it is zero.
+/// Sum of a block that was never written: all its bytes are zero.
 pub(crate) const NEVER_WRITTEN: u32 = 0;
 
-/// The sum of a block's bytes, which also says which block it is.
+/// Sum of a block's bytes, which also depends on the number of the block.
 pub(crate) fn sum_of(block: u64, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&block.to_be_bytes());
@@ -53,7 +53,7 @@ impl Copy {
         bytes
     }
 
-    /// The copy in a block, and whether it is whole.
+    /// Decodes the copy in a block; returns also whether it is complete.
     fn decode(group: u64, bytes: &[u8]) -> (Self, bool) {
         let numbers: Vec<u32> = bytes
             .chunks_exact(4)
@@ -76,16 +76,16 @@ pub(crate) struct Group {
     number: u64,
     /// Current sums of the group.
     sums: Copy,
-    /// Which of the copies in the file is the newer one.
+    /// Newer one of the copies in the file.
     latest: u64,
-    /// Whether a sum has changed since the last copy was taken to be written.
+    /// Whether a sum has changed since the last copy was taken for writing.
     changed: bool,
     /// Whether a copy is being written.
     in_writing: bool,
 }
 
 impl Group {
-    /// Reads the sums of a group; none after the end of the file.
+    /// Reads the sums of a group; after the end of the file there are none.
     pub(crate) fn load(under: &Storage, number: u64) -> io::Result<Self> {
         let mut bytes = vec![0; SUM_BLOCKS as usize * BLOCK_BYTES];
         read_there(under, layout::place_of_sums(number), &mut bytes)?;
@@ -104,7 +104,7 @@ impl Group {
         Ok(group)
     }
 
-    /// Takes the other copy's sum of each block that it fits better.
+    /// Takes the other copy's sum of each block that matches only that one.
     fn ask_blocks(&mut self, under: &Storage, other: &Copy) -> io::Result<()> {
         self.sums.epoch = self.sums.epoch.max(other.epoch);
         let first = self.number * GROUP_BLOCKS;
@@ -137,7 +137,7 @@ impl Group {
         }
     }
 
-    /// Forgets the blocks from one on, which are truncated.
+    /// Clears the sums of the blocks from `from` on, which are truncated.
     pub(crate) fn cut_off(&mut self, from: usize) {
         for sum in self.sums.of_blocks.iter_mut().skip(from) {
             self.changed |= *sum != NEVER_WRITTEN;
@@ -145,12 +145,12 @@ impl Group {
         }
     }
 
-    /// Whether the file holds all that is known here.
+    /// Whether the file has all of these sums.
     pub(crate) fn is_settled(&self) -> bool {
         !self.changed && !self.in_writing
     }
 
-    /// The copy to be written, if there is a change: its place, and its bytes.
+    /// Takes the copy to write, if there is a change: its place, and its bytes.
     pub(crate) fn take_change(&mut self) -> Option<(u64, Vec<u8>)> {
         if !self.changed {
             return None;
@@ -161,7 +161,7 @@ impl Group {
         Some((place, next.encode(self.number)))
     }
 
-    /// The copy that was taken is on disk.
+    /// Notes that the taken copy is on disk.
     pub(crate) fn written(&mut self) {
         if std::mem::take(&mut self.in_writing) {
             self.latest = 1 - self.latest;
@@ -169,13 +169,13 @@ impl Group {
         }
     }
 
-    /// The copy that was taken may be on disk or not.
+    /// Notes that the taken copy may be on disk or not.
     pub(crate) fn not_written(&mut self) {
         self.changed |= std::mem::take(&mut self.in_writing);
     }
 }
 
-/// Reads as much as is there.
+/// Reads up to the end of the file.
 pub(crate) fn read_there(under: &Storage, place: u64, out: &mut [u8]) -> io::Result<()> {
     let offset = layout::offset(place);
     let there = usize::try_from(under.len()?.saturating_sub(offset)).unwrap_or(usize::MAX);
@@ -232,7 +232,7 @@ mod tests {
         for written in [0..40, 0..2_048, 8..4_096, 40..4_096, 2_048..4_096] {
             let storage = storage();
             write(&storage, 1);
-            // Another block of the group is being written when the machine stops.
+            // The machine stops while another block of the group is written.
             let mut group = Group::load(&storage, GROUP).unwrap();
             group.set(300, 77);
             let (place, sums) = group.take_change().unwrap();

@@ -1,13 +1,13 @@
 //! Block 0 of the database, in which redb stores where its pages are.
 //!
-//! It is written in place, so the file has two copies that are written alternately, as checksums are
+//! Block 0 is written in place, so the file has two copies of it that are written alternately, as checksums are
 //! ([`super::checksums`]). Going back to the older copy would lose a commit, so each copy is stored twice: after one
 //! flipped bit the newer copy is still readable.
 //!
 //! A copy names the blocks that are written to disk with it ([`WriteSet`]). Once they are on disk, its second twin is
 //! rewritten without names: from then on the copy counts whatever its blocks look like, so that later corruption is not
 //! mistaken for an incomplete commit. That twin reaches the disk when the system writes it, or with the next sync;
-//! until then the names are still there after a power loss.
+//! until then a power loss leaves the names in the file.
 
 use std::io;
 
@@ -21,27 +21,27 @@ use crate::embedded::file::{
     storage::Storage,
 };
 
-/// How a store's file begins.
+/// First bytes of a store's file.
 const MAGIC: &[u8; 16] = b"svctrack store\r\n";
-/// Bytes before those of the database.
+/// Size of the part of a copy before the bytes of the database, in bytes.
 const HEAD_BYTES: usize = 32;
 /// Bytes of the database that a copy stores: redb uses the first 320.
 const KEPT_BYTES: usize = 512;
 /// Bytes for the names of blocks.
 const NAMES_BYTES: usize = BLOCK_BYTES - HEAD_BYTES - KEPT_BYTES;
-/// The block number in the checksum of a header; no block has it.
+/// Block number in the checksum of a header; no block has it.
 const HEADER: u64 = u64::MAX;
 
-/// Where redb has its flags.
+/// Offset of redb's flags.
 const FLAGS_AT: usize = 9;
-/// Which of the two commits in its header counts.
+/// Flag of redb: the second of the two commits counts.
 const SECOND_COUNTS: u8 = 1;
-/// Whether that one was synced before it came to count, so that redb does not read the other.
+/// Flag of redb: the commit that counts was synced before, so that redb does not read the other.
 const TWO_PHASES: u8 = 4;
-/// Where redb notes the two commits, and the bytes of each.
+/// Offset of redb's two commits, and the size of each.
 const COMMITS_AT: usize = 64;
 const COMMIT_BYTES: usize = 128;
-/// How a note begins in the format of redb's file in which all this is so.
+/// First byte of a commit in the format of redb for which these offsets are right.
 const REDB_FORMAT: u8 = 3;
 
 /// Block 0 of the database.
@@ -50,36 +50,36 @@ pub(crate) struct Header {
     /// The highest of all that were found or written.
     epoch: u64,
     block: Vec<u8>,
-    /// The block as it is in the newer copy.
+    /// State of the block in the newer copy.
     written: Vec<u8>,
-    /// Which of the two copies is the newer one.
+    /// Newer one of the two copies.
     latest: u64,
     changed: bool,
-    /// The block as it is in the copy that is being written.
+    /// State of the block in the copy that is being written.
     in_writing: Option<Vec<u8>>,
 }
 
 /// At which commit a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
-    /// The last that is there whole as the file is read.
+    /// The last commit whose blocks the file has, as it is read.
     LastWhole,
-    /// The last of which the blocks are known to be on disk: of a later one the system may have in memory what the
-    /// disk does not have.
+    /// The last commit whose blocks are known to be on disk: of a later one the system may have blocks in memory that
+    /// the disk does not have.
     LastOnDisk,
 }
 
-/// A header as it is found.
+/// The header of a file, as it was found.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) header: Header,
-    /// The blocks that it names; each is as it was written.
+    /// Blocks that the header names; each is as it was written.
     pub(crate) names: WriteSet,
     /// Blocks that a later, skipped header names.
     pub(crate) passed_over: Option<WriteSet>,
 }
 
-/// A copy as it is read.
+/// A copy of the header, as it was read.
 struct Copy {
     epoch: u64,
     block: Vec<u8>,
@@ -97,11 +97,11 @@ impl Header {
         Self { epoch, written: block.clone(), block, latest, changed: false, in_writing: None }
     }
 
-    /// Reads it.
+    /// Reads the header of a file.
     ///
     /// # Errors
-    /// [`OpenError::Foreign`] when the file is no store, [`OpenError::Format`] when it is one of another
-    /// version, [`OpenError::Damaged`] when no copy is as it was written.
+    /// [`OpenError::Foreign`] when the file is not a store, [`OpenError::Format`] when it has another version,
+    /// [`OpenError::Damaged`] when no copy is as it was written.
     pub(crate) fn load(under: &Storage, at: At) -> Result<Found, OpenError> {
         let mut bytes = vec![0; HEADER_BLOCKS as usize * BLOCK_BYTES];
         read_there(under, 0, &mut bytes)?;
@@ -114,7 +114,7 @@ impl Header {
                 Err(_) => {}
             }
         }
-        // Of twins the one without names.
+        // Of two twins, the one without names counts.
         copies.sort_by_key(|copy| (copy.epoch, copy.names.is_empty()));
         let newest = copies.pop().ok_or(refusal)?;
         let epoch = newest.epoch;
@@ -146,7 +146,7 @@ impl Header {
         [MAGIC.as_slice(), &STORE_FORMAT.to_be_bytes(), &sum, &rest].concat()
     }
 
-    /// Reads a part of the block; its end, which has no place in a copy, is zero.
+    /// Reads a part of the block; its end, which copies do not store, is zero.
     pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let offset = usize::try_from(offset).map_err(io::Error::other)?;
         let behind = self.block.get(offset..).unwrap_or_default();
@@ -186,12 +186,12 @@ impl Header {
             && changed.all(|at| next.contains(&at))
     }
 
-    /// Whether there is a change that counts.
+    /// Whether a change is to be written that counts.
     pub(crate) fn is_due(&self) -> bool {
         self.changed && !self.only_prepares()
     }
 
-    /// The copy to be written, which names these blocks: its place, and its bytes.
+    /// Takes the copy to write, which names these blocks: its place, and its bytes.
     pub(crate) fn take_change(&mut self, names: &WriteSet) -> (u64, Vec<u8>) {
         (self.changed, self.in_writing) = (false, Some(self.block.clone()));
         let copy = Self::encode(self.epoch + 1, &self.block, names);
@@ -203,7 +203,7 @@ impl Header {
         self.in_writing.is_some()
     }
 
-    /// The copy that was taken is on disk; says whether there was one.
+    /// Notes that the taken copy is on disk; returns whether there was one.
     pub(crate) fn written(&mut self) -> bool {
         let Some(written) = self.in_writing.take() else { return false };
         self.latest = 1 - self.latest;
@@ -212,13 +212,13 @@ impl Header {
         true
     }
 
-    /// A twin of the newer copy without names: its place, and its bytes.
+    /// Twin of the newer copy without names: its place, and its bytes.
     pub(crate) fn without_names(&self, twin: u64) -> (u64, Vec<u8>) {
         let copy = Self::encode(self.epoch, &self.written, &WriteSet::default());
         (2 * self.latest + twin, copy)
     }
 
-    /// The copy that was taken may be on disk or not.
+    /// Notes that the taken copy may be on disk or not.
     pub(crate) fn not_written(&mut self) {
         self.changed |= self.in_writing.take().is_some();
     }

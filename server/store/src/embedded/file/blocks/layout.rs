@@ -1,4 +1,4 @@
-//! Where everything lies in the store's file. All of it is in blocks of 4 KiB, redb's pages.
+//! Layout of the store's file. All of it is in blocks of 4 KiB, redb's pages.
 //!
 //! ```text
 //! blocks  what
@@ -11,9 +11,9 @@
 //! 1 1 1020, and so on, up to the last block of the database
 //! ```
 //!
-//! A header is `magic:16 format:4 sum:4 epoch:8`, then block 0 of the database as far as it is used, 512 bytes,
-//! then `block:4 sum:4` for each block that comes to disk with it, and zero. Sums are
-//! `epoch:8 zero:4 sum:4`, and then one sum of four bytes for each block. Numbers are big-endian.
+//! A header is `magic:16 format:4 sum:4 epoch:8`, then the used part of block 0 of the database, 512 bytes, then
+//! `block:4 sum:4` for each block that is written to disk with it, and zero. Sums are `epoch:8 zero:4 sum:4`, and then
+//! one sum of four bytes for each block. Numbers are big-endian.
 
 /// Bytes of a block.
 pub(crate) const BLOCK_BYTES: usize = 4_096;
@@ -21,37 +21,37 @@ pub(crate) const BLOCK_BYTES: usize = 4_096;
 pub(crate) const HEADER_BLOCKS: u64 = 4;
 /// Blocks of the database in a group: as many as there are sums in a block.
 pub(crate) const GROUP_BLOCKS: u64 = 1_020;
-/// Blocks of the sums of a group, which lie before it.
+/// Blocks of the sums of a group, which precede it.
 pub(crate) const SUM_BLOCKS: u64 = 2;
 
-/// Where a block of the file begins, in bytes.
+/// Offset of a block of the file, in bytes.
 pub(crate) fn offset(place: u64) -> u64 {
     place * BLOCK_BYTES as u64
 }
 
-/// The group of a block of the database, and its number in there.
+/// Group of a block of the database, and its number in the group.
 pub(crate) fn group_of(block: u64) -> (u64, usize) {
     (block / GROUP_BLOCKS, (block % GROUP_BLOCKS) as usize)
 }
 
-/// Where the sums of a group lie, the first of them.
+/// First block of the sums of a group.
 pub(crate) fn place_of_sums(group: u64) -> u64 {
     HEADER_BLOCKS + group * (SUM_BLOCKS + GROUP_BLOCKS)
 }
 
-/// Where a block of the database lies.
+/// Place of a block of the database in the file.
 pub(crate) fn place(block: u64) -> u64 {
     let (group, number) = group_of(block);
     place_of_sums(group) + SUM_BLOCKS + number as u64
 }
 
-/// How many of `blocks` lie side by side from `block` on.
+/// Number of `blocks` that are adjacent from `block` on.
 pub(crate) fn run(block: u64, blocks: usize) -> usize {
     let (_, number) = group_of(block);
     blocks.min(GROUP_BLOCKS as usize - number)
 }
 
-/// Bytes of a file that holds a database of this length.
+/// Length of a file with a database of this length.
 pub(crate) fn file_len(database_len: u64) -> u64 {
     match database_len.div_ceil(BLOCK_BYTES as u64) {
         0 => 0,
@@ -59,7 +59,7 @@ pub(crate) fn file_len(database_len: u64) -> u64 {
     }
 }
 
-/// Bytes of the database in a file of this length.
+/// Length of the database in a file of this length.
 pub(crate) fn database_len(file_len: u64) -> u64 {
     let blocks = (file_len / BLOCK_BYTES as u64).saturating_sub(HEADER_BLOCKS);
     let groups = blocks / (SUM_BLOCKS + GROUP_BLOCKS);

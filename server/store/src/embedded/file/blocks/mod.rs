@@ -5,9 +5,9 @@
 //!
 //! Invariant: whenever the machine stops, every block that was on disk at the last sync and has not been written since
 //! matches its checksum. Blocks that were being written may not match, and need not: redb writes no page that a commit
-//! on disk reaches. Only block 0 is written in place, which [`header`] handles.
+//! on disk reaches. Only block 0 is written in place, by [`header`].
 //!
-//! A commit of redb asks for two syncs: one for its pages, one for the header that makes them count. Here one sync is
+//! A commit of redb needs two syncs: one for its pages, one for the header that makes them count. Here one sync is
 //! enough for both, unless there are more blocks than a header can name ([`names`]), or the file grows or shrinks.
 //! Invariant: no block that the header on disk names is rewritten or truncated before a twin of it without names is on
 //! disk.
@@ -35,15 +35,15 @@ use self::{
 use super::{open::OpenError, storage::Storage};
 use crate::corruption::DamagedBlock;
 
-/// Most groups whose checksums are cached, 4 KiB each: those of 10 GB. When there are as many, it begins again.
+/// Most groups whose checksums are cached, 4 KiB each: those of 10 GB. When the cache is full, it is cleared.
 const MAX_KNOWN_GROUPS: usize = 2_560;
 
-/// A database's blocks, with their sums, over the storage of its file.
+/// Blocks of a database, with their sums, over the storage of its file.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     under: Storage,
     known: Mutex<Known>,
-    /// Held while changes are brought to disk.
+    /// Held while changes are written to disk.
     syncing: Mutex<()>,
     /// Blocks that a later header names, which was skipped when the file was opened.
     passed_over: Option<WriteSet>,
@@ -53,7 +53,7 @@ pub(crate) struct Blocks {
 struct Known {
     header: Header,
     groups: HashMap<u64, Group, RandomState>,
-    /// How often groups were dropped.
+    /// Number of times that groups were dropped.
     let_go: u64,
     /// Blocks that were written since the last sync.
     fresh: WriteSet,
@@ -68,7 +68,7 @@ struct Known {
     failed: Option<(io::ErrorKind, String)>,
 }
 
-/// Which changes are brought to disk with what was written.
+/// Kinds of changes that are written to disk with the blocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum With {
     Sums,
@@ -76,20 +76,20 @@ enum With {
 }
 
 impl Blocks {
-    /// Blocks in storage that holds nothing yet.
+    /// Blocks in empty storage.
     pub(crate) fn create(under: Storage) -> Self {
         Self::with(under, Header::never_written(), WriteSet::default())
     }
 
-    /// The blocks in a file. Before they are written to, what was being written must be on disk, or forgotten
+    /// The blocks in a file. Before they are written to, blocks that were being written must be on disk, or forgotten
     /// ([`Blocks::places_in_writing`]).
     ///
     /// # Errors
-    /// [`OpenError`] when it is not a store, one of a later version, or its header is corrupted.
+    /// [`OpenError`] when the file is not a store, has a later version, or its header is corrupted.
     pub(crate) fn open(under: Storage, at: At) -> Result<Self, OpenError> {
         let Found { header, names, passed_over } = Header::load(&under, at)?;
         let opened = Self { passed_over, ..Self::with(under, header, names.clone()) };
-        // Where the program was killed before its sync was over, sums may not be those of the blocks.
+        // If the program was killed before its sync was over, sums may not be those of the blocks.
         for (block, sum) in names.sums() {
             let (group, number) = layout::group_of(block);
             opened.knowing(group)?.set(group, number, sum);
@@ -102,7 +102,7 @@ impl Blocks {
             header,
             groups: HashMap::default(),
             let_go: 0,
-            // Their sums may not be on disk, so that the next header names them as well.
+            // Their sums may not be on disk, so that the next header names these blocks as well.
             fresh: named.clone(),
             in_writing: WriteSet::default(),
             named,
@@ -113,13 +113,13 @@ impl Blocks {
         Self { under, known, syncing, passed_over: None }
     }
 
-    /// Whether a later header was skipped, since not all that it names is there.
+    /// Whether a later header was skipped, since the file does not have all blocks that it names.
     pub(crate) fn is_older(&self) -> bool {
         self.passed_over.is_some()
     }
 
-    /// Where in the file lies what was being written when the program was stopped, of which the system may have in
-    /// memory what the disk does not have; nothing where all of it had come to disk.
+    /// Ranges of the file that were being written when the program was stopped, for which the system may have data in
+    /// memory that the disk does not have; none where all of it was on disk.
     pub(crate) fn places_in_writing(&self) -> Vec<Range<u64>> {
         let known = self.known();
         let named = known.named.sums().chain(self.passed_over.iter().flat_map(WriteSet::sums));
@@ -169,7 +169,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Brings to disk what was written, with the sums and, where it has changed, the header.
+    /// Writes the blocks to disk, with the sums and, where it has changed, the header.
     fn bring_to_disk(&self) -> io::Result<()> {
         if self.known().may_wait() {
             return Ok(());
@@ -181,7 +181,7 @@ impl Blocks {
         self.clear()
     }
 
-    /// Writes changes to the copies whose turn it is, and syncs all.
+    /// Writes the next copies of what has changed, and syncs the file.
     fn sync(&self, with: With) -> io::Result<()> {
         let (changes, twin) = {
             let mut known = self.known();
@@ -200,7 +200,8 @@ impl Blocks {
         done
     }
 
-    /// Says in the header's second twin that what it names is on disk; that comes to disk with the next sync.
+    /// Clears the names in the header's second twin, since the named blocks are on disk; the next sync writes that twin
+    /// to disk.
     fn clear(&self) -> io::Result<()> {
         let without = self.known().without_names(1);
         if let Some((place, bytes)) = without {
@@ -233,7 +234,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Forgets the blocks from one on.
+    /// Drops the blocks from `from` on.
     fn cut_off(&self, from: u64) -> io::Result<()> {
         self.wait_until_unnamed(from..u64::MAX)?;
         let (last, used) = layout::group_of(from);
@@ -262,7 +263,7 @@ impl Blocks {
         self.sync(With::Sums)
     }
 
-    /// Changes what lies below, unless that has failed before.
+    /// Changes the storage below, unless that has failed before.
     fn change<T>(&self, change: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let failed =
             self.known().failed.as_ref().map(|(kind, what)| io::Error::new(*kind, what.clone()));
@@ -281,8 +282,8 @@ impl Blocks {
 }
 
 impl Known {
-    /// Adds the checksums of a group that were read after `let_go` drops: since then these may have been changed,
-    /// written and dropped as well.
+    /// Adds the checksums of a group that were read after `let_go` drops, unless there was another drop since: then
+    /// they may have been changed, written and dropped as well.
     fn add(&mut self, loaded: Group, let_go: u64) {
         if self.let_go != let_go {
             return;
@@ -304,12 +305,12 @@ impl Known {
         }
     }
 
-    /// Whether what was written may come to disk with the next header.
+    /// Whether the changes may be written to disk with the next header.
     fn may_wait(&self) -> bool {
         self.header.only_prepares() && Header::has_room_for(&self.fresh)
     }
 
-    /// The header, at the end, only where all that was written comes to disk with it or before.
+    /// Takes the changes to write. The header comes last, and only where it names all of the blocks.
     fn take_changes(&mut self, with: With) -> Vec<(u64, Vec<u8>)> {
         let has_room = Header::has_room_for(&self.fresh);
         self.in_writing = std::mem::take(&mut self.fresh);
@@ -325,8 +326,8 @@ impl Known {
         (!self.named.is_empty()).then(|| self.header.without_names(twin))
     }
 
-    /// The header's first twin without names, where the second one is about to come to disk without them and no other
-    /// header does: so that one flipped bit brings none back.
+    /// The header's first twin without names, where the second one is about to be written to disk without them and no
+    /// other header is: so that one flipped bit does not restore the names.
     fn other_twin(&self) -> Option<(u64, Vec<u8>)> {
         let stays = self.is_unnamed && !self.header.is_in_writing();
         stays.then(|| self.without_names(0)).flatten()

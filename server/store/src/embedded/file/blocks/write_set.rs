@@ -1,8 +1,8 @@
 //! Blocks with their checksums, as a header names those written under the same sync.
 //!
 //! redb writes its pages to disk first and then, under another sync, the header that makes them count. One sync is
-//! enough for both, since the header names the blocks that came with it: if the machine stopped before all of them were
-//! on disk, a start finds one that does not match, and uses the header before.
+//! enough for both, since the header names the blocks that are written with it: if the machine stopped before all of
+//! them were on disk, a start finds one that does not match, and uses the header before.
 
 use std::{collections::BTreeMap, io, ops::Range};
 
@@ -12,14 +12,14 @@ use super::{
 };
 use crate::embedded::file::storage::Storage;
 
-/// Bytes of an entry: the number of a block, and its sum.
+/// Size of an entry: the number of a block, and its sum.
 const ENTRY_BYTES: usize = 8;
 
 /// Blocks with their sums.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WriteSet {
     sums: BTreeMap<u32, u32>,
-    /// Whether there is one whose number has no room in an entry.
+    /// Whether a block has a number that does not fit into an entry.
     beyond: bool,
 }
 
@@ -31,7 +31,7 @@ impl WriteSet {
         }
     }
 
-    /// Adds what was written before these.
+    /// Adds blocks that were written earlier.
     pub(crate) fn add_earlier(&mut self, earlier: Self) {
         for (block, sum) in earlier.sums {
             self.sums.entry(block).or_insert(sum);
@@ -39,7 +39,7 @@ impl WriteSet {
         self.beyond |= earlier.beyond;
     }
 
-    /// Forgets the blocks from one on, which are truncated.
+    /// Drops the blocks from `from` on, which are truncated.
     pub(crate) fn cut_off(&mut self, from: u64) {
         self.sums.retain(|block, _| u64::from(*block) < from);
     }
@@ -48,14 +48,14 @@ impl WriteSet {
         self.sums.is_empty() && !self.beyond
     }
 
-    /// Whether there is one in a range.
+    /// Whether a block is in a range.
     pub(crate) fn touches(&self, blocks: &Range<u64>) -> bool {
         let within = |block: u64| u32::try_from(block).unwrap_or(u32::MAX);
         let mut touched = self.sums.range(within(blocks.start)..=within(blocks.end));
         touched.any(|(block, _)| blocks.contains(&u64::from(*block)))
     }
 
-    /// Whether the names fit into this many bytes.
+    /// Whether the entries fit into this many bytes.
     pub(crate) fn fits(&self, bytes: usize) -> bool {
         !self.beyond && self.sums.len() <= bytes / ENTRY_BYTES
     }
@@ -65,7 +65,7 @@ impl WriteSet {
         self.sums.iter().map(|(block, sum)| (u64::from(*block), *sum))
     }
 
-    /// Writes the entries, as many as there is room for.
+    /// Writes the entries, as many as fit.
     pub(crate) fn encode(&self, out: &mut [u8]) {
         for ((block, sum), entry) in self.sums.iter().zip(out.chunks_exact_mut(ENTRY_BYTES)) {
             let both = u64::from(*block) << 32 | u64::from(*sum);
@@ -73,7 +73,7 @@ impl WriteSet {
         }
     }
 
-    /// Reads entries up to the first empty one; no header names block 0, which is in it.
+    /// Reads entries up to the first empty one; no header names block 0, its own block.
     pub(crate) fn decode(bytes: &[u8]) -> Self {
         let entries = bytes.chunks_exact(ENTRY_BYTES).filter_map(|entry| entry.first_chunk());
         let sums = entries
