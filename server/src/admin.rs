@@ -58,7 +58,7 @@ impl<'a> Whose<'a> {
     }
 }
 
-/// Where the calls go.
+/// Target of the calls.
 pub enum Admin {
     /// To a running server, with a token.
     Running(Box<Running>),
@@ -72,7 +72,7 @@ type Sent = UnsyncBoxBody<Bytes, io::Error>;
 /// Size of a piece that is read of a file, in bytes.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The pieces of a file that is sent.
+/// Pieces of a file that is sent.
 fn pieces(mut file: File) -> impl Iterator<Item = io::Result<Bytes>> + Send + 'static {
     std::iter::from_fn(move || {
         let mut piece = vec![0; PIECE_BYTES];
@@ -87,7 +87,7 @@ fn pieces(mut file: File) -> impl Iterator<Item = io::Result<Bytes>> + Send + 's
     })
 }
 
-/// A server on the same machine, for messages.
+/// Address of a server on the same machine, for messages.
 const SERVER: &str = "http://127.0.0.1:8080";
 /// The media type of most calls.
 const JSON: &str = "application/json";
@@ -114,15 +114,15 @@ pub struct Answered {
 }
 
 impl Admin {
-    /// Calls a running server, whose certificate may be in a file, with a token.
+    /// Calls a running server with a token; its certificate may be in a file.
     ///
     /// # Errors
-    /// In words, when the file cannot be read.
+    /// A message, when the file cannot be read.
     pub fn running(server: &str, token: &str, ca_cert: Option<&Path>) -> Result<Self, String> {
         Self::running_for(server, Some(token.to_owned()), ca_cert)
     }
 
-    /// Calls what a running server has for anyone.
+    /// Calls routes of a running server that need no token.
     ///
     /// # Errors
     /// As [`Self::running`].
@@ -143,7 +143,7 @@ impl Admin {
     /// Opens the store of a configuration.
     ///
     /// # Errors
-    /// In words, when there is no store, when a server has it open, or when the owner is not given.
+    /// A message, when there is no store, when a server has it open, or when the owner is not given.
     pub async fn stopped(config: &Config, whose: Whose<'_>) -> Result<Self, String> {
         if !config.has_store() {
             return Err(format!(
@@ -180,7 +180,7 @@ impl Admin {
     /// Whether the store of a configuration has a tenant.
     ///
     /// # Errors
-    /// In words, when it cannot be opened.
+    /// A message, when the store cannot be opened.
     pub async fn has_tenant(config: &Config, tenant: TenantId) -> Result<bool, String> {
         open(config)?.has_tenant(tenant).await.map_err(|error| error.to_string())
     }
@@ -188,7 +188,7 @@ impl Admin {
     /// Access to each tenant of the same store.
     ///
     /// # Errors
-    /// In words, when it is a running server, which shows a caller one tenant alone.
+    /// A message, for a running server, which a caller sees only one tenant of.
     pub async fn of_each_tenant(&self) -> Result<Vec<(TenantRecord, Self)>, String> {
         let Self::Stopped(Stopped { store, endpoint, .. }) = self else {
             return Err("--all-tenants works only on the store of a stopped server".to_owned());
@@ -202,11 +202,11 @@ impl Admin {
         Ok(there.map(of).collect())
     }
 
-    /// Opens the store of a configuration, creates it if need be, and in it the missing tenants. Returns the tokens of
-    /// these.
+    /// Opens the store of a configuration, creates it where it is missing, and adds the missing tenants. Returns the
+    /// tokens of these.
     ///
     /// # Errors
-    /// In words.
+    /// A message, when this fails.
     pub async fn with_tenants(
         config: &Config,
         tenants: Vec<TenantRecord>,
@@ -231,7 +231,7 @@ impl Admin {
     /// Calls a route; retries after a 429, when the response asks for it.
     ///
     /// # Errors
-    /// In words, when the server cannot be reached.
+    /// A message, when the server cannot be reached.
     pub async fn send_again(
         &self,
         method: Method,
@@ -267,7 +267,7 @@ impl Admin {
     /// Calls a route, and returns its response.
     ///
     /// # Errors
-    /// In words, when the server cannot be reached or rejects the call.
+    /// A message, when the server cannot be reached or rejects the call.
     pub async fn call(
         &self,
         method: Method,
@@ -281,7 +281,7 @@ impl Admin {
     /// Calls a route.
     ///
     /// # Errors
-    /// In words, when the server cannot be reached.
+    /// A message, when the server cannot be reached.
     pub async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Answered, String> {
         self.send_as(method, path, JSON, body).await
     }
@@ -305,7 +305,7 @@ impl Admin {
     /// Sends a file to a route, piece by piece.
     ///
     /// # Errors
-    /// In words, when the server cannot be reached.
+    /// A message, when the server cannot be reached.
     pub async fn upload(&self, path: &str, kind: &str, file: File) -> Result<Answered, String> {
         match self {
             Self::Running(running) => {
@@ -334,7 +334,7 @@ impl Answered {
     /// The JSON of a response.
     ///
     /// # Errors
-    /// In words, when the call was rejected.
+    /// A message, when the call was rejected.
     pub async fn json(self) -> Result<Value, String> {
         let body = self.body.into_bytes().await.map_err(|error| broken_off(&error))?;
         let answer: Value = serde_json::from_slice(&body)
@@ -345,7 +345,7 @@ impl Answered {
     /// Writes a response into a file.
     ///
     /// # Errors
-    /// In words, when the call was rejected, or broke off.
+    /// A message, when the call was rejected, or the response was interrupted.
     pub async fn save_to(self, file: &mut File) -> Result<(), String> {
         if !self.status.is_success() {
             return self.json().await.map(drop);
@@ -376,7 +376,7 @@ fn open(config: &Config) -> Result<Arc<Embedded>, String> {
     store.map(Arc::new).map_err(|cause| explain_open_error(config, "opened", &cause, &running))
 }
 
-/// The tenant that is meant, if it is there.
+/// Tenant that `whose` means, if it exists.
 async fn find(store: &Embedded, whose: Whose<'_>) -> Result<TenantId, String> {
     match whose {
         Whose::Operator => Ok(Tenant::OPERATOR.id()),
@@ -399,7 +399,7 @@ async fn find(store: &Embedded, whose: Whose<'_>) -> Result<TenantId, String> {
     }
 }
 
-/// Every problem that a response names, in one line.
+/// Every problem in a response, in one line.
 pub(crate) fn reason(answer: &Value) -> String {
     let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
     let listed = answer.get("errors").and_then(Value::as_array).into_iter().flatten();
@@ -411,7 +411,7 @@ pub(crate) fn reason(answer: &Value) -> String {
     }
 }
 
-/// Why a server cannot be reached, and what to do where its certificate is not trusted.
+/// Message for a server that cannot be reached, with advice where its certificate is not trusted.
 fn unreachable(error: &dyn std::error::Error) -> String {
     let cause = innermost(error);
     let advice = match cause.contains("invalid peer certificate") {

@@ -38,18 +38,18 @@ use svctrack_store::{SystemClock, embedded::Embedded};
 pub struct Limits {
     /// Requests a second that are served.
     pub rates: RateLimits,
-    /// Bytes that callers without a token may have stored in a day, for each tenant; any number where it is not said.
+    /// Most bytes a day that callers without a token may have stored, for each tenant; unlimited when not given.
     pub daily_bytes: Option<NonZeroU64>,
     /// Parts of the API and the pages that are served.
     pub parts: ServedParts,
 }
 
-/// Calls that are under way, by the hash of their `Idempotency-Key`; at most one a connection.
+/// Running calls, by the hash of their `Idempotency-Key`; at most one a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Running(Mutex<BTreeSet<[u8; 32]>>);
 
 impl Running {
-    /// Notes a call; returns whether it may continue, because no other with its key is under way.
+    /// Notes a call; returns whether it may continue, because no other with its key is running.
     pub(crate) fn begin(&self, key: [u8; 32]) -> bool {
         self.0.lock().insert(key)
     }
@@ -63,12 +63,12 @@ impl Running {
 /// Makes the description of the API for a public URL. Its examples name the tenant, where there is just one.
 pub(crate) type Describe = fn(&str, Option<TenantId>) -> Value;
 
-/// Texts that are the same for everybody, each written at the first request.
+/// Texts that are the same for all callers, each written at the first request.
 #[derive(Default)]
 pub(crate) struct Texts {
-    /// The description of the API, again when it names another tenant.
+    /// OpenAPI description, written again when it names another tenant.
     description: Mutex<Option<(Option<TenantId>, Arc<Forms>)>>,
-    /// Pages, by their names.
+    /// Pages of the docs, by name.
     pages: Mutex<BTreeMap<&'static str, Arc<Forms>>>,
     reference: OnceLock<Result<ReferenceTexts, String>>,
 }
@@ -94,7 +94,7 @@ impl Texts {
         addresses: &Addresses,
         describe: Describe,
     ) -> Arc<Forms> {
-        // Others who ask meanwhile wait, where each would write it too.
+        // Other callers wait meanwhile, since each would write the description too.
         let mut kept = self.description.lock();
         match &*kept {
             Some((named, text)) if *named == tenant => text.clone(),
@@ -122,7 +122,7 @@ impl Texts {
     }
 }
 
-/// The application: one of it for all requests.
+/// The application, shared by all requests.
 pub struct App {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -133,11 +133,11 @@ pub struct App {
     pub(crate) bodies: BodyBudget,
     pub(crate) answers: ResponseBudget,
     pub(crate) compressions: Compressions,
-    /// Places for bodies of many events that are being read.
+    /// Permits for bodies of many events that are being read.
     pub(crate) body_readers: Semaphore,
-    /// Places for imports, whose bodies take as long as they are.
+    /// Permits for imports, whose bodies take as long as they are.
     pub(crate) imports: Semaphore,
-    /// Places for imports that are tried out.
+    /// Permits for dry runs of imports.
     pub(crate) dry_runs: Semaphore,
     pub(crate) request_ids: RequestIds,
     pub(crate) running: Running,
@@ -149,20 +149,19 @@ pub struct App {
     /// Access that was denied and is not in the audit log yet.
     pub(crate) denials: Denials,
     pub(crate) demo: DemoFilling,
-    /// Places for those who listen to a stream.
+    /// Shares of the listeners to streams.
     pub(crate) streams: Arc<Shares<TenantId>>,
-    /// Places for those who are sent a backup.
+    /// Permits for downloads of backups.
     pub(crate) downloads: Arc<Semaphore>,
     /// The state of scheduled backups.
     pub(crate) backups: Arc<Backups>,
-    /// Whether the server is about to stop, so that what has no end must find one.
+    /// Whether the server is about to stop, so that streams must end.
     pub(crate) stopping: watch::Sender<bool>,
     pub(crate) observe: Arc<Observe>,
 }
 
 impl App {
-    /// An application over a store. `addresses` are those at which browsers reach it; `limits` hold for
-    /// everybody.
+    /// An application over a store. `addresses` are those at which browsers reach it; `limits` apply to all callers.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -218,8 +217,8 @@ impl App {
         Self::new(Arc::new(store), clock, addresses, Limits::default())
     }
 
-    /// Writes down access that was denied, in the audit log: what is counted still, too, where the server stops. Where
-    /// the store cannot be written, it is logged.
+    /// Writes denied access to the audit log: also the current counts, where the server stops. Where the store cannot
+    /// be written, it is logged.
     pub async fn write_denials(&self, is_last: bool) {
         for (tenant, notes) in self.denials.take(self.clock.now(), is_last) {
             let count = notes.len();
@@ -229,7 +228,7 @@ impl App {
         }
     }
 
-    /// Ends what has no end of its own.
+    /// Ends the streams, which have no end of their own.
     pub fn stop(&self) {
         self.stopping.send_replace(true);
     }

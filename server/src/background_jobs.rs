@@ -20,8 +20,8 @@ use crate::{
 /// Pause between two cleanups: data retained for days may stay some minutes longer.
 const PAUSE: Duration = Duration::from_secs(10 * 60);
 
-/// Pause between two commands that remove, of a few milliseconds each: most of the writer's time is left to
-/// others, and some 15,000 rows go in a second.
+/// Pause between two cleanup commands, of a few milliseconds each: most of the writer's time is left to others, and
+/// some 15,000 rows are removed in a second.
 const SWEEP_PAUSE: Duration = Duration::from_millis(10);
 
 /// Pause before access that was denied is written down: attempts are counted by the minute.
@@ -31,7 +31,7 @@ const DENIALS_EVERY: Duration = Duration::from_secs(60);
 const SCRUB_PAUSE: Duration = Duration::from_millis(50);
 /// Pause before each scrub, but for the first.
 const SCRUB_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Pause before the first one, so that a start has the disk for itself.
+/// Pause before the first scrub, so that a start has the disk for itself.
 const FIRST_SCRUB_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// Scrubs the store, again and again, for as long as the server runs.
@@ -70,7 +70,7 @@ pub(crate) async fn audit_denials(app: Arc<App>) {
     }
 }
 
-/// Notes how many requests there were, for the rates of the last minute, for as long as the server runs.
+/// Notes the number of requests, for the rates of the last minute, for as long as the server runs.
 pub(crate) async fn note_totals(observe: Arc<Observe>) {
     loop {
         tokio::time::sleep(NOTED_EVERY).await;
@@ -78,7 +78,7 @@ pub(crate) async fn note_totals(observe: Arc<Observe>) {
     }
 }
 
-/// Removes what is old, round by round, for as long as the server runs.
+/// Runs cleanups, round by round, for as long as the server runs.
 pub(crate) async fn run(store: Arc<dyn Store>) {
     loop {
         match AssertUnwindSafe(round(&store)).catch_unwind().await {
@@ -100,7 +100,7 @@ async fn sweep(store: &Arc<dyn Store>, actor: Actor) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Renews the licenses of a tenant that renew by themselves and are due, up to a number of them.
+/// Renews the due licenses of a tenant that renew automatically, up to a number of them.
 async fn renew(store: &Arc<dyn Store>, actor: Actor) -> Result<(), StoreError> {
     let mut round = AutoRenewal::default();
     loop {
@@ -117,7 +117,7 @@ async fn renew(store: &Arc<dyn Store>, actor: Actor) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Sweeps every tenant and renews its licenses; one where that fails keeps no other from it.
+/// Cleans up every tenant and renews its licenses; a failure for one does not affect the others.
 ///
 /// # Errors
 /// When the tenants cannot be read.
@@ -137,14 +137,14 @@ pub async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
             tracing::warn!(tenant = %tenant.id, cause = %error, "renewal of licenses failed");
         }
     }
-    // Whoever asked for it may have been stopped.
+    // The caller of a deletion may have been stopped.
     for tenant in deleted {
         delete_tenant(store.clone(), tenant.id).await;
     }
     Ok(())
 }
 
-/// Removes what is stored of a tenant that is deleted, to the end (R57). Where it cannot, the next cleanup continues.
+/// Removes all data of a deleted tenant (R57). Where it cannot, the next cleanup continues.
 pub(crate) async fn delete_tenant(store: Arc<dyn Store>, tenant: TenantId) {
     let actor = Actor::service(Tenant::assume_authorized(tenant));
     loop {

@@ -29,7 +29,7 @@ use crate::{
     sender_limits::Address,
 };
 
-/// Some editors and exporters write it before a text, to mark it as UTF-8.
+/// Some editors and exporters write this mark before a text, to mark it as UTF-8.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Media types that a form can have.
@@ -67,11 +67,11 @@ impl<'a> Body<'a> {
 }
 
 impl BodyBudget {
-    /// Reads the body of a request of a tenant, at most `max` bytes after decoding, without a byte-order mark before it
+    /// Reads the body of a request of a tenant, at most `max` bytes after decoding, without a leading byte-order mark
     /// (R50).
     ///
     /// # Errors
-    /// [`Error::TooLarge`], [`Error::UnsupportedEncoding`] for another one than gzip, [`Error::BodyTimeout`],
+    /// [`Error::TooLarge`], [`Error::UnsupportedEncoding`] for an encoding other than gzip, [`Error::BodyTimeout`],
     /// [`Error::BodyBroken`], [`Error::Overloaded`].
     pub(crate) async fn read(
         &self,
@@ -111,16 +111,16 @@ impl BodyBudget {
     }
 }
 
-/// A body on its way.
+/// A body that is arriving.
 struct Arriving<'a> {
     budget: &'a BodyBudget,
     owner: Owner,
     is_packed: bool,
     declared: Option<usize>,
-    /// How many bytes may be sent.
+    /// Most bytes that may be sent.
     max_sent: usize,
     progress: Progress,
-    /// When all of it must be there.
+    /// Time by which the whole body must have arrived.
     until: Instant,
     place: Option<Place<'a>>,
 }
@@ -140,7 +140,7 @@ impl<'a> Arriving<'a> {
             }
             self.progress.count(chunk.len(), self.pace(arrived));
             if had == 0 {
-                // Most bodies come in one piece, which is not copied.
+                // Most bodies arrive in one piece, which is not copied.
                 self.make_room(arrived, arrived).await?;
                 first = chunk;
                 continue;
@@ -158,7 +158,7 @@ impl<'a> Arriving<'a> {
         Ok(if whole.is_empty() { first } else { whole.into() })
     }
 
-    /// The next piece after the first `had` bytes; none at the end of the body.
+    /// Next piece after the first `had` bytes; none at the end of the body.
     async fn next(
         &self,
         sent: &mut BoxBody<Bytes, io::Error>,
@@ -186,7 +186,7 @@ impl<'a> Arriving<'a> {
         if self.is_packed { MAX_EVENT_BYTES } else { MAX_RECORD_BYTES }
     }
 
-    /// The minimum rate of a body with `arrived` bytes so far.
+    /// Minimum rate of a body with `arrived` bytes so far.
     fn pace(&self, arrived: usize) -> &'static Pace {
         match self.is_large(self.declared.unwrap_or(arrived)) {
             true => &LARGE_BODY_PACE,
@@ -194,13 +194,13 @@ impl<'a> Arriving<'a> {
         }
     }
 
-    /// The capacity in bytes of a buffer for `arrived` bytes, so that they are not copied at each piece: twice as many, but
-    /// no more than may come. It is held, so it counts.
+    /// Capacity in bytes of a buffer for `arrived` bytes, so that they are not copied at each piece: twice as many, but
+    /// no more than may arrive. The buffer is held, so it counts.
     fn ahead(&self, arrived: usize) -> usize {
         self.at_most(arrived).min(2 * arrived).max(arrived)
     }
 
-    /// How many bytes may come in all, where `arrived` are here.
+    /// Most bytes of the body, where `arrived` have arrived.
     fn at_most(&self, arrived: usize) -> usize {
         match self.declared {
             Some(declared) => declared,
@@ -209,8 +209,8 @@ impl<'a> Arriving<'a> {
         }
     }
 
-    /// Takes room for what the connection reads next, before it reads it: a body that waits for room holds nothing more
-    /// meanwhile. Where no length is declared, little may come, so the first piece is read before.
+    /// Takes room for the next piece before the connection reads it: a body that waits for room holds nothing more
+    /// meanwhile. Where no length is declared, little may arrive, so the first piece is read before.
     async fn make_room_ahead(&mut self, had: usize, capacity: usize) -> Result<(), Error> {
         if had == 0 && self.declared.is_none() {
             return Ok(());
@@ -228,7 +228,7 @@ impl<'a> Arriving<'a> {
             true => &self.budget.packed,
             false => self.budget.of_size(self.declared.unwrap_or(arrived)),
         };
-        // Where the length is not known, a small one may be as long as it may, and a large one is taken to be half there.
+        // Where the length is not known, a small body counts with its limit, and a large one as half there.
         let length = match self.declared {
             Some(declared) => declared,
             None if self.is_large(arrived) => self.max_sent.min(2 * arrived),
@@ -261,7 +261,7 @@ impl<'a> Arriving<'a> {
             taken.take(need).await?;
         }
         let unpacked = apart(arrived, move || {
-            // Of this length from the start: a buffer that grows is there twice while it is copied.
+            // The full length from the start: a growing buffer takes twice the memory while it is copied.
             let mut unpacked = vec![0; arrived];
             let read = MultiGzDecoder::new(&*packed).read_exact(&mut unpacked);
             read.map_err(|error| Error::BodyBroken(broken(&error)))?;
@@ -272,22 +272,22 @@ impl<'a> Arriving<'a> {
 }
 
 impl BodyBudget {
-    /// The room for a body of `bytes`.
+    /// Room for a body of `bytes`.
     fn of_size(&self, bytes: usize) -> &BodyRoom {
         if bytes > MAX_RECORD_BYTES { &self.large } else { &self.small }
     }
 }
 
-/// How long a body waits for room.
+/// Longest wait of a body for room.
 fn patience(is_large: bool) -> Duration {
     if is_large { LARGE_BODY_BUDGET_WAIT } else { BODY_BUDGET_WAIT }
 }
 
-/// The progress of a body on its way.
+/// Progress of a body that is arriving.
 pub(crate) struct Progress {
-    /// When it last met its pace.
+    /// Time at which the body last met its pace.
     since: Instant,
-    /// Bytes that have come since.
+    /// Bytes that have arrived since.
     bytes: usize,
     /// Time up to which the bytes that were read meet the pace, counted from when each was read: bytes that arrived
     /// while the server was stalled are read piece by piece after it.
@@ -300,7 +300,7 @@ impl Progress {
         Self { since: now, bytes: 0, enough_until: now }
     }
 
-    /// When it must meet its pace again.
+    /// Time by which the body must meet its pace again.
     pub(crate) fn deadline(&self, pace: &Pace) -> Instant {
         self.enough_until.max(self.since + pace.within)
     }
@@ -322,7 +322,7 @@ impl Progress {
     }
 }
 
-/// How many bytes `packed` has when it is unpacked.
+/// Number of bytes of `packed` after decompression.
 fn unpacked_bytes(packed: &[u8], max: usize) -> Result<usize, Error> {
     let mut reader = MultiGzDecoder::new(packed).take(max as u64 + 1);
     let bytes = io::copy(&mut reader, &mut io::sink())
@@ -331,7 +331,7 @@ fn unpacked_bytes(packed: &[u8], max: usize) -> Result<usize, Error> {
     if bytes > max { Err(Error::TooLarge(max)) } else { Ok(bytes) }
 }
 
-/// Does `work` on `bytes`; on a thread for blocking work when there are many, so that no other request waits.
+/// Runs `work` on `bytes`; on a thread for blocking work when there are many, so that no other request waits.
 async fn apart<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
@@ -342,7 +342,7 @@ async fn apart<T: Send + 'static>(
     heavy_work::spawn(work).await.map_err(|error| Error::Internal(error.to_string()))?
 }
 
-/// The error for a body that cannot be read, with a message where that is not the doing of this server.
+/// Error for a body that cannot be read, with a message unless this server is the cause.
 pub(crate) fn unread(error: &io::Error, message: String) -> Error {
     match error.kind() {
         io::ErrorKind::ConnectionAborted => Error::BodyAborted,
@@ -358,7 +358,7 @@ fn declared_length(request: &Request) -> Option<u64> {
     request.header(header::CONTENT_LENGTH)?.parse().ok()
 }
 
-/// Whether the body is packed; only gzip is taken, and only UTF-8.
+/// Whether the body is compressed; only gzip is accepted, and only UTF-8.
 pub(crate) fn is_gzip(request: &Request) -> Result<bool, Error> {
     if parameter(request, "charset").is_some_and(|charset| !charset.eq_ignore_ascii_case("utf-8")) {
         return Err(Error::Unsupported("the charset must be utf-8".to_owned()));
@@ -378,8 +378,8 @@ fn parameter<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
     Some(value.trim().trim_matches('"'))
 }
 
-/// Rejects a write that a page of another site can have a browser send with remembered HTTP Basic credentials: a form, or
-/// a body without a type. For any other type or method the browser sends a CORS preflight, which is not allowed.
+/// Rejects a write that a page of another site can make a browser send with remembered HTTP Basic credentials: a form,
+/// or a body without a type. For any other type or method the browser sends a CORS preflight, which is not allowed.
 ///
 /// # Errors
 /// [`Error::Unsupported`].
@@ -467,7 +467,7 @@ mod tests {
         const PIECES: usize = 2 * MIB / PIECE;
         let (stops, stopped) = tokio::sync::oneshot::channel();
         let mut stops = Some(stops);
-        // All is there, and a piece comes some time after it is asked for, as from a connection.
+        // All pieces exist, and each arrives some time after it is requested, as from a connection.
         let pieces = stream::iter(0..PIECES).then(move |number| {
             let stops = if number == 10 { stops.take() } else { None };
             async move {

@@ -1,9 +1,9 @@
-//! Room in memory for bodies. A body takes it as its bytes arrive, for the buffer that it has by then and what is read
-//! next, whatever length it declares; a tenant and an address have a limited share of it. When it is short,
+//! Room in memory for bodies. A body takes room as its bytes arrive, for its buffer and the next piece, whatever length
+//! it declares; a tenant and an address have a limited share. When room is short,
 //!
-//! - a body waits when otherwise too little would be left for those under way to be completed, so that none waits for
-//!   another one that waits for it;
-//! - a sender that is slow meanwhile gives way: of those whose tenant or address has the most, the slowest.
+//! - a body waits when otherwise too little would be left for running ones to be completed, so that no two wait for
+//!   each other;
+//! - a slow sender gives way: of those whose tenant or address has the most, the slowest.
 
 use std::{
     cmp::Reverse,
@@ -24,16 +24,16 @@ use crate::{error::Error, limits::GIVES_WAY_AFTER, sender_limits::Address};
 /// The tenant and the address of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Owner {
-    /// None where the body names it.
+    /// None where the body names the tenant.
     pub(crate) tenant: Option<TenantId>,
-    /// None where it is not known.
+    /// None where the address is not known.
     pub(crate) address: Option<Address>,
 }
 
-/// The room for all bodies of a kind.
+/// Room for all bodies of a kind.
 pub(crate) struct BodyRoom {
     bytes: usize,
-    /// Bytes that one tenant, and one address, may have.
+    /// Most bytes of one tenant, and of one address.
     share: usize,
     bodies: Mutex<Bodies>,
 }
@@ -45,24 +45,24 @@ struct Bodies {
     all: BTreeMap<u64, Holder>,
     waiting: BTreeSet<u64>,
     turns: u64,
-    /// When each tenant that is here was last given room.
+    /// Turn in which each tenant with bodies was last given room.
     last_turns: HashMap<Option<TenantId>, u64>,
 }
 
 struct Holder {
     owner: Owner,
-    /// Bytes that it has room for.
+    /// Bytes of room that the body has.
     held: usize,
-    /// Bytes that it waits to have room for.
+    /// Bytes of room that the body waits for.
     wanted: usize,
-    /// Bytes that it is still going to want.
+    /// Bytes of room that the body will still want.
     coming: usize,
     /// Whether the sender still sends.
     is_arriving: bool,
-    /// When it last made progress.
+    /// Time of the last progress.
     progress: Instant,
     gives_way: bool,
-    /// Notified when it was given room, or has to give way.
+    /// Notified when the body was given room, or has to give way.
     changed: Arc<Notify>,
 }
 
@@ -74,24 +74,24 @@ enum Scope {
     Address,
 }
 
-/// A body's place among the others: what it holds is free again when it is dropped.
+/// Place of a body; its room is released when the place is dropped.
 pub(crate) struct Place<'r> {
     room: &'r BodyRoom,
     id: u64,
     changed: Arc<Notify>,
 }
 
-/// The room that a body needs.
+/// Room that a body needs.
 pub(crate) struct Need {
-    /// Bytes that it holds.
+    /// Bytes that the body holds.
     pub(crate) held: usize,
-    /// Bytes that it is still going to need.
+    /// Bytes that the body will still need.
     pub(crate) coming: usize,
     /// Whether the sender still sends.
     pub(crate) is_arriving: bool,
-    /// When its sender last made progress.
+    /// Time of the sender's last progress.
     pub(crate) progress: Instant,
-    /// How long it may wait for room.
+    /// Longest wait for room.
     pub(crate) patience: Duration,
 }
 
@@ -100,7 +100,7 @@ impl BodyRoom {
         Self { bytes, share, bodies: Mutex::default() }
     }
 
-    /// A place for a body, which holds nothing yet.
+    /// Place for a body, without room yet.
     pub(crate) fn enter(&self, owner: Owner) -> Place<'_> {
         let changed = Arc::<Notify>::default();
         let holder = Holder {
@@ -128,7 +128,7 @@ impl BodyRoom {
         [(Scope::All, self.bytes), (Scope::Tenant, self.share), (Scope::Address, self.share)]
     }
 
-    /// Gives a body what it wants, unless it has to wait; says whether it has it.
+    /// Gives a body the room that it wants, unless it has to wait; returns whether it has it.
     fn give(&self, bodies: &mut Bodies, id: u64) -> bool {
         let Some(holder) = bodies.all.get(&id) else { return false };
         if holder.wanted == 0 {
@@ -152,7 +152,7 @@ impl BodyRoom {
         limits.find(|(scope, limit)| !bodies.have_room(id, holder, *scope, *limit))
     }
 
-    /// Has those give way that are slow, until a body has what it wants; says whether it has it.
+    /// Makes slow bodies give way, until a body has the room that it wants; returns whether it has it.
     fn make_way(&self, bodies: &mut Bodies, id: u64) -> bool {
         while !self.give(bodies, id) {
             let Some(holder) = bodies.all.get(&id) else { return false };
@@ -164,7 +164,7 @@ impl BodyRoom {
             if slow.is_empty() {
                 return false;
             }
-            // Who needs room is seldom alone.
+            // A body that needs room is seldom alone.
             let mut freed = 0;
             for id in slow {
                 let Some(slow) = bodies.all.get_mut(&id) else { continue };
@@ -182,8 +182,8 @@ impl BodyRoom {
     /// The part of a limit that is freed at a time.
     const PARTS: usize = 16;
 
-    /// Gives those that wait what they want, as far as there is room: tenants take turns, and the bodies of one come in
-    /// their order.
+    /// Gives waiting bodies the room that they want, as far as there is any: tenants take turns, and the bodies of one
+    /// come in their order.
     fn give_all(&self, bodies: &mut Bodies) {
         // If there is too little room for a body of an owner, there is too little for the owner's next one.
         let mut too_much = HashMap::new();
@@ -204,7 +204,7 @@ impl BodyRoom {
 }
 
 impl Bodies {
-    /// The waiting bodies in round-robin order: one of each tenant, then the next of each. A tenant that was given room
+    /// Waiting bodies in round-robin order: one of each tenant, then the next of each. A tenant that was given room
     /// comes last in its round.
     fn in_turn(&self) -> Vec<u64> {
         let mut counts = HashMap::<_, u64>::new();
@@ -219,7 +219,7 @@ impl Bodies {
         turns.into_iter().map(|(.., id)| id).collect()
     }
 
-    /// Forgets a body, and the turn of its tenant with its last one.
+    /// Removes a body, and with the last one of its tenant the turn of the tenant.
     fn remove(&mut self, id: u64) {
         self.waiting.remove(&id);
         let Some(gone) = self.all.remove(&id) else { return };
@@ -229,7 +229,7 @@ impl Bodies {
         }
     }
 
-    /// Whether a body that has nothing yet comes after one of the same tenant that needs no more than it does.
+    /// Whether a body without room has to queue after one of the same tenant that needs no more.
     fn has_to_queue(&self, id: u64, holder: &Holder) -> bool {
         let is_before = |other: &Holder| {
             other.held == 0
@@ -240,8 +240,8 @@ impl Bodies {
         holder.held == 0 && before.any(is_before)
     }
 
-    /// Whether there is what a body wants, and then still enough for all those under way to be completed one after the
-    /// other, as each frees what it has when it is dealt with: the banker's algorithm.
+    /// Whether there is room for a body, and then enough for all running ones to be completed one after the other, as
+    /// each releases its room when it is processed: the banker's algorithm.
     fn have_room(&self, id: u64, holder: &Holder, scope: Scope, limit: usize) -> bool {
         let others = self.all.iter().filter(|(other, _)| **other != id).map(|(_, other)| other);
         let others = others.filter(|other| other.held > 0 && scope.has(holder, other));
@@ -301,14 +301,14 @@ impl Bodies {
 }
 
 impl Holder {
-    /// Bytes without which it cannot be completed.
+    /// Bytes without which the body cannot be completed.
     fn missing(&self) -> usize {
         self.wanted + self.coming
     }
 }
 
 impl Scope {
-    /// Whether a limit of one body counts another one.
+    /// Whether a limit for one body counts another one.
     fn has(self, one: &Holder, other: &Holder) -> bool {
         let (one, other) = (one.owner, other.owner);
         match self {
@@ -325,10 +325,10 @@ impl<'r> Place<'r> {
         std::ptr::eq(self.room, room)
     }
 
-    /// Takes room for the bytes that it holds; waits for it, but not indefinitely.
+    /// Takes room for the bytes that the body holds; waits for it, but not indefinitely.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when there is none in time, or it had to give way.
+    /// [`Error::Overloaded`] when there is no room in time, or the body had to give way.
     pub(crate) async fn take(&self, mut need: Need) -> Result<(), Error> {
         let until = Instant::now() + need.patience;
         while !self.try_take(&need)? {
@@ -336,10 +336,10 @@ impl<'r> Place<'r> {
             if now >= until {
                 return Err(Error::Overloaded);
             }
-            // Who was not slow before may be by then.
+            // A sender that was not slow before may be by then.
             let check = until.min(now + GIVES_WAY_AFTER);
             let _ = timeout_at(check, self.changed.notified()).await;
-            // For room it is not the sender who is waited for.
+            // While the body waits for room, its sender is not slow.
             need.progress = Instant::now();
         }
         Ok(())
@@ -362,7 +362,7 @@ impl<'r> Place<'r> {
         bodies.all.get(&self.id).is_none_or(|holder| holder.gives_way)
     }
 
-    /// Waits until it has to give way.
+    /// Waits until the body has to give way.
     pub(crate) async fn has_to_give_way(&self) {
         while !self.gives_way(&self.room.lock()) {
             self.changed.notified().await;
@@ -372,7 +372,7 @@ impl<'r> Place<'r> {
     /// Notes that all has arrived.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when it had to give way.
+    /// [`Error::Overloaded`] when the body had to give way.
     pub(crate) fn complete(&self) -> Result<(), Error> {
         let mut bodies = self.room.lock();
         if self.gives_way(&bodies) {
@@ -470,7 +470,7 @@ mod tests {
             (Box::pin(take(&second, 20, 0)), Box::pin(take(&third, 20, 0)));
         assert!(futures_util::poll!(&mut second_taken).is_pending());
         assert!(futures_util::poll!(&mut third_taken).is_pending());
-        // A smaller one has not to queue.
+        // A smaller body need not queue.
         assert!(waits(&room, of(1), 1, 0));
         drop(first);
         assert_eq!(second_taken.now_or_never(), Some(true));
@@ -525,7 +525,7 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(1)).await;
         let newer = taken(&room, of(1), 10, 2);
         let _processed = taken(&room, of(2), 16, 0);
-        // Nobody is slow yet but one who has less.
+        // The only slow body has less.
         let next = room.enter(of(2));
         let mut next_taken = Box::pin(take(&next, 8, 0));
         assert!(futures_util::poll!(&mut next_taken).is_pending());

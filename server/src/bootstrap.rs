@@ -104,7 +104,7 @@ impl Bootstrap {
         if !app.parts.have(Part::Pages) {
             return String::new();
         }
-        // Without randomness for a link, there is still the token.
+        // Without randomness for a link, the token still signs in.
         let sign_in = app.sign_in.open(self.token.id()).unwrap_or_else(|_| "/sign-in".to_owned());
         let Reached { called_at, pages_at } = reached;
         let on_this_machine = match called_at == pages_at {

@@ -1,6 +1,6 @@
-//! The command line: each subcommand has a file of its own, with its flags, their help and what it does. `tenant`,
-//! `token`, `demo`, `backup`, `export` and `import` call the API of a running server, or carry out the same calls over the
-//! store of a stopped one (R44); `compact` and `verify` need it stopped. Settings of the server, such as `--listen` and
+//! The command line: each subcommand has a file of its own, with its flags, their help and its code. `tenant`, `token`,
+//! `demo`, `backup`, `export` and `import` call the API of a running server, or carry out the same calls over the store
+//! of a stopped one (R44); `compact` and `verify` need it stopped. Settings of the server, such as `--listen` and
 //! `--data`, and their defaults are in `config`.
 
 mod backup;
@@ -77,7 +77,7 @@ enum Command {
 }
 
 impl Cli {
-    /// Reads the command line; for `--help`, and for what cannot be read, the process ends here.
+    /// Reads the command line; for `--help`, and for errors, the process ends here.
     pub(crate) fn read() -> (Self, ArgMatches) {
         let matches = without_empty_variables(Self::command()).get_matches();
         let read = check_flags(&matches).and_then(|()| Self::from_arg_matches(&matches));
@@ -86,7 +86,7 @@ impl Cli {
         (cli, matches)
     }
 
-    /// Does what was asked for. An error is a message for the person at the terminal.
+    /// Runs the command. An error is a message for the person at the terminal.
     pub(crate) fn run(self, matches: &ArgMatches) -> Result<ExitCode, String> {
         let done = match self.command {
             None => self.serve.run(matches),
@@ -109,7 +109,7 @@ impl Cli {
     }
 }
 
-/// A variable of the environment that is set to nothing is not set: `SVCTRACK_LISTEN=`.
+/// Ignores variables of the environment that are set to nothing: `SVCTRACK_LISTEN=`.
 fn without_empty_variables(command: clap::Command) -> clap::Command {
     let is_empty = |name: &OsStr| env::var_os(name).is_some_and(|value| value.is_empty());
     let command = command.mut_args(|flag| match flag.get_env().is_some_and(is_empty) {

@@ -1,10 +1,11 @@
-//! The stream of a connection, as hyper reads from it and writes to it. A connection that begins as HTTP/2, which hyper
-//! would close without a word, is one of an unknown version. Writes differ from those of the socket in three ways:
+//! The stream of a connection, between hyper and the socket. A connection that begins as HTTP/2, which hyper would
+//! close without a response, appears as one of an unknown version. Writes differ from those of the socket in three
+//! ways:
 //!
-//! - A short response is sent in one piece: its head and its body are apart in memory, and to copy them costs less than
-//!   to have the system collect them.
-//! - One of hyper's own responses gets the headers and the body that all others have.
-//! - A write fails when the client takes nothing of it for long, and soon once the server stops.
+//! - A short response is sent in one piece: its head and its body are apart in memory, and copying them costs less than
+//!   having the system collect them.
+//! - A response of hyper's own gets the headers and the body that all others have.
+//! - A write fails when the client accepts nothing of it for long, and soon once the server stops.
 
 use std::{
     io::{self, IoSlice},
@@ -27,7 +28,7 @@ use crate::{
     malformed_requests::completed,
 };
 
-/// How a connection of HTTP/2 begins (RFC 9113, 3.4), as far as it looks like a request.
+/// Beginning of a connection of HTTP/2 (RFC 9113, 3.4), as far as it looks like a request.
 const HTTP_2: &[u8; 16] = b"PRI * HTTP/2.0\r\n";
 /// Version that hyper reads in its place, and rejects.
 const UNKNOWN_VERSION: &[u8; 16] = b"PRI * HTTP/9.9\r\n";
@@ -38,10 +39,10 @@ pub(crate) struct ClientStream<S, E> {
     endpoint: Arc<E>,
     /// Whether something was read.
     has_begun: bool,
-    /// The rest of a response that is sent in place of one of hyper.
+    /// Rest of a response that is sent in place of one of hyper's own.
     owed: Vec<u8>,
     stopping: watch::Receiver<bool>,
-    /// Ends when a write has waited for its client for too long; none while no write waits.
+    /// Timeout of a write that waits for its client; none while no write waits.
     stall: Option<BoxFuture<'static, ()>>,
 }
 
@@ -51,7 +52,7 @@ impl<S, E> ClientStream<S, E> {
         Self { stream, endpoint, has_begun: false, owed: Vec::new(), stopping, stall: None }
     }
 
-    /// The outcome of a write, which is an error when its client has had enough time.
+    /// Outcome of a write, which is an error when its client has had enough time.
     fn unless_stalled<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -67,7 +68,7 @@ impl<S, E> ClientStream<S, E> {
     }
 }
 
-/// Waits for as long as a client may take nothing of a write.
+/// Waits for as long as a client may accept nothing of a write.
 async fn stalled(mut stopping: watch::Receiver<bool>) {
     let stopped = async {
         // Where nobody can stop the server any more, it has stopped.
@@ -165,7 +166,7 @@ where
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.as_mut().poll_flush(context))?;
-        // Over TLS there is a last word to be sent.
+        // Over TLS a last message must be sent.
         let shut = Pin::new(&mut self.stream).poll_shutdown(context);
         self.unless_stalled(context, shut)
     }
@@ -182,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// A write of 100 bytes to a client that reads from the other end, which holds 10 of them.
+    /// Writes 100 bytes to a client that reads from the other end, which holds 10 of them.
     fn write(stopping: &watch::Sender<bool>) -> (JoinHandle<io::Result<()>>, DuplexStream) {
         let (near, far) = duplex(10);
         let endpoint = Arc::new(make_sync(|_| Response::default()));

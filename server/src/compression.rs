@@ -1,9 +1,9 @@
-//! Compression of responses (R58): the coding that the caller likes best, for what is text and longer than it is worth
-//! to compress. What is short is compressed at once; what is long in pieces, on threads that hold up no request, and
-//! with no more of it in memory than a piece. A text that many ask for is compressed once ([`Forms`]).
+//! Compression of responses (R58) with the coding that the caller prefers, for text that is long enough. A short text
+//! is compressed at once; a long one in pieces, on threads that block no request, and with only one piece of it in
+//! memory. A text that many callers request is compressed once ([`Forms`]).
 //!
-//! Never compressed are streams of events and backups, files of which there are compressed forms, and what holds a
-//! secret. A response that is compressed has a weak tag, since its bytes are others than those of the plain one.
+//! Never compressed are streams of events and backups, files that have compressed forms, and responses with a secret. A
+//! compressed response has a weak tag, since its bytes differ from those of the plain one.
 
 use std::{
     io::{self, Write as _},
@@ -33,14 +33,14 @@ use crate::{
 const GZIP_LEVEL: u32 = 1;
 const BROTLI_QUALITY: u32 = 1;
 const ZSTD_LEVEL: i32 = 1;
-/// How far back they look, as a power of two: 256 KiB and 128 KiB, which bounds their memory
+/// Window of each, as a power of two: 256 KiB and 128 KiB, which bounds their memory
 /// ([`crate::limits::ENCODER_BYTES`]).
 const BROTLI_WINDOW_BITS: u32 = 18;
 const ZSTD_WINDOW_BITS: u32 = 17;
 /// Buffer of brotli before it writes, in bytes.
 const BROTLI_BUFFER_BYTES: usize = 16 * 1024;
 
-/// Marks a response that holds a secret.
+/// Marks a response with a secret.
 #[derive(Clone, Copy)]
 pub(crate) struct Secret;
 
@@ -53,7 +53,7 @@ enum Coding {
 }
 
 impl Coding {
-    /// All of them, the one that costs least for what it saves first.
+    /// All codings, the cheapest for its savings first.
     const ALL: [Self; 3] = [Self::Zstd, Self::Brotli, Self::Gzip];
 
     fn name(self) -> &'static str {
@@ -65,7 +65,7 @@ impl Coding {
     }
 }
 
-/// How much a coding is liked, from 0, not at all, to 1; none where the header does not name it (RFC 9110, 12.5.3).
+/// Weight of a coding, from 0, not acceptable, to 1; none where the header does not name it (RFC 9110, 12.5.3).
 pub(crate) fn weight(headers: &HeaderMap, coding: &str) -> Option<f32> {
     let values = || {
         let values = headers.get_all(header::ACCEPT_ENCODING).iter();
@@ -76,7 +76,7 @@ pub(crate) fn weight(headers: &HeaderMap, coding: &str) -> Option<f32> {
     named.or_else(|| values().find(|(name, _)| *name == "*")).map(|(_, weight)| weight)
 }
 
-/// `br;q=0.5` as its name and its weight.
+/// Splits `br;q=0.5` into name and weight.
 fn weighted(item: &str) -> (&str, f32) {
     let (name, parameters) = item.split_once(';').unwrap_or((item, ""));
     let weight = parameters.trim().strip_prefix("q=").map_or(Ok(1.0), str::parse);
@@ -86,7 +86,7 @@ fn weighted(item: &str) -> (&str, f32) {
 /// Codings that a caller accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Accepted {
-    /// The coding that is liked best; none where plain is liked better, or nothing is asked for.
+    /// Preferred coding; none where plain is preferred, or none is requested.
     coding: Option<Coding>,
     /// Whether a plain response will do.
     identity: bool,
@@ -118,7 +118,7 @@ impl Accepted {
     }
 }
 
-/// Places for those whose long responses are compressed.
+/// Permits for long responses that are compressed.
 pub(crate) struct Compressions(Arc<Semaphore>);
 
 impl Default for Compressions {
@@ -128,7 +128,7 @@ impl Default for Compressions {
 }
 
 impl Compressions {
-    /// The response, compressed where that is asked for and worth it.
+    /// The response, compressed where that is requested and worth it.
     pub(crate) fn compress(&self, mut response: Response, accepted: Accepted) -> Response {
         if !is_compressible(&response) {
             return response;
@@ -161,7 +161,7 @@ impl Compressions {
         response
     }
 
-    /// A body that is compressed as it is sent; the plain one where there is no place.
+    /// A body that is compressed as it is sent; the plain one where there is no permit.
     fn compressed_in_pieces(
         &self,
         coding: Coding,
@@ -179,7 +179,7 @@ impl Compressions {
     }
 }
 
-/// The parts of a piece that an encoder is given, since what it takes grows with them.
+/// Parts of a piece for an encoder, whose memory grows with their size.
 fn split(mut piece: Bytes) -> impl Iterator<Item = Bytes> {
     std::iter::from_fn(move || {
         let part = piece.split_to(piece.len().min(ENCODER_PIECE_BYTES));
@@ -209,7 +209,7 @@ fn in_pieces(
     })
 }
 
-/// A body that is all there, compressed.
+/// A complete body, compressed.
 fn compressed_at_once(coding: Coding, body: BoxBody<Bytes, io::Error>) -> Result<Body, Body> {
     // The body is there as a whole, so nothing is waited for.
     let Some(Ok(plain)) = Body::from(body).into_bytes().now_or_never() else {
@@ -240,7 +240,7 @@ impl Forms {
         Arc::new(Self { plain, packed: Default::default() })
     }
 
-    /// The response with this text, in the form that the caller likes best.
+    /// Response with this text, in the form that the caller prefers.
     pub(crate) async fn answer(
         self: Arc<Self>,
         request: &HeaderMap,
@@ -267,7 +267,7 @@ impl Forms {
         if let Some(packed) = self.cell(coding).get() {
             return Ok(packed.clone());
         }
-        // A task of its own ends though its caller goes: two tasks never compress the same form.
+        // A separate task completes though its caller goes away: two tasks never compress the same form.
         let made = tokio::spawn(async move {
             let pack = || async {
                 let plain = self.plain.clone();
@@ -303,7 +303,7 @@ fn name_coding(headers: &mut HeaderMap, coding: Coding) {
     }
 }
 
-/// Whether a response is text of which there is no other form, and no secret.
+/// Whether a response is text without another form and without a secret.
 fn is_compressible(response: &Response) -> bool {
     let headers = response.headers();
     if headers.contains_key(header::CONTENT_ENCODING) || headers.contains_key(header::VARY) {
@@ -325,7 +325,7 @@ fn is_compressible(response: &Response) -> bool {
     is_text && response.extensions().get::<Secret>().is_none()
 }
 
-/// Compresses what is added to it.
+/// Compresses the pieces that are added.
 enum Encoder {
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
     Brotli(Box<brotli::CompressorWriter<Vec<u8>>>),
@@ -351,7 +351,7 @@ impl Encoder {
         })
     }
 
-    /// Adds a piece; returns what there is of the compressed form since the last one.
+    /// Adds a piece; returns the compressed bytes since the last one.
     fn add(&mut self, piece: &[u8]) -> io::Result<Vec<u8>> {
         Ok(std::mem::take(match self {
             Self::Zstd(encoder) => {

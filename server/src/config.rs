@@ -33,8 +33,7 @@ pub use self::{
     options::{AddressSettings, ConfigOverrides, Engine, StoreSettings},
 };
 
-/// Requests a second of a token: more than a program needs that uses bulk calls, fewer than would slow
-/// others.
+/// Requests a second of a token: more than a program with bulk calls needs, fewer than would slow others.
 const DEFAULT_RATE_LIMIT: u32 = 150;
 
 /// Default of the events of a tenant in a day, in MiB: some three million small ones, 35 a second. A disk of 20 GB
@@ -50,15 +49,15 @@ const BACKUPS: &str = "backups";
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Config {
-    /// Where the data is stored.
+    /// Storage engine of the data.
     pub store: Engine,
-    /// Folder that holds the data.
+    /// Folder of the data.
     pub data: PathBuf,
     /// Memory for the store's cache, in MiB.
     pub cache_mb: u32,
     /// Host and port to listen on.
     pub listen: Listen,
-    /// How browsers reach the server, if that is not the listen address.
+    /// Address at which browsers reach the server, if it is not the listen address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_url: Option<String>,
     /// Path of the browser script.
@@ -77,13 +76,13 @@ pub struct Config {
     pub tracking_rate_limit: u32,
     /// Most MiB a day of events that are sent without a token, for each tenant; 0 sets no limit.
     pub tracking_daily_mb: u32,
-    /// The interval of backups, if they are scheduled.
+    /// Interval of backups, if they are scheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup_every: Option<Interval>,
-    /// Folder that holds these backups, if that is not in the data folder.
+    /// Folder of these backups, if it is not in the data folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup_to: Option<PathBuf>,
-    /// How many backups are retained.
+    /// Number of backups that are retained.
     pub backup_keep: u32,
     pub log: String,
     #[serde(flatten)]
@@ -179,7 +178,7 @@ fn read_prefix(prefix: Option<String>) -> Result<String, ConfigError> {
 }
 
 impl Config {
-    /// How browsers reach the server, which programs on its machine reach at `own_url`.
+    /// Addresses at which browsers reach the server, which programs on its machine reach at `own_url`.
     pub fn addresses(&self, own_url: &str) -> Addresses {
         let url = self.public_url.clone().unwrap_or_else(|| own_url.to_owned());
         let checked = Addresses::new(&url)
@@ -194,7 +193,7 @@ impl Config {
         if self.tls.is_some() { Scheme::HTTPS } else { Scheme::HTTP }
     }
 
-    /// How programs on this machine reach the server, as far as that is known before it listens.
+    /// Address at which programs on this machine reach the server, as far as it is known before the server listens.
     pub fn own_url(&self) -> String {
         self.listen.own_url(&self.scheme())
     }
@@ -223,7 +222,7 @@ impl Config {
         usize::try_from(self.cache_mb).unwrap_or(usize::MAX).saturating_mul(1024 * 1024)
     }
 
-    /// How much is served and stored, where that is limited.
+    /// Limits of what is served and stored.
     pub fn limits(&self) -> Limits {
         let rates = RateLimits {
             requests: NonZeroU32::new(self.rate_limit),
@@ -234,7 +233,7 @@ impl Config {
         Limits { rates, daily_bytes: NonZeroU64::new(daily_bytes), parts }
     }
 
-    /// Folder that holds the backups of the schedule.
+    /// Folder of the scheduled backups.
     pub(crate) fn backup_folder(&self) -> PathBuf {
         self.backup_to.clone().unwrap_or_else(|| self.data.join(BACKUPS))
     }

@@ -1,5 +1,5 @@
-//! The open connections: how many there may be, and which of them end where one more needs a place: those that wait for
-//! their client to send something, of the address that has the most first, and those that have waited longest.
+//! Open connections: their limits, and which of them end where another one needs a place: those that wait for their
+//! client to send something, of the address that has the most first, and those that have waited longest.
 
 use std::{
     cmp::Reverse,
@@ -46,7 +46,7 @@ struct Open {
     of_address: HashMap<IpAddr, usize>,
 }
 
-/// The place of an open connection; it is free again when dropped.
+/// Place of an open connection; it is free again when dropped.
 pub(crate) struct Place {
     connections: Connections,
     id: u64,
@@ -58,10 +58,10 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     started: Instant,
-    /// Since when, in microseconds after the start of the server; 0 while it does not.
+    /// Time since when the connection waits, in microseconds after the start of the server; 0 while it does not.
     since: AtomicU64,
-    /// For how long it has waited before for what has come of a body since, beyond the time in which that should come: who
-    /// sends a byte now and then waits on.
+    /// Earlier waits for the bytes of a body that have arrived since, beyond the time in which they should arrive: a
+    /// sender of a byte now and then is still waited for.
     overdue_us: AtomicU64,
     has_to_end: AtomicBool,
     waker: AtomicWaker,
@@ -74,7 +74,7 @@ impl Waiting {
         Self { started, since, overdue_us, has_to_end, waker }
     }
 
-    /// Notes that it waits, unless it does already.
+    /// Notes that the connection waits, unless it does already.
     pub(crate) fn begin(&self) {
         let overdue = self.overdue_us.load(Ordering::Relaxed);
         let since = self.now_us().saturating_sub(overdue).max(1);
@@ -85,7 +85,7 @@ impl Waiting {
         u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Notes that some bytes of a body came: until more is asked for, it does not wait.
+    /// Notes that some bytes of a body arrived: until more are requested, the connection does not wait.
     pub(crate) fn receive(&self, bytes: usize) {
         let since = self.since.swap(0, Ordering::Relaxed);
         let waited = match since {
@@ -96,7 +96,7 @@ impl Waiting {
         self.overdue_us.store(waited.saturating_sub(should_take), Ordering::Relaxed);
     }
 
-    /// Notes that it does not wait any more.
+    /// Notes that the connection does not wait any more.
     pub(crate) fn end(&self) {
         self.since.store(0, Ordering::Relaxed);
         self.overdue_us.store(0, Ordering::Relaxed);
@@ -108,7 +108,7 @@ impl Waiting {
         self.has_to_end.load(Ordering::SeqCst)
     }
 
-    /// Since when it waits, if it has for long enough to give way and was not asked to end before.
+    /// Time since when the connection waits, if it has for long enough to give way and was not asked to end before.
     fn since(&self) -> Option<u64> {
         let since = self.since.load(Ordering::Relaxed);
         let waits = since > 0 && !self.has_to_end.load(Ordering::SeqCst);
@@ -116,7 +116,7 @@ impl Waiting {
         (waits && waited >= MIN_WAIT_FOR_CLIENT).then_some(since)
     }
 
-    /// The outcome of what waits for the client; none where it had to end before.
+    /// Outcome of work that waits for the client; none where the connection had to end before.
     pub(crate) async fn for_client<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         self.begin();
         let done = self.unless_it_has_to_end(work).await;
@@ -124,7 +124,7 @@ impl Waiting {
         done
     }
 
-    /// The outcome of `work`; none where it had to end before.
+    /// Outcome of `work`; none where the connection had to end before.
     pub(crate) async fn unless_it_has_to_end<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         poll_fn(|context| match work.as_mut().poll(context) {
@@ -142,7 +142,7 @@ impl Waiting {
 }
 
 impl Connections {
-    /// A number of `places`; proxies may have all of them.
+    /// Connections with a number of `places`; proxies may have all of them.
     pub(crate) fn new(places: usize, proxies: Proxies) -> Self {
         Self::started(Instant::now(), places, proxies)
     }
@@ -156,8 +156,8 @@ impl Connections {
         self.0.open.lock()
     }
 
-    /// A place for a connection, as soon as there is one; none when its address has as many as it may, all of them
-    /// busy. A proxy speaks for many and may have all.
+    /// Place for a connection, as soon as there is one; none when its address has the maximum, all of them busy. A
+    /// proxy speaks for many and may have all.
     pub(crate) async fn enter(&self, address: IpAddr) -> Option<Place> {
         while self.is_full() {
             self.make_room();
@@ -178,7 +178,7 @@ impl Connections {
         Some(Place { connections: self.clone(), id, address, waiting })
     }
 
-    /// Ends all that wait for their client, and those that come to.
+    /// Ends all connections that wait for their client, and later ones as well.
     pub(crate) fn end_waiting(&self) {
         self.lock().all.values().for_each(|(_, waiting)| waiting.tell_to_end());
     }
@@ -193,7 +193,7 @@ impl Connections {
         self.lock().end_longest_waiting(count, |_| true);
     }
 
-    /// The part of all places that is freed at a time.
+    /// Share of the places that is freed at a time.
     const PARTS: usize = 64;
 }
 
@@ -252,7 +252,7 @@ mod tests {
         place.waiting.has_to_end(&Context::from_waker(Waker::noop()))
     }
 
-    /// The places of `count` connections, which began to wait one after the other.
+    /// Places of `count` connections, which began to wait one after the other.
     fn waiting(connections: &Connections, address: &str, count: u64) -> Vec<Place> {
         (1..=count)
             .map(|since| {

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-/// Ways back that are remembered; others sign in again.
+/// Most sessions that lead back from the demo; users of older ones sign in again.
 const MAX_WAYS_BACK: usize = 100;
 
-/// How far a demo is.
+/// Progress of a demo.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// None is being filled.
+    /// No demo is being filled.
     #[default]
     Idle,
     /// A demo is being filled, and has a number of records and events.
     Stored(usize),
-    /// The last one is incomplete, and why.
+    /// The last demo is incomplete, for this reason.
     Failed(String),
 }
 
@@ -23,7 +23,7 @@ pub(crate) enum Progress {
 #[derive(Debug, Default)]
 pub(crate) struct DemoFilling {
     progress: Mutex<Progress>,
-    /// Ids of the tokens of those who look at the demo, by the ids of their sessions in it.
+    /// Ids of the tokens of users in the demo, by the ids of their sessions in it.
     ways_back: Mutex<BTreeMap<String, String>>,
 }
 
@@ -32,7 +32,7 @@ impl DemoFilling {
         self.progress.lock().clone()
     }
 
-    /// Begins to fill one; returns whether no other is being filled.
+    /// Begins to fill a demo; returns whether no other is being filled.
     pub(crate) fn begin(&self) -> bool {
         let mut progress = self.progress.lock();
         let is_free = !matches!(*progress, Progress::Stored(_));
@@ -50,7 +50,7 @@ impl DemoFilling {
         *self.progress.lock() = done.err().map_or(Progress::Idle, Progress::Failed);
     }
 
-    /// Notes the token of somebody who has opened a session in the demo.
+    /// Notes the token of a user who has opened a session in the demo.
     pub(crate) fn note_visit(&self, session: &str, token: &str) {
         let mut ways_back = self.ways_back.lock();
         while ways_back.len() >= MAX_WAYS_BACK {
@@ -59,7 +59,7 @@ impl DemoFilling {
         ways_back.insert(session.to_owned(), token.to_owned());
     }
 
-    /// The token of whoever has this session in the demo; they go back once.
+    /// Takes the token of the user with this session in the demo, who goes back once.
     pub(crate) fn way_back(&self, session: &str) -> Option<String> {
         self.ways_back.lock().remove(session)
     }

@@ -18,7 +18,7 @@ use crate::{
     routes::{respond::name_ignored, unread_names},
 };
 
-/// A response on its way.
+/// A pending response of a handler.
 pub(crate) type Handled = BoxFuture<'static, Result<Response, Error>>;
 pub(crate) type Handler = fn(Arc<App>, Request) -> Handled;
 /// Handles one request to any resource.
@@ -48,7 +48,7 @@ pub(crate) struct Api {
     pub(crate) routes: PathTree<(Methods, Arc<RouteMetrics>)>,
 }
 
-/// A request on the way to its response, and what is counted of its route, if it has one.
+/// A pending response, and the metrics of its route, if it has one.
 pub(crate) type Routed<'a> = (Option<&'a Arc<RouteMetrics>>, Handled);
 
 impl Api {
@@ -57,7 +57,7 @@ impl Api {
         self.route(request).1
     }
 
-    /// Nothing of it is done before it is polled, where a panic is caught.
+    /// Starts nothing before it is polled, where a panic is caught.
     pub(crate) fn route(&self, mut request: Request) -> Routed<'_> {
         if let Err(error) = request_head::check(&request) {
             return (None, future::err(error).boxed());
@@ -86,7 +86,7 @@ impl Serve {
     }
 }
 
-/// The response of a route without parameters to a request that has some: it names them (R6).
+/// Response of a route without parameters to a request that has some: it names them (R6).
 fn serve_unread(serve: Serve, app: Arc<App>, request: Request) -> Handled {
     let names = match unread_names(&request) {
         Ok(names) => names,

@@ -29,31 +29,31 @@ use crate::{
 pub(crate) enum Error {
     /// The body is not JSON of the right kind.
     Malformed(Malformed),
-    /// Something in the address or the query cannot be read.
+    /// The address or the query is malformed.
     BadRequest(Vec<Issue>),
     /// No credentials that count; with the code of the reason.
     Unauthorized(&'static str),
-    /// No tenant that is known, where HTTP Basic names it.
+    /// HTTP Basic names an unknown tenant.
     TenantUnauthorized,
     /// The token lacks this scope.
     Forbidden(String),
     /// A change that was not sent by a page of this service.
     CrossSite,
-    /// There is no such route.
+    /// The route does not exist.
     RouteNotFound,
-    /// There is no such tenant.
+    /// The tenant does not exist.
     TenantNotFound,
-    /// There is no such thing, which is no record; with what to look at.
+    /// The object does not exist, and is no record; with advice.
     NotFound(&'static str),
     /// The operator has suspended the tenant of the token.
     TenantSuspended,
     /// The operator has suspended the tenant of these events: their senders store and retry them, as after any 503.
     TrackingSuspended,
-    /// The route knows other methods.
+    /// The route has other methods.
     MethodNotAllowed(String),
     /// The body did not arrive in time.
     BodyTimeout,
-    /// The body broke off, or is not what its headers say.
+    /// The body was interrupted, or does not match its headers.
     BodyBroken(String),
     /// The server stops, or needs the connection for others, and the body was not complete.
     BodyAborted,
@@ -61,30 +61,30 @@ pub(crate) enum Error {
     TooLarge(usize),
     /// The body has more items than this.
     TooManyItems(usize),
-    /// The body has more rows that are rejected than this.
+    /// The body has more rejected rows than this.
     TooManyRejected(usize),
     /// The address is too long.
     UriTooLong,
     /// The head of the request cannot be read, with the verdict of the HTTP library.
     UnreadableHead(StatusCode),
-    /// The head of the request says who is asked, or how its body comes, in a way that HTTP does not allow; with a code
-    /// and what is expected.
+    /// The head of the request names its host, or the encoding of its body, in a way that HTTP does not allow; with a
+    /// code and the expected value.
     BadHead(&'static str, &'static str),
-    /// The body's media type or charset is not taken; with what is.
+    /// The body's media type or charset is not accepted; with the accepted ones.
     Unsupported(String),
-    /// The body's encoding is not taken.
+    /// The body's encoding is not accepted.
     UnsupportedEncoding,
     /// The body or the query breaks a rule.
     Invalid(Vec<Issue>),
-    /// A call with the same `Idempotency-Key` is under way.
+    /// A call with the same `Idempotency-Key` is running.
     StillRunning,
     /// The caller sends too many requests.
     TooMany(TooMany),
-    /// Callers without a token have had what they may have for now.
+    /// Callers without a token have used up an allowance.
     Spent(Spent),
     /// All bodies together are too large at the moment.
     Overloaded,
-    /// The store did not do it.
+    /// The store returned an error.
     Store(StoreError),
     /// The program broke down.
     Internal(String),
@@ -162,7 +162,7 @@ fn verdict(status: StatusCode, code: &'static str, detail: impl Into<String>) ->
     Verdict { status, code, detail: detail.into(), errors: Vec::new() }
 }
 
-/// A verdict with every problem found; the first one gives the code and the sentence.
+/// A verdict with every problem found; the first one gives the code and the message.
 fn listed(status: StatusCode, errors: Vec<Issue>) -> Verdict {
     let (code, detail) = errors
         .first()
@@ -171,7 +171,7 @@ fn listed(status: StatusCode, errors: Vec<Issue>) -> Verdict {
 }
 
 impl Error {
-    /// The table of statuses, one cause a line.
+    /// Table of statuses, one cause a line.
     #[rustfmt::skip]
     fn into_verdict(self, request_id: &str) -> Verdict {
         use StatusCode as S;
@@ -218,7 +218,7 @@ impl Error {
         }
     }
 
-    /// Every problem with what was sent, where that is what went wrong.
+    /// All problems of the body or the query, where these are the error.
     ///
     /// # Errors
     /// The error itself, where it is another one.
@@ -254,7 +254,7 @@ impl Error {
         }
     }
 
-    /// The response for this error.
+    /// Response for this error.
     pub(crate) fn into_response(self, request_id: &str) -> Response {
         let (error, page) = match self {
             Self::OnPage(page) => (page.0, Some(page.1)),
@@ -428,7 +428,7 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
     }
 }
 
-/// Stored data is corrupted: of this record, if it is known.
+/// Verdict for corrupted data: of this record, if it is known.
 fn corrupted(id: Option<ObjectId>, cause: &str, request_id: &str) -> Verdict {
     tracing::error!(
         request_id,

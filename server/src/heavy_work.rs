@@ -1,13 +1,14 @@
-//! CPU-bound work, such as parsing a large body or compressing a response. It runs at a lower priority than requests, so
-//! that these do not wait for it, however much of it there is.
+//! CPU-bound work, such as parsing a large body or compressing a response. It runs at a lower priority than requests,
+//! so that these do not wait for it, however much of it there is.
 
 use tokio::task::{JoinHandle, spawn_blocking};
 
-/// How much nicer than a thread that serves requests: with both on one processor it gets a third of what that one gets.
+/// Difference of the niceness from that of a thread that serves requests: with both on one processor the work gets a
+/// third of the time of that thread.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 5;
 
-/// Does it on a thread for blocking work.
+/// Runs `work` on a thread for blocking work.
 pub(crate) fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     spawn_blocking(|| {
         give_way();
@@ -15,7 +16,7 @@ pub(crate) fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
     })
 }
 
-/// Lowers the priority of this thread, once and for good: to raise it again takes a privilege. In Linux threads have
+/// Lowers the priority of this thread, once and permanently: raising it again takes a privilege. In Linux threads have
 /// priorities of their own.
 #[cfg(target_os = "linux")]
 fn give_way() {

@@ -36,7 +36,7 @@ use crate::{
     watched_body::WatchedBody,
 };
 
-/// The ends of a connection, and which proxies may speak for others.
+/// Ends of a connection, and the proxies that may speak for others.
 pub(crate) struct Peers {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
@@ -44,7 +44,7 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// The client of a request, in the place of a proxy that passed it on.
+    /// Client of a request, in the place of a proxy that passed it on.
     fn client_of(&self, headers: &HeaderMap) -> RemoteAddr {
         let mut client = self.remote;
         client.set_ip(self.proxies.client_of(client.ip(), headers));
@@ -62,7 +62,7 @@ impl Peers {
     }
 }
 
-/// How requests come over a connection.
+/// Protocol of the requests of a connection.
 #[derive(Clone, Copy)]
 enum Over {
     Tcp,
@@ -95,7 +95,7 @@ impl<E> Connection<E>
 where
     E: Endpoint<Output = Response> + 'static,
 {
-    /// Serves it until it ends.
+    /// Serves the connection until it ends.
     pub(crate) async fn serve(mut self, mut stream: TcpStream, tls: Option<Arc<Tls>>) {
         // Responses are small and written whole, so waiting for more to send only delays them.
         let _ = stream.set_nodelay(true);
@@ -153,8 +153,8 @@ where
     }
 }
 
-/// Responds to a request. Where its body is not read to its end, the response closes the connection, which can carry no
-/// further request.
+/// Responds to a request. Where its body is not read to its end, the response closes the connection, which cannot have
+/// a further request.
 async fn answer(
     endpoint: &impl Endpoint<Output = Response>,
     request: hyper::Request<Incoming>,
@@ -166,7 +166,7 @@ async fn answer(
     if matches!(over, Over::TcpInsteadOfTls) {
         head.extensions.insert(WithoutTls);
     }
-    // Who asks whether to send the body does not send it in vain.
+    // A client that asks whether to send the body does not send it in vain.
     let is_asked_for = head.headers.contains_key(header::EXPECT);
     let body = (!body.is_end_stream()).then(|| WatchedBody::new(body, waiting));
     let sent = body.clone().map_or_else(Body::empty, |body| BoxBody::new(body).into());

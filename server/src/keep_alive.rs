@@ -1,7 +1,7 @@
 //! Timeouts for the head of a request on an open connection.
 //!
-//! hyper has one timeout for a head and for an idle connection, and asks for a sleep before each head. A proxy keeps
-//! its connections open for longer than a head may take, so after the first request the timeout is longer, unless the
+//! hyper has one timeout for a head and for an idle connection, and starts a sleep before each head. A proxy keeps its
+//! connections open for longer than a head may take, so after the first request the timeout is longer, unless the
 //! connection's place is needed. A later head may then be as slow: it holds no more than an idle connection does.
 
 use std::{
@@ -19,10 +19,10 @@ use hyper::rt::{Sleep, Timer};
 
 use crate::connections::Waiting;
 
-/// The timer of one connection, which waits for one head at a time.
+/// Timer of one connection, which waits for one head at a time.
 pub(crate) struct HeadTimer {
     waiting: Arc<Waiting>,
-    /// How much longer than a first head a later one may take.
+    /// Additional time for a head after the first one.
     longer_by: Duration,
     /// Whether a head was waited for before.
     has_waited: AtomicBool,
@@ -71,7 +71,7 @@ impl Sleep for Wait {}
 impl Future for Wait {
     type Output = ();
 
-    // hyper looks first whether a head has come.
+    // hyper checks first whether a head has arrived.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         match self.waiting.has_to_end(context) {
             true => Poll::Ready(()),
@@ -100,7 +100,7 @@ mod tests {
     const KEPT_FOR: Duration = Duration::from_secs(125);
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
-    /// The other end of a connection that responds to nothing but its head.
+    /// Other end of a connection that responds only to its head.
     fn connect() -> (DuplexStream, Arc<Waiting>) {
         let (near, far) = duplex(1024);
         let answer = service_fn(|_: Request<Incoming>| async {
@@ -113,7 +113,7 @@ mod tests {
         (near, waiting)
     }
 
-    /// Sends something; in how many seconds the connection ends then.
+    /// Sends bytes; returns the seconds until the connection ends.
     async fn seconds(connection: &mut DuplexStream, sent: &[u8]) -> u64 {
         connection.write_all(sent).await.unwrap();
         let began = tokio::time::Instant::now();

@@ -1,6 +1,6 @@
 //! The svctrack server: HTTP over the rules of `core` and a store.
 //!
-//! It holds no rule of its own. `main` and the tests build the same [`app::App`] and serve the same
+//! The server has no rules of its own. `main` and the tests build the same [`app::App`] and serve the same
 //! [`router::endpoint`].
 
 pub mod admin;

@@ -1,15 +1,14 @@
-//! Every limit of the HTTP side, with its unit and its reason, but for rates: requests a second are limited in
+//! Every limit of the HTTP side, with its unit and its reason, except rates: requests a second are limited in
 //! `rate_limit`, and their defaults are in `config`. Limits of a rule are in `core`, those of the store in its package.
 //!
-//! What may be held in memory for requests at once is bounded: the budgets of this file, summed up in
-//! [`MEMORY_BUDGET_BYTES`], with the cache and the rest of the program stay below 256 MiB at `--cache-mb 64`.
+//! The memory for requests is bounded: the budgets of this file, summed up in [`MEMORY_BUDGET_BYTES`], with the cache
+//! and the rest of the program stay below 256 MiB at `--cache-mb 64`.
 
 use std::{num::NonZeroU32, time::Duration};
 
 use svctrack_core::tracking::bulk::{MAX_BODY_BYTES, MAX_ROWS_PER_COMMIT};
 
-/// All that requests may have the process hold at once, in bytes: bodies, large responses, compressors, imports and
-/// streams.
+/// Most memory of all requests, in bytes: bodies, large responses, compressors, imports and streams.
 pub(crate) const MEMORY_BUDGET_BYTES: usize = SMALL_BODY_BUDGET_BYTES
     + LARGE_BODY_BUDGET_BYTES
     + PACKED_BODY_BUDGET_BYTES
@@ -37,10 +36,10 @@ pub(crate) const MAX_HEAD_BYTES: usize = 16 * 1024 + MAX_URI_BYTES;
 /// Most headers of a request: the default of hyper.
 pub(crate) const MAX_HEADERS: usize = 100;
 
-/// Bodies up to this size, in bytes, need no room in the budget: most events; as many as there are connections come to
-/// 16 MiB, and most of it is what the connections read into anyway.
+/// Largest body, in bytes, that needs no room in the budget, as most events: for all connections that is 16 MiB, and
+/// most of it is the read buffer of the connections anyway.
 pub(crate) const FREE_BODY_BYTES: usize = 4 * 1024;
-/// Bodies that are small, of records and single events, in the whole process, in bytes: the memory that all their
+/// Budget of small bodies, of records and single events, in the whole process, in bytes: the memory that all their
 /// senders together can take.
 pub(crate) const SMALL_BODY_BUDGET_BYTES: usize = 8 * 1024 * 1024;
 /// Share of this budget for one tenant, and for one address, in bytes, so that there is some for others.
@@ -56,22 +55,22 @@ pub(crate) const MAX_PACKED_BYTES: usize = 12 * 1024 * 1024;
 /// Bytes that a connection reads of a body before the reader of the body asks for more: room for these is taken ahead.
 pub(crate) const READ_AHEAD_BYTES: usize = 16 * 1024;
 /// How long a sender may make no progress before it gives way to others that need its room: a good line sends
-/// [`LARGE_BODY_PACE`]'s bytes in that time. So often those who wait look whether somebody is.
+/// [`LARGE_BODY_PACE`]'s bytes in that time. Waiting bodies check in this interval for a slow sender.
 pub(crate) const GIVES_WAY_AFTER: Duration = Duration::from_millis(250);
 /// How long a small body waits for room in the budget before its sender is asked to retry.
 pub(crate) const BODY_BUDGET_WAIT: Duration = Duration::from_secs(5);
 /// How long a large body waits for room: fifty of the largest, one after the other, are read in this time.
 pub(crate) const LARGE_BODY_BUDGET_WAIT: Duration = Duration::from_secs(180);
 
-/// How long the head of a request may take.
+/// Longest time of the head of a request.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection stays open for the next request: longer than with nginx (60 s) and Caddy (120 s), so that
-/// mostly they end it, and do not send a request just then. Where its place is needed it ends before.
+/// mostly these end it, and do not send a request just then. Where its place is needed it ends before.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(130);
 /// Longest time of a body in all.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The minimum rate of a body: a number of bytes, or the rest of the body, within each period of this length.
+/// Minimum rate of a body: a number of bytes, or the rest of the body, within each period of this length.
 pub(crate) struct Pace {
     pub(crate) bytes: usize,
     pub(crate) within: Duration,
@@ -84,7 +83,7 @@ impl Pace {
     }
 }
 
-/// A KiB a second, which every line keeps to.
+/// Pace of a KiB a second, which every line reaches.
 pub(crate) const SMALL_BODY_PACE: Pace = Pace { bytes: 10 * 1024, within: Duration::from_secs(10) };
 /// Pace of a body that takes much of the room for large ones: a slow mobile line keeps to it.
 pub(crate) const LARGE_BODY_PACE: Pace = Pace { bytes: 192 * 1024, within: Duration::from_secs(3) };
@@ -94,91 +93,92 @@ pub(crate) const LARGE_BODY_PACE: Pace = Pace { bytes: 192 * 1024, within: Durat
 pub(crate) const MAX_DISCARDED_BYTES: u64 = 64 * 1024;
 pub(crate) const DISCARD_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How long a response may wait for its reader to take more of it: as long as a disk may be busy where a backup is sent
-/// to. A slower one loses the connection, and with it what is held for them. Tests do not wait as long.
+/// How long a response may wait for its reader to accept more of it: as long as a disk may be busy to which a backup is
+/// sent. A slower reader loses the connection, and its memory is released. Tests do not wait as long.
 pub(crate) const ANSWER_STALL: Duration =
     Duration::from_millis(if cfg!(test) { 200 } else { 120_000 });
 
 /// Memory budget of the process for large responses, collected or being sent, in bytes. A tenant takes no more than it
-/// leaves free, so one alone takes half: four of the largest lists that are held, or fifteen that are read as
-/// they are sent (D7).
+/// leaves free, so one alone takes half: four of the largest lists that are held, or fifteen that are read as they are
+/// sent (D7).
 pub(crate) const ANSWER_BUDGET_BYTES: usize = 32 * 1024 * 1024;
-/// About how much of a large response is handed to its connection at a time, in bytes, where all of it is held: each
-/// piece costs some calls of the system.
+/// About how many bytes of a large response are passed to its connection at a time, where all of it is held: each piece
+/// costs some system calls.
 pub(crate) const HELD_PIECE_BYTES: usize = 1024 * 1024;
 /// Size of a piece where the response is read while it is sent, in bytes.
 pub(crate) const ANSWER_PIECE_BYTES: usize = 256 * 1024;
-/// The least rate at which a large response is to be read, in bytes a second, once it has had some time: as for large
-/// bodies. An unread response is dropped when the buffers of the system, some MB at most, count for no more.
+/// Least rate at which a large response must be read, in bytes a second, after its start: the same as for large bodies.
+/// An unread response is dropped when the buffers of the system, some MB at most, count for no more.
 pub(crate) const MIN_ANSWER_BYTES_PER_SECOND: usize = 64 * 1024;
 pub(crate) const ANSWER_START: Duration = Duration::from_secs(10);
-/// How often this rate is checked.
+/// Interval of the checks of this rate.
 pub(crate) const ANSWER_LOOKS_EVERY: Duration = Duration::from_secs(5);
 
 /// Size of an item of a bulk upsert in its response besides its keys, in bytes: an error with its message, or two ids.
 pub(crate) const BULK_ANSWER_BYTES: usize = 256;
 
-/// Responses up to this size, in bytes, are not compressed: they fit into a packet, or nearly.
+/// Largest response, in bytes, that is not compressed: it fits into a packet, or nearly.
 pub(crate) const MIN_COMPRESSED_BYTES: u64 = 1024;
-/// Responses up to this size, in bytes, are compressed where they are served, in a fraction of a millisecond; longer
+/// Largest response, in bytes, that is compressed on the thread that serves it, in a fraction of a millisecond; longer
 /// ones on other threads.
 pub(crate) const MAX_COMPRESSED_AT_ONCE_BYTES: u64 = 32 * 1024;
 /// Size of a piece that a compressor is given, in bytes. Its memory was measured with it: brotli 0.75 MiB, zstd 0.7
 /// MiB, gzip 0.4 MiB, with their output.
 pub(crate) const ENCODER_PIECE_BYTES: usize = 64 * 1024;
 pub(crate) const ENCODER_BYTES: usize = 1024 * 1024;
-/// Long responses that are compressed at a time, each for as long as its reader takes. More of them are sent as they are.
+/// Most long responses that are compressed at a time, each for as long as its reader takes. Further ones are sent as
+/// they are.
 pub(crate) const MAX_COMPRESSIONS: usize = 4;
 
-/// Responses up to this size, in bytes, are copied to be sent in one piece: most records with their heads have less,
-/// and to copy more would cost more than it saves.
+/// Largest response, in bytes, that is copied to be sent in one piece: most records with their heads are smaller, and
+/// copying more would cost more than it saves.
 pub(crate) const SHORT_WRITE_BYTES: usize = 2 * 1024;
 
-/// Open connections in all, where the process may have that many files open.
+/// Most open connections in all, where the process may have that many open files.
 pub(crate) const MAX_CONNECTIONS: usize = 4_096;
-/// Open connections of one address (D6). A proxy on the same machine speaks for many and is not counted.
+/// Most open connections of one address (D6). A proxy on the same machine speaks for many and is not counted.
 pub(crate) const MAX_CONNECTIONS_PER_ADDRESS: usize = 256;
 /// Most listeners to streams in all: each keeps a connection for as long as it likes. One tenant has at most as many as
 /// are left to others then.
 pub(crate) const MAX_STREAMS: usize = 256;
 /// Usual memory of a listener, in bytes: what was read for it, and the piece before that.
 pub(crate) const STREAM_HELD_BYTES: usize = 64 * 1024;
-/// Connections to the operator's address: Prometheus, one or two probes, and a person.
+/// Most connections to the admin address: Prometheus, one or two probes, and a person.
 pub(crate) const MAX_ADMIN_CONNECTIONS: usize = 8;
 /// Most downloads of backups at a time: each keeps a file as large as one.
 pub(crate) const MAX_DOWNLOADS: usize = 2;
-/// Files that the process reserves for itself, besides those of its workers, when it derives the connections that it
-/// can serve.
+/// Files that the process reserves for itself, besides those of its workers, when it derives its limit of connections.
 pub(crate) const RESERVED_FILES: usize = 64;
-/// Workers that serve connections: what they keep open must leave room in the files that a process may open on most
+/// Most workers that serve connections: their open files must leave room in the number that a process may have on most
 /// systems before it asks for more.
 pub(crate) const MAX_WORKERS: usize = 64;
-/// How long a connection has waited for its client before it gives way to another: what came with it is read first.
+/// How long a connection must have waited for its client before it gives way to another: data that came with it is read
+/// first.
 pub(crate) const MIN_WAIT_FOR_CLIENT: Duration = Duration::from_millis(50);
 /// Pace of a byte of a body, in microseconds: a connection with a slower one counts as waiting. A slow mobile line
 /// sends 64 KB a second.
 pub(crate) const BODY_BYTE_US: u64 = 15;
-/// Handshakes that an address may begin in a second, and twice as many at once, which are as many as it may have
-/// connections: with an RSA key of 2,048 bits, of which a signature takes 0.7 ms, they take a tenth of a processor. A
-/// proxy speaks for many and is not counted.
+/// Handshakes that an address may begin in a second, and twice as many at once, which is its maximum of connections:
+/// with an RSA key of 2,048 bits, of which a signature takes 0.7 ms, they take a tenth of a processor. A proxy speaks
+/// for many and is not counted.
 pub(crate) const MAX_HANDSHAKES_PER_SECOND: NonZeroU32 = NonZeroU32::MIN.saturating_add(127);
 /// How long a trusted proxy may take for its header of the PROXY protocol: it sends that at once.
 pub(crate) const PROXY_HEADER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a TLS handshake may take: as long as a head.
+/// Longest time of a TLS handshake: that of a head.
 pub(crate) const HANDSHAKE_TIMEOUT: Duration = HEAD_TIMEOUT;
-/// How often the files of the certificate are looked at: a new one is in use within twice that.
+/// Interval in which the files of the certificate are checked: a new one is in use within twice that.
 pub(crate) const CERTIFICATE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// How often a connection that needs a place looks whether one that was busy waits for its client now.
+/// Interval in which a connection that needs a place checks whether a busy one waits for its client now.
 pub(crate) const CROWDED_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// Pause after a failed accept: without it, a process out of files would spin.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long a first start waits until its tokens are printed: who reads a pipe may be busy for that long.
+/// How long a first start waits until its tokens are printed: the reader of a pipe may be busy for that long.
 pub(crate) const PRINT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a stop waits for requests in flight, and again for what these have begun to read.
+/// How long a stop waits for requests in flight, and again for the reads that these have begun.
 pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long, once the server stops, a response waits for its reader to take more of it, and a request for its sender to
-/// complete it. Tests do not wait as long.
+/// How long, once the server stops, a response waits for its reader to accept more of it, and a request for its sender
+/// to complete it. Tests do not wait as long.
 pub(crate) const STOP_STALL: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 5_000 });
 
 /// Largest revenue report, in bytes: 1,000 intervals of a few segments.
@@ -195,8 +195,8 @@ pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
 pub(crate) const SUSPENDED_RETRY_AFTER_SECONDS: u32 = 300;
 /// Longest `Idempotency-Key`, in bytes: a UUID has 36.
 pub(crate) const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
-/// Largest body of a pipeline's call that names its tenant in the body alone, in bytes: eight times what SDKs send
-/// at once, and little to read for somebody who may not send at all.
+/// Largest body of a pipeline's call that names its tenant only in the body, in bytes: eight times the batches of SDKs,
+/// and little to read for a sender without permission.
 pub(crate) const MAX_UNNAMED_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// Longest name in `Svctrack-Ignored`, in bytes (R6).
 pub(crate) const MAX_IGNORED_NAME_BYTES: usize = 64;
@@ -204,19 +204,19 @@ pub(crate) const MAX_IGNORED_NAME_BYTES: usize = 64;
 pub(crate) const MAX_IGNORED_NAMES: usize = 20;
 /// Longest `Svctrack-Ignored` in all, in bytes (R6).
 pub(crate) const MAX_IGNORED_BYTES: usize = 1024;
-/// Bodies of many events that are read row by row at a time; each has a thread of its own, and a worker has several
-/// hundred for all that takes long.
+/// Most bodies of many events that are read row by row at a time; each has a thread of its own, and a worker has
+/// several hundred for long work.
 pub(crate) const MAX_BODY_READERS: usize = 64;
 /// Most rows of a body that are stored in one command, so that a commit that others wait for has few of them. The
-/// stored outcome of a body with an `Idempotency-Key` counts its parts, so this does not change lightly.
+/// stored outcome of a body with an `Idempotency-Key` counts its parts, so a change of this limit affects these.
 pub(crate) const MAX_PART_ROWS: usize = 125;
-/// Largest text of these rows, in bytes: what a commit of many large rows holds up others.
+/// Largest text of these rows, in bytes: a commit of many large rows holds up others.
 pub(crate) const MAX_PART_BYTES: usize = 256 * 1024;
-/// Parts of a body that wait for the disk at a time: twice as many rows as a commit may have of it (R31), so
-/// that the next ones are there when it is done.
+/// Most parts of a body that wait for the disk at a time: twice the rows of the body in a commit (R31), so that the
+/// next ones are ready when it is done.
 pub(crate) const MAX_PARTS_UNDER_WAY: usize = 2 * MAX_ROWS_PER_COMMIT / MAX_PART_ROWS;
-/// Rejected rows after which a body is read no further: each counts at least as an event of what a body may hold, since
-/// it takes more to read and report than its text.
+/// Rejected rows after which a body is not read further: each counts as an event of the largest body at least, since
+/// reading and reporting it takes more than its text.
 pub(crate) const MAX_REJECTED_ROWS: usize = MAX_BODY_BYTES / EVENT_BYTES;
 /// Most row indexes in `Svctrack-Rejected` (R31).
 pub(crate) const MAX_REJECTED_INDEXES: usize = 100;
@@ -228,21 +228,21 @@ pub(crate) const IMPORT_BYTES: usize = 1024 * 1024;
 pub(crate) const IMPORT_HELD_BYTES: usize = 9 * 1024 * 1024;
 /// Keys of an import that are compared with later rows: some 2 MB of hashes.
 pub(crate) const MAX_NOTED_KEYS: usize = 100_000;
-/// Rows whose records the summary of an import names, where that is asked for: as many as a bulk call has items.
+/// Most rows whose records the summary of an import names, where that is requested: the items of a bulk call.
 pub(crate) const MAX_NAMED_RECORDS: usize = 5_000;
-/// Rejected rows that the summary of an import lists, unless more are asked for: enough to see what is wrong.
+/// Rejected rows that the summary of an import lists by default: enough to find the problem.
 pub(crate) const DEFAULT_REFUSALS: usize = 100;
-/// The most that can be asked for, and their text in bytes, 200 each, which an import holds twice at its end.
+/// Most rejected rows that can be requested, and their text in bytes, 200 each, which an import holds twice at its end.
 pub(crate) const MAX_REFUSALS: usize = 10_000;
 pub(crate) const MAX_REFUSALS_BYTES: usize = 2 * 1024 * 1024;
-/// Text of what a dry run would write, in bytes: it is held until the run ends.
+/// Most text of the rows that a dry run would write, in bytes: it is held until the run ends.
 pub(crate) const MAX_REHEARSED_BYTES: usize = 32 * 1024 * 1024;
 /// Most fields of a form of a page: each takes more memory than its bytes, and no form has a tenth of these.
 pub(crate) const MAX_FORM_PAIRS: usize = 10_000;
-/// Longest table that is imported on a page, in bytes: some ten thousand rows, which the form holds between the dry run and
-/// the import.
+/// Longest table that is imported on a page, in bytes: some ten thousand rows, which the form holds between the dry run
+/// and the import.
 pub(crate) const MAX_PAGE_IMPORT_BYTES: usize = 2 * 1024 * 1024;
-/// Imports at a time, in all: each holds some rows, of which one may be as long as a line may be.
+/// Most imports at a time, in all: each holds some rows, of which one may be as long as a line may be.
 pub(crate) const MAX_IMPORTS: usize = 2;
 /// Dry runs at a time, in all.
 pub(crate) const MAX_DRY_RUNS: usize = 1;
@@ -250,22 +250,22 @@ pub(crate) const MAX_DRY_RUNS: usize = 1;
 pub(crate) const EVENT_BYTES: usize = 256;
 /// Most calls of a day with an `Idempotency-Key` and without a token, for a tenant: as many as the store keeps of them.
 pub(crate) const MAX_KEYS_A_DAY: u64 = 100_000;
-/// Most addresses of a tenant's senders that are counted one by one in a day, some 100 bytes each.
+/// Most addresses of a tenant's senders that are counted separately in a day, some 100 bytes each.
 pub(crate) const MAX_ADDRESSES: usize = 10_000;
-/// The `Retry-After` of an event that cannot be parked, since too many are: they are processed when their users or
-/// companies appear, or removed after days.
+/// The `Retry-After` of an event that cannot be parked, since the limit is reached: parked events are processed when
+/// their users or companies appear, or removed after days.
 pub(crate) const PARKED_FULL_WAIT: Duration = Duration::from_secs(10 * 60);
 
-/// How long a session of the pages lives, in milliseconds: 30 days.
+/// Lifetime of a session of the pages, in milliseconds: 30 days.
 pub(crate) const SESSION_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
-/// How long a session may be left alone, in milliseconds: 12 hours, so that a machine left open overnight is signed out.
+/// Longest idle time of a session, in milliseconds: 12 hours, so that a machine left open overnight is signed out.
 pub(crate) const SESSION_IDLE_MS: i64 = 12 * 60 * 60 * 1_000;
-/// How many sessions a token may have: more than anybody has browsers, and few among the tokens of a tenant.
+/// Most sessions of a token: more than anybody has browsers, and few among the tokens of a tenant.
 pub(crate) const MAX_SESSIONS: usize = 20;
-/// How long the form of a sign-in may be, in bytes: a token and a path.
+/// Largest form of a sign-in, in bytes: a token and a path.
 pub(crate) const MAX_SIGN_IN_BYTES: usize = 4 * 1024;
 /// How many sign-ins of an address may fail in a minute before the next gets a 429, which shows in the log of a proxy:
 /// a token cannot be guessed.
 pub(crate) const MAX_SIGN_IN_FAILURES: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
-/// How long the link of the first start signs in, in seconds: 15 minutes.
+/// How long the link of the first start is valid, in seconds: 15 minutes.
 pub(crate) const ONE_TIME_LINK_SECONDS: u64 = 15 * 60;

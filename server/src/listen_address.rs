@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Listen(String);
 
-/// The port of the service, unless another one is chosen.
+/// Default port of the service.
 const DEFAULT_PORT: u16 = 8080;
 
 impl Default for Listen {
@@ -33,14 +33,14 @@ impl Listen {
         &self.0
     }
 
-    /// How programs on this machine reach a server that listens here, as far as that is known before it does.
+    /// Address at which programs on this machine reach a server that listens here, as far as it is known before.
     pub fn own_url(&self, scheme: &Scheme) -> String {
         let of_name = |_| format!("{scheme}://{self}");
         self.0.parse().map_or_else(of_name, |address| own_url(scheme, address))
     }
 }
 
-/// How programs on the same machine reach a server that listens on `address`.
+/// Address at which programs on the same machine reach a server that listens on `address`.
 pub fn own_url(scheme: &Scheme, address: SocketAddr) -> String {
     let host: IpAddr = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -54,7 +54,7 @@ impl FromStr for Listen {
     type Err = String;
 
     /// # Errors
-    /// A message that says what to write instead.
+    /// A message with the expected form.
     fn from_str(text: &str) -> Result<Self, String> {
         Self::parse(text, DEFAULT_PORT)
     }
@@ -64,7 +64,7 @@ impl Listen {
     /// Reads an address; `port` is the one that a message suggests.
     ///
     /// # Errors
-    /// A message that says what to write instead.
+    /// A message with the expected form.
     pub(crate) fn parse(text: &str, port: u16) -> Result<Self, String> {
         let expected = || {
             format!(

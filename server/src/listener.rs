@@ -1,5 +1,5 @@
-//! The loop that takes connections: with a timeout for heads and for readers, a cap on connections, a pause when accepting
-//! fails, and a stop that lets requests in flight finish.
+//! Loop that accepts connections: with a timeout for heads and for readers, a limit of connections, a pause when
+//! accepting fails, and a stop that lets requests in flight finish.
 
 use std::{
     io,
@@ -28,8 +28,8 @@ use crate::{
     workers::Workers,
 };
 
-/// Who is served: how many connections there may be, which proxies may have all of them and name clients, and what counts
-/// them.
+/// Limits of the clients: the number of connections, the proxies that may have all of them and name clients, and the
+/// counters.
 pub struct Clients {
     pub(crate) places: usize,
     pub(crate) proxies: Proxies,
@@ -118,7 +118,7 @@ where
     Ok(())
 }
 
-/// Lets requests in flight finish, in the time that they may take.
+/// Lets requests in flight finish, within their time.
 async fn finish(graceful: GracefulShutdown, connections: &Connections) {
     let mut finished = std::pin::pin!(graceful.shutdown());
     if tokio::time::timeout(STOP_STALL, &mut finished).await.is_ok() {
@@ -133,7 +133,7 @@ async fn finish(graceful: GracefulShutdown, connections: &Connections) {
     }
 }
 
-/// Gives a connection to a worker, which owns it from then on.
+/// Passes a connection to a worker, which owns it from then on.
 fn hand_over(stream: TcpStream, workers: &mut Workers) -> io::Result<(TcpStream, Handle)> {
     let worker = workers.next();
     let stream = {
@@ -147,8 +147,8 @@ fn address_of(remote: SocketAddr) -> IpAddr {
     remote.ip().to_canonical()
 }
 
-/// How many connections there may be: as many as the process may open files for besides those that it reserves for
-/// itself, within the cap; where it may open few, half of them.
+/// Most connections: the files that the process may open, except those that it reserves for itself, within the limit;
+/// where it may open few, half of them.
 fn max_connections(reserved_files: usize) -> usize {
     let wanted = (MAX_CONNECTIONS + reserved_files) as u64;
     let files = rlimit::increase_nofile_limit(wanted).unwrap_or(DEFAULT_FILES);
@@ -156,7 +156,7 @@ fn max_connections(reserved_files: usize) -> usize {
     files.saturating_sub(reserved_files).max(files / 2).clamp(1, MAX_CONNECTIONS)
 }
 
-/// How many files a process may open on most systems, where this one does not say.
+/// Number of files that a process may open on most systems, where this one does not report it.
 const DEFAULT_FILES: u64 = 1_024;
 
 /// Log lines that are written once in a while and not each time.
@@ -192,7 +192,7 @@ mod tests {
     async fn an_answer_that_nobody_takes_is_given_up() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        // The other end hears when what the response holds is dropped.
+        // The other end is notified when the memory of the response is released.
         let (held, gone) = oneshot::channel::<()>();
         let held = Mutex::new(Some(held));
         let endpoint = make_sync(move |_| {

@@ -16,7 +16,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::{EnvFilter, filter::LevelFilter};
 
-/// Lines that wait to be written: at some 200 bytes each they take 1 MB.
+/// Most lines that wait to be written: at some 200 bytes each they take 1 MB.
 const MAX_WAITING_LINES: usize = 5_000;
 /// How long a process that ends waits until its last lines are written.
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ pub enum LogFormat {
 }
 
 impl LogFormat {
-    /// The line that says how many were lost.
+    /// Line with the number of lost lines.
     fn lost(self, count: u64) -> String {
         match self {
             Self::Text => format!(" WARN svctrack_server::log: log lines lost count={count}\n"),
@@ -51,17 +51,17 @@ enum Entry {
     Flush(SyncSender<()>),
 }
 
-/// The way of a line to the writing thread. A line is lost where too many wait.
+/// Channel of lines to the writing thread. A line is lost where too many wait.
 #[derive(Clone)]
 pub(crate) struct Lines {
     waiting: SyncSender<Entry>,
     lost: Arc<Lost>,
 }
 
-/// How many lines were lost.
+/// Number of lost lines.
 #[derive(Default)]
 struct Lost {
-    /// Since the last line that named them.
+    /// Number since the last line that reported them.
     unsaid: AtomicU64,
     /// Since the program was started.
     all: AtomicU64,
@@ -85,14 +85,14 @@ impl Lines {
         Ok(Self { waiting, lost })
     }
 
-    /// Has a line written, which ends with a line feed. It is lost where too many wait.
+    /// Queues a line, which ends with a line feed. It is lost where too many wait.
     pub(crate) fn send(&self, line: Vec<u8>) {
         if self.waiting.try_send(Entry::Line(line)).is_err() {
             self.lost.add_one();
         }
     }
 
-    /// How many lines were lost since the start.
+    /// Number of lines that were lost since the start.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.all.load(Ordering::Relaxed)
     }
@@ -110,7 +110,7 @@ impl Write for Lines {
     }
 }
 
-/// Writes lines until nobody can send any; before one, how many were lost.
+/// Writes lines until all senders are gone; before a line, the number of lost ones.
 fn write_lines(waiting: &Receiver<Entry>, lost: &Lost, mut to: impl Write, format: LogFormat) {
     let mut is_torn = false;
     for entry in waiting {
@@ -138,7 +138,7 @@ fn write_lines(waiting: &Receiver<Entry>, lost: &Lost, mut to: impl Write, forma
     }
 }
 
-/// Writes as much of a text as can be; returns how many bytes that is.
+/// Writes as much of a text as possible; returns the number of bytes.
 fn write_some(to: &mut impl Write, text: &[u8]) -> usize {
     let mut written = 0;
     while let Some(rest) = text.get(written..).filter(|rest| !rest.is_empty()) {
@@ -152,12 +152,12 @@ fn write_some(to: &mut impl Write, text: &[u8]) -> usize {
     written
 }
 
-/// The logging of a process. When it is dropped, the lines that wait are written.
+/// Logging of a process. When it is dropped, the waiting lines are written.
 #[must_use]
 pub(crate) struct Logging(Lines);
 
 impl Logging {
-    /// Where lines are sent.
+    /// Channel of the lines.
     pub(crate) fn lines(&self) -> Lines {
         self.0.clone()
     }
@@ -172,7 +172,7 @@ impl Drop for Logging {
     }
 }
 
-/// A part of a filter that names no level: it would be taken for a module, and all else would be silent.
+/// A part of a filter without a level: it would be taken for a module, and all else would be silent.
 fn without_level(filter: &str) -> Option<&str> {
     let has_level = |part: &str| part.contains('=') || part.trim().parse::<LevelFilter>().is_ok();
     filter.split(',').find(|part| !has_level(part))
@@ -191,8 +191,8 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> Result<Logging, String> 
     let lines = Lines::to(io::stderr(), format)
         .map_err(|error| format!("logging cannot start: {error}"))?;
     let logging = Logging(lines.clone());
-    // A second start in one process, as in tests, keeps the first one's logging. Internal errors would be
-    // printed, which panics where standard error is closed.
+    // A second start in one process, as in tests, keeps the first one's logging. Internal errors would be printed,
+    // which panics where standard error is closed.
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(io::stderr().is_terminal())
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(without_level("info,svctrack_server"), Some("svctrack_server"));
     }
 
-    /// Takes as many bytes at a time as it may, and fails where it may take none.
+    /// Accepts up to a number of bytes at a time, and fails where it may accept none.
     struct Taker {
         may: Receiver<usize>,
         written: mpsc::Sender<String>,

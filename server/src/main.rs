@@ -27,8 +27,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// Has a write that goes beyond the size that a file may have (`ulimit -f`) fail as on a full disk, where the signal for
-/// it would end the process.
+/// Makes a write beyond the size limit of a file (`ulimit -f`) fail as on a full disk, where its signal would end the
+/// process.
 fn survive_large_files() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _inside = runtime.enter();

@@ -1,5 +1,5 @@
 //! Requests with a malformed head, to which hyper responds with a status alone before it closes the connection. The
-//! application never sees them, so its response is asked for on the way out.
+//! application never sees them, so hyper's response is replaced by the application's.
 
 use futures_util::FutureExt as _;
 use poem::{
@@ -16,9 +16,9 @@ const MARK: &str = "\r\nx-request-id: ";
 /// The header of a response without a body.
 const NO_BODY: &str = "content-length: 0\r\n";
 
-/// The verdict of one of hyper's own responses.
+/// Verdict of one of hyper's own responses.
 fn verdict(answer: &[u8]) -> Option<(&str, Unreadable)> {
-    // Before all of it is read: whether it can be one.
+    // Checked before the whole is read: whether it can be one.
     if answer.get(9) != Some(&b'4') || !answer.starts_with(b"HTTP/1.") {
         return None;
     }

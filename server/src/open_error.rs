@@ -1,4 +1,4 @@
-//! Messages for a store that cannot be opened: why, and what to do.
+//! Messages for a store that cannot be opened: the cause, and advice.
 
 use std::path;
 
@@ -23,7 +23,7 @@ pub fn explain_open_error(
     format!("the store in `{folder}` cannot be {what}: {cause}{advice}")
 }
 
-/// The command that restores the newest backup, into a folder of its own.
+/// Command that restores the newest backup, into a folder of its own.
 fn restore(config: &Config) -> String {
     let newest = backups::newest_in(&config.backup_folder(), SystemClock.now());
     let newest = newest.map_or_else(|| "BACKUP".to_owned(), |path| path.display().to_string());
@@ -33,7 +33,7 @@ fn restore(config: &Config) -> String {
     format!("; restore a backup: svctrack restore --from {newest} --data {folder}")
 }
 
-/// A word of a command line.
+/// A word of a command line, quoted.
 fn quoted(word: &str) -> String {
     ["'", &word.replace('\'', r"'\''"), "'"].concat()
 }

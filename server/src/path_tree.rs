@@ -6,7 +6,7 @@ use std::{borrow::Cow, collections::BTreeMap, str::Split, sync::Arc};
 use percent_encoding::percent_decode_str;
 use poem::Request;
 
-/// The path of a route. A request that came to a route carries it.
+/// Path of a route. A request that was routed carries it.
 #[derive(Clone)]
 pub(crate) struct Pattern(Arc<str>);
 
@@ -24,10 +24,10 @@ impl<T> Default for PathTree<T> {
 }
 
 impl<T> PathTree<T> {
-    /// Adds what is at a path.
+    /// Adds the value at a path.
     ///
     /// # Errors
-    /// When something else is.
+    /// When the path has another value.
     pub(crate) fn add(&mut self, path: &str, value: T) -> Result<(), String> {
         let mut node = self;
         for part in parts(path) {
@@ -59,7 +59,7 @@ fn parts(path: &str) -> Split<'_, char> {
     path.strip_prefix('/').unwrap_or(path).split('/')
 }
 
-/// The part of a request's path for which `:name` stands, percent-decoded once; none when it is not UTF-8.
+/// Part of a request's path for `:name`, percent-decoded once; none when it is not UTF-8.
 pub(crate) fn path_part<'r>(request: &'r Request, name: &str) -> Option<Cow<'r, str>> {
     let Pattern(pattern) = request.extensions().get()?;
     let mut pairs = parts(pattern).zip(parts(request.uri().path()));

@@ -11,10 +11,10 @@ use tokio::{sync::oneshot, time::timeout};
 
 use crate::limits::PRINT_TIMEOUT;
 
-/// A text, and what is sent the outcome.
+/// A text, and the channel of the outcome.
 type Entry = (String, oneshot::Sender<io::Result<()>>);
 
-/// The way of texts to the thread that prints them, in their order.
+/// Channel of texts to the thread that prints them, in their order.
 pub(crate) struct Printer(Sender<Entry>);
 
 impl Printer {
@@ -28,7 +28,7 @@ impl Printer {
         Ok(Self(sender))
     }
 
-    /// Has a text printed, also where the future is not awaited, which says whether it was.
+    /// Prints a text, also where the future is not awaited, which returns whether it was printed.
     pub(crate) fn print(&self, text: String) -> impl Future<Output = io::Result<()>> + use<> {
         let (done, printed) = oneshot::channel();
         let sent = self.0.send((text, done));
@@ -40,7 +40,7 @@ impl Printer {
         }
     }
 
-    /// Has a text printed for somebody who may not listen any more.
+    /// Prints a text for a person who may not read any more.
     pub(crate) fn try_to_print(&self, text: String) {
         let printed = self.print(text);
         tokio::spawn(async move {

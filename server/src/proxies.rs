@@ -1,5 +1,5 @@
-//! Proxies that the operator trusts: what they pass on comes from many, so that they have no cap on their connections, and
-//! they say for whom they speak.
+//! Trusted proxies: their requests come from many clients, so that their connections have no limit, and they name the
+//! client.
 
 mod forwarded;
 mod network;
@@ -45,7 +45,7 @@ impl From<ProxyConfig> for Proxies {
 }
 
 impl Proxies {
-    /// Whether an address is that of one.
+    /// Whether an address is that of a proxy.
     pub(crate) fn have(&self, address: IpAddr) -> bool {
         address.is_loopback() || self.networks.iter().any(|proxy| proxy.0.contains(&address))
     }
@@ -55,7 +55,7 @@ impl Proxies {
         self.source == ClientAddressFrom::ProxyProtocol && self.have(address.to_canonical())
     }
 
-    /// The other end of a connection of a proxy that sends a header: the client that it names, or the proxy itself.
+    /// Other end of a connection of a proxy that sends a header: the client that it names, or the proxy itself.
     ///
     /// # Errors
     /// When there is no header in time, or it cannot be read.
@@ -68,9 +68,9 @@ impl Proxies {
         Ok(timeout(PROXY_HEADER_TIMEOUT, read).await??.unwrap_or(peer))
     }
 
-    /// The client of a request that came from `peer`. Each proxy adds an entry with the address from which a request came
-    /// to it: the client is the last entry that is no proxy itself, or that of the outermost trusted hop, and entries
-    /// before that may be forged by the client. A proxy that sends no valid entry is the client.
+    /// Client of a request that came from `peer`. Each proxy adds an entry with the address from which a request came
+    /// to it: the client is the last entry that is not a proxy itself, or that of the outermost trusted hop, and
+    /// entries before that may be forged by the client. A proxy that sends no valid entry is the client.
     pub fn client_of(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.have(peer) {
@@ -114,7 +114,7 @@ impl Proxies {
             }
             first = Some(address);
         }
-        // A proxy, or a client next to one, asks for itself.
+        // A proxy, or a client on its machine, calls for itself.
         first
     }
 }

@@ -23,18 +23,18 @@ use svctrack_store::RateLimits;
 
 use crate::sender_limits::Sender;
 
-/// A burst may have as many requests as this many seconds allow.
+/// Seconds whose requests a burst may have at once.
 pub(crate) const BURST_SECONDS: u32 = 2;
-/// Keys that one limiter remembers before it forgets idle ones, which it looks for once in this many requests.
+/// Most keys of one limiter before it drops idle ones, which it looks for once in this many requests.
 const MAX_REMEMBERED: usize = 10_000;
 const FORGETS_EVERY: u32 = 1_000;
 
-/// A request that is one too many.
+/// A request beyond the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooMany {
     /// Requests a second that are served.
     pub(crate) limit: NonZeroU32,
-    /// How long to wait.
+    /// Time until the next request is served.
     pub(crate) wait: Duration,
 }
 
@@ -74,7 +74,8 @@ struct Limiters<C: Clock> {
     limits: RateLimits,
     requests: Option<Limiter<C>>,
     tracking: Option<Limiter<C>>,
-    /// Of each address of a tenant's senders: half of the above, so that one of them leaves something to the others.
+    /// Limiter of each address of a tenant's senders: half of the above, so that one address leaves something to the
+    /// others.
     tracking_of_address: Option<Limiter<C>>,
 }
 
@@ -90,7 +91,7 @@ impl<C: Clock + Clone> Limiters<C> {
         }
     }
 
-    /// Counts a call to tracking routes, for its address first: what that may not send is none of its tenant.
+    /// Counts a call to tracking routes, for its address first: a call beyond that limit does not count for its tenant.
     fn count_tracking(&self, sender: &Sender) -> Result<(), TooMany> {
         let tenant = sender.tenant.id();
         if let (Some(limiter), Some(address)) = (&self.tracking_of_address, &sender.address) {
@@ -131,7 +132,7 @@ impl<C: Clock + Clone> RateLimiting<C> {
         limiters.into_iter().try_for_each(|limiter| limiter.count(token.as_bytes()))
     }
 
-    /// Counts a call to a tracking route that is to be stored: one that is rejected uses up nothing.
+    /// Counts a call to a tracking route that is to be stored: a rejected call uses up nothing.
     pub(crate) fn count_tracking(&self, sender: &Sender) -> Result<(), TooMany> {
         self.operator.count_tracking(sender)?;
         let own = self.of_tenant(sender.tenant.id(), sender.limits);
@@ -175,7 +176,7 @@ mod tests {
         (RateLimiting::with_clock(operator, clock.clone()), clock)
     }
 
-    /// How many of a thousand requests at once are served, with a token of a tenant of its own.
+    /// Number of a thousand simultaneous requests that are served, with a token of a tenant of its own.
     fn served<C: Clock + Clone>(
         limiting: &RateLimiting<C>,
         key: &str,

@@ -9,7 +9,7 @@ use poem::{
 
 use crate::{error::Error, limits::MAX_URI_BYTES, malformed_requests::Unreadable};
 
-/// Marks a request that came without TLS to a server that speaks it.
+/// Marks a request without TLS to a server that speaks it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WithoutTls;
 
@@ -35,8 +35,8 @@ pub(crate) fn check(request: &Request) -> Result<(), Error> {
     check_transfer_encoding(request)
 }
 
-/// A host is named once (RFC 9112, 3.2); HTTP/1.0 need not name one. What two programs on the way take for different
-/// hosts reaches what it must not.
+/// Checks the host, which is named once (RFC 9112, 3.2); HTTP/1.0 need not name one. A request for which two programs
+/// on the way see different hosts reaches the wrong one.
 fn check_host(request: &Request) -> Result<(), Error> {
     let mut named = request.headers().get_all(header::HOST).iter();
     match (named.next(), named.next()) {
@@ -63,7 +63,7 @@ fn is_plain_host(host: &[u8]) -> bool {
     !name.is_empty() && is_end_of_host(rest)
 }
 
-/// Whether what comes after a name is nothing or a port.
+/// Whether the text after a name is empty or a port.
 fn is_end_of_host(rest: &[u8]) -> bool {
     let is_port = |port: &[u8]| {
         port.iter().all(u8::is_ascii_digit)
@@ -81,7 +81,7 @@ fn is_any_host(value: &HeaderValue) -> bool {
         Some(address) => address.parse::<Ipv6Addr>().is_ok(),
         None => !host.is_empty(),
     };
-    // Credentials come before the host.
+    // The authority may have credentials before the host.
     let after_host = authority.as_str().strip_prefix(host);
     is_host && after_host.is_some_and(|rest| is_end_of_host(rest.as_bytes()))
 }

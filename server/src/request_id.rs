@@ -36,7 +36,7 @@ impl RequestIds {
     pub(crate) fn next(&self) -> Arc<str> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mut id = String::with_capacity(Self::MAX_BYTES);
-        // A text takes all that is written to it.
+        // Writing to a `String` does not fail.
         let _ = write!(id, "{}-{number:x}", self.start);
         id.into()
     }

@@ -1,4 +1,4 @@
-//! A memory budget for large responses, shared by tenants. A response is aborted when its reader is too slow, so that
+//! Memory budget for large responses, shared by tenants. A response is aborted when its reader is too slow, so that
 //! clients that request much and read nothing cannot fill the memory.
 
 use std::{
@@ -41,7 +41,7 @@ impl Default for ResponseBudget {
 }
 
 impl ResponseBudget {
-    /// The room that a tenant may take.
+    /// Room of a tenant.
     pub(crate) fn of(&self, tenant: TenantId) -> RoomOf {
         RoomOf::tenant(self.0.clone(), tenant)
     }
@@ -73,7 +73,7 @@ impl Reserved {
     /// The body of the response.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when it is longer, and there is no room for the rest.
+    /// [`Error::Overloaded`] when the text is longer, and there is no room for the rest.
     pub(crate) fn hold(self, text: String) -> Result<Body, Error> {
         let Self(mut page) = self;
         page.room.shrink_to(0);
@@ -89,7 +89,7 @@ fn hold(mut page: Page, text: String) -> Result<Body, Error> {
     Ok(Sent::of(page, "", "", "").into_body())
 }
 
-/// A page as it is sent: something before its records, between them, and after them.
+/// Texts around the records of a page: before, between, and after them.
 pub(crate) struct Sent {
     bytes: usize,
     before: String,
@@ -111,12 +111,12 @@ impl Sent {
         Self { bytes, before, between, after, page }
     }
 
-    /// How many bytes it has.
+    /// Length of the response in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The body: at once where that is small, else in pieces, as its reader takes them.
+    /// The body: at once where it is small, else in pieces, as its reader accepts them.
     pub(crate) fn into_body(self) -> Body {
         let Self { bytes, before, between, after, page } = self;
         let Page { items, later, room, .. } = page;
@@ -147,7 +147,7 @@ struct Pieces {
     /// Most bytes of a piece.
     max: usize,
     is_first: bool,
-    /// The record that is being written into it, and how much of it has been.
+    /// Record that is being written into the piece, and the length that has been.
     item: String,
     written: usize,
     items: vec::IntoIter<String>,
@@ -200,20 +200,20 @@ impl Pieces {
 /// A response that is read, piece by piece.
 struct Taken {
     rest: Arc<Mutex<Rest>>,
-    /// Looks how it comes along.
+    /// Task that checks the progress of the reader.
     watch: AbortHandle,
 }
 
 /// Rest of a response.
 struct Rest {
-    /// None when it was dropped.
+    /// None when the response was dropped.
     pieces: Option<Pieces>,
     room: Room,
-    /// Bytes of the last piece, which is held where it is sent until the next one is asked for.
+    /// Bytes of the last piece, which are held by the connection until the next one is requested.
     handed_over: usize,
-    /// Bytes of all of them.
+    /// Bytes of all pieces.
     taken: usize,
-    /// For how long its reader was waited for, and since when it is: while a piece is read, it waits itself.
+    /// Total wait for the reader, and the beginning of the current one: while a piece is read, the reader waits.
     waited: Duration,
     waits_since: Option<Instant>,
 }
@@ -233,7 +233,7 @@ impl Taken {
     }
 }
 
-/// Drops a response that its reader does not take.
+/// Drops a response that its reader does not accept.
 async fn give_up_if_slow(rest: Arc<Mutex<Rest>>) {
     let mut looks = interval(ANSWER_LOOKS_EVERY);
     loop {
@@ -258,7 +258,7 @@ impl Rest {
         self.room.shrink_to(on_its_way);
     }
 
-    /// For how long its reader was waited for until now.
+    /// Total wait for the reader until now.
     fn waited_in_all(&self) -> Duration {
         self.waited + self.waits_since.map_or(Duration::ZERO, |since| since.elapsed())
     }
@@ -361,7 +361,7 @@ mod tests {
                 }
             };
             assert_eq!(given_up, is_given_up, "{pause:?}, {taken} bytes");
-            // All but the piece that is on its way.
+            // All but the piece that is being sent.
             let most = "x".repeat(ANSWER_BUDGET_BYTES / 4);
             assert!(budget.hold(ONE, most).is_ok());
             drop(pieces);

@@ -1,9 +1,9 @@
-//! The definition of a route, from which the table of routes and the API description are made.
+//! Definition of a route, from which the table of routes and the OpenAPI description are generated.
 
 use poem::http::Method;
 use svctrack_core::{revenue::ReportKind, schema::ResourceDef};
 
-/// A route: what it is, and what handles it.
+/// A route: its description, and its handler.
 pub(crate) struct RouteDef<H> {
     pub(crate) method: Method,
     pub(crate) path: &'static str,
@@ -11,13 +11,13 @@ pub(crate) struct RouteDef<H> {
     pub(crate) handler: H,
 }
 
-/// A route as the description of the API has it.
+/// A route for the OpenAPI description.
 pub(crate) struct Described {
     pub(crate) method: Method,
     /// Path of the route, with `:id` for the variable part.
     pub(crate) path: String,
     pub(crate) doc: RouteDoc,
-    /// The resource that it is about, if it is about one.
+    /// Resource of the route, if it has one.
     pub(crate) def: Option<&'static ResourceDef>,
 }
 
@@ -33,18 +33,18 @@ pub(crate) struct RouteDoc {
     pub(crate) gives: Kind,
 }
 
-/// Who may call a route.
+/// Permission that a route needs.
 #[derive(Clone, Copy)]
 pub(crate) enum Access {
-    /// Anyone; tracking routes carry the tenant in their path.
+    /// None; tracking routes have the tenant in their path.
     Anyone,
-    /// Whoever names the tenant as the user of HTTP Basic.
+    /// The tenant as the user of HTTP Basic.
     TenantAsUser,
     /// A token with this scope.
     Scope(&'static str),
     /// A token with all of these scopes.
     Scopes(&'static [&'static str]),
-    /// A token that may do this to the resource.
+    /// A token with this action on the resource.
     OfResource(&'static str),
 }
 
@@ -107,7 +107,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Whether a request with this body takes an `Idempotency-Key`.
+    /// Whether a request with this body accepts an `Idempotency-Key`.
     pub(crate) fn is_idempotent(self) -> bool {
         matches!(self, Self::NewRecord | Self::Renewal | Self::Loss | Self::Items)
             || self.is_events()
@@ -123,7 +123,7 @@ impl Kind {
         matches!(self, Self::Events | Self::Calls | Self::Batch)
     }
 
-    /// The revenue report that it is.
+    /// Revenue report of the response.
     pub(crate) fn report(self) -> Option<ReportKind> {
         Some(match self {
             Self::Mrr => ReportKind::Mrr,
@@ -153,7 +153,7 @@ impl Kind {
 }
 
 impl RouteDoc {
-    /// Whether the route leaves a record alone that has another version than the caller says.
+    /// Whether the route accepts `If-Match`: it does not change a record with another version.
     pub(crate) fn takes_if_match(&self, def: Option<&ResourceDef>) -> bool {
         match self.takes {
             Kind::Record | Kind::Settings | Kind::Renewal | Kind::Loss => true,

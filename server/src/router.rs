@@ -1,5 +1,5 @@
-//! Every route on one screen, in the order of the contract, and how a request passes through
-//! them. The API reference at `/docs/api` and `/openapi.json` are made from this table.
+//! Every route on one screen, in the order of the contract, and the passage of a request through them. The API
+//! reference at `/docs/api` and `/openapi.json` are generated from this table.
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
@@ -45,8 +45,8 @@ macro_rules! record {
     };
 }
 
-/// Writes a route: method, path, who may call it, what it takes and gives, what it does and what handles it;
-/// on the next line its description, in Markdown, for who calls it.
+/// Writes a route: method, path, permission, body and response, summary and handler; on the next line its description,
+/// in Markdown, for callers.
 macro_rules! route {
     ($method:ident $path:literal, $access:expr, $takes:ident => $gives:ident, $summary:literal, $handler:expr, $description:expr) => {
         RouteDef {
@@ -205,7 +205,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
         "200 while the store can be read and written, else 503."),
 ];
 
-/// Every route with its path as the API writes it.
+/// Every route with its path in the form of the API.
 fn described() -> Vec<Described> {
     let alone = ROUTES.iter().map(|RouteDef { method, path, doc, .. }| {
         let def = REGISTRY.iter().find(|def| path.split('/').nth(1) == Some(def.path)).copied();
@@ -228,7 +228,7 @@ fn describe(public_url: &str, tenant: Option<TenantId>) -> Value {
 /// The routes, by path.
 ///
 /// # Errors
-/// When a path that was chosen is one of the service's own.
+/// When a configured path is one of the service's own.
 fn by_path(addresses: &Addresses) -> Result<BTreeMap<String, Methods>, String> {
     let mut paths = own_paths();
     let (script, prefix) = (addresses.script_path(), addresses.tracking_prefix());
@@ -276,7 +276,7 @@ fn is_taken(paths: &BTreeMap<String, Methods>, path: &str) -> bool {
     })
 }
 
-/// The routes at the paths that they always have.
+/// Routes at their fixed paths.
 fn own_paths() -> BTreeMap<String, Methods> {
     let mut paths: BTreeMap<String, Methods> = BTreeMap::new();
     for route in ROUTES {
@@ -298,7 +298,7 @@ fn own_paths() -> BTreeMap<String, Methods> {
 /// The whole application as one endpoint, which returns a response for every request.
 ///
 /// # Errors
-/// When two routes conflict, or a path that was chosen is one of the service's own.
+/// When two routes conflict, or a configured path is one of the service's own.
 pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use<>, String> {
     let mut routes = PathTree::default();
     for (path, methods) in by_path(&app.addresses)? {
@@ -318,7 +318,7 @@ struct Outermost {
     pages: Pages,
 }
 
-/// Adds what every response has.
+/// Adds the headers of every response.
 pub(crate) fn complete(response: &mut Response, request_id: &str) {
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     if let Ok(value) = HeaderValue::try_from(request_id) {
@@ -327,14 +327,14 @@ pub(crate) fn complete(response: &mut Response, request_id: &str) {
 }
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// A browser does not take what it is sent for something else than it is called.
+/// Browsers do not take a response for another type than its own.
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
 impl Endpoint for Outermost {
     type Output = Response;
 
-    // Here and below no future is `async` that only hands the request on: it would hold a copy, of half a KiB, for as
-    // long as a response is waited for.
+    // Here and below a future that only passes the request on is not `async`: it would hold a copy, of half a KiB, for
+    // as long as a response is waited for.
     fn call(&self, mut request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
         ignore_slash_at_end(&mut request);
         let (request_id, arrived) = (self.app.request_ids.next(), Arrived::of(&request));

@@ -57,10 +57,10 @@ pub enum RunError {
         "cannot listen on {0} for /metrics: {1}; choose another address with --admin-listen, or `off`"
     )]
     AdminListen(Listen, io::Error),
-    /// The clock has not been set: no response could say when it was given, or nothing could be stored.
+    /// The clock has not been set: no response could have a date, or nothing could be stored.
     #[error("{0}, and start again")]
     Clock(&'static str),
-    /// Standard output takes nothing, so that nobody would see the tokens of a first start.
+    /// Standard output cannot be written, so that nobody would see the tokens of a first start.
     #[error(
         "a first start prints tokens that are shown only once, and standard output cannot be written: {0}; send it to a \
          terminal or a file, or give both with --bootstrap-tenant and --bootstrap-token"
@@ -92,7 +92,7 @@ const NOTHING_IS_KEPT: &str = "--store memory: all data is lost when the server 
 /// Serves until SIGTERM or SIGINT; requests in flight are finished first.
 ///
 /// # Errors
-/// [`RunError`], each cause with its own words.
+/// [`RunError`], each cause with its own message.
 pub async fn run(config: Config) -> Result<(), RunError> {
     let logging = log::start(&config.log, config.observe.log_format).map_err(RunError::Setting)?;
     panics::log_panics();
@@ -148,13 +148,13 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     if !closing.await.map_err(io::Error::other)?
         && let Some(running_at) = running_at
     {
-        // To remove it would wait for the disk.
+        // Removing the file would wait for the disk.
         running_at.stay();
     }
     Ok(())
 }
 
-/// The TLS of the server and what keeps its certificate up to date, if it has one.
+/// TLS of the server and the task that reloads its certificate, if it has one.
 fn load_tls(config: &Config, workers: &Workers) -> Result<Option<(Arc<Tls>, Reload)>, RunError> {
     let loaded = config.tls.as_ref().map(|files| Reload::load(files, workers.count()));
     loaded.transpose().map_err(RunError::Setting)
@@ -185,16 +185,16 @@ fn start_jobs(
     jobs
 }
 
-/// The address for those who operate the server.
+/// Admin address for the operator of the server.
 enum Admin {
     Off,
     Listening(TcpListener),
-    /// The default one is not available, as where another server has it.
+    /// The default address is not available, as where another server has it.
     Unavailable(Listen, io::Error),
 }
 
 impl Admin {
-    /// The listener, where there is one; a warning where the default one is not available.
+    /// Listener, where there is one; a warning where the default address is not available.
     fn unless_unavailable(self) -> Option<TcpListener> {
         match self {
             Self::Off => None,
@@ -214,7 +214,7 @@ impl Admin {
 /// Listens on the operator's address.
 ///
 /// # Errors
-/// [`RunError::AdminListen`] where the address was asked for.
+/// [`RunError::AdminListen`] where the address was set.
 async fn admin_listener(config: &ObserveConfig) -> Result<Admin, RunError> {
     let AdminListen::On(address) = &config.admin_listen else { return Ok(Admin::Off) };
     match TcpListener::bind(address.as_str()).await {
@@ -237,7 +237,7 @@ fn check_clock() -> Result<(), RunError> {
     }
 }
 
-/// Warns where the server is reached from elsewhere in a way that cannot be meant.
+/// Warns where the server is reachable from elsewhere in a way that is hardly intended.
 fn warn_of_reach(
     address: SocketAddr,
     admin_address: Option<SocketAddr>,
@@ -278,7 +278,7 @@ fn is_of_this_machine(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
-/// Whether others than those on this machine reach the server, and neither it nor a proxy before it has TLS.
+/// Whether other machines reach the server, and neither it nor a proxy before it has TLS.
 fn is_unprotected(address: IpAddr, config: &Config) -> bool {
     let public_url = config.public_url.as_deref().unwrap_or_default();
     let is_proxied =
@@ -286,13 +286,14 @@ fn is_unprotected(address: IpAddr, config: &Config) -> bool {
     !is_of_this_machine(address) && config.tls.is_none() && !is_proxied
 }
 
-/// Where programs on this machine call the server: with TLS at its public URL, whose name is in the certificate.
+/// Address at which programs on this machine call the server: with TLS its public URL, whose name is in the
+/// certificate.
 fn called_at<'a>(config: &'a Config, own_url: &'a str) -> &'a str {
     let public_url = config.public_url.as_deref().filter(|url| url.starts_with("https://"));
     config.tls.as_ref().and(public_url).unwrap_or(own_url)
 }
 
-/// The line that says that the server is there.
+/// Line that reports that the server is ready.
 fn serving(config: &Config, own_url: &str) -> String {
     let public_url = config.public_url.as_ref().map(|url| format!("public URL: {url}; "));
     let public_url = public_url.unwrap_or_default();
@@ -306,9 +307,9 @@ fn serving(config: &Config, own_url: &str) -> String {
     format!("svctrack serves on {own_url}  ({public_url}{what})")
 }
 
-/// Closes the store, and waits for those who still read from it: until they have ended, its file is as a crash leaves
-/// it. A backup ends when the store is closed. Says whether that came to its end; where the disk does not respond, nobody
-/// is waited for further.
+/// Closes the store, and waits for running reads: until they have ended, its file is as a crash leaves it. A backup
+/// ends when the store is closed. Returns whether this succeeded; where the disk does not respond, it does not wait
+/// further.
 fn close(store: Arc<dyn Store>, workers: Workers) -> bool {
     let is_closed = store.close();
     let within = if is_closed { STOP_TIMEOUT } else { Duration::ZERO };
@@ -319,7 +320,7 @@ fn close(store: Arc<dyn Store>, workers: Workers) -> bool {
     is_closed && have_ended
 }
 
-/// The first start. Its token is printed as soon as it is created, since nobody can read it later.
+/// Carries out the first start. Its token is printed as soon as it is created, since nobody can read it later.
 async fn start_first(
     app: &Arc<App>,
     config: &Config,
@@ -335,11 +336,11 @@ async fn start_first(
     let first = Bootstrap::prepare(config).map_err(RunError::Setting)?;
     if config.bootstrap.is_some() {
         first.found(app).await?;
-        // Nobody may have meant it: the disk that holds the store may be missing.
+        // It may not be intended: the disk of the store may be missing.
         tracing::warn!(data = %config.data.display(), "data directory was empty: store created from bootstrap settings");
         return Ok(());
     }
-    // Before anything is founded, it is known that somebody can see it.
+    // Before anything is created, somebody must be able to see it.
     printer.print(GREETING.to_owned()).await.map_err(RunError::Output)?;
     first.found(app).await?;
     let reached =

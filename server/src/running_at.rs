@@ -1,4 +1,4 @@
-//! A file in the data directory with the address of the running server, for commands on the same machine. It is a hint:
+//! File in the data directory with the address of the running server, for commands on the same machine. It is a hint:
 //! after a crash it stays until the next start, so readers check the address.
 
 use std::{
@@ -11,7 +11,7 @@ use crate::text_file;
 /// Name of the file in the data folder.
 const FILE_NAME: &str = "svctrack.url";
 
-/// The note of a running server; it goes when the server stops.
+/// Note of a running server; it is removed when the server stops.
 pub(crate) struct RunningAt(PathBuf);
 
 impl RunningAt {
@@ -29,7 +29,7 @@ impl RunningAt {
         mem::forget(self);
     }
 
-    /// Where the server of a data folder is reached, if it runs.
+    /// Address of the server of a data folder, if it runs.
     pub(crate) fn read(folder: &Path) -> Option<String> {
         text_file::read(&folder.join(FILE_NAME)).ok()
     }

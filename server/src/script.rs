@@ -1,4 +1,4 @@
-//! The snippet, policy, files and hashes of the browser script. A running server returns them (`GET /script.json`), and
+//! Snippet, policy, files and hashes of the browser script. A running server returns them (`GET /script.json`), and
 //! `svctrack script` prints them.
 
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use svctrack_web::{Addresses, Loads, Served, lasting_files, snippet, snippet_sou
 /// The source in a policy without which no WebAssembly runs.
 pub const WASM_SOURCE: &str = "'wasm-unsafe-eval'";
 
-/// All of it as JSON; snippet and policy where a tenant is named.
+/// Everything as JSON; snippet and policy where a tenant is named.
 pub fn to_json(addresses: &Addresses, tenant: Option<TenantId>, loads: Loads) -> Value {
     let files = lasting_files(addresses.script_path());
     let file = |(path, served): (String, Served)| {

@@ -1,9 +1,9 @@
-//! Senders of events without a token: they need only the UUID of a tenant, which every visitor of its pages knows. Their
-//! events have a daily limit of their own, for the tenant and for each address: one address can use at most half of it
-//! (D5).
+//! Senders of events without a token: they need only the UUID of a tenant, which every visitor of its pages knows.
+//! Their events have a daily limit of their own, for the tenant and for each address: one address can use at most half
+//! of it (D5).
 //!
-//! It is counted in memory, from midnight to midnight in UTC; keys, which are stored for a day, over the last day. A
-//! restart starts the counts again; nobody outside can cause one.
+//! Use is counted in memory, from midnight to midnight in UTC; keys, which are stored for a day, over the last day. A
+//! restart resets the counts; nobody outside can cause one.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -21,18 +21,18 @@ use crate::limits::{EVENT_BYTES, MAX_ADDRESSES, MAX_KEYS_A_DAY};
 
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 60 * 60 * 1_000;
-/// Leading bytes of an IPv6 address that one sender has: a network of the smallest size that is given out.
+/// Leading bytes of an IPv6 address that one sender has: those of the smallest network that providers assign.
 const NETWORK_BYTES: usize = 8;
 
-/// The address of a sender: of IPv6 its network, in which a sender can choose.
+/// Address of a sender: for IPv6 its network, within which a sender can choose addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Address([u8; 16]);
 
 impl Address {
-    /// All addresses beyond those that are counted one by one.
+    /// All addresses beyond those that are counted separately.
     const OTHERS: Self = Self([0; 16]);
 
-    /// From where a request comes. A proxy on the same machine that does not say for whom it speaks leaves that unknown.
+    /// Address of a request's client. For a proxy on the same machine that does not name the client it is unknown.
     pub(crate) fn of(request: &Request) -> Option<Self> {
         let client = request.remote_addr().as_socket_addr()?.ip().to_canonical();
         (!client.is_loopback()).then(|| client.into())
@@ -56,17 +56,17 @@ impl From<IpAddr> for Address {
     }
 }
 
-/// Who sends events of a tenant.
+/// Sender of events of a tenant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sender {
     pub(crate) tenant: Tenant,
-    /// The limits that the tenant has set for itself.
+    /// Limits that the tenant has set for itself.
     pub(crate) limits: RateLimits,
-    /// None where it is not known.
+    /// None where the address is not known.
     pub(crate) address: Option<Address>,
 }
 
-/// Callers without a token have had what they may have for now.
+/// An allowance of callers without a token that is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spent {
     pub(crate) of: Allowance,
@@ -79,7 +79,7 @@ pub(crate) enum Allowance {
     /// Bytes that are stored in a day.
     Bytes,
     Keys,
-    /// Places for events that wait.
+    /// Places for parked events.
     Parked,
 }
 
@@ -165,13 +165,13 @@ fn until_midnight(now: Timestamp) -> Duration {
     Duration::from_millis(u64::try_from(ms).unwrap_or(0))
 }
 
-/// The address itself, or the shared one beyond the limit of those that are counted one by one.
+/// The address itself, or the shared one beyond the limit of those that are counted separately.
 fn told_apart<V>(known: &HashMap<Address, V>, address: Address) -> Address {
     let is_one = known.len() < MAX_ADDRESSES || known.contains_key(&address);
     if is_one { address } else { Address::OTHERS }
 }
 
-/// How much all have had of something in a period, and each address.
+/// Use in a period, of all and of each address.
 #[derive(Default)]
 struct Had {
     all: u64,
@@ -192,9 +192,9 @@ impl Had {
     }
 }
 
-/// Whether a sender may have an amount more of what there is `max` of, after what was had in some periods: it leaves to
-/// others as much as it has had. One whose address is not known may take all: behind a proxy that does not send it,
-/// that is everybody.
+/// Whether a sender may use an amount more of a maximum `max`, after the use in some periods: it leaves to others as
+/// much as it has used. A sender without a known address may use all: behind a proxy that does not send it, that is
+/// every sender.
 fn may_take<'h>(
     max: u64,
     periods: impl IntoIterator<Item = &'h Had> + Clone,
@@ -208,12 +208,12 @@ fn may_take<'h>(
     address.is_none_or(|address| sum(&|had| had.of(address)) <= left)
 }
 
-/// How many keys were stored in each hour of the last 24.
+/// Number of keys that were stored in each of the last 24 hours.
 #[derive(Default)]
 struct Keys(VecDeque<(i64, Had)>);
 
 impl Keys {
-    /// Hours before this one in which keys may have been taken that are still stored.
+    /// Hours before this one whose keys may still be stored.
     const HOURS: i64 = 24;
 
     fn take(&mut self, address: Option<Address>, now: Timestamp) -> Result<(), Spent> {
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(take(&b, at(1)), MAX_KEYS_A_DAY / 4);
         assert!(senders.take_key(&a, at(24 * 60 - 1)).is_err());
         assert!(senders.take_key(&a, at(24 * 60)).is_ok());
-        // A clock that was ahead for a while does not keep them for longer.
+        // A clock that was ahead for a while does not retain keys for longer.
         assert!(senders.take_key(&a, at(365 * 24 * 60)).is_ok());
         assert_eq!(take(&a, at(24 * 60)), MAX_KEYS_A_DAY / 2);
     }

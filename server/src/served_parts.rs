@@ -1,5 +1,5 @@
-//! The parts of the service that are served at its address: a machine on the internet may serve tracking alone. What a
-//! part needs of another it has all the same, such as pages of the API.
+//! Parts of the service that are served at its address: a machine on the internet may serve only tracking. A part can
+//! use another that is not served, as pages use the API.
 
 use serde::{Deserialize, Serialize};
 use svctrack_web::{Addresses, DEFAULT_TRACKING_PREFIX};
@@ -13,7 +13,7 @@ pub(crate) fn is_page(path: &str) -> bool {
     first.is_empty() || NAMES_OF_PAGES.contains(&first)
 }
 
-/// A part, with what begins the paths of its routes.
+/// A part, with the beginnings of the paths of its routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
@@ -32,7 +32,7 @@ pub enum Part {
 impl Part {
     pub const ALL: [Self; 5] = [Self::Tracking, Self::Api, Self::Pages, Self::Docs, Self::Demo];
 
-    /// The part that a path is of; none for what every server has: its health, and the files that browsers load.
+    /// Part of a path; none for paths that every server has: its health, and the files that browsers load.
     fn of(path: &str, addresses: &Addresses) -> Option<Self> {
         if is_page(path) {
             return Some(Self::Pages);
@@ -85,7 +85,7 @@ impl ServedParts {
         self.0 & part.bit() != 0
     }
 
-    /// Whether a path is served, if there is something at it. `is_file` says whether that is a file.
+    /// Whether a path is served, if it exists. `is_file` is whether it is a file.
     pub(crate) fn serve(
         self,
         path: &str,

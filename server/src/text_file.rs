@@ -7,16 +7,16 @@ use svctrack_store::support::regular_file::check;
 /// Reads a text.
 ///
 /// # Errors
-/// When it cannot be read, or is no regular file.
+/// When the file cannot be read, or is not a regular one.
 pub(crate) fn read(path: &Path) -> io::Result<String> {
     check(path)?;
     fs::read_to_string(path)
 }
 
-/// Writes a text into a new file, or in the place of what a file holds.
+/// Writes a text into a new file, or replaces the content of an existing one.
 ///
 /// # Errors
-/// When it cannot be written, or is there and no regular file.
+/// When the file cannot be written, or exists and is not a regular one.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     match check(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -20,7 +20,7 @@ use crate::{
     observe::trace::note_received,
 };
 
-/// A body that is read by one and watched by another.
+/// A body that is read by one task and watched by another.
 #[derive(Clone)]
 pub(crate) struct WatchedBody(Arc<Mutex<Watched>>);
 
@@ -44,8 +44,8 @@ impl WatchedBody {
         watched.is_read || watched.body.is_end_stream()
     }
 
-    /// Whether the next request can follow: all has been read, or little is left, which is read now and soon there. If it
-    /// `is_asked_for`, its sender waits for a word to send it.
+    /// Whether the next request can follow: all has been read, or little is left, which is read now and arrives soon.
+    /// If the body `is_asked_for`, its sender waits for a response before sending it.
     pub(crate) async fn can_be_passed(&mut self, is_asked_for: bool) -> bool {
         if self.is_read() {
             return true;

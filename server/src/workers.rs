@@ -1,7 +1,7 @@
-//! The runtimes that serve connections, one for each processor, with one thread for requests each. A connection stays
-//! with the runtime that it was given to: the threads of a shared one take over each other's tasks, and spend more time
-//! fetching what these hold than they save. For that, connections that have the same runtime and happen to be busy
-//! together share one processor.
+//! Runtimes that serve connections, one for each processor, with one thread for requests each. A connection stays with
+//! its runtime: the threads of a shared one take over each other's tasks, and spend more time fetching the data of
+//! these than they save. In return, connections of the same runtime that happen to be busy together share one
+//! processor.
 
 use std::{
     io,
@@ -18,8 +18,8 @@ use crate::limits::{MAX_WORKERS, STOP_STALL};
 /// How long an idle thread for blocking calls is retained: as long as its runtime.
 const FOR_GOOD: Duration = Duration::from_secs(u32::MAX as u64);
 
-/// A runtime with one thread for tasks. A second one, for what blocks, is there from the start and stays: where the
-/// system gives no further threads, all that blocks waits for its turn with that one. Without any, tokio would panic.
+/// A runtime with one thread for tasks. A second one, for blocking work, exists from the start and stays: where the
+/// system gives no further threads, all blocking work waits for its turn on that one. Without any, tokio would panic.
 ///
 /// # Errors
 /// When the process may have no more threads, or open no more files.
@@ -34,7 +34,7 @@ pub fn runtime(name: &str) -> io::Result<Runtime> {
     started.unwrap_or_else(|_| Err(io::Error::other("cannot start a thread")))
 }
 
-/// Ends a runtime. What still blocks on its threads, as on a disk that does not respond, is not waited for any
+/// Ends a runtime. Work that still blocks on its threads, as on a disk that does not respond, is not waited for any
 /// longer than a stop waits for a reader.
 pub fn end(runtime: Runtime) {
     runtime.shutdown_timeout(STOP_STALL);
@@ -43,7 +43,7 @@ pub fn end(runtime: Runtime) {
 /// Some runtimes for connections.
 pub struct Workers {
     runtimes: Vec<Runtime>,
-    /// Where the last search for one began.
+    /// Index at which the last search for a worker began.
     turn: usize,
 }
 
@@ -51,7 +51,7 @@ impl Workers {
     /// Files that a runtime keeps open.
     const FILES_OF_EACH: usize = 4;
 
-    /// Starts one for each processor that this process may use, up to a limit.
+    /// Starts a worker for each processor that this process may use, up to a limit.
     ///
     /// # Errors
     /// As [`runtime`].
@@ -60,7 +60,7 @@ impl Workers {
         Self::start_some(processors.min(MAX_WORKERS))
     }
 
-    /// None: what is served by these is served by the current runtime.
+    /// No workers: their connections are served by the current runtime.
     pub(crate) fn none() -> Self {
         Self { runtimes: Vec::new(), turn: 0 }
     }
@@ -68,19 +68,19 @@ impl Workers {
     fn start_some(count: usize) -> io::Result<Self> {
         let mut workers = Self::none();
         for _ in 0..count {
-            // Of one thread, but not of the kind that has the current one: what must wait can leave the others to a
-            // new thread (`block_in_place`).
+            // A runtime of one thread, but not of the current-thread kind: work that must wait can leave the others to
+            // a new thread (`block_in_place`).
             workers.runtimes.push(runtime("requests")?);
         }
         Ok(workers)
     }
 
-    /// How many there are.
+    /// Number of workers.
     pub(crate) fn count(&self) -> usize {
         self.runtimes.len()
     }
 
-    /// How many files they keep open.
+    /// Number of files that the workers keep open.
     pub(crate) fn files(&self) -> usize {
         self.count() * Self::FILES_OF_EACH
     }
@@ -94,8 +94,8 @@ impl Workers {
         next.map_or_else(Handle::current, |worker| worker.handle().clone())
     }
 
-    /// Stops one after the other: each ends its tasks where they next wait, and is waited for with what these have put
-    /// on threads that may block, within this time in all. Says whether that was enough.
+    /// Stops the workers one after the other: each ends its tasks where they next wait, and is waited for with their
+    /// work on blocking threads, within this time in all. Returns whether that was enough.
     pub(crate) fn stop(mut self, within: Duration) -> bool {
         let until = Instant::now() + within;
         for worker in self.runtimes.drain(..) {
@@ -106,7 +106,7 @@ impl Workers {
 }
 
 impl Drop for Workers {
-    /// Does not wait for tasks to end, since that would block who drops them.
+    /// Does not wait for tasks to end, since that would block the thread that drops the workers.
     fn drop(&mut self) {
         self.runtimes.drain(..).for_each(Runtime::shutdown_background);
     }

@@ -1,4 +1,4 @@
-//! A small allocator: the standard one is built for servers and weighs 3 KB in every visitor's download.
+//! A small allocator: the standard one is built for servers and adds 3 KB to every visitor's download.
 
 use talc::wasm::{WasmDynamicTalc, new_wasm_dynamic_allocator};
 

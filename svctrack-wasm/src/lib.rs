@@ -13,9 +13,9 @@ use wasm_bindgen::prelude::*;
 
 pub use self::{members::Members, send::send};
 
-/// Completes the message of a call, which has the identity members that were given, with those of who is
-/// known. `is_identify` says that the call was `identify`, in which another person begins again; `info` is
-/// JSON. Returns what is wrong, in one line: nothing when all checks but the one for who it is are passed.
+/// Completes the message of a call, which has the given identity members, with those of the known user. `is_identify`
+/// is whether the call was `identify`, in which another person begins again; `info` is JSON. Returns the problem, in
+/// one line: nothing when all checks but the one of the identity are passed.
 #[wasm_bindgen]
 pub fn complete(
     message: &Members,
@@ -44,7 +44,7 @@ pub fn complete(
     line
 }
 
-/// Whether an id is what programs write where they have none, such as `undefined`.
+/// Whether an id is a word that programs send where they have no id, such as `undefined`.
 #[wasm_bindgen]
 pub fn is_placeholder(id: &str) -> bool {
     script::is_placeholder(id)

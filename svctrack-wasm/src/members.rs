@@ -1,5 +1,4 @@
-//! Objects of the loader, without the general tools for objects of any kind: these weigh more than all
-//! the rules.
+//! Objects of the loader, without the general tools for objects of any kind: these are larger than all the rules.
 
 use wasm_bindgen::prelude::*;
 

@@ -14,16 +14,16 @@ use web_sys::{Request, Response};
 
 #[wasm_bindgen]
 extern "C" {
-    /// The loader's side of a request that is under way.
+    /// The loader's side of a running request.
     pub type Pending;
 
-    /// Hands over the response; none when the server could not be reached.
+    /// Passes the response on; none when the server could not be reached.
     #[wasm_bindgen(method)]
     fn resolve(this: &Pending, answer: Option<Response>);
 }
 
 thread_local! {
-    /// The requests that are under way: one, and those that the loader no longer waits for.
+    /// Running requests: one, and those that the loader no longer waits for.
     static SENDING: RefCell<Vec<Pin<Box<dyn Future<Output = ()>>>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -37,7 +37,7 @@ pub fn send(request: Request, pending: Pending) {
     resume();
 }
 
-/// Continues the requests under way. The general executor for the browser would be 1.7 KB of the download.
+/// Continues the running requests. The general executor for the browser would be 1.7 KB of the download.
 fn resume() {
     let waker = Waker::from(Arc::new(Resume));
     let mut context = Context::from_waker(&waker);

@@ -1,5 +1,5 @@
-//! How the command line reaches a server: over TCP, or over TLS where the address begins with `https://`. It trusts the
-//! authorities that browsers trust, which are compiled in, and the certificates of a file.
+//! Connections of the command line to a server: over TCP, or over TLS where the address begins with `https://`. The
+//! authorities that browsers trust, which are compiled in, and the certificates of a file are trusted.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -18,7 +18,7 @@ use rustls::{
 /// Connector that opens connections; it trusts the certificates of the `ca_cert` file, too.
 ///
 /// # Errors
-/// In words, when the file cannot be read.
+/// A message, when the file cannot be read.
 pub(super) fn connector(ca_cert: Option<&Path>) -> Result<HttpsConnector<HttpConnector>, String> {
     let own = ca_cert.map(read).transpose()?.unwrap_or_default();
     let config = config(own).map_err(|error| format!("TLS cannot be set up: {error}"))?;
@@ -51,8 +51,8 @@ fn config(own: Vec<CertificateDer<'static>>) -> Result<ClientConfig, Box<dyn std
     Ok(config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
-/// Whose certificates are accepted: those that an authority vouches for, by the name in the address; and those of the
-/// file, whatever the name, since their server has proved to have the key.
+/// Accepted certificates: those that an authority vouches for, by the name in the address; and those of the file,
+/// whatever the name, since their server has proved to have the key.
 #[derive(Debug)]
 struct Trusted {
     authorities: Arc<WebPkiServerVerifier>,

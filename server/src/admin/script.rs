@@ -13,11 +13,12 @@ use crate::{config::Config, running_at::RunningAt};
 /// How long a server that was not named may take to respond: another program may listen there.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The response of a running server, whose certificate may be in a file, with its address: the one that is named, else the one that uses the data folder.
-/// Where that has no store, the one on the address to listen on is asked, which may have its data elsewhere.
+/// Response of a running server, with its address: the named server, else the one that uses the data folder. Where the
+/// folder has no store, the server at the listen address is asked, which may have its data elsewhere. Its certificate
+/// may be in a file.
 ///
 /// # Errors
-/// In words, when the server that is named cannot be asked, or knows no such tenant.
+/// A message, when the named server cannot be reached, or does not know the tenant.
 pub async fn of_running(
     config: &Config,
     server: Option<&str>,
@@ -32,7 +33,7 @@ pub async fn of_running(
     let of_folder = RunningAt::read(&config.data);
     let elsewhere = || (!config.has_store()).then(|| config.own_url());
     let Some(server) = of_folder.or_else(elsewhere) else { return Ok(None) };
-    // Nothing need be there, or another program.
+    // There may be no server, or another program.
     let runs = tokio::time::timeout(PATIENCE, ask(&server, ca_cert, None, loads)).await;
     if !matches!(runs, Ok(Ok(_))) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The one place where a token becomes a [`Caller`] (R43).
+//! The only place where a token becomes a [`Caller`] (R43).
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{app::App, body::refuse_form, error::Error, observe::trace::note_tena
 /// The caller of a request that carries a token.
 ///
 /// # Errors
-/// [`Error::Unauthorized`] with the reason when there is none, or none that counts; [`Error::TenantSuspended`].
+/// [`Error::Unauthorized`] with the reason when there is no valid token; [`Error::TenantSuspended`].
 pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller, Error> {
     let caller = identify(app, request).await;
     if let Err(Error::Unauthorized(code)) = &caller
@@ -58,10 +58,10 @@ async fn identify(app: &App, request: &Request) -> Result<Caller, Error> {
     admit(app, known, Seen::of(request))
 }
 
-/// The caller with a token that is known.
+/// The caller with a known token.
 ///
 /// # Errors
-/// [`Error::Unauthorized`] where it has expired; [`Error::TooMany`]; [`Error::TenantSuspended`].
+/// [`Error::Unauthorized`] where the token has expired; [`Error::TooMany`]; [`Error::TenantSuspended`].
 pub(super) fn admit(app: &App, known: Arc<KnownToken>, seen: Seen) -> Result<Caller, Error> {
     let now = app.clock.now();
     let tenant = Tenant::assume_authorized(known.record.tenant);
@@ -81,7 +81,7 @@ pub(super) fn admit(app: &App, known: Arc<KnownToken>, seen: Seen) -> Result<Cal
     Ok(caller)
 }
 
-/// The token of a text, where the store knows it.
+/// The token in a text, where the store knows it.
 pub(super) async fn known_token(app: &App, text: &str) -> Result<Arc<KnownToken>, Error> {
     let token = Token::parse(text).ok_or(Error::Unauthorized("token_malformed"))?;
     let known = app.store.token(token.id()).await?;

@@ -13,16 +13,16 @@ use svctrack_store::{Actor, KnownToken, Origin, Tenant, TokenRecord};
 use super::denials::Attempt;
 use crate::{app::App, error::Error, request_id::RequestId};
 
-/// Marks a request of somebody who has the store's file in their hands, and acts for a tenant or for
-/// the operator. Nothing that comes over the network can carry it.
+/// Marks a request of a person who has the store's file, and acts for a tenant or for the operator. A request from the
+/// network cannot have this mark.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalAccess(pub(crate) TenantId);
 
-/// Marks a request that a page makes for who is signed in. Nothing that comes over the network can carry it.
+/// Marks a request that a page sends for a signed-in user. A request from the network cannot have this mark.
 #[derive(Clone, Debug)]
 pub(crate) struct SignedIn(pub(crate) Caller);
 
-/// Who calls: a tenant, and what they have shown.
+/// The caller: a tenant, and the credential.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
@@ -30,7 +30,7 @@ pub(crate) struct Caller {
     pub(super) seen: Seen,
 }
 
-/// Where a request comes from.
+/// Source of a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     address: Option<IpAddr>,
@@ -46,7 +46,7 @@ impl Seen {
         Self { address, request_id: id, session: None }
     }
 
-    /// Counts that whoever it is was denied something.
+    /// Counts a denial for whoever the caller is.
     pub(crate) fn note_denied(
         &self,
         app: &App,
@@ -70,7 +70,7 @@ pub(super) enum Credential {
     Token(Arc<KnownToken>),
     /// The store's file, and with it these scopes.
     File(Vec<String>),
-    /// Nothing: they send events, to which a tenant's id is enough.
+    /// None: the caller sends events, for which a tenant's id is enough.
     Nothing,
 }
 
@@ -91,12 +91,12 @@ impl From<Caller> for Actor {
 }
 
 impl Caller {
-    /// Whoever sends events of a tenant: with no token, and no scope.
+    /// A caller who sends events of a tenant: with no token, and no scope.
     pub(crate) fn of_events(tenant: Tenant) -> Self {
         Self { tenant, credential: Credential::Nothing, seen: Seen::default() }
     }
 
-    /// Id of the token that was called with.
+    /// Id of the token of the call.
     pub(crate) fn token(&self) -> Option<&str> {
         self.token_record().map(|record| record.id.as_str())
     }
@@ -124,7 +124,7 @@ impl Caller {
         }
     }
 
-    /// Whether they may do what needs this scope.
+    /// Whether the caller has this scope.
     pub(crate) fn may(&self, scope: &str) -> bool {
         access::allows(self.scopes(), scope)
     }
@@ -138,7 +138,7 @@ impl Caller {
         Err(Error::Forbidden(scope.to_owned()))
     }
 
-    /// Counts that they were denied something.
+    /// Counts a denial for the caller.
     pub(crate) fn note_denied(&self, app: &App, cause: &str) {
         let Credential::Token(known) = &self.credential else { return };
         let who = Who::Token {

@@ -1,8 +1,8 @@
-//! Access that was denied, for the audit log. Strangers cause it, so it is not written one by one: attempts of one token
-//! or address for one cause are counted by the minute, in memory, and each count is written once its minute is over.
+//! Denied access, for the audit log. Strangers cause it, so it is not written one by one: attempts of one token or
+//! address for one cause are counted by the minute, in memory, and each count is written once its minute is over.
 //!
-//! Invariant: a day writes at most [`MAX_A_DAY`] counts of one attacker each for a tenant, and after that one a cause and
-//! hour, however many addresses somebody has.
+//! Invariant: a day writes at most [`MAX_A_DAY`] counts of one attacker each for a tenant, and after that one for each
+//! cause and hour, however many addresses an attacker has.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -24,10 +24,10 @@ const HOUR_MS: i64 = 60 * MINUTE_MS;
 const MAX_A_MINUTE: usize = 20;
 /// Most counts of a tenant in a day, some 100 KB of entries.
 const MAX_A_DAY: usize = 1_000;
-/// Longest cause, in bytes: a scope that a caller made up can be no longer.
+/// Longest cause, in bytes: an invented scope can be no longer.
 const MAX_CAUSE_BYTES: usize = 64;
 
-/// Who was denied, and what for.
+/// Actor and cause of denied access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Attempt {
     /// Action that was denied, such as `session.open`.
@@ -42,9 +42,9 @@ pub(crate) struct Attempt {
 #[derive(Default)]
 struct OfTenant {
     day: i64,
-    /// How many were told apart today.
+    /// Number of separate counts today.
     told_apart: usize,
-    /// How often each was made, and when the time is over in which it is counted.
+    /// Number of each attempt, and the end of the time in which it is counted.
     counts: HashMap<Attempt, (u64, i64)>,
 }
 
@@ -53,13 +53,13 @@ struct OfTenant {
 pub(crate) struct Denials(Mutex<BTreeMap<TenantId, OfTenant>>);
 
 impl Denials {
-    /// Counts an attempt to access a tenant; one of nobody who is known is counted for the operator.
+    /// Counts an attempt to access a tenant; an attempt by an unknown caller is counted for the operator.
     pub(crate) fn count(&self, tenant: Tenant, mut attempt: Attempt, now: Timestamp) {
         attempt.cause.truncate(attempt.cause.floor_char_boundary(MAX_CAUSE_BYTES));
         self.0.lock().entry(tenant.id()).or_default().count(attempt, now);
     }
 
-    /// The counts whose time is over, of each tenant; all of them where the server stops.
+    /// Takes the counts whose time is over, of each tenant; all of them where the server stops.
     pub(crate) fn take(&self, now: Timestamp, is_last: bool) -> Vec<(Tenant, Vec<AuditNote>)> {
         let mut of_tenants = self.0.lock();
         let mut taken = Vec::new();

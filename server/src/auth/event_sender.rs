@@ -1,4 +1,5 @@
-//! Who sends events: a tenant's UUID is a public write key, in the path, as the user name of HTTP Basic, or in the body.
+//! Sender of events: a tenant's UUID is a public write key, in the path, as the user name of HTTP Basic, or in the
+//! body.
 
 use poem::{Request, http::header::AUTHORIZATION};
 use svctrack_core::value::TenantId;
@@ -13,17 +14,17 @@ use crate::{
     sender_limits::{Address, Sender},
 };
 
-/// Who sends a tracking call: the UUID of its tenant is a public write key in the path.
+/// Sender of a tracking call: the UUID of its tenant is a public write key in the path.
 ///
 /// # Errors
-/// [`Error::TenantNotFound`] when there is no such tenant, [`Error::TrackingSuspended`].
+/// [`Error::TenantNotFound`] when the tenant does not exist, [`Error::TrackingSuspended`].
 pub(crate) async fn sender_in_path(app: &App, request: &Request) -> Result<Sender, Error> {
     let id = path_part(request, "tenant").and_then(|id| TenantId::parse(&id));
     let sender = sender(app, request, id.ok_or(Error::TenantNotFound)?).await?;
     sender.ok_or(Error::TenantNotFound)
 }
 
-/// Who sends events of a tenant; none where there is no such tenant.
+/// Sender of events of a tenant; none where the tenant does not exist.
 async fn sender(app: &App, request: &Request, tenant: TenantId) -> Result<Option<Sender>, Error> {
     let Some(known) = app.store.known_tenant(tenant).await? else { return Ok(None) };
     note_tenant(tenant);
@@ -34,11 +35,11 @@ async fn sender(app: &App, request: &Request, tenant: TenantId) -> Result<Option
     Ok(Some(Sender { tenant, limits, address: Address::of(request) }))
 }
 
-/// Who sends a pipeline's call: the UUID of its tenant is the user name of HTTP Basic, whatever the password
-/// (R33). None where that is no UUID: then the body names it.
+/// Sender of a pipeline's call: the UUID of its tenant is the user name of HTTP Basic, whatever the password (R33).
+/// None where that is not a UUID: then the body names it.
 ///
 /// # Errors
-/// [`Error::TenantUnauthorized`] when there is no such tenant; [`Error::TrackingSuspended`].
+/// [`Error::TenantUnauthorized`] when the tenant does not exist; [`Error::TrackingSuspended`].
 pub(crate) async fn sender_of_basic(app: &App, request: &Request) -> Result<Option<Sender>, Error> {
     let header = request.headers().get(AUTHORIZATION).and_then(|header| header.to_str().ok());
     let id = header.and_then(user_of_basic).and_then(|user| TenantId::parse(&user));
@@ -46,10 +47,10 @@ pub(crate) async fn sender_of_basic(app: &App, request: &Request) -> Result<Opti
     sender(app, request, id).await?.ok_or(Error::TenantUnauthorized).map(Some)
 }
 
-/// Who sends an SDK's call: the UUID of its tenant is the write key in the body (R47).
+/// Sender of an SDK's call: the UUID of its tenant is the write key in the body (R47).
 ///
 /// # Errors
-/// [`Error::TenantUnauthorized`] when it is absent, or there is no such tenant; [`Error::TrackingSuspended`].
+/// [`Error::TenantUnauthorized`] when the key is absent, or the tenant does not exist; [`Error::TrackingSuspended`].
 pub(crate) async fn sender_of_write_key(
     app: &App,
     request: &Request,

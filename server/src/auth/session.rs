@@ -1,6 +1,6 @@
-//! Sessions of the pages. A session is a token of its own kind, which the store keeps as it keeps the others: it can be
-//! listed and revoked, and acts as the token that it was opened with, as long as that one is valid. Its text is in a
-//! cookie, which no script reads and no other site sends.
+//! Sessions of the pages. A session is a token of its own kind, stored as other tokens are: it can be listed and
+//! revoked, and acts as the token that it was opened with, as long as that one is valid. Its text is in a cookie, which
+//! no script reads and no other site sends.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ use crate::{
     limits::{MAX_SESSIONS, SESSION_IDLE_MS, SESSION_MS},
 };
 
-/// The cookie over TLS: the prefix makes browsers demand what [`cookie`] sets.
+/// Name of the cookie over TLS: with its prefix browsers require the attributes that [`cookie`] sets.
 const COOKIE_OF_TLS: &str = "__Host-s";
 /// The cookie over plain HTTP.
 const COOKIE: &str = "s";
 
-/// Somebody who has signed in.
+/// A signed-in user's session.
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
     pub(crate) caller: Caller,
@@ -46,16 +46,16 @@ impl Session {
         URL_SAFE_NO_PAD.encode(digest.finalize())
     }
 
-    /// Whether a form sent what it was given; takes constant time.
+    /// Whether a form sent the CSRF token; takes constant time.
     pub(crate) fn has_sent(&self, csrf: &str) -> bool {
         self.csrf().as_bytes().ct_eq(csrf.as_bytes()).into()
     }
 }
 
-/// The session of a request, if it has one that has not ended.
+/// Session of a request, if it has one that has not ended.
 ///
 /// # Errors
-/// When the store cannot say; [`Error::TooMany`]; [`Error::TenantSuspended`].
+/// When the store cannot be read; [`Error::TooMany`]; [`Error::TenantSuspended`].
 pub(crate) async fn of_request(app: &App, request: &Request) -> Result<Option<Session>, Error> {
     let Some(text) = cookie_in(app, request) else { return Ok(None) };
     let Some(token) = Token::parse(text) else { return Ok(None) };
@@ -80,17 +80,17 @@ pub(crate) async fn of_request(app: &App, request: &Request) -> Result<Option<Se
     }
 }
 
-/// Whether a session has neither come to its end nor been left alone for too long.
+/// Whether a session has not expired and has not been idle for too long.
 pub(crate) fn is_alive(app: &App, session: &TokenRecord) -> bool {
     let now = app.clock.now();
-    // The store writes uses down with its next commit, which may be hours away.
+    // The store writes uses with its next commit, which may be hours later.
     let used = [session.last_used_at, app.sign_in.last_use(&session.id)].into_iter().flatten();
     let used = used.fold(session.created_at, Timestamp::max);
     let idle = now.as_ms().saturating_sub(used.as_ms());
     idle < SESSION_IDLE_MS && session.expires_at.is_none_or(|end| end > now)
 }
 
-/// Opens a session with a token that somebody sent.
+/// Opens a session with the text of a token.
 ///
 /// # Errors
 /// [`Error::Unauthorized`]; [`Error::TenantSuspended`]; when the store cannot write.
@@ -149,7 +149,7 @@ async fn end_old_ones(app: &App, caller: &Caller) -> Result<(), Error> {
     Ok(())
 }
 
-/// The header that gives a browser its session, or takes it away.
+/// Header that sets or removes the session cookie.
 pub(crate) fn cookie(app: &App, token: Option<&Token>) -> Option<HeaderValue> {
     let (name, secure) = if is_over_tls(app) { (COOKIE_OF_TLS, "; Secure") } else { (COOKIE, "") };
     let (value, age) = match token {
@@ -160,7 +160,7 @@ pub(crate) fn cookie(app: &App, token: Option<&Token>) -> Option<HeaderValue> {
     HeaderValue::try_from(text).ok()
 }
 
-/// Whether browsers reach the service over TLS. It is known from the configuration: anyone can send a header.
+/// Whether browsers reach the service over TLS, by the configuration: anyone can send a header.
 fn is_over_tls(app: &App) -> bool {
     app.addresses.base_url().starts_with("https://")
 }
@@ -173,8 +173,8 @@ fn cookie_in<'r>(app: &App, request: &'r Request) -> Option<&'r str> {
     pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
-/// Whether a request that changes something comes from a page of this service: browsers say so, and no page of another
-/// site can say it for them.
+/// Whether a request that changes data comes from a page of this service: browsers send this, and a page of another
+/// site cannot forge it.
 pub(crate) fn is_from_own_page(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     match (text("sec-fetch-site"), text("origin"), text("host")) {

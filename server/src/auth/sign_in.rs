@@ -16,10 +16,10 @@ use crate::{
     sender_limits::Address,
 };
 
-/// Uses of sessions that are noted before those are forgotten that are long past.
+/// Number of sessions with noted uses from which on old ones are dropped.
 const MAX_USES: usize = 10_000;
 
-/// A link that signs in once, which the first start prints. Its secret is not kept.
+/// A link that signs in once, which the first start prints. Its secret is not stored.
 struct Once {
     sha256: [u8; 32],
     until: Instant,
@@ -30,7 +30,7 @@ struct Once {
 /// State of signing in: the link that is open, and the failed attempts of each address.
 pub(crate) struct SignIn {
     once: Mutex<Option<Once>>,
-    /// When sessions were last used, by their ids.
+    /// Time of the last use of each session, by id.
     used: Mutex<BTreeMap<String, Timestamp>>,
     failures: RateLimiter<Option<Address>, HashMapStateStore<Option<Address>>, DefaultClock>,
 }
@@ -54,12 +54,12 @@ impl SignIn {
         used.insert(session.to_owned(), now);
     }
 
-    /// When a session was last used since this process began.
+    /// Time of the last use of a session since this process began.
     pub(crate) fn last_use(&self, session: &str) -> Option<Timestamp> {
         self.used.lock().get(session).copied()
     }
 
-    /// Opens a link for the token of this id; returns its path.
+    /// Opens a link for the token with this id; returns its path.
     ///
     /// # Errors
     /// When the machine gives no randomness.
@@ -81,7 +81,7 @@ impl SignIn {
         if is_it { once.take().map(|once| once.token) } else { None }
     }
 
-    /// Notes that somebody could not be signed in, and says whether that was too often of late.
+    /// Notes a failed sign-in, and returns whether there were too many recently.
     pub(crate) fn has_failed(&self, address: Option<Address>) -> Often {
         self.failures.retain_recent();
         match self.failures.check_key(&address) {

@@ -10,10 +10,10 @@ const ID_CHARS: usize = 8;
 const SECRET_CHARS: usize = 43;
 const CHECKSUM_CHARS: usize = 6;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Random bytes at or above this are drawn again, so that all 62 characters are equally likely.
+/// Random bytes from this value on are drawn again, so that all 62 characters are equally likely.
 const FAIR_BYTES: u8 = 248;
 
-/// A token that is well formed. Its text is a secret, shown once and never logged.
+/// A well-formed token. Its text is a secret, shown once and never logged.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
@@ -28,7 +28,7 @@ impl Token {
         Ok(Self(text))
     }
 
-    /// Reads a token; garbage is rejected by its checksum, without a look-up.
+    /// Reads a token; its checksum rejects garbage without a look-up.
     pub fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(PREFIX)?;
         let (id, secret) = rest.split_once('_')?;
@@ -57,7 +57,7 @@ impl Token {
     }
 }
 
-/// A token in a log shows its id alone.
+/// A token in a log shows only its id.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Token({})", self.id())

@@ -1,7 +1,7 @@
 //! The backups in a folder, in the order in which they were created.
 //!
 //! Their names have the time of the clock then, which may have been wrong; a scheduled backup has its store and its
-//! sequence number in its head. Invariant: what is not a scheduled backup of the store itself is never removed.
+//! sequence number in its head. Invariant: only scheduled backups of the store itself are ever removed.
 
 use std::{
     cmp::Reverse,
@@ -13,19 +13,19 @@ use std::{
 use svctrack_core::value::Timestamp;
 use svctrack_store::{BackupHead, MAX_DRIFT_MS, StoreId, read_head};
 
-/// How the name of a backup begins.
+/// Prefix of the name of a backup.
 pub(super) const PREFIX: &str = "svctrack-";
-/// How the name of a backup ends, also of one that is named by hand.
+/// Suffix of the name of a backup, also of one that is named by hand.
 pub const SUFFIX: &str = ".backup.gz";
-/// The end of the name of an unfinished one.
+/// Suffix of the name of an unfinished backup.
 pub(super) const UNFINISHED: &str = ".unfinished";
 
-/// The name of a backup of this time; names sort by time.
+/// Name of a backup of this time; names sort by time.
 pub fn name_of(at: Timestamp) -> String {
     format!("{PREFIX}{}{SUFFIX}", at.to_string().replace(':', "-"))
 }
 
-/// The time of the backup with this name, if it is the name of one.
+/// Time of the backup with this name, if a backup can have it.
 fn moment_of(name: &str) -> Option<Timestamp> {
     let moment = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let (date, time) = moment.split_once('T')?;
@@ -33,23 +33,23 @@ fn moment_of(name: &str) -> Option<Timestamp> {
     (name_of(at) == name).then_some(at)
 }
 
-/// A scheduled backup of a store, in the order in which they were made.
+/// A scheduled backup of a store; they sort in the order in which they were created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Backup {
-    /// Which one it is of those of its store in the folder.
+    /// Position among the backups of its store in the folder.
     sequence: u64,
-    /// The time in its name.
+    /// Time in the name of the backup.
     pub(super) at: Timestamp,
 }
 
 /// The backups in a folder.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// The scheduled ones of the store, in the order in which they were made, the newest last.
+    /// Scheduled backups of the store, in the order in which they were created, the newest last.
     pub(super) own: Vec<Backup>,
-    /// How many belong to another store, or name none.
+    /// Number of backups that belong to another store, or name none.
     pub(super) foreign: usize,
-    /// How many names of backups are not those of regular files.
+    /// Number of entries with the name of a backup that are not regular files.
     pub(super) skipped: usize,
 }
 
@@ -59,7 +59,7 @@ impl Found {
         self.own.last().map_or(0, |newest| newest.sequence).saturating_add(1)
     }
 
-    /// How many of the store's own have a name that is ahead of the clock.
+    /// Number of the store's own backups with a name that is ahead of the clock.
     pub(super) fn ahead(&self, now: Timestamp) -> usize {
         self.own.iter().filter(|backup| is_ahead(backup.at, now)).count()
     }
@@ -78,7 +78,7 @@ fn names_in(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The files in a folder that are named as backups are, also by hand, in the order of their names.
+/// Files in a folder with the suffix of a backup, in the order of their names.
 ///
 /// # Errors
 /// When the folder cannot be read.
@@ -89,18 +89,18 @@ pub fn backup_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(names.iter().map(|name| folder.join(name)).collect())
 }
 
-/// Whether a name in a folder is that of a regular file. A pipe or a folder with a backup's name is no backup: opening the
-/// one would block, and the other cannot be removed as a file.
+/// Whether a name in a folder is that of a regular file. A pipe or a folder is not a backup: opening a pipe would
+/// block, and a folder cannot be removed as a file.
 fn is_file(folder: &Path, name: &str) -> bool {
     fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file())
 }
 
-/// The head of a file, where it is that of a backup.
+/// Head of a file, where it is a backup.
 fn head_of(path: &Path) -> Option<BackupHead> {
     read_head(BufReader::new(File::open(path).ok()?)).ok()
 }
 
-/// The backups in a folder, as a store sees them.
+/// Backups in a folder, for a store.
 pub(super) fn backups_in(folder: &Path, store: StoreId) -> io::Result<Found> {
     let mut found = Found::default();
     for name in names_in(folder)? {
@@ -154,7 +154,7 @@ pub fn newest_of_one_store(folder: &Path, now: Timestamp) -> Result<PathBuf, Str
     Ok(newest)
 }
 
-/// Removes what a crash has left.
+/// Removes files that a crash has left.
 pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
     let is_left = |name: &String| {
         name.starts_with(PREFIX) && name.ends_with(UNFINISHED) && is_file(folder, name)
@@ -165,8 +165,8 @@ pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the oldest scheduled backups of a store until `keep` are left, and never the one that was just made. Other
-/// files are not touched.
+/// Removes the oldest scheduled backups of a store until `keep` are left, and never the one that was just created.
+/// Other files are not touched.
 pub(super) fn retain(
     folder: &Path,
     store: StoreId,
@@ -191,7 +191,7 @@ mod tests {
 
     const OWN: StoreId = StoreId::from_bytes([1; 5]);
     const OTHER: StoreId = StoreId::from_bytes([2; 5]);
-    /// Long enough for a machine that is busy with other work.
+    /// Timeout that is long enough for a busy machine.
     const PATIENCE: Duration = Duration::from_secs(120);
 
     fn day(day: i64) -> Timestamp {

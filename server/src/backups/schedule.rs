@@ -1,4 +1,4 @@
-//! The schedule of backups: they are created while the server runs, and the oldest are removed.
+//! Schedule of backups: they are created while the server runs, and the oldest are removed.
 
 use std::{
     fmt, io,
@@ -23,12 +23,12 @@ use crate::setting_text::setting_as_text;
 
 /// Shortest interval of a schedule.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
-/// How often the folder is read between backups.
+/// Interval in which the folder is read between backups.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// Longest pause after a backup that failed.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(10 * 60);
 
-/// How often something is done: `6h`, `1day`, `90min`.
+/// An interval such as `6h`, `1day`, `90min`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval(Duration);
 
@@ -49,13 +49,13 @@ impl fmt::Display for Interval {
     }
 }
 
-/// When backups are created, and how many are retained.
+/// Interval of backups, and the number that is retained.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pub folder: PathBuf,
     /// The interval between backups.
     pub every: Interval,
-    /// How many backups are retained.
+    /// Number of backups that are retained.
     pub keep: usize,
 }
 
@@ -69,7 +69,7 @@ enum NotMade {
 }
 
 /// Checks that backups of a schedule can be written into their folder, which is created where it is missing. A full
-/// disk is no reason not to start: there may be room again at the first backup.
+/// disk does not prevent a start: there may be room again at the first backup.
 ///
 /// # Errors
 /// A message with the folder.
@@ -125,8 +125,7 @@ pub(crate) async fn run(
     }
 }
 
-/// How long ago the newest backup was created; unknown where its time is in the future, as after the clock was set
-/// back.
+/// Age of the newest backup; unknown where its time is in the future, as after the clock was set back.
 fn age(at: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
     u64::try_from(now.as_ms() - at?.as_ms()).ok().map(Duration::from_millis)
 }
@@ -172,7 +171,7 @@ async fn make(store: &dyn Store, schedule: &Schedule) -> Result<Manifest, NotMad
     Ok(manifest)
 }
 
-/// Works on files where that holds up no request.
+/// Works on files on a thread where that blocks no request.
 pub(crate) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {

@@ -8,21 +8,21 @@ use svctrack_store::as_text;
 /// The state of scheduled backups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Done {
-    /// The time of the newest one in the folder.
+    /// Time of the newest backup in the folder.
     #[serde(serialize_with = "as_text")]
     pub(crate) at: Option<Timestamp>,
-    /// How many failed since.
+    /// Number of failures since.
     pub(crate) failed: u32,
-    /// How many there have a name that is ahead of the clock.
+    /// Number of backups with a name that is ahead of the clock.
     pub(super) ahead: usize,
-    /// How many there are of another store.
+    /// Number of backups of another store.
     pub(super) foreign: usize,
-    /// How many names of backups there are not those of regular files.
+    /// Number of entries with the name of a backup that are not regular files.
     #[serde(skip)]
     pub(super) skipped: usize,
 }
 
-/// The state of scheduled backups, where there is a schedule.
+/// State of scheduled backups, where there is a schedule.
 #[derive(Debug, Default)]
 pub(crate) struct Backups(Mutex<Option<Done>>);
 

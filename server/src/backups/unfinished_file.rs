@@ -6,11 +6,11 @@ use tempfile::NamedTempFile;
 
 use super::folder::{PREFIX, UNFINISHED};
 
-/// A file in a folder that gets its name when it is whole.
+/// A file in a folder that gets its name when it is complete.
 pub struct Unfinished(NamedTempFile);
 
 impl Unfinished {
-    /// Creates it; after a crash its name marks it as unfinished.
+    /// Creates the file; after a crash its name marks it as unfinished.
     ///
     /// # Errors
     /// When the folder cannot be written.
@@ -22,15 +22,15 @@ impl Unfinished {
     /// The file, to be written.
     ///
     /// # Errors
-    /// When the process has too many open.
+    /// When the process has too many open files.
     pub fn file(&self) -> io::Result<File> {
         self.0.as_file().try_clone()
     }
 
-    /// Gives it its name, once it is on disk. No other file is replaced.
+    /// Gives the file its name, once it is on disk. No other file is replaced.
     ///
     /// # Errors
-    /// When there is one of this name.
+    /// When a file with this name exists.
     pub fn finish(self, path: &Path) -> io::Result<()> {
         self.0.as_file().sync_all()?;
         self.0.persist_noclobber(path)?;
@@ -48,7 +48,7 @@ impl Unfinished {
     }
 }
 
-/// The folder that a file lies in.
+/// Folder of a file.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -38,7 +38,7 @@ pub struct BootstrapSettings {
     pub bootstrap_operator_token_file: Option<PathBuf>,
 }
 
-/// The tenant and the tokens that the first start creates, instead of random ones.
+/// Tenant and tokens that the first start creates, instead of random ones.
 #[derive(Clone, Debug)]
 pub struct BootstrapConfig {
     pub tenant: TenantId,

@@ -105,7 +105,7 @@ async fn fill(admin: &Admin, tenant: TenantId, customers: usize) -> Result<usize
         stored += call.count;
         let answered = admin.send_again(call.method, &call.path, call.body).await?;
         if is_seen {
-            // The next line is written over it.
+            // The next line is written over this one.
             let _ = write!(std::io::stderr(), "{stored} records and events\r");
         }
         Ok(answered.into())

@@ -81,14 +81,14 @@ impl Export {
     }
 }
 
-/// Writes the file of the tenants, for its owner alone, as all files of an export are.
+/// Writes the file of the tenants, readable only by its owner, as all files of an export are.
 fn write_tenants(folder: &Path, text: &str) -> io::Result<()> {
     let unfinished = Unfinished::in_folder(folder)?;
     unfinished.file()?.write_all(text.as_bytes())?;
     unfinished.replace(&folder.join(TENANTS))
 }
 
-/// The resources that are named; all when none is.
+/// Named resources; all when none is named.
 fn named(names: &[String]) -> Result<Vec<&'static ResourceDef>, String> {
     if names.is_empty() {
         return Ok(transfer::everything());

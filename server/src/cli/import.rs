@@ -117,7 +117,7 @@ impl Import {
     }
 }
 
-/// Says of what in a folder nothing is imported.
+/// Reports the files of a folder that are not imported.
 fn tell_others(folder: &Path) -> Result<(), String> {
     let others = transfer::others_in(folder);
     let others = others.map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use serde_json::Value;
 
-/// Prints what was asked for. Who has stopped reading, as `head` does, has seen enough.
+/// Prints a result. A reader that has stopped reading, as `head` does, is no error.
 pub(crate) fn print_out(text: &str) -> Result<(), String> {
     match writeln!(io::stdout(), "{text}") {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.to_string()),
@@ -17,12 +17,12 @@ pub(crate) fn print_err(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// The value at a JSON pointer, as a person reads it.
+/// Value at a JSON pointer, as text for a person.
 pub(crate) fn text_at(value: &Value, pointer: &str) -> String {
     value.pointer(pointer).map_or_else(String::new, text)
 }
 
-/// A value as a person reads it.
+/// A value as text for a person.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
@@ -32,7 +32,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// Objects as lines under the names of their columns, each as wide as its longest value.
+/// Objects as lines below the names of their columns, each as wide as its longest value.
 pub(crate) fn table(rows: &Value, columns: &[&str]) -> String {
     let rows = rows.as_array().into_iter().flatten();
     let mut lines = vec![columns.iter().map(|column| (*column).to_owned()).collect::<Vec<_>>()];

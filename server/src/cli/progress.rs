@@ -8,13 +8,13 @@ use std::{
 
 use svctrack_server::interchange::Source;
 
-/// Files up to this size, in bytes, are read so fast that progress is not shown.
+/// Largest file, in bytes, that is read so fast that progress is not shown.
 const QUIET_BYTES: u64 = 1024 * 1024;
 
-/// Opens a file; while a large one is read, a line on the terminal says how far.
+/// Opens a file; while a large one is read, a line on the terminal shows the progress.
 ///
 /// # Errors
-/// When it cannot be opened.
+/// When the file cannot be opened.
 pub(super) fn open(path: &Path) -> io::Result<Source> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
@@ -25,20 +25,20 @@ pub(super) fn open(path: &Path) -> io::Result<Source> {
     Ok(Box::new(Progress { file, name, bytes, read: 0, shown: None }))
 }
 
-/// Clears what is shown, before something else is printed on its line.
+/// Clears the progress, before something else is printed on its line.
 pub(super) fn clear() {
     if io::stderr().is_terminal() {
         let _ = write!(io::stderr(), "\x1b[K");
     }
 }
 
-/// A file whose reading is shown.
+/// A file whose progress is shown.
 struct Progress {
     file: File,
     name: String,
     bytes: u64,
     read: u64,
-    /// The percentage that is shown.
+    /// Percentage on the terminal.
     shown: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ impl Read for Progress {
         let percent = (self.read * 100 / self.bytes).min(100);
         if self.shown != Some(percent) {
             self.shown = Some(percent);
-            // The next line is written over it.
+            // The next line is written over this one.
             let _ = write!(io::stderr(), "{}  {percent:>3} %  {}\r", self.name, bar(percent));
         }
         if count == 0 {

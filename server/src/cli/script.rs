@@ -66,7 +66,7 @@ impl Script {
         if let Some(folder) = &self.npm {
             let failed = |error| format!("{} cannot be written: {error}", folder.display());
             write_package(folder).map_err(failed)?;
-            // Without a path, npm would look for a package of that name elsewhere.
+            // Without a path, npm would look for a package with this name elsewhere.
             let path = path::absolute(folder).map_err(failed)?;
             return print_out(&match self.json {
                 true => json!({ "path": path }).to_string(),
@@ -110,7 +110,7 @@ impl Script {
         Ok(to_json(&merged.addresses(&server), tenant, loads))
     }
 
-    /// Says that no server was asked, and looks for the tenant in the store of a stopped one.
+    /// Reports that no server was asked, and looks for the tenant in the store of a stopped one.
     async fn check_in_store(&self, config: &Config) -> Result<(), String> {
         let guess = "no running server was found, so these settings are from flags, environment and svctrack.toml; \
                      --server URL asks the one at that address";
@@ -135,10 +135,10 @@ impl Script {
     }
 }
 
-/// Says what a package is.
+/// File that describes a package.
 const MANIFEST: &str = "package.json";
 
-/// Writes the package into a folder, which has none or an earlier one of ours.
+/// Writes the package into a folder, which has none or an earlier version of it.
 fn write_package(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let manifest = fs::read_to_string(folder.join(MANIFEST)).unwrap_or_default();

@@ -31,7 +31,7 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    /// Runs the server until it is stopped; `matches` are those that the settings were read from.
+    /// Runs the server until it is stopped; the settings were read from `matches`.
     pub(crate) fn run(self, matches: &ArgMatches) -> Result<(), String> {
         let config = configure(self.given)?;
         check_settings(&config, matches).unwrap_or_else(|error| error.exit());
@@ -40,7 +40,7 @@ impl Serve {
             return print_config(&config, matches, form);
         }
         warn_of_unscheduled(&config);
-        // Connections have threads of their own. What is done here must not block: it would hold up new ones, and a stop.
+        // Connections have threads of their own. This thread must not block: that would hold up new ones, and a stop.
         let runtime = workers::runtime("main").map_err(|error| error.to_string())?;
         let done = runtime.block_on(run::run(config));
         workers::end(runtime);

@@ -1,4 +1,4 @@
-//! The store of a stopped server, for the commands that need it to themselves.
+//! Store of a stopped server, for the commands that need exclusive access.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub(crate) struct StoppedStore {
 pub(crate) const STOP: &str = "; the server must be stopped";
 
 impl StoppedStore {
-    /// The configuration, where there is a store in its data folder.
+    /// Configuration, where its data folder has a store.
     pub(crate) fn config(self) -> Result<Config, String> {
         let Self { files, backup_to } = self;
         let config = configure(ConfigOverrides { files, backup_to, ..ConfigOverrides::default() })?;

@@ -1,4 +1,4 @@
-//! The target of a command's calls: a running server, or the store of a stopped one.
+//! Target of a command's calls: a running server, or the store of a stopped one.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ impl TargetArgs {
         self.admin(whose).await?.call(method, path, body).await
     }
 
-    /// The token with which a running server is called.
+    /// Token for calls to a running server.
     pub(crate) fn issuer(&self) -> Option<&str> {
         self.server.as_ref().and(self.token.as_deref())
     }
@@ -84,7 +84,7 @@ impl TargetArgs {
 /// Settings in force: those that are given here win over the file of settings.
 ///
 /// # Errors
-/// In words, when the file cannot be read, or a value cannot be used.
+/// A message, when the file cannot be read, or a value is invalid.
 pub(crate) fn configure(given: ConfigOverrides) -> Result<Config, String> {
     let file = ConfigOverrides::of_file(Path::new(FILE_NAME));
     file.and_then(|file| given.over(file)).map_err(|error| error.to_string())

@@ -153,10 +153,10 @@ impl OneTenant {
     }
 }
 
-/// Deletes the tenant at a path, and waits until all that is stored of it is gone.
+/// Deletes the tenant at a path, and waits until all its data is removed.
 pub(super) async fn delete(operator: &Admin, path: &str) -> Result<Value, String> {
     let deleted = operator.call(Method::DELETE, path, None).await?;
-    // On a stopped store nothing else would continue it.
+    // On a stopped store nothing else would continue the deletion.
     while operator.send(Method::GET, path, Bytes::new()).await?.status != StatusCode::NOT_FOUND {
         tokio::time::sleep(DELETION_POLL).await;
     }

@@ -9,7 +9,7 @@ use super::output::print_err;
 
 /// Prefix of the names of all settings.
 const PREFIX: &str = "SVCTRACK_";
-/// Variables of the build and the tests of svctrack, which a program that they start inherits.
+/// Variables of the build and the tests of svctrack, which programs that these start inherit.
 const OF_THE_PROJECT: [&str; 9] = [
     "SVCTRACK_ALONE",
     "SVCTRACK_BINARY",
@@ -24,7 +24,7 @@ const OF_THE_PROJECT: [&str; 9] = [
 /// Prefixes of variables that Kubernetes sets for a service with the name `svctrack`.
 const OF_A_CLUSTER: [&str; 2] = ["SVCTRACK_SERVICE_", "SVCTRACK_PORT_"];
 
-/// Names each variable of the environment that no command has, with the one that may be meant.
+/// Warns of each variable of the environment that no command has, with the one that may be meant.
 pub(crate) fn warn_of_unknown(command: &Command) {
     let known = known(command);
     let mut set: Vec<(String, String)> = env::vars_os()
@@ -52,7 +52,7 @@ fn is_meant_for_us(name: &str, value: &str) -> bool {
     name.starts_with(PREFIX) && !is_of_a_cluster && !OF_THE_PROJECT.contains(&name)
 }
 
-/// The variables of a command and of those below it.
+/// Variables of a command and of those below it.
 fn known(command: &Command) -> BTreeSet<String> {
     let own = command.get_arguments().filter_map(|flag| flag.get_env()?.to_str());
     let mut known: BTreeSet<String> = own.map(str::to_owned).collect();

@@ -7,7 +7,7 @@ use svctrack_server::config::{Config, Engine};
 
 use super::output::print_err;
 
-/// A flag, another one with which it has no effect, and why.
+/// A flag, another flag with which it has no effect, and the reason.
 const NO_EFFECT_WITH: [(&str, &str, &str); 13] = [
     ("user", "operator", ""),
     ("operator", "server", ": the token decides whose tokens are used"),
@@ -24,7 +24,7 @@ const NO_EFFECT_WITH: [(&str, &str, &str); 13] = [
     ("listen", "server", ""),
 ];
 
-/// A flag, and another one without which it has no effect.
+/// A flag, and another flag without which it has no effect.
 const NO_EFFECT_WITHOUT: [(&str, &str); 2] = [("token", "server"), ("ca_cert", "server")];
 
 /// Rejects a flag that has no effect.
@@ -58,7 +58,7 @@ pub(crate) fn check_settings(config: &Config, matches: &ArgMatches) -> Result<()
     let is_flag = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let is_scheduled = config.backup_every.is_some();
     let is_in_memory = config.store == Engine::Memory;
-    // Scheduled backups are in the data directory, where no other one is given.
+    // Scheduled backups are in the data directory, unless another one is given.
     let needs_data = !is_in_memory || (is_scheduled && config.backup_to.is_none());
     let unused_if = [
         (!needs_data, "data", "with", "store memory"),

@@ -87,7 +87,7 @@ fn in_words(found: &Verified) -> String {
     format!("{problems}{rows}, {count}")
 }
 
-/// Whether all backups are sound, and what is to be printed of them.
+/// Whether all backups are sound, and the report to print.
 fn verify_backups(path: &Path, as_json: bool) -> Result<(bool, String), String> {
     let files = files_at(path).map_err(|error| format!("{}: {error}", path.display()))?;
     if files.is_empty() {
@@ -110,7 +110,7 @@ fn verify_backups(path: &Path, as_json: bool) -> Result<(bool, String), String> 
     Ok((is_sound, told))
 }
 
-/// The backups of a directory, or the one file.
+/// Backups of a directory, or the only file.
 fn files_at(path: &Path) -> io::Result<Vec<PathBuf>> {
     match fs::metadata(path)?.is_dir() {
         true => backup_files(path),
@@ -118,7 +118,7 @@ fn files_at(path: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Reads a backup to its end; what is wrong with it otherwise.
+/// Reads a backup to its end; the error is its problem.
 fn check(file: &Path) -> Result<Manifest, String> {
     let opened = regular_file::check(file).and_then(|()| File::open(file));
     let opened = opened.map_err(|error| error.to_string())?;

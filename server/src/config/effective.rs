@@ -1,4 +1,4 @@
-//! The effective configuration as it is printed: as lines of a configuration file, or as JSON.
+//! Effective configuration for printing: as lines of a configuration file, or as JSON.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ impl Config {
         Ok(Value::Object(names().into_iter().map(setting).collect::<Map<_, _>>()))
     }
 
-    /// The value of a bootstrap setting, if it is set; a secret is not shown.
+    /// Value of a bootstrap setting, if it is set; a secret is not shown.
     fn of_first_start(&self, name: &str) -> Option<String> {
         let bootstrap = self.bootstrap.as_ref()?;
         let operator = bootstrap.operator.as_ref();

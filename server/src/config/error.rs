@@ -1,11 +1,11 @@
-//! Why there is no configuration.
+//! Errors of the configuration.
 
 use std::path::PathBuf;
 
-/// Why there is no configuration.
+/// Error of the configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file is there but cannot be read.
+    /// The file exists but cannot be read.
     #[error("{path}: {cause}", path = .0.display(), cause = .1)]
     File(PathBuf, String),
     /// A value cannot be used.

@@ -15,14 +15,14 @@ use super::{
 };
 use crate::text_file;
 
-/// Name of the file in the working folder that is read when it is there.
+/// Name of the file in the working folder that is read when it exists.
 pub const FILE_NAME: &str = "svctrack.toml";
 
 impl ConfigOverrides {
-    /// Reads a configuration file; one that is not there says nothing.
+    /// Reads a configuration file; a missing file sets nothing.
     ///
     /// # Errors
-    /// [`ConfigError::File`] when it cannot be read, or has a line that is not known.
+    /// [`ConfigError::File`] when the file cannot be read, or has an unknown line.
     pub fn of_file(path: &Path) -> Result<Self, ConfigError> {
         read_if_there(path, read_file)
     }
@@ -39,7 +39,7 @@ pub fn names_in_file(path: &Path) -> Result<BTreeSet<String>, ConfigError> {
     })
 }
 
-/// The result of `read` for a file, or the default for a missing one.
+/// Result of `read` for a file, or the default for a missing one.
 fn read_if_there<T: Default>(
     path: &Path,
     read: impl FnOnce(&str) -> Result<T, String>,
@@ -52,7 +52,8 @@ fn read_if_there<T: Default>(
     }
 }
 
-/// Reads lines of a file. An error has its line and the setting, but not the text of the line, which may be a secret.
+/// Reads the lines of a file. An error has its line and the setting, but not the text of the line, which may be a
+/// secret.
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -61,7 +62,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     })
 }
 
-/// The setting whose value has a place in a file.
+/// Setting at an offset in a file.
 fn setting_at(text: &str, at: usize) -> Option<String> {
     let lines: BTreeMap<toml::Spanned<String>, IgnoredAny> = toml::from_str(text).ok()?;
     let before = lines.into_keys().filter(|name| name.span().start <= at);
@@ -79,7 +80,7 @@ pub(super) fn read_file(text: &str) -> Result<ConfigOverrides, String> {
         let near = near.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default();
         return Err(format!("line {line}: there is no setting `{name}`{near}"));
     }
-    // Each group takes its own lines and leaves the others; read as one, an error would have lost its line.
+    // Each group reads its own lines and ignores the others; read as one, an error would have lost its line.
     Ok(ConfigOverrides {
         files: parse(text)?,
         addresses: parse(text)?,

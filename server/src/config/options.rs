@@ -1,5 +1,5 @@
-//! The options of the server: each is a flag, a variable of the environment and a line of `svctrack.toml`. Those of TLS,
-//! proxies, logging and the first start are in the `settings` of these.
+//! Options of the server: each is a flag, a variable of the environment and a line of `svctrack.toml`. Those of TLS,
+//! proxies, logging and the first start are in the `settings` of these modules.
 
 use std::path::PathBuf;
 
@@ -104,7 +104,7 @@ pub struct ConfigOverrides {
     pub bootstrap: BootstrapSettings,
 }
 
-/// The names of all settings, which are those of their flags, in the order of these.
+/// Names of all settings, which are those of their flags, in this order.
 pub(super) fn names() -> Vec<String> {
     let command = ConfigOverrides::augment_args(clap::Command::new("svctrack"));
     command.get_arguments().filter_map(|flag| flag.get_long().map(str::to_owned)).collect()

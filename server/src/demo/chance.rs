@@ -1,19 +1,19 @@
 //! Random numbers from a fixed seed: the same ones on each run.
 //!
-//! Each room of the demo draws from a stream of its own, so that a change in one leaves the others as they are.
+//! Each part of the demo draws from a stream of its own, so that a change in one leaves the others as they are.
 
 use std::f64::consts::TAU;
 
 use fastrand::Rng;
 
-/// Where the streams begin.
+/// Seed of the streams.
 const SEED: u64 = 0x10_3E4;
 
 /// A stream of random numbers.
 pub(super) struct Dice(Rng);
 
 impl Dice {
-    /// The stream with this name.
+    /// Stream with this name.
     pub(super) fn of(name: &str) -> Self {
         let seed = name.bytes().fold(SEED, |seed, byte| seed.rotate_left(8) ^ u64::from(byte));
         Self(Rng::with_seed(seed))
@@ -24,7 +24,7 @@ impl Dice {
         self.0.f64()
     }
 
-    /// Whether something happens that has this probability.
+    /// Draws whether an event of this probability happens.
     pub(super) fn chance(&mut self, probability: f64) -> bool {
         self.part() < probability
     }
@@ -59,12 +59,12 @@ impl Dice {
         radius * (TAU * self.part()).cos()
     }
 
-    /// A number of a log-normal distribution: half of them are below the median.
+    /// A number of a log-normal distribution: half of the draws are below the median.
     pub(super) fn log_normal(&mut self, median: f64, sigma: f64) -> f64 {
         median * (sigma * self.normal()).exp()
     }
 
-    /// How often something happens that is expected `mean` times, by Knuth; for large means by the normal distribution.
+    /// Number of events with the mean `mean`, by Knuth; for large means by the normal distribution.
     pub(super) fn poisson(&mut self, mean: f64) -> u32 {
         if mean > 30.0 {
             return (mean + mean.sqrt() * self.normal()).round().max(0.0) as u32;

@@ -4,7 +4,7 @@ use chrono::{Months, NaiveDate};
 
 use super::names::Place;
 
-/// How large a customer is.
+/// Size of a customer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Size {
     #[default]
@@ -46,16 +46,16 @@ impl Product {
     }
 }
 
-/// How a term has ended.
+/// Outcome of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Ongoing,
     Renewed,
-    /// Why it was not renewed.
+    /// The customer left, for this reason.
     Lost(&'static str),
 }
 
-/// A license: what is bought, for how long, and how it ends.
+/// A license: its product, its length, and its end.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     pub(super) product: Product,
@@ -69,12 +69,12 @@ pub(super) struct Term {
     pub(super) discount: i64,
     pub(super) auto_renews: bool,
     pub(super) outcome: Outcome,
-    /// The term that it follows, by its place in the list.
+    /// Previous term, by its place in the list.
     pub(super) follows: Option<usize>,
 }
 
 impl Term {
-    /// A fixed term of some months, or one without end for 0 months.
+    /// A fixed term of some months, or an open-ended one for 0 months.
     pub(super) fn new(product: Product, from: NaiveDate, months: u32, seats: i64) -> Self {
         let end = from.checked_add_months(Months::new(months));
         Self {
@@ -101,7 +101,7 @@ impl Term {
     }
 }
 
-/// How a customer uses the product at the moment.
+/// Current usage of the product by a customer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Usage {
     #[default]
@@ -109,7 +109,7 @@ pub(super) enum Usage {
     Growing,
     /// Less each day, for some weeks.
     Falling,
-    /// Not at all, for this many days.
+    /// No usage for this many days.
     Quiet(i64),
 }
 
@@ -120,13 +120,13 @@ pub(super) struct Company {
     pub(super) size: Size,
     pub(super) place: Place,
     pub(super) currency: &'static str,
-    /// Who of the staff looks after it, by place in the list.
+    /// Customer success manager, by place in the list of the staff.
     pub(super) owner: usize,
     pub(super) terms: Vec<Term>,
     pub(super) usage: Usage,
     /// When a lost customer returns.
     pub(super) returns: Option<NaiveDate>,
-    /// The story that it tells; none for most.
+    /// Story of the company; none for most.
     pub(super) story: Option<&'static str>,
 }
 
@@ -136,12 +136,12 @@ impl Company {
         format!("c-{:03}", self.number)
     }
 
-    /// The `externalId` of one of its licenses.
+    /// `externalId` of one of the company's licenses.
     pub(super) fn license_key(&self, at: usize) -> String {
         format!("l-{:03}-{}", self.number, at + 1)
     }
 
-    /// The day of its first license.
+    /// First day of the company's first license.
     pub(super) fn since(&self) -> Option<NaiveDate> {
         self.terms.iter().map(|term| term.from).min()
     }
@@ -156,7 +156,7 @@ impl Company {
         self.terms.iter().rposition(is_open)
     }
 
-    /// The end of the time as a customer in which a day lies, if it was lost then.
+    /// End of the period as a customer that has a day, if the customer left then.
     pub(super) fn lost_after(&self, day: NaiveDate) -> Option<NaiveDate> {
         let main = Product::of(self.size);
         let ends = self
@@ -175,7 +175,7 @@ impl Company {
         self.terms.push(Term { follows: Some(at), ..next });
     }
 
-    /// Ends all that it has not decided on.
+    /// Ends all undecided terms.
     pub(super) fn lose(&mut self, day: NaiveDate, reason: &'static str) {
         for term in self.terms.iter_mut().filter(|term| term.outcome == Outcome::Ongoing) {
             term.outcome = Outcome::Lost(reason);

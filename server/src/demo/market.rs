@@ -1,6 +1,6 @@
-//! Two years of a market, month by month: who comes, renews, buys more or less, leaves, and comes back.
+//! Two years of a market, month by month: new customers, renewals, expansion, contraction, churn and returns.
 //!
-//! Bands as published for companies of this kind: GRR near 88 % and NRR a little over 100 % a year; of what is gained
+//! Rates are those published for companies of this kind: GRR near 88 % and NRR a little over 100 % a year; of the gains
 //! over half is new business, a third is expansion. The number of customers follows a given curve, so that a demo of
 //! 300 customers has 300.
 
@@ -13,15 +13,15 @@ use super::{
     stories,
 };
 
-/// Months that the demo looks back.
+/// Months of history in the demo.
 pub(super) const MONTHS: u32 = 24;
-/// The part of the customers that was there at the beginning.
+/// Share of the customers at the beginning.
 const AT_START: f64 = 0.4;
-/// Most customers: as many as have names, with those that were lost.
+/// Most customers: the number of names also covers those that left.
 pub const MAX_CUSTOMERS: usize = 400;
 /// Business years begin in these months, and with them contracts.
 const BUSY: [u32; 3] = [1, 6, 9];
-/// People of the staff who look after customers.
+/// Members of the staff who manage customers.
 pub(super) const OWNERS: i64 = 4;
 
 const REASONS: &[(u32, &str)] = &[
@@ -31,13 +31,13 @@ const REASONS: &[(u32, &str)] = &[
     (2, "went to a competitor"),
     (2, "closed down"),
 ];
-/// How many of a hundred new customers are of a size.
+/// Number of customers of each size among a hundred new ones.
 const SIZES: &[(usize, Size)] = &[(79, Size::Small), (19, Size::Middle), (2, Size::Large)];
-/// Who was there at the beginning is larger: small customers leave sooner.
+/// Sizes of the customers at the beginning, which are larger: small customers leave sooner.
 const SIZES_AT_START: &[(usize, Size)] =
     &[(56, Size::Small), (33, Size::Middle), (11, Size::Large)];
 
-/// The companies of a demo, in the order in which they came.
+/// Companies of a demo, in the order in which they came.
 pub(super) fn companies(customers: usize, today: NaiveDate) -> Vec<Company> {
     let mut market =
         Market { dice: Dice::of("market"), today, companies: stories::companies(today) };
@@ -51,7 +51,7 @@ pub(super) fn companies(customers: usize, today: NaiveDate) -> Vec<Company> {
     market.companies
 }
 
-/// A month: its first day, and that of the next.
+/// First day of a month, and that of the next.
 type Month = (NaiveDate, NaiveDate);
 
 struct Market {
@@ -64,8 +64,8 @@ fn is_busy(month: NaiveDate) -> bool {
     BUSY.contains(&month.month())
 }
 
-/// The size of the customer with a number: of a hundred in a row, exactly as many as there should be. Large ones are so
-/// few that chance alone would make one demo twice as rich as another.
+/// Size of the customer with a number: of a hundred in a row, exactly as many as there should be. Large ones are so few
+/// that chance alone would make one demo twice as rich as another.
 fn size(of_hundred: &[(usize, Size)], number: usize) -> Size {
     let mut left = number * 61 % 100;
     for (count, size) in of_hundred {
@@ -77,7 +77,7 @@ fn size(of_hundred: &[(usize, Size)], number: usize) -> Size {
     Size::Small
 }
 
-/// How many customers there are at the end of each month.
+/// Number of customers at the end of each month.
 fn goals(customers: usize, months: &[Month]) -> Vec<usize> {
     let weight = |(at, month): (usize, &Month)| {
         (1.0 + 0.02 * at as f64) * if is_busy(month.0) { 1.5 } else { 1.0 }
@@ -176,7 +176,7 @@ impl Market {
         }
     }
 
-    /// Months of a first term; 0 for one that is paid by the month.
+    /// Months of a first term; 0 for a monthly one.
     fn length(&mut self, size: Size) -> u32 {
         match size {
             Size::Small if self.dice.chance(0.7) => 0,
@@ -309,7 +309,7 @@ impl Market {
         company.terms.push(Term { discount: 20, ..again });
     }
 
-    /// How customers use the product now. Those of the stories do as their story says.
+    /// Sets the current usage of customers. That of the stories' customers is part of the story.
     fn set_usage(&mut self) {
         let today = self.today;
         let mut companies = std::mem::take(&mut self.companies);

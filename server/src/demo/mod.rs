@@ -1,7 +1,7 @@
 //! Demo data: two years of a company that does not exist, for a tenant of its own.
 //!
-//! It is made from a fixed seed and the time: on the same day it is the same. It holds no rule and calls nothing: it
-//! yields calls of the API, and whoever fills a tenant sends them, over HTTP or within the process.
+//! The data depends on a fixed seed and the time: on the same day it is the same. The module has no rules and calls
+//! nothing: it yields calls of the API, which its caller sends, over HTTP or within the process.
 
 mod chance;
 mod company;
@@ -37,9 +37,9 @@ pub use self::{
     stories::{STORIES, Story},
 };
 
-/// The name of the tenant, by which it is found again.
+/// Name of the tenant, by which the demo is found again.
 pub const TENANT_NAME: &str = "Demo: Lumen Analytics";
-/// Customers of a demo, if not asked for otherwise.
+/// Default number of customers of a demo.
 pub const CUSTOMERS: usize = 300;
 /// Most items of a bulk upsert, and rows of a bulk call.
 const BATCH: usize = 5_000;
@@ -53,7 +53,7 @@ pub struct Demo {
     pub tenant: TenantId,
     /// The time at which the two years end.
     pub now: Timestamp,
-    /// How many customers there are at the end.
+    /// Number of customers at the end.
     pub customers: usize,
 }
 
@@ -64,9 +64,9 @@ pub struct Call {
     pub path: String,
     /// JSON; a response in JSON is expected, or `OK` of events.
     pub body: Bytes,
-    /// How many records or events it stores.
+    /// Number of records or events that the call stores.
     pub count: usize,
-    /// Whether events of it are parked, as those of the fifth story are.
+    /// Whether events of the call are parked, as those of the fifth story are.
     is_parked: bool,
 }
 
@@ -74,7 +74,7 @@ impl Demo {
     /// Fills the tenant: `send` makes each call, in this order.
     ///
     /// # Errors
-    /// The first error of `send`, or what was not stored as it should be: nothing may be missing.
+    /// The first error of `send`, or of a response that did not store all items.
     pub async fn fill(
         self,
         mut send: impl AsyncFnMut(Call) -> Result<Response, String>,
@@ -109,7 +109,7 @@ impl Demo {
         Ok(())
     }
 
-    /// Each after those that it names.
+    /// Records, each after those that it refers to.
     fn records<'d>(
         &self,
         market: &'d [Company],
@@ -161,7 +161,7 @@ impl Demo {
         })
     }
 
-    /// The fifth story: a sender that names a company by a name that nothing has.
+    /// The fifth story: a sender that names a company by an unknown name.
     fn lost_events(&self, now: DateTime<Utc>) -> Call {
         let row = |number: usize| {
             let minutes = (LOST_EVENTS - number) as i64;
@@ -191,14 +191,14 @@ impl Call {
         Self { method, path: path.to_owned(), body, count, is_parked: false }
     }
 
-    /// Bulk upserts of as many items as one may have.
+    /// Bulk upserts of the largest number of items.
     fn bulk(path: &str, items: &[Value]) -> Vec<Self> {
         let chunks = items.chunks(BATCH);
         chunks.map(|chunk| Self::new(Method::PUT, path, &chunk, chunk.len())).collect()
     }
 }
 
-/// The body of a response that says that all is stored as it was sent.
+/// Body of a response that reports that everything is stored as it was sent.
 async fn checked(answer: Response, is_parked: bool) -> Result<Bytes, String> {
     let (head, body) = answer.into_parts();
     let body = body.into_bytes().await.map_err(|error| error.to_string())?;

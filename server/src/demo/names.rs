@@ -27,7 +27,7 @@ const SECOND_HALVES: &[&str] = &[
     "Optics",
 ];
 
-/// A city: its country, and how far its clocks are from UTC, in hours.
+/// A city: its country, and the offset of its clocks from UTC, in hours.
 pub(super) type Place = (&'static str, &'static str, i64);
 
 pub(super) const EUROPE: &[Place] = &[
@@ -74,7 +74,7 @@ const POSITIONS: &[&str] = &[
     "Team lead",
 ];
 
-/// The name of a company by its number; there are some hundred different ones.
+/// Name of a company by its number; there are some hundred different ones.
 pub(super) fn company(number: usize) -> String {
     let first = FIRST_HALVES.get(number % FIRST_HALVES.len()).copied().unwrap_or_default();
     let round = number / FIRST_HALVES.len();
@@ -82,7 +82,7 @@ pub(super) fn company(number: usize) -> String {
     format!("{first} {}", SECOND_HALVES.get(second).copied().unwrap_or_default())
 }
 
-/// The domain of a company by its name.
+/// Domain of a company by its name.
 pub(super) fn domain(company: &str) -> String {
     format!("{}.example", company.to_lowercase().replace(' ', "-"))
 }

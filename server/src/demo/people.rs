@@ -1,4 +1,4 @@
-//! The end users of the companies: as many as seats are in use, from the day on which these were bought.
+//! End users of the companies: as many as seats are in use, from the day on which these were bought.
 
 use chrono::{Days, NaiveDate};
 use serde_json::{Value, json};
@@ -11,9 +11,9 @@ use super::{
 
 /// The part of the seats that are in use.
 const IN_USE: f64 = 0.66;
-/// The part of the users who never do anything.
+/// Share of the users who are never active.
 const NEVER: f64 = 0.15;
-/// Events of a week: of half of the users there are fewer.
+/// Median of the events in a week of a user.
 const MEDIAN_EVENTS: f64 = 3.0;
 /// Spread of the users' activity: a tenth of the users makes half of the events.
 const SPREAD: f64 = 1.35;
@@ -21,11 +21,11 @@ const MOST_EVENTS: f64 = 250.0;
 
 #[derive(Clone, Debug)]
 pub(super) struct Person {
-    /// Their `externalId`.
+    /// `externalId` of the user.
     pub(super) key: String,
-    /// Their company, by its place in the list.
+    /// Company of the user, by its place in the list.
     pub(super) company: usize,
-    /// Their number in it.
+    /// Number of the user in the company.
     pub(super) number: usize,
     pub(super) name: String,
     pub(super) email: String,
@@ -69,7 +69,7 @@ fn users_of(company: &Company, at: usize, today: NaiveDate, dice: &mut Dice) -> 
     users
 }
 
-/// An address that none of the others has.
+/// An address that no other user has.
 fn free_email(first: &str, last: &str, company: &Company, others: &[Person]) -> String {
     let (name, domain) = (format!("{first}.{last}").to_lowercase(), names::domain(&company.name));
     let plain = format!("{name}@{domain}");

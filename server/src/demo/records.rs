@@ -11,7 +11,7 @@ use super::{
     zone::TIME_ZONE,
 };
 
-/// Companies that are no customers: `coming`, whose first license begins soon, and `prospect`.
+/// Companies that are not customers: `coming`, whose first license begins soon, and `prospect`.
 const COMING: usize = 4;
 const PROSPECTS: usize = 12;
 
@@ -42,7 +42,7 @@ pub(super) fn email((_, first, last, _): Staff) -> String {
     format!("{}.{}@lumen-analytics.example", first.to_lowercase(), last.to_lowercase())
 }
 
-/// The base currency, and what a dollar is worth by quarter: invented, and near what it was.
+/// Base currency, and the value of a dollar by quarter: invented, and near the real one.
 pub(super) fn settings(today: NaiveDate) -> Value {
     const DOLLAR: [f64; 10] = [0.94, 0.92, 0.93, 0.9, 0.95, 0.92, 0.88, 0.86, 0.87, 0.86];
     let quarter = today.with_day(1).unwrap_or(today);
@@ -93,7 +93,7 @@ pub(super) fn companies(market: &[Company], today: NaiveDate) -> Vec<Value> {
     stored
 }
 
-/// Number and name of those that have not bought yet; those that are about to come first.
+/// Number and name of those that have not bought yet; coming ones first.
 fn others(market: &[Company]) -> impl Iterator<Item = (usize, String)> {
     let first = market.len();
     (first..first + COMING + PROSPECTS).map(|number| (number, names::company(number)))
@@ -131,7 +131,7 @@ fn stored_company(company: &Company, today: NaiveDate, dice: &mut Dice) -> Value
     })
 }
 
-/// The licenses of the market, each after the one that it follows, and those of companies that are about to come.
+/// Licenses of the market, each after its predecessor, and those of coming companies.
 pub(super) fn licenses(market: &[Company], today: NaiveDate) -> Vec<Value> {
     let of_company = |company: &Company| {
         let terms = company.terms.iter().enumerate();
@@ -186,6 +186,6 @@ pub(super) fn closings(today: NaiveDate) -> Vec<Value> {
         let month = this.checked_sub_months(Months::new(back))?;
         Some(json!({ "month": format!("{}-{:02}", month.year(), month.month()) }))
     };
-    // The last one is still open.
+    // The last month is still open.
     (2..=MONTHS / 4).rev().filter_map(month).collect()
 }

@@ -7,14 +7,14 @@ use super::{
     names,
 };
 
-/// A story, and where it shows.
+/// A story, and where the demo shows it.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Story {
-    /// Who it is about.
+    /// Customer or sender of the story.
     pub who: &'static str,
     /// Finding that the story shows.
     pub what: &'static str,
-    /// The route that shows it.
+    /// Route that shows the story.
     pub path: &'static str,
 }
 
@@ -22,7 +22,7 @@ pub(super) const AT_RISK: &str = "Halcyon Freight";
 const EXPANDED: &str = "Northlight Robotics";
 const RETURNED: &str = "Tidewater Foods";
 const OVERDUE: &str = "Cobalt Dental Group";
-/// Whom the sender of the fifth story takes for a company.
+/// Name that the sender of the fifth story takes for a company.
 pub(super) const UNKNOWN_COMPANY: &str = "lumen-staging";
 
 pub const STORIES: [Story; 6] = [

@@ -13,13 +13,13 @@ use super::{
     usage::{active, written},
 };
 
-/// Tickets of a user who is active, in a month.
+/// Tickets of an active user in a month.
 const PER_MONTH: f64 = 0.12;
-/// The part of users who are active.
+/// Share of active users.
 const ACTIVE: f64 = 0.6;
 const HOUR_MS: f64 = 3_600_000.0;
 const DAY_MS: i64 = 86_400_000;
-/// Half of the tickets have their first response by then, and half are closed, in hours.
+/// Median times to the first response and to the closing, in hours.
 const TO_RESPONSE: f64 = 3.0;
 const TO_CLOSE: f64 = 24.0;
 
@@ -88,7 +88,7 @@ impl Desk {
         let created = self.time(day, company);
         let response = created + (self.dice.log_normal(TO_RESPONSE, 1.0) * HOUR_MS) as i64;
         let hours = self.dice.log_normal(TO_CLOSE, 1.4) * HOUR_MS;
-        // Some wait for their sender.
+        // Some tickets wait for their sender.
         let never = self.dice.chance(0.02) && self.now_ms - created < 60 * DAY_MS;
         let closed = if never { i64::MAX } else { response + hours as i64 };
         let last = if self.dice.chance(0.5) { "resolved" } else { "closed" };

@@ -17,9 +17,9 @@ const RECENT_DAYS: i64 = 112;
 const WEEK: i64 = 7;
 /// Days before a loss in which a customer uses the product less and less.
 const DECLINE_DAYS: f64 = 75.0;
-/// Days for which usage has been falling or growing at the customers that are shown for it.
+/// Days of falling or growing usage of the customers that show it.
 const FALL_DAYS: f64 = 26.0;
-/// Days for which most users of a customer whose usage falls have done nothing.
+/// Days without activity of most users of a customer whose usage falls.
 const STOPPED_DAYS: i64 = 13;
 const GROWTH_DAYS: f64 = 40.0;
 /// The greatest `count` of an event.
@@ -27,7 +27,7 @@ const MOST: u32 = 300;
 
 /// The part of a week's events by day, Monday first: business software.
 const BY_DAY: [f64; 7] = [0.19, 0.21, 0.21, 0.20, 0.15, 0.02, 0.02];
-/// Hours of local time: two humps, a dip at lunch, and a few at night.
+/// Distribution of events by hour of local time: two humps, a dip at lunch, and a few at night.
 const BY_HOUR: &[(u32, i64)] = &[
     (2, 7),
     (6, 8),
@@ -78,10 +78,10 @@ pub(super) struct Event {
     at_ms: i64,
 }
 
-/// How much a company uses the product on a day, where 1 is as usual.
+/// Usage of a company on a day, where 1 is the usual one.
 fn level(company: &Company, day: NaiveDate, today: NaiveDate) -> f64 {
     let days_ago = (today - day).num_days() as f64;
-    // Whose term is over and undecided still uses it.
+    // A company whose term is over and undecided still uses the product.
     let mut terms = company.terms.iter().filter(|term| term.from <= day);
     if !terms.any(|term| term.covers(day) || term.outcome == Outcome::Ongoing) {
         return 0.0;
@@ -112,7 +112,7 @@ pub(super) fn active<'d>(
     };
     let groups = people.chunk_by(|a, b| a.company == b.company).filter_map(of_company);
     groups.filter(|(_, _, level)| *level > 0.0).flat_map(move |(users, company, level)| {
-        // Where usage falls, two of three have stopped.
+        // Where usage falls, two of three users have stopped.
         let all_still = company.usage != Usage::Falling || days_ago >= STOPPED_DAYS;
         let still = move |person: &&Person| {
             person.since <= day && (all_still || person.number.is_multiple_of(3))
@@ -121,8 +121,7 @@ pub(super) fn active<'d>(
     })
 }
 
-/// The part of the usual in a week of the year. The last weeks are free of it: else each company would seem to decline
-/// in August.
+/// Factor for a week of the year. The last weeks have none: else each company would seem to decline in August.
 fn season(day: NaiveDate) -> f64 {
     match (day.month(), day.day()) {
         (12, 21..) | (1, ..4) => 0.35,
@@ -174,10 +173,10 @@ impl<'d> Events<'d> {
         events
     }
 
-    /// A day of the week that begins on a day: later ones are as likely as they are busy.
+    /// A day of the week that begins on a day: later days are as likely as they are busy.
     fn dice_day(&self, day: NaiveDate) -> NaiveDate {
         let weekday = u64::from(day.weekday().num_days_from_monday());
-        // On a Wednesday, half of the work of a week is done.
+        // By Wednesday, half of the work of a week is done.
         day.checked_add_days(Days::new((9 - weekday) % 7)).unwrap_or(day)
     }
 
@@ -216,7 +215,7 @@ impl<'d> Events<'d> {
     }
 }
 
-/// A time as the API has it.
+/// Text of a time for the API.
 pub(super) fn written(ms: i64) -> String {
     let time = DateTime::from_timestamp_millis(ms).unwrap_or_default();
     time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()

@@ -56,7 +56,7 @@ pub(super) fn assets(market: &[Company]) -> Vec<Value> {
     with_projects(market).flat_map(of_company).collect()
 }
 
-/// A week of one person.
+/// Time sheet of one person for a week.
 pub(super) struct Timesheet {
     who: Staff,
     monday: NaiveDate,
@@ -65,7 +65,7 @@ pub(super) struct Timesheet {
     pub(super) decision: Option<&'static str>,
 }
 
-/// The weeks of those who keep time, the earliest first.
+/// Weeks of those who track time, the earliest first.
 pub(super) fn timesheets(market: &[Company], today: NaiveDate) -> Vec<Timesheet> {
     let mut dice = Dice::of("work");
     let first = today.checked_sub_days(Days::new(u64::from(MONTHS) * 365 / 12)).unwrap_or(today);
@@ -135,7 +135,7 @@ impl Timesheet {
         })
     }
 
-    /// The decision on it, under the id that it was stored with.
+    /// Decision on the timesheet, under the id that it was stored with.
     pub(super) fn decided(&self, id: &Value) -> Option<Value> {
         let decision = self.decision?;
         let mut decided = json!({ "_id": id, "status": decision });

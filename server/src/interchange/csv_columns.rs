@@ -1,5 +1,5 @@
 //! Records as lines of CSV, for lists and exports. A text is in its cell unchanged, any other value as JSON. An empty
-//! cell is no value, so the empty text gets a leading `'`, and so does a text that a spreadsheet would read as a
+//! cell has no value, so the empty text gets a leading `'`, and so does a text that a spreadsheet would read as a
 //! formula.
 
 use std::borrow::Cow;
@@ -12,13 +12,13 @@ use svctrack_core::{
     value::{Document, JsonRef},
 };
 
-/// The columns of a list: all properties, or those that are asked for.
+/// Columns of a list: all properties, or the requested ones.
 pub(crate) struct Columns(Vec<Column>);
 
 struct Column {
     name: String,
     field: &'static FieldDef,
-    /// The key below `custom`, if it is that of one.
+    /// Key below `custom`, if the column is one.
     key: Option<String>,
 }
 
@@ -30,7 +30,7 @@ impl Columns {
         Self(def.fields.iter().map(column).collect())
     }
 
-    /// The columns that are asked for, in that order; `_id` is always among them (R13).
+    /// Requested columns, in that order; `_id` is always among them (R13).
     pub(crate) fn selected(def: &ResourceDef, select: Option<&[String]>) -> Self {
         let Some(select) = select else { return Self::of(def) };
         let id = (!select.iter().any(|name| name == "_id")).then_some("_id");
@@ -83,7 +83,7 @@ fn cell_where(is_text: bool, value: Option<JsonRef<'_>>) -> String {
     if text.is_empty() || is_formula(&text) { format!("'{text}") } else { text.into_owned() }
 }
 
-/// The cell of a text of a report: a number stays one, and nothing stays empty.
+/// Cell of a text of a report: a number stays a number, and an empty text stays empty.
 pub(crate) fn cell_of_report(text: &str) -> Cow<'_, str> {
     let is_number = text.strip_prefix('-').is_some_and(|digits| {
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')

@@ -9,7 +9,7 @@ pub enum Format {
     /// One JSON object per line.
     #[default]
     Ndjson,
-    /// A line of cells a record, below the names of their columns.
+    /// One line of cells per record, below the names of their columns.
     Csv,
 }
 

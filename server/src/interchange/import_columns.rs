@@ -29,10 +29,10 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Reads the heads of a table; `map_option` is how a caller maps one.
+    /// Reads the heads of a table; `map_option` is the caller's option to map one.
     ///
     /// # Errors
-    /// A message: a head that is no property, or one property under two heads.
+    /// A message: a head that matches no property, or one property under two heads.
     pub(super) fn read<'a>(
         def: &'static ResourceDef,
         heads: impl Iterator<Item = &'a str>,
@@ -68,7 +68,7 @@ impl Columns {
         Ok(read)
     }
 
-    /// Whether one of them has this head.
+    /// Whether a column has this head.
     pub(super) fn has_head(&self, head: &str) -> bool {
         self.heads.iter().any(|known| is_same(known, head))
     }
@@ -77,7 +77,7 @@ impl Columns {
         self.columns.len()
     }
 
-    /// The record in a line of cells; none where all of them are empty.
+    /// Record in a line of cells; none where all of them are empty.
     ///
     /// # Errors
     /// A message with every problem: cells that do not fit their properties.
@@ -132,7 +132,7 @@ pub(super) fn all_problems(
     problems.join("; ")
 }
 
-/// The name of the property that a head names without a map, if it does.
+/// Property with the name of a head without a map, if there is one.
 pub(super) fn property_of(def: &'static ResourceDef, head: &str) -> Option<String> {
     match column_of(def, head.trim(), &HeadMap::new(), "").ok()? {
         Column::Whole(row) => Some(row.name.to_owned()),
@@ -177,7 +177,7 @@ pub(super) fn near_property(def: &ResourceDef, name: &str) -> String {
     near_name(name, sent)
 }
 
-/// The property that a name is, or the key of a free-form one.
+/// Property with a name, or the key of a free-form one.
 fn property(def: &'static ResourceDef, name: &str) -> Option<Column> {
     if let Some(field) = def.field(name) {
         return Some(Column::Whole(field));
@@ -187,7 +187,7 @@ fn property(def: &'static ResourceDef, name: &str) -> Option<Column> {
     Some(Column::Member(field, key.to_owned()))
 }
 
-/// Whether two heads differ in case, blanks, `_` and `-` alone.
+/// Whether two heads differ only in case, blanks, `_` and `-`.
 fn is_same(one: &str, other: &str) -> bool {
     let plain = |text: &str| -> Vec<char> {
         let kept = text.chars().filter(|char| !" _-".contains(*char));

@@ -5,20 +5,20 @@ use std::{collections::VecDeque, io, mem};
 /// Longest line of NDJSON, and longest row of a table, in bytes: more than the largest record has.
 pub(super) const MAX_LINE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// A source that counts on which line a record begins, however lines end, and that ends where a record is too long: a
-/// CSV reader only knows where the one before ended, and of CR and LF that is between the two.
+/// A source that counts the line on which a record begins, however lines end, and that ends where a record is too long:
+/// a CSV reader only knows where the previous one ended, and of CR and LF that is between the two.
 ///
-/// The reader asks for more only in the midst of a record. So what was read before belongs to that record, and of line
-/// ends only those of the last piece are stored.
+/// The reader asks for more only in the middle of a record. Earlier bytes belong to that record, so only the line ends
+/// of the last piece are stored.
 pub(super) struct LineEnds<R> {
     source: R,
     /// Bytes that were read.
     at: u64,
-    /// Line ends of the last piece that follow one another: where they begin, where they end, and how many lines they are.
+    /// Runs of line ends of the last piece: beginning, end, and number of lines.
     pub(super) runs: VecDeque<(u64, u64, u64)>,
     /// Lines that ended in earlier pieces, but in the record.
     inside: u64,
-    /// Where the record begins, and its line.
+    /// Beginning of the record, and its line.
     begin: u64,
     pub(super) line: u64,
     quotes: Quotes,
@@ -31,10 +31,10 @@ impl<R> LineEnds<R> {
         Self { source, at: 0, runs: VecDeque::new(), inside: 0, begin: 0, line, quotes }
     }
 
-    /// Checks the quotes of what was read up to this byte.
+    /// Checks the quotes up to this byte.
     ///
     /// # Errors
-    /// One is never closed, or only by one that opens another cell: what is between the two is not known.
+    /// A quote that is never closed, or only by one that opens another cell: the text between the two is ambiguous.
     pub(super) fn check_quotes(&self, byte: u64) -> io::Result<()> {
         match self.quotes.fault.filter(|fault| fault.at <= byte) {
             None => Ok(()),
@@ -45,7 +45,7 @@ impl<R> LineEnds<R> {
         }
     }
 
-    /// A record begins at this byte, or after the line ends that are there.
+    /// Notes that a record begins at this byte, or after the line ends there.
     pub(super) fn begin(&mut self, byte: u64) {
         self.line += mem::take(&mut self.inside);
         self.begin = byte;
@@ -96,7 +96,7 @@ impl<R: io::Read> io::Read for LineEnds<R> {
     }
 }
 
-/// Where a table is among its quotes.
+/// Position of the reader among quotes.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// At the beginning of a cell.
@@ -104,12 +104,12 @@ enum Place {
     /// In a cell, out of quotes.
     Plain,
     Quoted,
-    /// After a quote in a cell in quotes: it ends the cell, or is the first of two.
+    /// After a quote in a quoted cell: it ends the cell, or is the first of two.
     Closed,
 }
 
-/// Follows quotes as a reader of CSV does. A cell of several lines whose last quote something follows was never closed:
-/// that quote opens another cell.
+/// Follows quotes as a reader of CSV does. A cell of several lines whose last quote is followed by text was never
+/// closed: that quote opens another cell.
 struct Quotes {
     separator: u8,
     line: u64,
@@ -119,7 +119,7 @@ struct Quotes {
     fault: Option<Fault>,
 }
 
-/// Where it shows that a quote is not closed, and the line on which it is.
+/// Byte at which an unclosed quote is detected, and the line of the quote.
 #[derive(Clone, Copy)]
 struct Fault {
     at: u64,

@@ -13,14 +13,14 @@ use svctrack_core::{
 
 /// The rows that repeat a key of an earlier row.
 pub(crate) struct RepeatedKeys {
-    /// The line of each key, by its hash.
+    /// Line of each key, by its hash.
     lines: HashMap<u64, u64>,
     hashes: RandomState,
-    /// How many keys are noted: what comes after them is not compared.
+    /// Most keys that are noted: further ones are not compared.
     most: usize,
-    /// How many rows there are.
+    /// Number of rows with a repeated key.
     pub(crate) rows: usize,
-    /// The line of the first of them, and that of the row whose key it repeats.
+    /// Line of the first of them, and that of the row whose key it repeats.
     pub(crate) first: Option<(u64, u64)>,
 }
 
@@ -67,7 +67,7 @@ mod tests {
         ] {
             keys.note(&COMPANY, &Document::parse(text.as_bytes()).unwrap(), line);
         }
-        // `c` was beyond those that are noted.
+        // `c` was beyond the keys that are noted.
         assert_eq!((keys.rows, keys.first), (2, Some((5, 3))));
     }
 }

@@ -25,18 +25,18 @@ const SEPARATOR_NAME: &[u8] = b"sep=";
 /// Separators of the cells of a table, unless one is given; the first of the commonest in the first line counts.
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
-/// How a source of records is read.
+/// Options for reading records.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Separator of cells; else the first line shows it.
     pub separator: Option<Separator>,
     /// The properties of the heads of columns.
     pub map: HeadMap,
-    /// Whether a line of NDJSON such as `{"$resource": "licenses"}` says of what resource the next ones are.
+    /// Whether a line of NDJSON such as `{"$resource": "licenses"}` changes the resource of the next ones.
     may_switch: bool,
 }
 
-/// The member of a line that says of what resource the next ones are.
+/// Member of a line that changes the resource of the next ones.
 pub(crate) const SWITCH: &str = "$resource";
 
 impl Options {
@@ -44,7 +44,7 @@ impl Options {
         Self { separator, map, may_switch: false }
     }
 
-    /// How a caller maps a head: a flag for files, a parameter for a body.
+    /// The caller's option to map a head: a flag for files, a parameter for a body.
     fn map_option(&self) -> &'static str {
         if self.may_switch { "map=" } else { "--map " }
     }
@@ -71,7 +71,7 @@ impl std::str::FromStr for Separator {
     }
 }
 
-/// A head and its property, as `Company name=name`.
+/// Parses the mapping of a head to its property, `Company name=name`.
 ///
 /// # Errors
 /// A message, where there is no `=`.
@@ -81,10 +81,10 @@ pub fn parse_mapping(text: &str) -> Result<(String, String), &'static str> {
     Ok((head.trim().to_owned(), name.trim().to_owned()))
 }
 
-/// A record, or why it cannot be read.
+/// A record, or the message of its problem.
 pub(super) type Read = Result<Document, String>;
 
-/// Where bytes come from.
+/// Source of a file's bytes.
 pub type Source = Box<dyn io::Read + Send>;
 
 /// Records, one after the other.
@@ -111,7 +111,7 @@ impl Rows {
     /// Begins to read.
     ///
     /// # Errors
-    /// In words; a column that is not known is one.
+    /// A message, such as that of an unknown column.
     pub fn open(
         def: &'static ResourceDef,
         format: Format,
@@ -148,7 +148,7 @@ impl Rows {
         &self.read_only
     }
 
-    /// The next record and its line: what its caller sets, and its `_id`.
+    /// Next record and its line: the properties that a caller can set, and `_id`.
     ///
     /// # Errors
     /// When the source cannot be read on.
@@ -199,7 +199,7 @@ fn unknown(def: &ResourceDef, name: &str) -> String {
     format!("`{name}` is not known{}", near_property(def, name))
 }
 
-/// How files begin that are not read, and what to do with each.
+/// Beginnings of files of other formats, and the advice for each.
 const OTHERS: [(&[u8], &str); 5] = [
     (b"\xff\xfe", UTF_16),
     (b"\xfe\xff", UTF_16),
@@ -268,7 +268,7 @@ impl Table {
     }
 }
 
-/// The rows of a table, and its heads.
+/// Rows of a table, and its heads.
 fn table_of(
     source: Source,
     options: &Options,
@@ -295,7 +295,7 @@ fn table_of(
 /// The heads of a table, each with the property that has its name, if one does.
 ///
 /// # Errors
-/// A message: it has no heads that can be read.
+/// A message: the table has no valid heads.
 pub(crate) fn heads_of(
     def: &'static ResourceDef,
     table: String,
@@ -307,7 +307,7 @@ pub(crate) fn heads_of(
     Ok(heads.iter().map(named).collect())
 }
 
-/// The first line that is not empty, with what ends it, and the rest.
+/// First line that is not empty, with its line end, and the rest.
 fn first_line(source: Source) -> io::Result<(Vec<u8>, BufReader<Source>)> {
     let mut rest = BufReader::new(source);
     let mut head = Vec::new();
@@ -320,7 +320,7 @@ fn first_line(source: Source) -> io::Result<(Vec<u8>, BufReader<Source>)> {
     Ok((head, rest))
 }
 
-/// The separator that a first line such as `sep=;` names: spreadsheets write it, and read it themselves.
+/// Separator that a first line such as `sep=;` names: spreadsheets write it, and read it themselves.
 fn named_separator(line: &[u8]) -> Option<u8> {
     let line = line.strip_suffix(b"\n")?;
     let line = line.strip_suffix(b"\r").unwrap_or(line);

@@ -1,5 +1,5 @@
-//! The admin address: `/metrics` for Prometheus, and `/ready` for orchestrators. It has a few connections of its own,
-//! and is served until the process ends.
+//! Admin address: `/metrics` for Prometheus, and `/ready` for orchestrators. It has a few connections of its own, and
+//! is served until the process ends.
 
 use std::{future, sync::Arc};
 
@@ -63,7 +63,7 @@ impl Operator {
         }
     }
 
-    /// All figures. They are written on another thread: there are thousands of lines.
+    /// All metrics. They are written on another thread: there are thousands of lines.
     async fn metrics(&self) -> Result<Response, Error> {
         let registry = self.registry.clone();
         let written = spawn_blocking(move || exposition::write(&registry)).await;
@@ -72,7 +72,7 @@ impl Operator {
         Ok(Response::builder().content_type(MEDIA_TYPE).body(written))
     }
 
-    /// 200 while requests are served and can be: not while the server stops, and not while the store takes no writes.
+    /// Status 200 while requests can be served: not while the server stops, and not while the store takes no writes.
     fn ready(&self) -> Response {
         let health = self.app.store.status().health;
         let (status, reason) = match *self.app.stopping.borrow() {

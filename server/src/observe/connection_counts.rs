@@ -24,7 +24,7 @@ pub struct ConnectionCounts {
 pub(crate) struct OpenConnection(Arc<ConnectionCounts>);
 
 impl ConnectionCounts {
-    /// Counts a connection that was accepted; it is open until the result is dropped.
+    /// Counts an accepted connection; it is open until the result is dropped.
     pub(crate) fn open(self: &Arc<Self>) -> OpenConnection {
         self.accepted.fetch_add(1, Ordering::Relaxed);
         self.open.fetch_add(1, Ordering::Relaxed);
@@ -39,7 +39,7 @@ impl ConnectionCounts {
         }
     }
 
-    /// How many are open, were accepted, and were rejected.
+    /// Numbers of open, accepted, and rejected connections.
     pub(crate) fn counts(&self) -> (u64, u64, u64) {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         (of(&self.open), of(&self.accepted), of(&self.rejected))

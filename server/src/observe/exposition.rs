@@ -30,7 +30,7 @@ impl fmt::Debug for Figures {
     }
 }
 
-/// The registry of a server, whose figures are read when they are asked for.
+/// Registry of a server, whose metrics are read on request.
 pub(crate) fn registry(app: &Arc<App>) -> Registry {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Figures(app.clone())));
@@ -40,7 +40,7 @@ pub(crate) fn registry(app: &Arc<App>) -> Registry {
 /// The text of all figures.
 ///
 /// # Errors
-/// None but for those of a formatter.
+/// Only those of a formatter.
 pub(crate) fn write(registry: &Registry) -> Result<String, fmt::Error> {
     let mut text = String::new();
     text::encode(&mut text, registry)?;
@@ -96,7 +96,7 @@ impl Figures {
             "Time until the response begins",
             MetricType::Histogram,
         )?;
-        // A route that nobody has called yet has no line: there are some hundred.
+        // A route without a call has no line: there are some hundred.
         for (route, method) in methods {
             let counts = method.took();
             if counts.count() > 0 {
@@ -138,7 +138,7 @@ impl Figures {
         to.one_gauge("svctrack_streams_open", "Open streams of activities", streams)
     }
 
-    /// Without TLS its figures have no values.
+    /// Without TLS its metrics have no values.
     fn encode_tls(&self, to: &mut To<'_>) -> fmt::Result {
         let tls = self.0.observe.tls.as_deref();
         let not_after = tls.and_then(Tls::validity).map(|validity| validity.not_after as f64);
@@ -236,11 +236,11 @@ impl Figures {
 /// Labels with their values.
 type Labels<'l> = &'l [(&'l str, &'l str)];
 
-/// Where figures are written to.
+/// Target of the metrics.
 struct To<'e>(DescriptorEncoder<'e>);
 
 impl To<'_> {
-    /// Begins a metric; a counter's name goes without `_total` here.
+    /// Begins a metric; the name of a counter has no `_total` here.
     fn metric<'s>(
         &'s mut self,
         name: &'s str,
@@ -258,7 +258,7 @@ impl To<'_> {
         Ok(())
     }
 
-    /// A gauge without labels, and without a value before there is one.
+    /// A gauge without labels, and without a value until there is one.
     fn one_gauge(&mut self, name: &str, help: &str, value: impl Into<Option<f64>>) -> fmt::Result {
         let mut metric = self.metric(name, help, MetricType::Gauge)?;
         value.into().map_or(Ok(()), |value| metric.encode_gauge(&value))
@@ -278,7 +278,7 @@ fn add_counter(
     to.encode_family(labels)?.encode_counter::<NoLabelSet, _, f64>(&value, None)
 }
 
-/// Writes a histogram whose values are `unit` times as large as what its name says.
+/// Writes a histogram whose values are in a unit that is `unit` times smaller than that of its name.
 fn add_histogram(to: &mut MetricEncoder<'_>, counts: &Counts, unit: f64) -> fmt::Result {
     let bounds = counts.bounds.iter().map(|bound| *bound as f64 / unit).chain([f64::INFINITY]);
     let buckets: Vec<_> = bounds.zip(counts.counts.iter().copied()).collect();

@@ -1,7 +1,7 @@
 //! Observability: a log line for each failed, slow or sampled request, and Prometheus metrics on a separate address.
 //!
-//! Serving a request takes no lock and no allocation for it, unless it is rejected or logged. Log lines and metrics
-//! never have e-mails, tokens, bodies, query values or paths with ids.
+//! Measuring a request takes no lock and no allocation, unless it is rejected or logged. Log lines and metrics never
+//! have e-mails, tokens, bodies, query values or paths with ids.
 
 pub(crate) mod admin_server;
 pub mod connection_counts;

@@ -7,9 +7,9 @@ use tokio::time::Instant;
 
 use super::request_metrics::{RequestMetrics, Totals};
 
-/// How often the totals are noted.
+/// Interval in which the totals are noted.
 pub(crate) const NOTED_EVERY: Duration = Duration::from_secs(10);
-/// How many are remembered: those of a minute.
+/// Number of notes: those of a minute.
 const REMEMBERED: usize = 7;
 
 /// The totals at some points in time, oldest first.
@@ -21,10 +21,10 @@ impl Default for Recent {
     }
 }
 
-/// How many requests there were lately, and how they did.
+/// Rates and durations of recent requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rates {
-    /// The time that this is about.
+    /// Time that the rates are about.
     pub(crate) within: Duration,
     pub(crate) requests: u64,
     /// Requests that failed by a fault of the server.
@@ -44,7 +44,7 @@ impl Recent {
         }
     }
 
-    /// How requests do in the last minute.
+    /// Rates of the last minute.
     pub(crate) fn rates(&self, requests: &RequestMetrics) -> Rates {
         let (now, totals) = (Instant::now(), requests.totals());
         let noted = self.0.lock();

@@ -18,7 +18,7 @@ use crate::{
     setting_text::setting_as_text,
 };
 
-/// Which requests are logged, as people write it.
+/// Requests that are logged, as a setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogRequests {
     /// No request has a line.
@@ -36,7 +36,7 @@ impl FromStr for LogRequests {
     type Err = String;
 
     /// # Errors
-    /// A message that says what to write instead.
+    /// A message with the expected form.
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "off" => Ok(Self::Off),
@@ -62,13 +62,13 @@ impl fmt::Display for LogRequests {
     }
 }
 
-/// Which lines are written, and where.
+/// Filter and target of the lines.
 #[derive(Default)]
 pub struct RequestLog {
     lines: Option<Lines>,
     format: LogFormat,
     which: LogRequests,
-    /// From this time on a request is slow.
+    /// Duration from which on a request is slow.
     slow: Duration,
 }
 
@@ -77,13 +77,13 @@ pub struct RequestLog {
 pub(crate) struct Line<'a> {
     pub(crate) request_id: &'a str,
     pub(crate) method: &'static str,
-    /// The template of its route; none where it has no route.
+    /// Template of the route; none for a request without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) route: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     pub(crate) tenant: Option<TenantId>,
     pub(crate) status: u16,
-    /// The code of the problem, where it was rejected or its events are parked.
+    /// Code of the problem, where the request was rejected or its events are parked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cause: Option<&'a str>,
     pub(crate) bytes_in: u64,
@@ -92,7 +92,7 @@ pub(crate) struct Line<'a> {
     pub(crate) took: Duration,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) client: Option<IpAddr>,
-    /// For how many requests like it the line stands.
+    /// Number of similar requests that the line represents.
     pub(crate) sample_rate: u32,
 }
 
@@ -107,7 +107,7 @@ struct JsonLine<'a> {
     target: &'static str,
 }
 
-/// The name of these lines in a filter of the log.
+/// Name of these lines in a filter of the log.
 const TARGET: &str = "svctrack_server::request";
 /// The event of a line.
 const MESSAGE: &str = "request";
@@ -120,12 +120,12 @@ impl RequestLog {
         Self { lines: Some(lines), format, which, slow }
     }
 
-    /// How many lines of the log were lost.
+    /// Number of lost lines of the log.
     pub(crate) fn lines_lost(&self) -> u64 {
         self.lines.as_ref().map_or(0, Lines::lost)
     }
 
-    /// For how many requests the line of this one stands; none where it is not written.
+    /// Number of requests that the line of this one represents; none where it is not written.
     pub(crate) fn sample_rate(&self, request_id: &str, status: u16, took: Duration) -> Option<u32> {
         let rate = match self.which {
             _ if self.lines.is_none() => None,
@@ -145,7 +145,7 @@ impl RequestLog {
         is_enabled.then_some(rate)
     }
 
-    /// Hands a line to the thread that writes them.
+    /// Passes a line to the thread that writes them.
     pub(crate) fn write(&self, line: &Line<'_>) {
         let Some(lines) = &self.lines else { return };
         let time = SystemClock.now().to_string();
@@ -160,7 +160,7 @@ impl RequestLog {
 fn json_line(timestamp: &str, level: &'static str, line: &Line<'_>) -> Vec<u8> {
     let mut text = Vec::with_capacity(LINE_BYTES);
     let line = JsonLine { timestamp, level, message: MESSAGE, line, target: TARGET };
-    // A buffer takes all that is written to it.
+    // Writing to a buffer does not fail.
     let _ = serde_json::to_writer(&mut text, &line);
     text.push(b'\n');
     text
@@ -169,7 +169,7 @@ fn json_line(timestamp: &str, level: &'static str, line: &Line<'_>) -> Vec<u8> {
 fn text_line(time: &str, level: &str, line: &Line<'_>) -> String {
     let mut text = String::with_capacity(LINE_BYTES);
     let Line { request_id, method, status, bytes_in, bytes_out, sample_rate, .. } = line;
-    // A text takes all that is written to it.
+    // Writing to a `String` does not fail.
     let _ = write!(
         text,
         "{time} {level:>5} {TARGET}: {MESSAGE} request_id={request_id} method={method}"
@@ -188,7 +188,7 @@ fn text_line(time: &str, level: &str, line: &Line<'_>) -> String {
     text
 }
 
-/// Adds the fields that there are.
+/// Adds the fields that have values.
 fn add_all(text: &mut String, fields: &[(&str, Option<&dyn fmt::Display>)]) {
     for (name, value) in fields {
         if let Some(value) = value {

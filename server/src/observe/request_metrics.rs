@@ -25,7 +25,7 @@ const OTHER_TENANTS: &str = "other";
 /// Limits that a request can reach: the codes of its problem.
 pub(crate) const LIMITS: [&str; 4] =
     ["daily_limit_reached", "too_many_keys", "too_many_parked", "too_many_requests"];
-/// Causes that are shown before they occur, so that the first occurrence is a change: those of [`LIMITS`] and these.
+/// Causes that are exposed before they occur, so that the first occurrence is a change: those of [`LIMITS`] and these.
 const KNOWN_CAUSES: [&str; 17] = [
     "body_timeout",
     "busy",
@@ -66,18 +66,18 @@ impl MethodMetrics {
         Self { method, by_status, took: Histogram::new(TIMES_US) }
     }
 
-    /// How many responses there were of each of [`STATUS_CLASSES`].
+    /// Number of responses in each of [`STATUS_CLASSES`].
     pub(crate) fn by_status(&self) -> [u64; STATUS_CLASSES.len()] {
         self.by_status.each_ref().map(|count| count.load(Ordering::Relaxed))
     }
 
-    /// How long responses took to begin, in microseconds.
+    /// Durations until responses began, in microseconds.
     pub(crate) fn took(&self) -> Counts {
         self.took.counts()
     }
 }
 
-/// The name of a method: one of those that HTTP has, so that nobody can choose it.
+/// Name of a method of HTTP, so that clients cannot choose it.
 pub(crate) fn name_of(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -100,12 +100,12 @@ impl RouteMetrics {
         Arc::new(Self { template, methods: all.map(MethodMetrics::new).collect() })
     }
 
-    /// The template of its path.
+    /// Template of the route's path.
     pub(crate) fn template(&self) -> Option<&str> {
         self.template.as_deref()
     }
 
-    /// The methods that it has, and the one for all others.
+    /// Methods of the route, and the one for all others.
     pub(crate) fn methods(&self) -> &[MethodMetrics] {
         &self.methods
     }
@@ -163,7 +163,7 @@ pub(crate) struct Totals {
 }
 
 impl RequestMetrics {
-    /// Begins to count a route, which has these methods and a path with `:id` for what varies.
+    /// Begins to count a route with these methods and a path with `:id` for the variable part.
     pub(crate) fn add_route<'m>(
         &self,
         path: &str,
@@ -179,7 +179,7 @@ impl RequestMetrics {
         route
     }
 
-    /// All routes, and what has none.
+    /// All routes, and the one for requests without a route.
     pub(crate) fn routes(&self) -> Vec<Arc<RouteMetrics>> {
         let routes = self.routes.lock();
         routes.iter().chain([&self.without_route]).cloned().collect()
@@ -252,7 +252,7 @@ impl RequestMetrics {
         self.aborted.load(Ordering::Relaxed)
     }
 
-    /// The counts of all routes together, at this point in time.
+    /// Counts of all routes together, at this point in time.
     pub(crate) fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         for route in self.routes() {
@@ -267,7 +267,7 @@ impl RequestMetrics {
 }
 
 impl Rejected {
-    /// How a tenant is called: the first ones by their ids, the others alike.
+    /// Label of a tenant: its id for the first ones, a common one for the others.
     fn name_of(&mut self, tenant: TenantId) -> String {
         if self.tenants.len() < MAX_TENANTS {
             self.tenants.insert(tenant);

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use super::request_log::LogRequests;
 use crate::{listen_address::Listen, log::LogFormat, setting_text::setting_as_text};
 
-/// The port that Prometheus itself has by default, and many programs for their figures.
+/// Default port of Prometheus itself, and of the metrics of many programs.
 const DEFAULT_ADMIN_PORT: u16 = 9090;
 
-/// Where figures are offered to who runs the server.
+/// Address of the metrics for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminListen {
     /// No figures are offered.
     Off,
-    /// Figures are offered at this address.
+    /// The metrics are served at this address.
     On(Listen),
 }
 
@@ -25,7 +25,7 @@ impl FromStr for AdminListen {
     type Err = String;
 
     /// # Errors
-    /// A message that says what to write instead.
+    /// A message with the expected form.
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "off" => Ok(Self::Off),
@@ -43,7 +43,7 @@ impl fmt::Display for AdminListen {
     }
 }
 
-/// From how many milliseconds on a request is slow: people notice a second.
+/// Milliseconds from which on a request is slow: people notice a second.
 const DEFAULT_SLOW_MS: u32 = 1_000;
 
 /// Settings of logs and metrics, by flag, environment or file.
@@ -75,9 +75,9 @@ pub struct ObserveConfig {
     pub log_requests: LogRequests,
     /// Milliseconds from which on a request is slow.
     pub log_slow_ms: u32,
-    /// Where figures are offered.
+    /// Address of the metrics.
     pub admin_listen: AdminListen,
-    /// Whether that was asked for, so that it must be possible.
+    /// Whether the address was set, so that it must be available.
     #[serde(skip)]
     pub is_admin_asked_for: bool,
 }

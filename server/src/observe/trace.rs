@@ -1,5 +1,5 @@
 //! Details of a request that handlers learn and its log line has: the tenant, and the received bytes. They belong to
-//! the task that serves the request, so that nobody has to pass them on.
+//! the task that serves the request, so that they need not be passed on.
 
 use std::cell::Cell;
 
@@ -12,9 +12,9 @@ tokio::task_local! {
 /// Facts of the request of a task.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Trace {
-    /// The tenant, once it is known that there is such a tenant.
+    /// Tenant of the request, once it is known to exist.
     pub(crate) tenant: Option<TenantId>,
-    /// How many bytes of the body came.
+    /// Bytes of the body that arrived.
     pub(crate) received: u64,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn note_tenant(tenant: TenantId) {
     note(|trace| Trace { tenant: Some(tenant), ..trace });
 }
 
-/// Notes bytes of the body that came.
+/// Notes bytes of the body that arrived.
 pub(crate) fn note_received(bytes: u64) {
     note(|trace| Trace { received: trace.received.saturating_add(bytes), ..trace });
 }

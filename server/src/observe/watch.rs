@@ -22,7 +22,7 @@ use super::{
     trace::{self, Trace},
 };
 
-/// Why a request was rejected, or its events are parked: the code of the problem. An extension of a response.
+/// Code of the problem for which a request was rejected, or its events are parked. An extension of a response.
 #[derive(Clone, Debug)]
 pub(crate) struct Cause(pub(crate) Cow<'static, str>);
 
@@ -45,7 +45,7 @@ impl Arrived {
     }
 }
 
-/// A request on its way. When it is dropped without a response, its client has gone.
+/// A running request. When it is dropped without a response, its client has gone.
 pub(crate) struct Watch<'a> {
     observe: &'a Arc<Observe>,
     request_id: Arc<str>,
@@ -116,7 +116,7 @@ impl Drop for Watch<'_> {
     }
 }
 
-/// A response whose length is not known.
+/// A response of unknown length.
 struct WatchedResponse {
     body: BoxBody<Bytes, io::Error>,
     ending: Ending,
@@ -152,7 +152,7 @@ struct Outcome<'a> {
     took: Duration,
 }
 
-/// Writes the line of a request, if it is one of those that are logged.
+/// Writes the line of a request, if it is to be logged.
 fn log(
     observe: &Observe,
     request_id: &str,

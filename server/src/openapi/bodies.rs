@@ -10,7 +10,7 @@ use super::{
 };
 use crate::route_def::{Kind, RouteDoc};
 
-/// The body that a request must have, if it has one.
+/// Body that a request must have, if it has one.
 pub(super) fn request_body(kind: Kind, def: Option<&'static ResourceDef>) -> Option<Value> {
     let record = |name: fn(&ResourceDef) -> String| def.map(|def| reference(&name(def)));
     if kind == Kind::Table {
@@ -59,7 +59,7 @@ fn many(item: Value) -> Value {
     json!({ "type": "array", "items": item })
 }
 
-/// A report, or with `explain` what one of its figures is computed from.
+/// A report, or with `explain` the explanation of one of its figures.
 fn report_or_explanation(report: &str, explanation: &str) -> Value {
     json!({ "anyOf": [reference(report), reference(explanation)] })
 }

@@ -14,7 +14,7 @@ use super::{
     patterns::TEXT,
 };
 
-/// An event that comes alone.
+/// Schema of a single event.
 pub(super) fn event() -> Value {
     let members = MEMBERS.iter().filter(|member| member.place != Place::BulkRow);
     let mut properties: Map<String, Value> =
@@ -32,7 +32,7 @@ pub(super) fn event() -> Value {
     })
 }
 
-/// A member of an event, as its row says it.
+/// Schema of a member of an event.
 fn event_member(member: &Member) -> Value {
     let mut property = match member.kind {
         Kind::Id => json!({ "type": ["string", "number", "null"], "pattern": TEXT }),
@@ -71,7 +71,7 @@ pub(super) fn bulk_event() -> Value {
     event
 }
 
-/// A call whose type is in its address.
+/// Schema of a call whose type is in its address.
 pub(super) fn sdk_call() -> Value {
     let text = |description: &str| json!({ "type": ["string", "null"], "pattern": TEXT, "description": description });
     let id = |description: &str| json!({ "type": ["string", "number", "null"], "pattern": TEXT, "description": description });
@@ -104,7 +104,7 @@ pub(super) fn sdk_call() -> Value {
     })
 }
 
-/// A call that says its type itself.
+/// Schema of a call that has its type.
 pub(super) fn pipeline_call() -> Value {
     let mut call = sdk_call();
     set(&mut call, "required", json!(["type"]));

@@ -26,15 +26,15 @@ use crate::{
 
 /// When the examples are: 2026-01-15, noon, in milliseconds.
 const NOW_MS: i64 = 1_768_478_400_000;
-/// An id that is in no store: its part of a store is all zeros.
+/// An id that no store has: its part of a store is all zeros.
 const ID: &str = "6968d6400000000000000001";
 /// The body of a loss.
 const LOSS: &str = r#"{ "lostReason": "price" }"#;
-/// Ends the keys of examples in bulk and of rows, which create records of their own: so the examples of the document work
-/// in its order.
+/// Suffix of the keys of examples in bulk and of rows, which create records of their own: so the examples of the
+/// document work in its order.
 const IN_BULK: &str = "-in-bulk";
 const IMPORTED: &str = "-imported";
-/// A tenant that there is not.
+/// UUID of a tenant that does not exist.
 const TENANT: &str = "00000000-0000-4000-8000-000000000000";
 /// A token's id that no token has.
 const TOKEN_ID: &str = "00000000";
@@ -73,7 +73,7 @@ pub(super) fn of_request(kind: Kind, def: Option<&'static ResourceDef>) -> Optio
     })
 }
 
-/// A table of one row, as CSV and as NDJSON. What is no single value has no cell.
+/// A table of one row, as CSV and as NDJSON. Only single values have a cell.
 pub(super) fn of_table(def: &ResourceDef) -> Option<(String, String)> {
     let item = item(def, IMPORTED)?;
     let cells =
@@ -147,8 +147,8 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
     })
 }
 
-/// A value of a parameter in a path: of the record that the example of a create creates, or of something that is in no
-/// store.
+/// Value of a parameter in a path: of the record that the example of a create creates, or of something that no store
+/// has.
 pub(super) fn of_path(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &str) -> String {
     match (name, def) {
         ("tenant", _) => tenant.to_owned(),
@@ -168,7 +168,7 @@ pub(super) fn of_path(path: &str, name: &str, def: Option<&ResourceDef>, tenant:
     }
 }
 
-/// The tenant of examples, if there is not just one.
+/// Tenant of examples, unless there is exactly one.
 pub(super) fn unknown_tenant() -> String {
     TENANT.to_owned()
 }
@@ -184,7 +184,7 @@ fn reference_to_example(def: &ResourceDef) -> Option<String> {
         .find_map(|(form, name)| Some(format!("{form}-{}", example.get(name)?.as_str()?)))
 }
 
-/// The example of a create with other keys, of those by which it is found when it is sent again.
+/// The example of a create with other keys, by which it would be found when it is sent again.
 fn item(def: &ResourceDef, suffix: &str) -> Option<Value> {
     let mut item = read(def.example)?;
     let members = item.as_object_mut()?;
@@ -236,7 +236,7 @@ impl World {
         plan::lose(id, body, &self.memory, &mut self.ctx).ok()
     }
 
-    /// A record as a response shows it.
+    /// A record for a response.
     fn shown(&self, def: &ResourceDef, planned: &Planned) -> Option<Value> {
         let ctx = ReadCtx::new(self.ctx.now, &self.memory);
         read(&plan::answer(def, &planned.document, &ctx).ok()?.to_text())
@@ -247,7 +247,7 @@ fn document(text: &str) -> Option<Document> {
     Document::parse(text.as_bytes()).ok()
 }
 
-/// The record of the example, after an update if one is sent.
+/// Record of the example, after an update if one is sent.
 fn record(takes: Kind, def: &'static ResourceDef) -> Option<Value> {
     let mut world = World::new()?;
     let mut planned = world.create(def, &document(def.example)?)?;

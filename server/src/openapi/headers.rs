@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::limits::MAX_REJECTED_INDEXES;
 
-/// Headers of responses, each with what it says and the type of its value.
+/// Headers of responses, each with its description and the type of its value.
 const HEADERS: &[(&str, &str, &str)] = &[
     ("X-Request-Id", "Id of the request, which is in the log too.", "string"),
     (

@@ -40,7 +40,7 @@ use crate::{
     routes::{closings::BY_COMPANY, lean_companies},
 };
 
-/// Groups of routes that belong to no resource, each with what it is and the first names of its paths; the last
+/// Groups of routes that belong to no resource, each with its description and the first names of its paths; the last
 /// one has all others.
 const GROUPS: [(&str, &str, &[&str]); 6] = [
     (
@@ -59,7 +59,7 @@ const GROUPS: [(&str, &str, &[&str]); 6] = [
     ("service", "The service: health, backups, docs, this description.", &[]),
 ];
 
-/// The description of these routes. Examples name `tenant`, if there is just one.
+/// Description of these routes. Examples name `tenant`, if there is exactly one.
 pub(crate) fn document(routes: &[Described], public_url: &str, tenant: Option<TenantId>) -> Value {
     let tenant = tenant.map_or_else(examples::unknown_tenant, |tenant| tenant.to_string());
     let mut paths = Map::new();
@@ -105,7 +105,7 @@ pub(crate) fn document(routes: &[Described], public_url: &str, tenant: Option<Te
     })
 }
 
-/// The server that this was read from comes first: a site's proxy at the public URL may pass on events alone.
+/// Servers, first the one that returned the description: a site's proxy at the public URL may pass on only events.
 fn servers(public_url: &str) -> Value {
     json!([
         { "url": "/", "description": "The server that this description was read from." },
@@ -113,7 +113,7 @@ fn servers(public_url: &str) -> Value {
     ])
 }
 
-/// The groups of routes: the resources, each with what it is, then the others.
+/// Groups of routes: the resources, each with its description, then the others.
 fn tags() -> Vec<Value> {
     let resources = REGISTRY.iter().map(|def| (def.path, def.doc));
     let others = GROUPS.iter().map(|(name, doc, _)| (*name, *doc));
@@ -175,7 +175,7 @@ fn operation(path: &str, doc: &RouteDoc, def: Option<&'static ResourceDef>, tena
     operation
 }
 
-/// The description of a route, with what its resource has of its own.
+/// Description of a route, with that of its resource.
 fn described(doc: &RouteDoc, def: Option<&ResourceDef>) -> String {
     let own = match (doc.gives, def) {
         (Kind::BulkAnswer, Some(def)) => {
@@ -204,7 +204,7 @@ fn all_parameters(
     parameters.chain(query_parameters(path, doc, def)).chain(header_parameters(doc, def)).collect()
 }
 
-/// Whether a route reads the query. Pages may, also where their parameters are no part of the API.
+/// Whether a route reads the query. Pages may, also where their parameters are not part of the API.
 pub(crate) fn has_parameters(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> bool {
     doc.gives == Kind::Page || !query_parameters(path, doc, def).is_empty()
 }
@@ -293,7 +293,7 @@ fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &st
     })
 }
 
-/// The headers of a request that change how it is handled (R6, R16).
+/// Headers of a request that change how it is handled (R6, R16).
 fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
     let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
     let text = json!({ "type": "string" });

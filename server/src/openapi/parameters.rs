@@ -30,7 +30,7 @@ fn limit(limits: ListLimits) -> Value {
 /// The parameters of a list of records.
 pub(super) fn list_parameters(def: &ResourceDef, limits: ListLimits) -> Vec<Value> {
     let names: Vec<&str> = def.fields.iter().map(|field| field.name).collect();
-    // An empty one asks for nothing.
+    // An empty parameter has no effect.
     let sort = format!("^$|^-?({}|custom\\..+)$", names.join("|"));
     let mut parameters = vec![
         limit(limits),
@@ -86,7 +86,7 @@ fn company_field(def: &ResourceDef) -> Option<&'static str> {
     def.field(field).map(|field| field.name)
 }
 
-/// Conditions other than equality, said once for all properties: each member is a parameter of its own.
+/// Conditions other than equality, described once for all properties: each member is a parameter of its own.
 fn operators(fields: &[FieldDef]) -> Value {
     let names = |is: fn(&FieldDef) -> bool| {
         let names = fields.iter().filter(|field| is(field)).map(|field| field.name);
@@ -167,7 +167,7 @@ fn after(description: &str) -> Value {
     parameter("after", description, json!({ "type": "string", "pattern": OBJECT_ID }))
 }
 
-/// By what activities are filtered.
+/// Parameters that filter activities.
 fn activity_filters() -> Vec<Value> {
     let text = || json!({ "type": "string" });
     vec![
@@ -292,7 +292,7 @@ pub(super) fn audit_parameters() -> Vec<Value> {
     ]
 }
 
-/// The key under which a call can be sent again (R16, R31).
+/// Key under which a call can be sent again (R16, R31).
 pub(super) fn idempotency_key() -> Value {
     json!({
         "name": "Idempotency-Key", "in": "header",

@@ -19,10 +19,10 @@ pub(super) fn parameter(name: &str, description: &str, schema: Value) -> Value {
     json!({ "name": name, "in": "query", "description": description, "schema": schema })
 }
 
-/// A member of an object: its name, what it is, and what it says.
+/// A member of an object: its name, its type, and its description.
 pub(super) type Member = (&'static str, &'static str, &'static str);
 
-/// An object of a report: its name, what it is, and the members that are always there, and those that may be.
+/// An object of a report: its name, its description, its required members, and its optional ones.
 pub(super) type Object =
     (&'static str, &'static str, &'static [&'static [Member]], &'static [&'static [Member]]);
 

@@ -50,7 +50,7 @@ problems! {
     INSUFFICIENT_STORAGE "InsufficientStorage" ["Retry-After"], "The disk is full. Reads continue.", "disk_full" "the disk of the server is full: retry once it has free space";
 }
 
-/// The response of any other error.
+/// Response of any other error.
 const OTHER: &str = "Problem";
 
 /// The responses to rejected requests, by name.
@@ -93,7 +93,7 @@ fn example(problem: &Problem) -> Value {
     example
 }
 
-/// Adds to the responses of a route what it can be rejected with.
+/// Adds the error responses of a route.
 pub(super) fn add(
     responses: &mut Map<String, Value>,
     method: &str,
@@ -160,7 +160,7 @@ fn rejects(
         },
         S::PRECONDITION_FAILED => doc.takes_if_match(def),
         S::PAYLOAD_TOO_LARGE | S::UNSUPPORTED_MEDIA_TYPE => has_body,
-        // A page by date can begin after an activity that is not there.
+        // A page by date can begin after an activity that does not exist.
         S::UNPROCESSABLE_ENTITY => {
             let takes_options =
                 matches!(doc.gives, Kind::Activities | Kind::Closing | Kind::Reopened);
@@ -172,7 +172,7 @@ fn rejects(
     }
 }
 
-/// Whether a route can miss what its path names; a delete of what is not there has nothing to do (R15).
+/// Whether the object in a route's path may be missing; a delete of a missing one has no effect (R15).
 fn finds(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> bool {
     match doc.gives {
         Kind::Deleted | Kind::Reopened => def.is_some_and(|def| def.delete_returns_record),

@@ -20,22 +20,22 @@ pub(super) fn schema_name(def: &ResourceDef) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// The name of what a list shows of a record.
+/// Name of the schema of a record in a list.
 pub(super) fn list_item_name(def: &ResourceDef) -> String {
     format!("{}ListItem", schema_name(def))
 }
 
-/// The name of what a create takes.
+/// Name of the schema of a create.
 pub(super) fn create_name(def: &ResourceDef) -> String {
     format!("{}Create", schema_name(def))
 }
 
-/// The name of what an update takes.
+/// Name of the schema of an update.
 pub(super) fn update_name(def: &ResourceDef) -> String {
     format!("{}Update", schema_name(def))
 }
 
-/// The name of what an item of a bulk upsert takes.
+/// Name of the schema of an item of a bulk upsert.
 pub(super) fn bulk_item_name(def: &ResourceDef) -> String {
     format!("{}BulkItem", schema_name(def))
 }
@@ -49,13 +49,13 @@ pub(super) fn insert(schemas: &mut Map<String, Value>, def: &ResourceDef) {
     schemas.insert(bulk_item_name(def), bulk_item(def));
 }
 
-/// Adds the schemas of a resource of which there is one record.
+/// Adds the schemas of a resource with a single record.
 pub(super) fn insert_single(schemas: &mut Map<String, Value>, def: &ResourceDef) {
     schemas.insert(schema_name(def), record(def));
     schemas.insert(update_name(def), update(def));
 }
 
-/// A whole record, as a response shows it.
+/// A whole record, in a response.
 fn record(def: &ResourceDef) -> Value {
     let required = names(def.fields.iter().filter(is_never_null));
     object(def.doc, def.fields.iter().map(shown), &required)
@@ -100,7 +100,7 @@ fn names<'a>(fields: impl Iterator<Item = &'a FieldDef>) -> Vec<&'static str> {
     fields.map(|field| field.name).collect()
 }
 
-/// An object of these properties, of which the required ones are not null.
+/// An object with these properties, of which the required ones are not null.
 pub(super) fn object(
     doc: &str,
     properties: impl Iterator<Item = (&'static str, Value)>,
@@ -129,7 +129,7 @@ fn forbid_null(property: &mut Value) {
     }
 }
 
-/// A property as a response shows it.
+/// A property in a response.
 pub(super) fn shown(field: &FieldDef) -> (&'static str, Value) {
     let mut property = match field.kind {
         Kind::Id => json!({ "type": ["string", "null"], "pattern": OBJECT_ID }),
@@ -153,7 +153,7 @@ pub(super) fn shown(field: &FieldDef) -> (&'static str, Value) {
     (field.name, property)
 }
 
-/// A property as a request sends it.
+/// A property in a request.
 pub(super) fn taken(field: &FieldDef) -> (&'static str, Value) {
     let mut property = kind_schema(field);
     let values = field.values.iter().chain(field.aliases.iter().map(|(alias, _)| alias));

@@ -300,7 +300,7 @@ pub(super) fn new_closing() -> Value {
     let options = PARAMETERS.iter().filter(|parameter| options.contains(&parameter.name));
     let mut properties: Map<String, Value> = options
         .map(|option| {
-            // Null is as if it was not sent.
+            // Null means that the parameter was not sent.
             let forms = [schema_of_form(option.form), json!({ "type": "null" })];
             let schema = json!({ "description": option.doc, "anyOf": forms });
             (option.name.to_owned(), schema)
@@ -347,7 +347,7 @@ fn property((name, kind, doc): &Member) -> (String, Value) {
     ((*name).to_owned(), schema)
 }
 
-/// The schema of a word: `[...]` is a list, and a `?` at the end says that it may be null.
+/// Schema of a type: `[...]` is a list, and a `?` at the end allows null.
 fn schema_of(kind: &str) -> Value {
     if let Some(item) = kind.strip_prefix('[').and_then(|kind| kind.strip_suffix(']')) {
         return json!({ "type": "array", "items": schema_of(item) });

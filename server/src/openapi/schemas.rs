@@ -77,7 +77,7 @@ pub(super) fn schemas() -> Value {
     Value::Object(schemas)
 }
 
-/// An object whose members are all there, each with its schema and what it says.
+/// An object whose members are all required, each with its schema and its description.
 fn whole(doc: &str, members: &[(&str, Value, &str)]) -> Value {
     let mut properties = Map::new();
     for (name, schema, doc) in members {
@@ -89,7 +89,7 @@ fn whole(doc: &str, members: &[(&str, Value, &str)]) -> Value {
     json!({ "type": "object", "description": doc, "properties": properties, "required": required })
 }
 
-/// Adds members to an object that need not be there.
+/// Adds optional members to an object.
 fn with_optional(mut object: Value, members: &[(&str, &str)]) -> Value {
     if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
         for (name, doc) in members {
@@ -414,7 +414,7 @@ fn imported() -> Value {
     with_property(summary, "ids", ids)
 }
 
-/// Adds a member to an object that need not be there.
+/// Adds an optional member to an object.
 fn with_property(mut object: Value, name: &str, schema: Value) -> Value {
     if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
         properties.insert(name.to_owned(), schema);

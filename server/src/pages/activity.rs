@@ -12,7 +12,7 @@ use crate::error::Error;
 const NEWEST: &str = "10";
 /// Days of the picture of a record's activity.
 const DAYS: i64 = 28;
-/// Most activities that are read for it, which is the most that a list returns.
+/// Most activities that are read for the chart: the maximum of a list.
 const COUNTED: usize = 2_000;
 
 /// Properties of an activity that the chart needs.
@@ -22,7 +22,7 @@ struct Counted {
     count: u64,
 }
 
-/// The activities of one user or company: by day, and the newest. `property` is the one that refers to it.
+/// Activities of one user or company: by day, and the newest. `property` is the reference to the user or company.
 pub(super) async fn sections(
     visit: &Visit,
     (property, id): (&'static str, &str),
@@ -38,7 +38,7 @@ pub(super) async fn sections(
     Ok(vec![Extra::Days { days, is_partial }, Extra::Activities { of, lines, live }])
 }
 
-/// How many activities there were on each of the last days; whether not all of them were counted.
+/// Number of activities on each of the last days; and whether there are more than were counted.
 async fn by_day(visit: &Visit, filter: (&str, &str)) -> Result<(Vec<DayCount>, bool), Error> {
     let zone = visit.shell.zone;
     let mut days: Vec<DayCount> =
@@ -57,7 +57,7 @@ async fn by_day(visit: &Visit, filter: (&str, &str)) -> Result<(Vec<DayCount>, b
     Ok((days, counted.len() >= COUNTED))
 }
 
-/// Fills in the names of the companies, where whoever is signed in may read them.
+/// Fills in the names of the companies, where the signed-in user may read them.
 pub(super) async fn name_companies(visit: &Visit, lines: &mut [ActivityLine]) -> Result<(), Error> {
     let mut ids: Vec<&str> = lines.iter().filter_map(|line| line.company_id.as_deref()).collect();
     ids.sort_unstable();

@@ -15,18 +15,18 @@ use crate::{
     error::Error,
 };
 
-/// Calls the API for somebody.
+/// Calls the API with the permissions of a session.
 #[derive(Clone)]
 pub(super) struct Api {
     api: Arc<dispatch::Api>,
     caller: Caller,
 }
 
-/// How long a call waits for another one with its key at most, in all.
+/// Longest total wait of a call for another one with its key.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 /// How long such a call waits before it looks again.
 const WAIT: Duration = Duration::from_millis(50);
-/// The form in which something is asked for.
+/// Media type of most calls.
 pub(super) const JSON: &str = "application/json";
 
 impl Api {
@@ -39,7 +39,7 @@ impl Api {
         self.api.clone()
     }
 
-    /// Whether whoever is signed in may do what needs this scope.
+    /// Whether the signed-in user has this scope.
     pub(super) fn may(&self, scope: &str) -> bool {
         self.caller.may(scope)
     }
@@ -47,7 +47,7 @@ impl Api {
     /// Response of a path, in JSON.
     ///
     /// # Errors
-    /// Those of the route.
+    /// Errors of the route.
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         read(self.ask(path, JSON).await?).await
     }
@@ -55,7 +55,7 @@ impl Api {
     /// The record at a path, and its version.
     ///
     /// # Errors
-    /// Those of the route.
+    /// Errors of the route.
     pub(super) async fn record(&self, path: &str) -> Result<(Map<String, Value>, String), Error> {
         let response = self.ask(path, JSON).await?;
         let etag = response.headers().get(header::ETAG).and_then(|etag| etag.to_str().ok());
@@ -66,15 +66,15 @@ impl Api {
     /// Response of a path, in a media type.
     ///
     /// # Errors
-    /// Those of the route.
+    /// Errors of the route.
     pub(super) async fn ask(&self, path: &str, form: &str) -> Result<Response, Error> {
         self.call(Method::GET, path, &[(header::ACCEPT, form)], String::new()).await
     }
 
-    /// Sends a body to a route. Of a form that is sent twice at once, the second waits for what the first one comes to.
+    /// Sends a body to a route. When a form is sent twice at once, the second call waits for the outcome of the first.
     ///
     /// # Errors
-    /// Those of the route.
+    /// Errors of the route.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -97,7 +97,7 @@ impl Api {
     /// Sends a text of a media type to a route.
     ///
     /// # Errors
-    /// Those of the route.
+    /// Errors of the route.
     pub(super) async fn send_text<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -111,7 +111,7 @@ impl Api {
     /// The response of a route.
     ///
     /// # Errors
-    /// Those of the route.
+    /// Errors of the route.
     pub(super) async fn call(
         &self,
         method: Method,

@@ -1,4 +1,4 @@
-//! The audit log: all of a tenant, and the changes of a record on its page. The API says who may read it.
+//! Audit log: all of a tenant, and the changes of a record on its page. The API decides who may read it.
 
 use poem::{Request, Response};
 use svctrack_core::{
@@ -61,7 +61,7 @@ fn time(name: &str, text: &str, zone: Zone) -> String {
     begin.map_or_else(|| text.to_owned(), |begin| begin.to_string())
 }
 
-/// Adds the changes of a record to its page, for who may read the log.
+/// Adds the changes of a record to its page, for users who may read the log.
 pub(super) async fn extend(
     visit: &Visit,
     def: &ResourceDef,

@@ -8,10 +8,10 @@ use svctrack_web::pages::address;
 use super::visit::Visit;
 use crate::error::Error;
 
-/// Ids in one call: their text fits in an address.
+/// Most ids of one call: their text fits in an address.
 const IDS: usize = 60;
 
-/// The records of a resource with these ids, by id, with the properties that `select` names. None where the token may not
+/// Records of a resource with these ids, by id, with the properties that `select` names. None where the token may not
 /// read the resource.
 pub(super) async fn by_ids<'i>(
     visit: &Visit,
@@ -37,7 +37,7 @@ pub(super) async fn by_ids<'i>(
     Ok(found)
 }
 
-/// A text of a record; empty where it has none.
+/// A text property of a record; empty where it has none.
 pub(super) fn text<'r>(record: &'r Map<String, Value>, name: &str) -> &'r str {
     record.get(name).and_then(Value::as_str).unwrap_or_default()
 }

@@ -101,7 +101,7 @@ pub(super) async fn reopen(visit: Visit, mut request: Request) -> Result<Respons
     after(&visit, done).await
 }
 
-/// Shows the closed months after a change, with what was rejected.
+/// Shows the closed months after a change, with the problems of a rejected one.
 async fn after(visit: &Visit, done: Result<Value, Error>) -> Result<Response, Error> {
     match done.map_err(Error::into_issues) {
         Ok(_) => Ok(see("/app/closings")),
@@ -128,7 +128,7 @@ async fn closings(visit: &Visit) -> Result<(Vec<Closing>, Vec<ClosingLine>), Err
     Ok((closed, open))
 }
 
-/// The options with which the last month was closed: with others, months are not compared.
+/// Options of the last closed month: with other options, months are not compared.
 fn options_of(closings: &[Closing]) -> Vec<(&'static str, Value)> {
     let Some(last) = closings.last() else { return Vec::new() };
     let mut options = vec![("view", json!(last.view)), ("gapDays", json!(last.gap_days))];

@@ -6,13 +6,13 @@ use svctrack_core::schema::{FieldDef, Kind, ResourceDef};
 /// Columns of a list where none are chosen.
 const COLUMNS: usize = 8;
 
-/// The rows of a resource with these names, which commas separate.
+/// Fields of a resource with these names, separated by commas.
 pub(super) fn named_columns(def: &'static ResourceDef, names: &str) -> Vec<&'static FieldDef> {
     let is_named = |field: &&FieldDef| names.split(',').any(|name| name == field.name);
     def.fields.iter().filter(is_named).collect()
 }
 
-/// The rows of a resource that a list shows: those that say most first, then in the order of the contract.
+/// Fields of a resource in a list: the most telling ones first, then in the order of the contract.
 pub(super) fn columns(def: &'static ResourceDef) -> Vec<&'static FieldDef> {
     let is_plain = |field: &&FieldDef| {
         !matches!(
@@ -36,7 +36,7 @@ pub(super) fn columns(def: &'static ResourceDef) -> Vec<&'static FieldDef> {
     plain
 }
 
-/// The columns in which at least one record has a value.
+/// Columns in which at least one record has a value.
 pub(super) fn filled_columns(
     columns: Vec<&'static FieldDef>,
     records: &[Map<String, Value>],

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::error::Error;
 
-/// Licenses along time that are shown.
+/// Most licenses of the timeline.
 const LICENSES: usize = 50;
 /// The properties of a license that the picture needs.
 const OF_LICENSE: &str = "product,_currency,fromDate,toDate,mrr,renewalStatus,isOverdue";

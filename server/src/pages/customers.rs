@@ -10,9 +10,9 @@ use crate::{error::Error, routes::query_pairs};
 
 /// Customers on a page.
 const SHOWN: usize = 50;
-/// Customers in a file, as many as the report has at most.
+/// Customers in a file: the maximum of the report.
 const ALL: &str = "5000";
-/// The order where none is asked for.
+/// Order of the customers by default.
 const AT_STAKE: &str = "-atStake";
 
 /// The report of customers, as far as pages need it.

@@ -1,7 +1,7 @@
 //! The demo: a separate tenant that a button fills in the background, opens, and deletes.
 //!
-//! Operators may create it, since only they can create and delete tenants; and an administrator of the only tenant of a
-//! server, since no other tenant can be disturbed.
+//! Operators may create the demo, since only they can create and delete tenants; and an administrator of the only
+//! tenant of a server, since no other tenant can be disturbed.
 
 use std::time::Duration;
 
@@ -33,9 +33,9 @@ use crate::{
 };
 
 const PATH: &str = "/app/demo";
-/// Seconds after which a browser asks again how far it is.
+/// Seconds after which a browser asks for the progress again.
 const ASK_AGAIN: &str = "2";
-/// Pause before a call is made again that the server was too busy for.
+/// Pause before a call is repeated that the server was too busy for.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Label of a session in the demo.
 const LABEL: &str = "Session in the demo";
@@ -68,7 +68,7 @@ pub(super) async fn show(visit: Visit, _: Request) -> Result<Response, Error> {
     Ok(response)
 }
 
-/// `POST /app/demo`: begins to fill a demo, where there is none.
+/// `POST /app/demo`: begins to fill a demo, if there is none.
 pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     check(&visit).await?;
@@ -93,7 +93,7 @@ pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Respons
     Ok(see(PATH))
 }
 
-/// `POST /app/demo/open`: a session in the demo, from which there is a way back.
+/// `POST /app/demo/open`: opens a session in the demo, which can lead back.
 pub(super) async fn open(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (_, _room) = visit.form(&mut request).await?;
     check(&visit).await?;
@@ -109,13 +109,13 @@ pub(super) async fn open(visit: Visit, mut request: Request) -> Result<Response,
     Ok(with_session(&visit.app, see("/"), Some(&opened)))
 }
 
-/// `POST /app/demo/leave`: back to where somebody came from.
+/// `POST /app/demo/leave`: leads a user back from the demo.
 pub(super) async fn leave(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (_, _room) = visit.form(&mut request).await?;
     way_back(&visit, Seen::of(&request)).await
 }
 
-/// `POST /app/demo/delete`: deletes the demo, and leads back whoever is in it.
+/// `POST /app/demo/delete`: deletes the demo, and leads its users back.
 pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (_, _room) = visit.form(&mut request).await?;
     check(&visit).await?;
@@ -132,7 +132,7 @@ pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Respons
     }
 }
 
-/// Opens a session where somebody came from; where that is not known, they sign in.
+/// Opens a session of the user's earlier token; where it is not known, they sign in.
 async fn way_back(visit: &Visit, seen: Seen) -> Result<Response, Error> {
     let Some(token) = visit.app.demo.way_back(&visit.session.id) else {
         return Ok(with_session(&visit.app, see("/sign-in"), None));
@@ -152,7 +152,7 @@ fn with_session(app: &App, mut response: Response, token: Option<&crate::auth::T
     response
 }
 
-/// The tenant of the demo, where there is one.
+/// Tenant of the demo, if it exists.
 async fn found(app: &App) -> Result<Option<TenantId>, Error> {
     let tenants = app.store.tenants(MAX_TENANTS).await?;
     let is_demo = |name: &str, state| name == TENANT_NAME && state != TenantState::Deleting;
@@ -164,7 +164,7 @@ fn is_inside(visit: &Visit, demo: Option<TenantId>) -> bool {
     demo == Some(visit.session.caller.tenant.id())
 }
 
-/// Whether somebody may create and delete the demo.
+/// Whether a user may create and delete the demo.
 pub(super) async fn may(visit: &Visit) -> Result<bool, Error> {
     if visit.api.may(OPERATOR) {
         return Ok(true);
@@ -172,7 +172,7 @@ pub(super) async fn may(visit: &Visit) -> Result<bool, Error> {
     if !visit.api.may("admin") {
         return Ok(false);
     }
-    // Besides it and the demo, a third one would be another's.
+    // With the user's tenant and the demo, a third tenant belongs to somebody else.
     let tenants = visit.app.store.tenants(3).await?;
     let own = visit.session.caller.tenant.id();
     let is_alone = tenants.iter().all(|tenant| tenant.id == own || tenant.name == TENANT_NAME);
@@ -217,7 +217,7 @@ async fn fill(app: &App, api: &Api, customers: usize) -> Result<(), String> {
     .await
 }
 
-/// Calls the API as whoever has the store.
+/// Calls the API as the owner of the store.
 async fn call(
     api: &Api,
     tenant: TenantId,

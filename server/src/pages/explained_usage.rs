@@ -1,4 +1,4 @@
-//! Explanations of the usage report: the query of each cell, and the users behind it.
+//! Explanations of the usage report: the query of each cell, and its users.
 
 use serde::Deserialize;
 use svctrack_core::{revenue::UsageLine, value::Day};
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::error::Error;
 
-/// The query that explains a cell of one of the tables of the report; none where it counts no users.
+/// Query that explains a cell of one of the tables of the report; none where it counts no users.
 pub(super) fn query_of<'c>(
     header: &'c [String],
     row: &'c [String],
@@ -41,12 +41,12 @@ pub(super) fn query_of<'c>(
     Some([("explain", line), ("period", period)].into_iter().chain(cohort).collect())
 }
 
-/// Whether a column of actions is named after a period, as all are whose names begin with a year.
+/// Whether a column of actions is named after a period: the name begins with a year.
 fn is_period(column: &str) -> bool {
     column.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// The line of a column such as `usersActive`.
+/// Line of a column such as `usersActive`.
 fn line_of(column: &str) -> Option<&'static str> {
     let name = column.strip_prefix("users")?;
     UsageLine::NAMES.iter().copied().find(|line| line.eq_ignore_ascii_case(name))

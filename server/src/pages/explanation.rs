@@ -1,4 +1,4 @@
-//! The records behind a figure of a report, and the links to them.
+//! Records of a figure of a report, and the links to them.
 
 use poem::{Request, Response};
 use serde::Deserialize;
@@ -22,11 +22,11 @@ use super::{
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
-/// The report whose figures count users.
+/// Report whose figures count users.
 pub(super) const USAGE: &str = "usage";
 /// Companies or users on a page.
 const SHOWN: usize = 50;
-/// The reports whose figures can be explained, and the lines of each.
+/// Reports whose figures can be explained, and the lines of each.
 const LINES: &[(&str, &[&str])] = &[
     ("mrr", Line::NAMES),
     ("retention", Line::NAMES),
@@ -34,7 +34,7 @@ const LINES: &[(&str, &[&str])] = &[
     ("forecast", ForecastLine::NAMES),
     (USAGE, UsageLine::NAMES),
 ];
-/// The lines behind columns that are counts and rates: report, column, line.
+/// Lines of columns that are counts and rates: report, column, line.
 const BEHIND: &[(&str, &str, &str)] = &[
     ("mrr", "customers", "end"),
     ("mrr", "newCustomers", "new"),
@@ -61,7 +61,7 @@ const BEHIND: &[(&str, &str, &str)] = &[
     ("forecast", "difference", "actual"),
 ];
 
-/// The table of a report, of which each figure leads to what is behind it.
+/// Table of a report, in which each figure links to its explanation.
 pub(super) struct Figures<'r> {
     pub(super) report: &'r str,
     /// Query of the report.
@@ -70,7 +70,7 @@ pub(super) struct Figures<'r> {
 }
 
 impl Figures<'_> {
-    /// The address of what is behind a cell, where there is anything.
+    /// Address of the explanation of a cell, if there is one.
     pub(super) fn behind(&self, row: &[String], at: usize) -> Option<String> {
         let amount: f64 = row.get(at)?.parse().ok()?;
         if self.report == USAGE {
@@ -108,7 +108,7 @@ impl Figures<'_> {
         row.get(at).map(String::as_str)
     }
 
-    /// The line that a column is, or that is behind it.
+    /// Line of a column.
     fn line(&self, column: &str) -> Option<&'static str> {
         let own = lines_of(self.report)?.iter().copied().find(|line| *line == column);
         let is_it =
@@ -121,7 +121,7 @@ fn lines_of(report: &str) -> Option<&'static [&'static str]> {
     LINES.iter().find(|(known, _)| *known == report).map(|(_, lines)| *lines)
 }
 
-/// The address of what is behind a figure.
+/// Address of the explanation of a figure.
 pub(super) fn path(report: &str, query: &[(&str, &str)]) -> String {
     address("/app/reports/{}/explain", &[report], query)
 }

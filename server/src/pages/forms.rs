@@ -12,7 +12,7 @@ use svctrack_web::pages::{Problem, document_of, label_of};
 use crate::error::Error;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// Random bytes of the key of a form: nobody meets one twice.
+/// Random bytes of the key of a form: no key occurs twice.
 const KEY_BYTES: usize = 16;
 
 /// Value of a form or an address under a name; empty where it has none.
@@ -20,7 +20,7 @@ pub(super) fn sent<'p>(pairs: &'p [(String, String)], name: &str) -> &'p str {
     pairs.iter().find(|(known, _)| known == name).map_or("", |(_, text)| text.as_str())
 }
 
-/// The headers of a call that does what a form says: only while the record is in the version that the form shows, and
+/// Headers of a call that submits a form: the call applies only to the version of the record that the form shows, and
 /// once.
 pub(super) fn headers_of(pairs: &[(String, String)]) -> Vec<(HeaderName, &str)> {
     let headers = [(header::IF_MATCH, "version"), (IDEMPOTENCY_KEY, "once")];
@@ -28,7 +28,7 @@ pub(super) fn headers_of(pairs: &[(String, String)]) -> Vec<(HeaderName, &str)> 
     headers.into_iter().filter(|(_, text)| !text.is_empty()).collect()
 }
 
-/// The key of a form that creates something, so that it does so once however often it is sent.
+/// Key of a form that creates a record, so that it creates one however often it is sent.
 ///
 /// # Errors
 /// When the machine gives no randomness.
@@ -53,13 +53,13 @@ pub(super) fn notice_of(pairs: &[(String, String)], notices: &[(&str, &str)]) ->
     notices.iter().find(|(known, _)| known == done).map(|(_, notice)| (*notice).to_owned())
 }
 
-/// Whether something was rejected since the record has another version than the form shows.
+/// Whether a form was rejected since the record has another version than the form shows.
 pub(super) fn is_changed(issues: &[Issue]) -> bool {
     issues.iter().any(|issue| issue.code == "version_mismatch")
 }
 
-/// How the properties are now that a form would overwrite, which was filled in before the record was changed. None where
-/// that is not why it was rejected.
+/// Current values of the properties that a form would overwrite, if it was filled in before the record was changed.
+/// None where it was rejected for another reason.
 pub(super) fn changed(
     issues: &[Issue],
     body: &Document,
@@ -79,7 +79,7 @@ pub(super) fn changed(
     Some(now.collect())
 }
 
-/// Problems as a page shows them.
+/// Problems for a page.
 pub(super) fn problems_of(issues: Vec<Issue>) -> Vec<Problem> {
     let problem =
         |issue: Issue| Problem { field: issue.member().to_owned(), message: issue.plain_message() };

@@ -21,7 +21,7 @@ pub(super) async fn health(visit: Visit, _: Request) -> Result<Response, Error> 
     Ok(html(health_page(&visit.shell, &view)))
 }
 
-/// How requests do now.
+/// Current rates of requests.
 fn requests(visit: &Visit) -> RequestRates {
     let observe = &visit.app.observe;
     let rates = observe.recent.rates(&observe.requests);

@@ -18,7 +18,7 @@ use crate::{app::App, error::Error};
 
 /// Customers with the most at stake that are listed.
 const AT_STAKE: &str = "8";
-/// Days in which somebody was active who counts, as `weekly` has it.
+/// Days of the active users, as `weekly` counts them.
 const ACTIVE_DAYS: i64 = 7;
 /// Issues that are listed.
 const ISSUES: &str = "5";
@@ -79,7 +79,7 @@ async fn reports(visit: &Visit) -> Result<HomeView, Error> {
     Ok(view)
 }
 
-/// `GET /app`, which browsers complete while somebody types the address of a page.
+/// `GET /app`: browsers complete this address while somebody types that of a page.
 pub(super) async fn lead(_: &App, _: Request) -> Result<Response, Error> {
     Ok(see("/"))
 }
@@ -139,7 +139,7 @@ async fn ahead(visit: &Visit) -> Result<RenewalsAhead, Error> {
     Ok(RenewalsAhead { licenses: due.count, overdue: overdue.count, mrr: due.mrr })
 }
 
-/// How far a tenant without licenses is.
+/// Setup steps of a tenant without licenses.
 async fn start(visit: &Visit) -> Result<Start, Error> {
     let has_any = async |path: &str| -> Result<bool, Error> {
         Ok(!visit.api.get::<Vec<Value>>(&address(path, &[], &[("limit", "1")])).await?.is_empty())
@@ -192,13 +192,13 @@ struct Active {
     weekly: Option<u64>,
 }
 
-/// How many companies and users were active in the last days, and in as many before.
+/// Numbers of active companies and users in the last days, and in equally many before.
 async fn usage(visit: &Visit) -> Result<Vec<Figure>, Error> {
     let (from, to) = (visit.day(-ACTIVE_DAYS), visit.day(1));
     let query =
         [("from", from.as_str()), ("to", to.as_str()), ("interval", "day"), ("timeZone", "UTC")];
     let usage: Usage = match visit.api.get(&address("/reports/usage", &[], &query)).await {
-        // The other figures are there meanwhile.
+        // The other figures are shown meanwhile.
         Err(Error::Store(StoreError::Counting { .. })) => return Ok(Vec::new()),
         usage => usage?,
     };

@@ -24,7 +24,7 @@ use crate::{
 const LISTED: &str = "200";
 /// Characters of a row that are shown.
 const EXCERPT_CHARS: usize = 120;
-/// The counts of an import, as the address of its page has them.
+/// Counts of an import in the address of its page.
 const COUNTS: [&str; 3] = ["created", "updated", "unchanged"];
 
 /// `GET /app/import/:resource`
@@ -43,7 +43,7 @@ pub(super) async fn show(mut visit: Visit, request: Request) -> Result<Response,
 /// `POST /app/import/:resource`: a dry run, or the import.
 pub(super) async fn import(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let mut view = view_of(&visit, records::resource(&request)?)?;
-    // The form has more than the table: its mapping.
+    // The form has the mapping besides the table.
     let max = MAX_PAGE_IMPORT_BYTES + MAX_RECORD_BYTES;
     let (pairs, _room) = match visit.upload(&mut request, max).await {
         Ok(form) => form,
@@ -90,7 +90,7 @@ fn view_of(visit: &Visit, def: &'static ResourceDef) -> Result<ImportView, Error
     })
 }
 
-/// Shows why a table could not be read; other errors have a page of their own.
+/// Shows the problem of a table that could not be read; other errors have a page of their own.
 fn refused(visit: &Visit, mut view: ImportView, error: Error) -> Result<Response, Error> {
     let whole = |message: String| Problem { field: String::new(), message };
     view.is_done = false;
@@ -112,7 +112,7 @@ fn too_large() -> String {
     )
 }
 
-/// The file that was chosen, else the text that was pasted, with the line ends that both have in the end.
+/// The uploaded file, else the pasted text, with the same line ends for both.
 fn table_in(pairs: &[(String, String)]) -> String {
     let text = match sent(pairs, "file") {
         "" => sent(pairs, "table"),
@@ -152,7 +152,7 @@ fn read_columns(view: &mut ImportView, mappings: &[&str]) -> Result<(), String> 
     Ok(())
 }
 
-/// Imports the table, or shows what would be imported.
+/// Imports the table, or shows the result of a dry run.
 async fn run(visit: &Visit, view: &ImportView) -> Result<ImportSummary, Error> {
     let maps: Vec<String> = view
         .columns
@@ -168,7 +168,7 @@ async fn run(visit: &Visit, view: &ImportView) -> Result<ImportSummary, Error> {
     visit.api.send_text(&path, media_type, view.table.clone()).await
 }
 
-/// The rejected rows, each with its text.
+/// Rejected rows, each with its text.
 fn rows_of(summary: &ImportSummary, table: &str) -> Vec<ImportedRow> {
     let lines: Vec<&str> = table.lines().collect();
     let row = |refusal: &Refusal| {

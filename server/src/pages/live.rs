@@ -20,7 +20,7 @@ use crate::{auth::session, error::Error, routes::query_pairs};
 const SHOWN: usize = 100;
 /// Properties that the activities can be filtered by.
 const FILTERS: [&str; 3] = ["endUserId", "companyId", "action"];
-/// The last activity that a browser has, when it comes back to a stream.
+/// Header with the last activity that a browser has, when it comes back to a stream.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// `GET /app/live`

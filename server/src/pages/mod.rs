@@ -1,5 +1,5 @@
-//! The pages of the web application. Each handler asks the API, in this process, for who is signed in, fills a plain
-//! struct of `svctrack_web::pages`, and sends its HTML: a page can show and do nothing that the API would not.
+//! Pages of the web application. Each handler calls the API, in this process, for the signed-in user, fills a plain
+//! struct of `svctrack_web::pages`, and sends its HTML: a page can show and do only what the API allows.
 
 mod activity;
 mod api;
@@ -59,7 +59,7 @@ use poem::{Request, Response, http::Method};
 
 /// Serves a page to anyone.
 type Open = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
-/// Serves a page to somebody who is signed in.
+/// Serves a page to a signed-in user.
 type Closed = fn(Visit, Request) -> BoxFuture<'static, Result<Response, Error>>;
 
 type Methods = &'static [(Method, Serve)];
@@ -82,7 +82,7 @@ macro_rules! closed {
     };
 }
 
-/// Every page: its path, and what handles it by method.
+/// Every page: its path, and its handler by method.
 #[rustfmt::skip]
 const PAGES: &[(&str, Methods)] = &[
     ("/", &[(Method::GET, closed!(home::home))]),
@@ -158,7 +158,7 @@ impl Pages {
         Ok(Self { app, api, routes })
     }
 
-    /// Serves a request to a page. What went wrong is a page as well.
+    /// Serves a request to a page. An error is a page as well.
     pub(crate) fn route(&self, mut request: Request) -> Routed<'_> {
         // A malformed request comes from no browser.
         if let Err(error) = request_head::check(&request) {

@@ -3,7 +3,7 @@
 use poem::Response;
 use svctrack_web::pages::Paging;
 
-/// How many a list has in all, where its response says so.
+/// Total number in a list, where its response has it.
 pub(super) fn total_of(response: &Response) -> Option<u64> {
     response.headers().get("svctrack-total")?.to_str().ok()?.parse().ok()
 }
@@ -11,8 +11,8 @@ pub(super) fn total_of(response: &Response) -> Option<u64> {
 /// The address of the page that begins at an offset.
 pub(super) type PageAt<'p> = &'p (dyn Fn(usize) -> String + Sync);
 
-/// Where a page with `shown` of a list is, which begins at `offset` and has room for `size`; `page_at` is the address of
-/// the page that begins at an offset.
+/// Position of a page with `shown` items of a list, which begins at `offset` and has room for `size`; `page_at` is the
+/// address of the page that begins at an offset.
 pub(super) fn paging(
     (offset, size): (usize, usize),
     (shown, total): (usize, Option<u64>),

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{error::Error, routes::people::EXPORT_SCOPES};
 
-/// Tickets that are shown.
+/// Most tickets that are shown.
 const TICKETS: &str = "20";
 
 /// The sections of the page of a person.
@@ -51,7 +51,7 @@ fn figures(record: &Map<String, Value>) -> Vec<Figure> {
     [of_company].into_iter().chain(engagement(record)).collect()
 }
 
-/// How active a user or a company is.
+/// Engagement of a user or a company.
 pub(super) fn engagement(record: &Map<String, Value>) -> [Figure; 2] {
     let number = |name: &str| record.get(name).and_then(Value::as_f64).unwrap_or_default();
     let last = text(record, "lastActive").get(..10).unwrap_or("never").to_owned();
@@ -73,7 +73,7 @@ pub(super) fn engagement(record: &Map<String, Value>) -> [Figure; 2] {
     ]
 }
 
-/// The tickets that came from one of their addresses.
+/// Tickets from one of the user's addresses.
 async fn tickets(visit: &Visit, record: &Map<String, Value>) -> Result<Option<RelatedList>, Error> {
     let email = text(record, "email");
     if email.is_empty() || !visit.api.may("tickets:read") {

@@ -14,13 +14,13 @@ use crate::error::Error;
 type Extend =
     for<'v> fn(&'v Visit, &'v str, &'v mut RecordView) -> BoxFuture<'v, Result<(), Error>>;
 
-/// The resources with more to show.
+/// Resources with further sections.
 const EXTRAS: &[(&ResourceDef, Extend)] = &[
     (&END_USER, |visit, id, view| Box::pin(person::extend(visit, id, view))),
     (&COMPANY, |visit, id, view| Box::pin(company::extend(visit, id, view))),
 ];
 
-/// Adds what a resource has to show.
+/// Adds the further sections of a resource.
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
     audit::extend(visit, view.def, id, view).await?;
     match EXTRAS.iter().find(|(def, _)| def.name == view.def.name) {

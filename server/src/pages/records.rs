@@ -24,11 +24,11 @@ use super::{
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
-/// Records in a file, as many as a list returns at most.
+/// Records in a file: the maximum of a list.
 const ALL: &str = "2000";
 /// Records on a page.
 const SHOWN: usize = 50;
-/// Records that are shown of those that refer to a record.
+/// Most records of those that refer to a record.
 const RELATED: usize = 20;
 /// Parameters of a list that are no filters.
 const NO_FILTERS: &[&str] = &["sort", "offset", "search", "filter-by", "filter-value", "columns"];
@@ -55,7 +55,7 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
     Ok(html(records_page(&visit.shell, &view)))
 }
 
-/// The list that the address of its page asks for.
+/// List for the address of its page.
 pub(super) async fn listed(
     visit: &Visit,
     def: &'static ResourceDef,
@@ -146,7 +146,7 @@ pub(super) async fn show(visit: Visit, request: Request) -> Result<Response, Err
     Ok(html(record_page(&visit.shell, &view)))
 }
 
-/// A record with all that its page shows.
+/// A record with the contents of its page.
 pub(super) async fn view(
     visit: &Visit,
     def: &'static ResourceDef,
@@ -187,7 +187,7 @@ async fn related(
             continue;
         }
         let all = address("/app/records/{}", &[other.path], &[(field.name, id)]);
-        // The page is about what they refer to: what it says need not be repeated.
+        // The page is about the referenced record: its properties need not be repeated.
         let is_same = |name: &str| {
             let own = of.get(name).filter(|own| !own.is_null());
             own.is_some() && records.iter().all(|record| record.get(name) == own)
@@ -232,7 +232,7 @@ pub(super) async fn update(visit: Visit, mut request: Request) -> Result<Respons
     save(&visit, &mut request, view, (Method::PUT, &address("/{}/{}", &[def.path, &id], &[]))).await
 }
 
-/// Sends what was filled in; shows the form again with what is wrong.
+/// Saves a form; shows it again with its problems.
 async fn save(
     visit: &Visit,
     request: &mut Request,

@@ -30,7 +30,7 @@ const DUE_DAYS: i64 = 90;
 const DECIDED_DAYS: i64 = 90;
 /// Days back in which overdue licenses are looked for.
 const OVERDUE_DAYS: i64 = 730;
-/// Licenses of a group that are listed; all of them are in its sums.
+/// Most licenses of a group that are listed; all of them are in its sums.
 const LISTED: usize = 100;
 /// Reason in a call that only shows a loss, which needs one.
 const ANY_REASON: &str = "-";
@@ -98,7 +98,7 @@ pub(super) async fn renewals(mut visit: Visit, request: Request) -> Result<Respo
     Ok(html(renewals_page(&visit.shell, &view)))
 }
 
-/// The licenses that are due, overdue, or decided of late, without the names of their companies.
+/// Licenses that are due, overdue, or were decided lately, without the names of their companies.
 async fn found(visit: &Visit) -> Result<RenewalsView, Error> {
     let (ahead, lost, renewed) = try_join!(
         ahead(visit),
@@ -115,7 +115,7 @@ async fn found(visit: &Visit) -> Result<RenewalsView, Error> {
     })
 }
 
-/// The licenses that are due, and those that are overdue.
+/// Licenses that are due, and those that are overdue.
 pub(super) async fn ahead(visit: &Visit) -> Result<(RenewalGroup, RenewalGroup), Error> {
     try_join!(group(visit, "open", OVERDUE_DAYS), group(visit, "overdue", OVERDUE_DAYS))
 }
@@ -150,12 +150,12 @@ pub(super) async fn show_loss(visit: Visit, request: Request) -> Result<Response
     show(visit, &request, Decision::Lose).await
 }
 
-/// `POST /app/licenses/:id/renew`: shows the renewal with other terms, or does it.
+/// `POST /app/licenses/:id/renew`: shows the renewal with other terms, or carries it out.
 pub(super) async fn renew(visit: Visit, request: Request) -> Result<Response, Error> {
     decide(visit, request, Decision::Renew).await
 }
 
-/// `POST /app/licenses/:id/lose`: shows the loss, or does it.
+/// `POST /app/licenses/:id/lose`: shows the loss, or carries it out.
 pub(super) async fn lose(visit: Visit, request: Request) -> Result<Response, Error> {
     decide(visit, request, Decision::Lose).await
 }
@@ -170,7 +170,7 @@ async fn decide(visit: Visit, mut request: Request, decision: Decision) -> Resul
     let (pairs, _room) = visit.form(&mut request).await?;
     let is_preview = sent(&pairs, "step") == "show";
     view.problems = match body_of(&LICENSE, &pairs, &view.terms) {
-        // Nothing can be decided.
+        // No decision is possible.
         _ if view.shown.is_none() => view.problems,
         Ok(body) => {
             let headers = if is_preview { Vec::new() } else { headers_of(&pairs) };
@@ -199,7 +199,7 @@ async fn decide(visit: Visit, mut request: Request, decision: Decision) -> Resul
     Ok(rejected(decision_page(&visit.shell, &view)))
 }
 
-/// The license as it is, with what the decision comes to without other terms.
+/// The license, with the result of the decision without other terms.
 async fn view_of(
     visit: &Visit,
     request: &Request,
@@ -216,7 +216,7 @@ async fn view_of(
     Ok(view)
 }
 
-/// The body of a call that shows the decision as it is without terms.
+/// Body of a call that shows the decision without terms.
 fn without_terms(decision: Decision) -> Value {
     match decision {
         Decision::Renew => json!({}),
@@ -232,7 +232,7 @@ fn terms_of(view: &DecisionView) -> Record {
     }
 }
 
-/// Shows the license that a decision creates or changes, or makes it; else what is wrong.
+/// Shows the license that a decision creates or changes, or carries the decision out; else the problems.
 async fn call(
     visit: &Visit,
     view: &DecisionView,

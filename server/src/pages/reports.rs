@@ -18,13 +18,13 @@ use super::{
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
-/// Months that a report shows where no days are chosen: a year until now, or a year from now.
+/// Months that a report shows by default: a year until now, or a year from now.
 const MONTHS: i32 = 12;
-/// The media types in which a file can be taken.
+/// Media types of a file.
 const FORMS: &[(&str, &str)] =
     &[("csv", "text/csv"), ("svg", "image/svg+xml"), ("json", "application/json")];
 
-/// The reports that have a page: name, and what each says.
+/// Reports with a page: name, and description.
 const REPORTS: &[(&str, &str)] = &[
     ("mrr", "Monthly recurring revenue at the end of each period, and its movements."),
     ("retention", "Retention of revenue and customers."),
@@ -32,12 +32,12 @@ const REPORTS: &[(&str, &str)] = &[
     ("forecast", "Future MRR: confirmed by licenses, and unconfirmed."),
     (USAGE, "Active users and companies of each period, user retention, and actions."),
 ];
-/// The reports that look ahead.
+/// Reports that look ahead.
 const AHEAD: &[&str] = &["renewals", "forecast"];
 /// The head and the rows of a table.
 type Table = (Vec<String>, Vec<Vec<ReportCell>>);
 
-/// The report whose figures can be split by a property of companies.
+/// Report whose figures can be split by a property of companies.
 const MRR: &str = "mrr";
 /// The parts of the usage report, by their names in the API.
 const PARTS: &[&str] = &["figures", "cohorts", "actions"];
@@ -99,7 +99,7 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
     Ok(html(report_page(&visit.shell, &view)))
 }
 
-/// The days that a report shows where none are chosen, by whole months.
+/// Default days of a report, by whole months.
 fn default_days(visit: &Visit, name: &str) -> (String, String) {
     let now = visit.app.clock.now().to_string();
     let number = |range| now.get(range).and_then(|text: &str| text.parse().ok()).unwrap_or(0_i32);
@@ -120,7 +120,7 @@ pub(super) fn picture_of_year(visit: &Visit) -> String {
     address("/app/files/reports/mrr", &[], &query)
 }
 
-/// The address of the picture of what a company paid in the last two years.
+/// Address of the chart of a company's MRR in the last two years.
 pub(super) fn picture_of_company(visit: &Visit, id: &str) -> String {
     let (_, to) = default_days(visit, MRR);
     let year: i32 = to.get(..4).and_then(|year| year.parse().ok()).unwrap_or_default();
@@ -135,7 +135,7 @@ pub(super) fn picture_of_company(visit: &Visit, id: &str) -> String {
     address("/app/files/reports/mrr", &[], &query)
 }
 
-/// The head and the rows of the table of a report, in CSV, in which each figure leads to what is behind it.
+/// Head and rows of the table of a report, in CSV, in which each figure links to its explanation.
 fn table(text: &str, report: &str, query: &[(&str, &str)]) -> Result<Table, Error> {
     let internal = |error: csv::Error| Error::Internal(error.to_string());
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
@@ -162,8 +162,8 @@ fn in_words(text: String) -> String {
     }
 }
 
-/// A table as a page has room for it: totals first, without the days of an interval that has a name, without the total of
-/// what is in one currency anyway, and without columns that are empty.
+/// A table that fits the page: totals first, without the days of an interval that has a name, without the total where
+/// there is only one currency, and without empty columns.
 fn narrowed(header: Vec<String>, mut rows: Vec<Vec<ReportCell>>) -> Table {
     let place = |name: &str| header.iter().position(|known| known == name);
     let has_period = place("period").is_some();
@@ -194,7 +194,7 @@ fn kept<T>(cells: Vec<T>, shown: &[bool]) -> Vec<T> {
     cells.into_iter().zip(shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect()
 }
 
-/// `GET /app/files/...`: what the API has at a path, as a file: a table as CSV, or a picture.
+/// `GET /app/files/...`: the response of the API at a path, as a file: a table as CSV, or a chart.
 pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Error> {
     let path = request.uri().path().strip_prefix("/app/files").unwrap_or_default();
     let mut pairs = query_pairs(&request);

@@ -8,7 +8,7 @@ use svctrack_web::Page;
 
 use crate::limits::MAX_SENT_ADDRESS_BYTES;
 
-/// A page as it is sent: it belongs to one reader, so nobody caches it.
+/// Response with a page: it belongs to one reader, so it is not cached.
 pub(crate) fn html(page: Page) -> Response {
     Response::builder()
         .content_type("text/html; charset=utf-8")
@@ -31,14 +31,14 @@ pub(super) fn rejected(page: Page) -> Response {
     response
 }
 
-/// An address as a header can carry it: without its query where that is long.
+/// An address that fits into a header: without its query where that is long.
 pub(super) fn short(path: &str) -> &str {
     let plain = path.split('?').next().unwrap_or_default();
     let fits = |path: &&str| path.len() <= MAX_SENT_ADDRESS_BYTES;
     [path, plain].into_iter().find(fits).unwrap_or("/")
 }
 
-/// Leads to another page after something was done.
+/// Leads to another page after an action.
 pub(super) fn see(path: &str) -> Response {
     let mut response = Response::builder()
         .status(StatusCode::SEE_OTHER)

@@ -11,22 +11,22 @@ use super::{
 };
 use crate::error::Error;
 
-/// A record as it is stored when its form arrives.
+/// The stored record when its form arrives.
 pub(super) struct Stored<'r> {
     pub(super) def: &'static ResourceDef,
-    /// Empty where the form creates one.
+    /// Properties of the record; empty where the form creates one.
     pub(super) record: &'r Map<String, Value>,
     /// `ETag` of the record; empty where the form creates one.
     pub(super) version: &'r str,
 }
 
-/// Why a form was rejected, and the version that it is shown with again.
+/// Problems of a rejected form, and the version that it is shown with again.
 pub(super) struct Rejected {
     pub(super) problems: Vec<Problem>,
     pub(super) version: String,
 }
 
-/// Sends what was filled in; returns the record as it is then.
+/// Saves a form; returns the record after it.
 pub(super) async fn save(
     visit: &Visit,
     (method, path): (Method, &str),

@@ -16,15 +16,15 @@ use crate::{error::Error, routes::query_pairs};
 /// Most hits of a resource that are shown.
 const SHOWN: usize = 6;
 
-/// The parameter that searches the texts of a resource, and takes them as they are.
+/// Parameter that searches the texts of a resource, and takes them literally.
 const SEARCH: &str = "search";
 
-/// How a resource is searched.
+/// Search of a resource.
 struct Searched {
     def: &'static ResourceDef,
-    /// The parameters by which a list finds a text, the best first. Those without an operator are indexed.
+    /// Parameters by which a list finds a text, the best first. Those without an operator are indexed.
     by: &'static [&'static str],
-    /// The properties that tell a record from others of the same name.
+    /// Properties that distinguish a record from others of the same name.
     notes: &'static [&'static str],
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn search(visit: Visit, request: Request) -> Result<Response, E
     Ok(html(search_page(&visit.shell, &view)))
 }
 
-/// The pages whose name has a text in it.
+/// Pages whose name has a text in it.
 fn pages(visit: &Visit, query: &str) -> HitGroup {
     let query = query.to_lowercase();
     let sections = visit.shell.sections.iter();

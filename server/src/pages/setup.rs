@@ -1,4 +1,4 @@
-//! Set-up: the values of the tenant, whether its first event has arrived, and recent issues.
+//! Setup: the values of the tenant, whether its first event has arrived, and recent issues.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use poem::{Request, Response};
@@ -12,14 +12,14 @@ use svctrack_web::pages::{
 use super::{forms::sent, respond::html, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
 
-/// Issues that are shown next to the first event.
+/// Most issues that are shown next to the first event.
 const ISSUES: &str = "3";
-/// How long before the page is opened an issue may have occurred to be shown: a developer sends something, then looks
-/// here. Older issues are of other tries.
+/// How long before the page is opened an issue may have occurred to be shown: a developer sends an event, then looks
+/// here. Older issues are of other attempts.
 const RECENT_MS: i64 = 10 * 60 * 1000;
-/// Companies that are looked at for one with an `externalId`.
+/// Companies among which one with an `externalId` is looked for.
 const COMPANIES: &str = "20";
-/// The company of the samples where the tenant has none.
+/// Company of the samples where the tenant has none.
 const DEMO: &str = "demo";
 
 /// A company, as far as this page needs it.
@@ -89,13 +89,13 @@ fn is_plain(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-/// The time from which issues are shown: that of the first call of the page, which later ones repeat.
+/// Time from which issues are shown: that of the first call of the page, which later ones repeat.
 fn since(pairs: &[(String, String)], now: Timestamp) -> String {
     let repeated = Timestamp::parse(sent(pairs, "since"));
     repeated.unwrap_or_else(|| Timestamp::from_ms_clamped(now.as_ms() - RECENT_MS)).to_string()
 }
 
-/// The newest event, and the issues after it and after `since`; without an event, who was identified last.
+/// The newest event, and the issues after it and after `since`; without an event, the user who was identified last.
 async fn arrival(visit: &Visit, since: &str) -> Result<Option<Arrival>, Error> {
     if !visit.api.may("activities:read") {
         return Ok(None);
@@ -108,7 +108,7 @@ async fn arrival(visit: &Visit, since: &str) -> Result<Option<Arrival>, Error> {
         let last = last.as_ref().map_or("", |last| last.received_at.as_str());
         let query = [("limit", ISSUES), ("from", last.max(since))];
         issues = visit.api.get(&address("/integrationissues", &[], &query)).await?;
-        // An event that was parked has the time at which it was sent, and so has its entry.
+        // A parked event has the time at which it was sent, and so has its entry.
         issues.retain(|issue| !issue.can_have_parked() || issue.at.as_str() > last);
         let rejected = visit.app.rejected.last_of(visit.session.caller.tenant.id());
         let rejected = rejected.map(|rejected| IssueLine {
@@ -126,7 +126,7 @@ async fn arrival(visit: &Visit, since: &str) -> Result<Option<Arrival>, Error> {
     Ok(Some(Arrival { last, user, issues }))
 }
 
-/// The name of who was identified last.
+/// Name of the user who was identified last.
 async fn identified(visit: &Visit) -> Result<Option<String>, Error> {
     let query = [("lastActive[exists]", "true"), ("sort", "-lastActive"), ("limit", "1")];
     let found: Vec<Identified> = visit.api.get(&address("/endusers", &[], &query)).await?;

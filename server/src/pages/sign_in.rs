@@ -25,7 +25,7 @@ use crate::{
 pub(super) async fn show(app: &App, request: Request) -> Result<Response, Error> {
     let pairs = crate::routes::query_pairs(&request);
     let once = Some(sent(&pairs, "once").to_owned()).filter(|text| !text.is_empty());
-    // Who cannot use their session may sign in with another token.
+    // A user who cannot use their session may sign in with another token.
     let is_signed_in = matches!(session::of_request(app, &request).await, Ok(Some(_)));
     if once.is_none() && is_signed_in {
         return Ok(see("/"));
@@ -61,7 +61,7 @@ pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response,
     }
 }
 
-/// Says that somebody could not be signed in.
+/// Shows that the sign-in failed.
 fn failed(app: &App, request: &Request, code: &str, next: &str) -> Response {
     let (status, problem) = match app.sign_in.has_failed(Address::of(request)) {
         Often::Too => (StatusCode::TOO_MANY_REQUESTS, "Too many attempts. Wait a minute."),
@@ -80,7 +80,7 @@ fn failed(app: &App, request: &Request, code: &str, next: &str) -> Response {
     response
 }
 
-/// Where to go after signing in: a page of this service.
+/// Page of this service to show after signing in.
 fn next(asked: &str) -> &str {
     // Browsers leave tabs and line ends out of an address.
     let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
@@ -119,8 +119,8 @@ pub(super) async fn sign_out(visit: Visit, mut request: Request) -> Result<Respo
     Ok(response)
 }
 
-/// Leads somebody who is not signed in to where they can; after a link from another site the browser has not sent the
-/// session yet, so that the page asks for itself once more.
+/// Leads a user who is not signed in to the sign-in; after a link from another site the browser has not sent the
+/// session yet, so that the page requests itself once more.
 pub(super) fn lead(request: &Request) -> Response {
     let path = short(request.uri().path_and_query().map_or("/", |path| path.as_str()));
     let site = request.headers().get("sec-fetch-site").and_then(|site| site.to_str().ok());

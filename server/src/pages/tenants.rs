@@ -55,7 +55,7 @@ pub(super) async fn tenants(visit: Visit, request: Request) -> Result<Response, 
     Ok(html(tenants_page(&shell, &view)))
 }
 
-/// `POST /app/tenants`: the response shows the first token, since no other ever does.
+/// `POST /app/tenants`: the response shows the first token, since no other response does.
 pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let name = sent(&pairs, "name").trim().to_owned();
@@ -131,7 +131,7 @@ async fn change(
     }
 }
 
-/// `POST /app/tenants/:id/delete`: of the tenant whose name was typed.
+/// `POST /app/tenants/:id/delete`: deletes the tenant, if its name was typed.
 pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let path = path_of(&request);

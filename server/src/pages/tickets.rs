@@ -66,7 +66,7 @@ pub(super) async fn show(visit: Visit, request: Request) -> Result<Response, Err
     Ok(html(ticket_page(&visit.shell, &view)))
 }
 
-/// `POST /app/tickets/:id`: gives it another status.
+/// `POST /app/tickets/:id`: sets the status.
 pub(super) async fn update(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let status = sent(&pairs, "status").trim();

@@ -26,7 +26,7 @@ use crate::{error::Error, routes::query_pairs};
 
 /// Timesheets on a page.
 const SHOWN: usize = 50;
-/// The status that is shown where none is chosen.
+/// Status that is shown by default.
 const SUBMITTED: &str = "submitted";
 /// The statuses of timesheets.
 const STATUSES: &[&str] = &[SUBMITTED, "approved", "returned"];
@@ -48,7 +48,7 @@ fn notice(decided: usize) -> String {
     }
 }
 
-/// `POST /app/timesheets`: gives the chosen timesheets a status.
+/// `POST /app/timesheets`: sets the status of the chosen timesheets.
 pub(super) async fn decide(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let chosen = pairs.iter().filter(|(name, _)| name == "sheet").map(|(_, sheet)| sheet.as_str());
@@ -75,7 +75,7 @@ pub(super) async fn decide(visit: Visit, mut request: Request) -> Result<Respons
     Ok(rejected(timesheets_page(&shell, &view)))
 }
 
-/// A timesheet that was left as it is, and why.
+/// A timesheet that was not changed, and the reason.
 struct Refused<'s> {
     id: &'s str,
     message: String,
@@ -89,7 +89,7 @@ async fn changed<'s>(
     body: &Value,
 ) -> Result<(usize, Vec<Refused<'s>>), Error> {
     let each = chosen.iter().map(async |sheet| {
-        // The id and the version, as an `ETag` has them.
+        // Id and version, as an `ETag` has them.
         let id = sheet.split('-').next().unwrap_or_default();
         let (path, etag) = (address("/timesheets/{}", &[id], &[]), format!("\"{sheet}\""));
         let headers = [(header::IF_MATCH, etag.as_str())];
@@ -146,7 +146,7 @@ fn problem(message: &str) -> Problem {
     Problem { field: String::new(), message: message.to_owned() }
 }
 
-/// The timesheets of a status, those of the earliest period first.
+/// Timesheets of a status, those of the earliest period first.
 async fn view_of(visit: &Visit, pairs: &[(String, String)]) -> Result<TimesheetsView, Error> {
     let status = sent(pairs, "status");
     let status = STATUSES.iter().copied().find(|known| *known == status).unwrap_or(SUBMITTED);
@@ -173,7 +173,7 @@ async fn view_of(visit: &Visit, pairs: &[(String, String)]) -> Result<Timesheets
     })
 }
 
-/// The timesheets from an offset on, and how many there are.
+/// Timesheets from an offset on, and their total number.
 async fn page(
     visit: &Visit,
     status: &str,
@@ -234,7 +234,7 @@ impl Known {
         }
     }
 
-    /// A time entry; its id alone where it cannot be read.
+    /// A time entry; only its id where it cannot be read.
     fn entry(&self, id: &str) -> TimeEntryLine {
         let Some(entry) = self.entries.get(id) else {
             return TimeEntryLine { id: id.to_owned(), ..TimeEntryLine::default() };
@@ -251,7 +251,7 @@ impl Known {
     }
 }
 
-/// The name of a user, else the address, else the id.
+/// Name of a user, else the address, else the id.
 fn person(people: &BTreeMap<String, Record>, id: &str) -> String {
     let named = |it| [text(it, "name"), text(it, "email")].into_iter().find(|it| !it.is_empty());
     people.get(id).and_then(named).unwrap_or(id).to_owned()

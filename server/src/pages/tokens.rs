@@ -74,7 +74,7 @@ pub(super) async fn token(visit: Visit, request: Request) -> Result<Response, Er
     Ok(html(token_page(&visit.shell, &view)))
 }
 
-/// The scopes that whoever is signed in can grant.
+/// Scopes that the signed-in user can grant.
 fn grantable(visit: &Visit) -> Vec<String> {
     every_scope().into_iter().filter(|scope| visit.api.may(scope)).collect()
 }
@@ -86,7 +86,7 @@ pub(super) async fn new(visit: Visit, _: Request) -> Result<Response, Error> {
     Ok(html(new_token_page(&visit.shell, &view)))
 }
 
-/// `POST /app/tokens/new`: the response shows the token, since no other ever does.
+/// `POST /app/tokens/new`: the response shows the token, since no other response does.
 pub(super) async fn issue(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let of = |name: &str| sent(&pairs, name).trim().to_owned();
@@ -115,7 +115,7 @@ pub(super) async fn issue(visit: Visit, mut request: Request) -> Result<Response
     Ok(rejected(new_token_page(&visit.shell, &view)))
 }
 
-/// The page of the token that a call issues, or why it issues none.
+/// Page of the token that a call issues, or the problems.
 async fn shown_once(
     visit: &Visit,
     path: &str,

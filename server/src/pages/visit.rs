@@ -23,7 +23,7 @@ use crate::{
     limits::{MAX_FORM_PAIRS, MAX_RECORD_BYTES},
 };
 
-/// Somebody who is signed in, and what is around their page.
+/// Request of a signed-in user, with the frame of the page.
 pub(super) struct Visit {
     pub(super) app: Arc<App>,
     pub(super) api: Api,
@@ -39,7 +39,7 @@ type Form<Room> = (Vec<(String, String)>, Room);
 /// The group of the sections that come after the records.
 const OPERATE: &str = "Operate";
 
-/// The sections next to the resources: label, path, group, and the scope that one needs.
+/// Sections next to the resources: label, path, group, and the scope that a user needs.
 const SECTIONS: &[(&str, &str, &str, &str)] = &[
     ("Today", "/", "", ""),
     ("Customers", "/app/customers", "", "reports:read"),
@@ -73,7 +73,7 @@ impl Visit {
         let tenant = app.store.tenant(session.caller.tenant.id()).await?;
         let tenant = tenant.map_or_else(|| "Operator".to_owned(), |tenant| tenant.name);
         let settings = settings_of(&app, &session).await?;
-        // The days of its pages are those of its reports.
+        // Days of the pages are those of the tenant's reports.
         let zone = settings::time_zone(&settings);
         let mut sections = sections(&api);
         if tenant == TENANT_NAME {
@@ -87,7 +87,7 @@ impl Visit {
         Ok(Self { app, api, session, settings, shell })
     }
 
-    /// The day that is `days` from now in the tenant's zone, as the API takes it.
+    /// Day that is `days` from now in the tenant's zone, for the API.
     pub(super) fn day(&self, days: i64) -> String {
         let today = self.shell.zone.day(self.app.clock.now());
         let at = today.saturating_add(days).saturating_mul(DAY_MS);
@@ -95,7 +95,7 @@ impl Visit {
         text.get(..10).unwrap_or_default().to_owned()
     }
 
-    /// The pairs of a form that was sent, where it comes from a page of this session, and its room.
+    /// Pairs of a form that was sent, where it comes from a page of this session, and its room.
     ///
     /// # Errors
     /// [`Error::CrossSite`], [`Error::Invalid`] for too many pairs, and those of a body.
@@ -108,11 +108,11 @@ impl Visit {
         Ok((self.checked(pairs)?, room))
     }
 
-    /// The pairs of a form with files, whose texts are among them, of at most `max` bytes, and its room. A file that is
-    /// not chosen is left out.
+    /// Pairs of a form with files, whose texts are among them, of at most `max` bytes, and its room. A file that is not
+    /// chosen is left out.
     ///
     /// # Errors
-    /// As [`Self::form`]; [`Error::Invalid`] where a file is no text.
+    /// As [`Self::form`]; [`Error::Invalid`] where a file is not text.
     pub(super) async fn upload<'v>(
         &'v self,
         request: &mut Request,
@@ -144,7 +144,7 @@ impl Visit {
         Ok((pairs, room))
     }
 
-    /// The pairs of a form, without what shows that it comes from a page of this session.
+    /// Pairs of a form, without the CSRF token that shows that it comes from a page of this session.
     fn checked(&self, mut pairs: Vec<(String, String)>) -> Result<Vec<(String, String)>, Error> {
         if !self.session.has_sent(sent(&pairs, "csrf")) {
             return Err(Error::CrossSite);

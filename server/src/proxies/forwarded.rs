@@ -13,7 +13,7 @@ pub(super) fn forwarded(line: &str) -> impl Iterator<Item = Option<IpAddr>> {
     split_outside_quotes(line, ',').map(client_of_entry)
 }
 
-/// The address that `for` has, in an entry such as `for="[2001:db8::1]:4711";proto=https`.
+/// Address of `for` in an entry such as `for="[2001:db8::1]:4711";proto=https`.
 fn client_of_entry(entry: &str) -> Option<IpAddr> {
     let pairs = split_outside_quotes(entry, ';').filter_map(|pair| pair.split_once('='));
     let (_, value) = pairs.filter(|(name, _)| name.trim().eq_ignore_ascii_case("for")).last()?;

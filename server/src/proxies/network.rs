@@ -1,4 +1,4 @@
-//! The address of a proxy, or the network that it is in.
+//! Address of a proxy, or its network.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use crate::setting_text::setting_as_text;
 
-/// The address of a proxy, or the network that it is in.
+/// Address of a proxy, or its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proxy(pub(super) IpNet);
 
@@ -16,7 +16,7 @@ impl FromStr for Proxy {
     type Err = String;
 
     /// # Errors
-    /// A message that says what to write instead.
+    /// A message with the expected form.
     fn from_str(text: &str) -> Result<Self, String> {
         let address = || text.parse::<IpAddr>().map(IpNet::from);
         let read = text.parse::<IpNet>().or_else(|_| address()).map(Self);

@@ -1,5 +1,5 @@
-//! The PROXY protocol, versions 1 and 2: what a proxy sends before anything else says from where the connection came to
-//! it. It is read to its last byte and no further.
+//! PROXY protocol, versions 1 and 2: the header that a proxy sends first names the source of the connection. It is read
+//! to its last byte and no further.
 
 use std::{
     io,
@@ -14,21 +14,21 @@ use tokio::{
     time::sleep,
 };
 
-/// How a header of version 2 begins.
+/// Beginning of a header of version 2.
 const V2_PREFIX: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
-/// How one of version 1 begins.
+/// Beginning of a header of version 1.
 const V1_PREFIX: &[u8; 6] = b"PROXY ";
 /// Longest header of version 1, in bytes, by its specification.
 const MAX_V1_BYTES: usize = 107;
 /// Length of the fixed part of version 2, in bytes; it ends with the length of the rest.
 const V2_FIXED_BYTES: usize = 16;
-/// Longest rest of version 2, in bytes: the longest addresses take 216, and what proxies add less than that again.
+/// Longest rest of version 2, in bytes: the longest addresses take 216, and additions of proxies less than that again.
 const MAX_V2_REST_BYTES: usize = 520;
-/// Timeout for the next piece of what may begin a header; much shorter than that of the whole header.
+/// Timeout for the next piece of a possible header; much shorter than that of the whole header.
 const PIECE_PAUSE: Duration = Duration::from_millis(5);
 
 /// Reads the header of a connection; returns the client that it names, if it names one. A peer on the same machine may
-/// be no proxy, and then sends none.
+/// not be a proxy, and then sends none.
 ///
 /// # Errors
 /// When there is no header, or it cannot be read.
@@ -57,7 +57,7 @@ pub async fn read_header(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Op
     client_in(&header)
 }
 
-/// Whether a header comes next, as far as that can be told by how it begins. That may come in pieces.
+/// Whether a header comes next, as far as its beginning shows. That may arrive in pieces.
 async fn begins_with_header(stream: &TcpStream) -> io::Result<bool> {
     let mut first = [0; V1_PREFIX.len()];
     loop {
@@ -70,7 +70,7 @@ async fn begins_with_header(stream: &TcpStream) -> io::Result<bool> {
         if count == first.len() {
             return Ok(true);
         }
-        // Nothing tells of the next piece: what is there already can be read at any time.
+        // There is no notification of the next piece: the bytes that are there can be read at any time.
         sleep(PIECE_PAUSE).await;
     }
 }
@@ -112,7 +112,7 @@ async fn read_up_to(
     stream.read_exact(header.get_mut(before..).unwrap_or_default()).await.map(drop)
 }
 
-/// The client that a whole header names; none where the proxy speaks for itself, as when it checks the health.
+/// Client of a complete header; none where the proxy speaks for itself, as for a health check.
 fn client_in(header: &[u8]) -> io::Result<Option<SocketAddr>> {
     let client = match HeaderResult::parse(header) {
         HeaderResult::V1(Ok(header)) => match header.addresses {
@@ -146,7 +146,7 @@ mod tests {
     const V1: &[u8] = b"PROXY TCP6 2001:db8::7 ::1 4660 80\r\n";
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 
-    /// A header of version 2 with a command, a family and addresses, to which a proxy has added something.
+    /// A header of version 2 with a command, a family and addresses, and additions of a proxy.
     fn v2(command: u8, family: u8, addresses: &[u8]) -> Vec<u8> {
         let length = u8::try_from(addresses.len() + 5).unwrap();
         let fixed = [0x20 | command, family, 0, length];

@@ -41,10 +41,10 @@ pub struct ProxySettings {
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ProxyConfig {
-    /// Proxies on other machines, which have no cap on their connections.
+    /// Proxies on other machines, whose connections have no limit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trusted_proxies: Vec<Proxy>,
-    /// How many proxies add an entry, if that is known.
+    /// Number of proxies that add an entry, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trusted_hops: Option<NonZeroU8>,
     /// Source of the client's address.

@@ -23,13 +23,13 @@ use super::{
 };
 use crate::{app::App, error::Error};
 
-/// How long a stream that has nothing to say is silent: less than proxies wait before they give up.
+/// Longest silence of a stream without activities: less than proxies wait before they close it.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Least time between two reads of a listener, in which commits add up: far below the 100 ms within which
-/// an activity is shown.
+/// Least time between two reads of a listener, in which commits add up: far below the 100 ms within which an activity
+/// is shown.
 const BETWEEN_READS: Duration = Duration::from_millis(20);
-/// How long a listener may take to accept what it was sent. A slower one is dropped: it keeps a
-/// connection that others could use.
+/// How long a listener may take to accept a piece. A slower one is dropped: it keeps a connection that others could
+/// use.
 const MAX_STALL: Duration = Duration::from_secs(30);
 /// Last message to a listener that is too slow; it can come back with `Last-Event-ID`.
 const TOO_SLOW: &str = "event: dropped\ndata: {\"reason\":\"too slow\"}\n\n";
@@ -91,17 +91,17 @@ struct Listener {
     app: Arc<App>,
     tenant: Tenant,
     token: Option<String>,
-    /// The activities that they subscribe to; `after` is their cursor.
+    /// Query of the subscription; `after` is the cursor.
     query: ActivityQuery,
     commits: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
-    /// When the last piece was handed over; none before the first.
+    /// Time at which the last piece was sent; none before the first.
     handed_over: Option<Instant>,
     _place: Share<TenantId>,
 }
 
 impl Listener {
-    /// The next piece of the stream, and whether there will be another one; `None` ends it at once.
+    /// Next piece of the stream, and whether another one follows; `None` ends it at once.
     async fn next(&mut self) -> Option<(String, bool)> {
         let Some(handed_over) = self.handed_over else {
             return Some(("retry: 1000\n\n".to_owned(), true));
@@ -153,7 +153,7 @@ impl Listener {
         Some((text, since.is_caught_up))
     }
 
-    /// Whether the token has not been revoked and has not expired meanwhile, and its tenant is served.
+    /// Whether the token is still valid, and its tenant is served.
     async fn may_still_listen(&self) -> bool {
         let Some(token) = &self.token else { return true };
         let now = self.app.clock.now();

@@ -22,8 +22,8 @@ use crate::{
 /// Bytes of a backup that are sent at a time.
 const PIECE_BYTES: u64 = 256 * 1024;
 
-/// `GET /backup`: it is whole on disk before the first byte is sent, so that a slow caller holds a file, and no
-/// snapshot of the store.
+/// `GET /backup`: the backup is complete on disk before the first byte is sent, so that a slow caller holds a file, and
+/// no snapshot of the store.
 pub(crate) async fn download(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, OPERATOR).await?;
     let turn = app.downloads.clone().try_acquire_owned();
@@ -45,7 +45,7 @@ pub(crate) async fn download(app: &App, request: &mut Request) -> Result<Respons
         .body(pieces(file, turn)))
 }
 
-/// A file as a body; it is gone when the caller is.
+/// A file as a body; it is deleted when the caller has gone.
 fn pieces(file: File, turn: OwnedSemaphorePermit) -> Body {
     let pieces = stream::try_unfold((file, turn), |(mut file, turn)| async move {
         let read = move || {

@@ -12,12 +12,12 @@ use svctrack_store::StoreError;
 
 const WIDTH: f32 = 960.0;
 const HEIGHT: f32 = 420.0;
-/// Height of a bar of a ranking, and of what is around all of them.
+/// Height of a bar of a ranking, and of the space around all of them.
 const BAR_HEIGHT: f32 = 26.0;
 const FRAME_HEIGHT: f32 = 120.0;
-/// Room on the right of a ranking for the label of its longest bar.
+/// Space on the right of a ranking for the label of its longest bar.
 const LABEL_WIDTH: f32 = 60.0;
-/// Room on the right for the half of the last label that is beyond its place.
+/// Space on the right for the half of the last label that is beyond its place.
 const LAST_LABEL_WIDTH: f32 = 30.0;
 /// Background of dark charts: that of the pages.
 const DARK_GROUND: (u8, u8, u8) = (0x14, 0x16, 0x1b);
@@ -57,7 +57,7 @@ fn over_time(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
     chart.svg()
 }
 
-/// The lowest and the highest that is drawn: the bars of a label add up, those below zero by themselves.
+/// Lowest and highest value of the chart: the bars of a label add up, those below zero separately.
 fn extent(picture: &Picture) -> (f32, f32) {
     let mut extent = (0.0_f32, 0.0_f32);
     for place in 0..picture.labels.len() {
@@ -76,8 +76,8 @@ fn extent(picture: &Picture) -> (f32, f32) {
     extent
 }
 
-/// Has an axis reach around all that is drawn, in round steps: those of the library are odd, and where something is below
-/// zero, it may end too early.
+/// Extends an axis around all values, in round steps: those of the library are odd, and where values are below zero, it
+/// may end too early.
 fn fit(axis: &mut YAxisConfig, (lowest, highest): (f32, f32)) {
     if lowest < highest {
         let step = round_step((highest - lowest) / STEPS);
@@ -87,7 +87,7 @@ fn fit(axis: &mut YAxisConfig, (lowest, highest): (f32, f32)) {
     }
 }
 
-/// The least step that is not below this one and easy to read: 1, 2, 2.5 or 5 of a power of ten.
+/// Least step that is not below this one and easy to read: 1, 2, 2.5 or 5 of a power of ten.
 fn round_step(least: f32) -> f32 {
     let power = 10_f32.powf(least.log10().floor());
     let steps = [1.0, 2.0, 2.5, 5.0].map(|step| step * power);

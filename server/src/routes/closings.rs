@@ -22,10 +22,10 @@ use super::{
 };
 use crate::{app::App, error::Error, path_tree::path_part};
 
-/// How often figures are computed again where licenses were changed meanwhile.
+/// Most computations of the figures where licenses were changed meanwhile.
 const ATTEMPTS: usize = 5;
 
-/// `POST /reports/closings`: a month that is closed already stays as it is.
+/// `POST /reports/closings`: closes a month; a closed month stays as it is.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     let (sent, _room) = read_body(app, request, &caller).await?;
@@ -84,7 +84,7 @@ fn csv(table: &Table) -> Result<Response, Error> {
     Ok(response)
 }
 
-/// `GET /reports/closings/{month}`: its figures, or with `by=company` those of each company.
+/// `GET /reports/closings/{month}`: figures of the month, or with `by=company` those of each company.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "reports:read").await?;
     let month = month_in_path(request)?;
@@ -118,7 +118,8 @@ fn invalid(issue: Issue) -> Error {
     Error::Invalid(vec![issue])
 }
 
-/// `DELETE /reports/closings/{month}`: opens it again, for a reason; one that is not closed is opened zero times (R15).
+/// `DELETE /reports/closings/{month}`: reopens the month, with a reason; for a month that is not closed it has no
+/// effect (R15).
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     let month = month_in_path(request)?;

@@ -1,5 +1,4 @@
-//! Versions in headers (R16, R58): `ETag` on single records and on lists, `If-Match` and `If-None-Match` of a
-//! request.
+//! Versions in headers (R16, R58): `ETag` on single records and on lists, `If-Match` and `If-None-Match` of a request.
 
 use poem::{
     Request, Response,
@@ -11,10 +10,10 @@ use svctrack_store::{Answer, Precondition, Tenant};
 use super::respond::{json, json_body};
 use crate::{app::App, error::Error};
 
-/// A record that was read, as [`versioned`]; a large one takes room of its tenant.
+/// Response of [`versioned`] for a record that was read; a large one takes room of its tenant.
 ///
 /// # Errors
-/// [`Error::Overloaded`] when there is none.
+/// [`Error::Overloaded`] when there is no room.
 pub(super) fn read_version(
     app: &App,
     request: &Request,
@@ -29,7 +28,7 @@ pub(super) fn read_version(
     })
 }
 
-/// The record with its version; without a body when the caller has just this one.
+/// The record with its version; without a body when the caller has this version.
 pub(super) fn versioned(request: &Request, answer: Answer) -> Response {
     tagged_json(request, etag(&answer), answer.text)
 }
@@ -40,10 +39,10 @@ fn tagged_json(request: &Request, etag: String, text: String) -> Response {
     response
 }
 
-/// A response with its tag; without a body where the caller reads what they have already.
+/// A response with its tag; without a body where the caller has the same already.
 ///
 /// # Errors
-/// Those of the response.
+/// Errors of the response.
 pub(super) fn tagged(
     request: &Request,
     etag: String,
@@ -60,14 +59,14 @@ fn set_etag(response: &mut Response, etag: String) {
     }
 }
 
-/// Whether a request reads what its caller has already, by the tag of that.
+/// Whether the caller already has the response with this tag.
 fn has_current(request: &Request, etag: &str) -> bool {
     let reads = [Method::GET, Method::HEAD].contains(request.method());
     reads && names(request.headers(), etag)
 }
 
-/// Whether `If-None-Match` names a tag, or any. It is compared weakly: a proxy that compresses a response makes its
-/// tag a weak one (RFC 9110, 13.1.2).
+/// Whether `If-None-Match` names a tag, or any. It is compared weakly: a proxy that compresses a response makes its tag
+/// a weak one (RFC 9110, 13.1.2).
 pub(super) fn names(headers: &HeaderMap, etag: &str) -> bool {
     let known = tags(headers, header::IF_NONE_MATCH);
     known.iter().any(|known| known == "*" || opaque(known) == opaque(etag))
@@ -80,17 +79,17 @@ fn not_modified() -> Response {
         .finish()
 }
 
-/// The opaque part of a tag, without the mark of a weak one.
+/// Opaque part of a tag, without the mark of a weak one.
 fn opaque(tag: &str) -> &str {
     tag.strip_prefix("W/").unwrap_or(tag).trim_matches('"')
 }
 
-/// A hash of all that a list says, and how long that is. It is a weak tag, since `If-Match` has no use for it.
+/// Tag of a list: a hash of its contents, and their length. It is a weak tag, since `If-Match` has no use for it.
 pub(super) fn etag_of_list(bytes: usize, hash: u64) -> String {
     format!("W/\"{bytes:x}-{hash:016x}\"")
 }
 
-/// `"<_id>-<__v>"`, with a hash of the properties computed at read where there are any.
+/// Tag `"<_id>-<__v>"`, with a hash of the properties computed at read where there are any.
 fn etag(answer: &Answer) -> String {
     match answer.computed {
         Some(hash) => format!("\"{}-{}-{hash:08x}\"", answer.id, answer.version),
@@ -114,7 +113,7 @@ fn version_in(tag: &str) -> Option<(ObjectId, i64)> {
     Some((ObjectId::parse(parts.next()?)?, parts.next()?.parse().ok()?))
 }
 
-/// The tags in a header, `a, W/"b,c"`: a comma in quotes belongs to its tag.
+/// Tags in a header, `a, W/"b,c"`: a comma in quotes belongs to its tag.
 fn tags(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
     let mut tags = Vec::new();
     for value in headers.get_all(name).iter().filter_map(|value| value.to_str().ok()) {

@@ -8,10 +8,10 @@ use svctrack_web::DEFAULT_TRACKING_PREFIX;
 
 use crate::{app::App, error::Error};
 
-/// How long a browser may remember that it may send, in seconds: a day.
+/// How long a browser may cache the permission to send, in seconds: a day.
 const PREFLIGHT_SECONDS: u32 = 24 * 60 * 60;
 
-/// Whether a path is one that any web page may call or load.
+/// Whether any web page may call or load a path.
 pub(crate) fn is_for_any_page(app: &App, path: &str) -> bool {
     let prefixes = [DEFAULT_TRACKING_PREFIX, app.addresses.tracking_prefix(), "/dock", "/v1"];
     let is_below = |prefix| path.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
@@ -27,7 +27,7 @@ pub(crate) fn allow_any_origin(headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }
 
-/// `OPTIONS`: a browser asks whether it may send something other than plain text.
+/// `OPTIONS`: a browser asks whether it may send a type other than plain text.
 pub(crate) async fn preflight(_: &App, _: &mut Request) -> Result<Response, Error> {
     Ok(Response::builder()
         .header(header::ACCESS_CONTROL_ALLOW_METHODS, "POST")

@@ -70,7 +70,7 @@ pub(crate) async fn search(
     Ok(without_slash(request).unwrap_or(page))
 }
 
-/// Leads from `/docs/` to `/docs`: links of a page count from its address.
+/// Redirects from `/docs/` to `/docs`: links of a page are relative to its address.
 fn without_slash(request: &Request) -> Option<Response> {
     let path = request.original_uri().path().strip_suffix('/')?;
     let name = path.rsplit('/').next()?;

@@ -10,9 +10,9 @@ use svctrack_web::{Asset, Served};
 use super::{conditions::names, cors::allow_any_origin};
 use crate::{app::App, compression::weight, error::Error};
 
-/// A file whose name has its version: a year, the longest that caches heed.
+/// A file whose name has its version: a year, the longest that caches respect.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
-/// Any other one: it is asked for each time, and sent when it is another.
+/// Any other file: it is requested each time, and sent when it has changed.
 const UNTIL_IT_CHANGES: &str = "public, no-cache";
 
 /// A form in which a file can be sent.
@@ -58,7 +58,7 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
     Ok(response)
 }
 
-/// The form that the caller likes best; of those that it likes equally, the smallest.
+/// Form that the caller prefers; of equal ones, the smallest.
 fn form_for(headers: &HeaderMap) -> Form {
     let mut best = (0.0, PLAIN);
     for form in FORMS {

@@ -20,12 +20,12 @@ pub(super) fn is_asked(request: &Request) -> bool {
     request.headers().contains_key(KEY)
 }
 
-/// The hash by which a body is known again.
+/// Hash that identifies a body.
 pub(super) fn hash_of(body: &[u8]) -> [u8; 32] {
     Sha256::digest(body).into()
 }
 
-/// Why a key is rejected where the response holds a secret.
+/// Reason for which a key is rejected where the response has a secret.
 pub(super) const HOLDS_SECRET: &str = "the response contains a secret and is not stored";
 
 pub(super) fn refuse(request: &Request, why: &str) -> Result<(), Error> {
@@ -36,14 +36,14 @@ pub(super) fn refuse(request: &Request, why: &str) -> Result<(), Error> {
     Err(Error::Invalid(vec![Issue::of_body("idempotency_key_refused", message)]))
 }
 
-/// A call that is under way; while it is, no other with its key is let through.
+/// A running call; meanwhile no other with its key is carried out.
 pub(super) struct IdempotentCall<'a> {
     app: &'a App,
     key: Option<IdempotencyKey>,
 }
 
 impl<'a> IdempotentCall<'a> {
-    /// The call of `caller`; `body` hashes what it sent.
+    /// The call of `caller`; `body` hashes its body.
     ///
     /// # Errors
     /// [`Error::BadRequest`] for a key that cannot be used, [`Error::StillRunning`].
@@ -88,7 +88,7 @@ impl<'a> IdempotentCall<'a> {
     /// The call of a sender of events, who may use a number of keys in a day.
     ///
     /// # Errors
-    /// Those of [`Self::begin`], and [`Error::Spent`].
+    /// Errors of [`Self::begin`], and [`Error::Spent`].
     pub(super) fn of_sender(
         app: &'a App,
         request: &Request,
@@ -131,7 +131,7 @@ impl Replayed {
         Self(!parts.is_empty() && parts.iter().all(|part| part.0))
     }
 
-    /// Says so in the response.
+    /// Adds this to the response.
     pub(super) fn mark(self, response: &mut Response) {
         if self.0 {
             response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));

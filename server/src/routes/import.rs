@@ -58,14 +58,14 @@ struct Summary {
     updated: usize,
     unchanged: usize,
     refused: usize,
-    /// Of the created ones, those without a key: nothing finds them when the body is sent again.
+    /// Created records without a key: nothing finds them when the body is sent again.
     without_key: usize,
     /// Rows with a key of an earlier row, whose record they update.
     repeated_keys: usize,
     refusals: Vec<Refusal>,
     ignored_columns: Vec<String>,
     dry_run: bool,
-    /// The record of each row, none where it was rejected; only where this is asked for.
+    /// Record of each row, none where it was rejected; only where this is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     ids: Option<Vec<Option<String>>>,
 }
@@ -78,7 +78,7 @@ struct Refusal {
     message: String,
 }
 
-/// How a body is imported.
+/// Options of an import.
 struct Asked {
     is_dry_run: bool,
     names_records: bool,
@@ -93,7 +93,7 @@ struct Batch {
     upserts: Upserts,
     lines: Vec<u64>,
     read_only: Vec<String>,
-    /// Rows until now with a key of an earlier one.
+    /// Rows so far with a key of an earlier one.
     repeated_keys: usize,
 }
 
@@ -127,7 +127,7 @@ pub(crate) async fn import(
             break;
         }
     }
-    // Nobody takes what may still come.
+    // Nobody reads the rest.
     drop(next);
     pump.abort();
     note_received(received.load(Ordering::Relaxed));
@@ -142,7 +142,7 @@ pub(crate) async fn import(
     Ok(json_body(body))
 }
 
-/// Hands the pieces of a body on, until it ends or nobody takes them.
+/// Passes the pieces of a body on, until it ends or nobody reads them.
 async fn pump(
     mut body: BoxBody<Bytes, io::Error>,
     to: mpsc::Sender<io::Result<Bytes>>,
@@ -171,7 +171,7 @@ async fn pump(
     }
 }
 
-/// The pieces of a body, as bytes that are read one after the other.
+/// Pieces of a body, as bytes that are read one after the other.
 struct Pieces {
     from: mpsc::Receiver<io::Result<Bytes>>,
     piece: Bytes,
@@ -274,7 +274,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads rows and hands them on in batches, until nobody takes them.
+    /// Reads rows and passes them on in batches, until nobody reads them.
     fn send(
         mut self,
         asked: &Asked,
@@ -334,7 +334,7 @@ impl Reading {
     }
 }
 
-/// A body that broke off, or that has something in it after which nothing can be read.
+/// Error of a body that was interrupted, or after whose fault nothing can be read.
 fn unreadable(error: io::Error) -> Error {
     let message = match error.kind() {
         io::ErrorKind::InvalidData => error.to_string(),
@@ -343,7 +343,7 @@ fn unreadable(error: io::Error) -> Error {
     unread(&error, message)
 }
 
-/// An import under way.
+/// An import that is running.
 struct Import<'a> {
     app: &'a App,
     caller: Caller,
@@ -433,7 +433,7 @@ impl Import<'_> {
         }
     }
 
-    /// Adds to what went wrong how far the import had come.
+    /// Adds the progress of the import to an error.
     fn cut_short(&self, error: Error) -> Error {
         let Summary { created, updated, unchanged, refused, dry_run, .. } = &self.summary;
         if created + updated + unchanged + refused == 0 {

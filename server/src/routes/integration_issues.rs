@@ -1,4 +1,4 @@
-//! The report of possible integration issues (R42): list it, remove an entry, replay its parked events.
+//! Report of possible integration issues (R42): list it, remove an entry, replay its parked events.
 
 use poem::{Request, Response};
 use svctrack_core::{
@@ -19,14 +19,14 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     answer_log(app, request, &caller.tenant, IntegrationIssueQuery::parse).await
 }
 
-/// `DELETE /integrationissues/{id}`: what is not there is deleted zero times (R15).
+/// `DELETE /integrationissues/{id}`: for a missing entry it has no effect (R15).
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     let was_there = app.store.delete_entry(caller.into(), id_in_path(request)?).await?;
     Ok(deleted_count(usize::from(was_there)))
 }
 
-/// `POST /integrationissues/{id}/replay`: the first of them at once, the others after it.
+/// `POST /integrationissues/{id}/replay`: the first events at once, the others after them.
 pub(crate) async fn replay(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     let count = app.store.replay_entry(caller.into(), id_in_path(request)?).await?;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{app::App, error::Error};
 
-/// How many companies the list returns: all, for callers with a table of ids (R50). They are some 7 MB.
+/// Companies in the list: all, for callers with a table of ids (R50). They are some 7 MB.
 pub(crate) const LIMITS: ListLimits = ListLimits { default: 50_000, max: 50_000 };
 
 /// `GET /leancompanies`: `externalId`, `sourceId` and `status` can be repeated.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{app::App, auth::authenticate, error::Error};
 
-/// A renewal creates a license and changes another.
+/// Scopes of a renewal, which creates a license and changes another.
 pub(crate) const RENEW_SCOPES: &[&str] = &["licenses:create", "licenses:update"];
 /// A loss changes a license.
 pub(crate) const LOSE_SCOPES: &[&str] = &["licenses:update"];

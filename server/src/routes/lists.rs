@@ -33,20 +33,20 @@ pub(super) const CSV: HeaderValue =
 /// Subject of a page.
 pub(super) struct Listed<'a> {
     pub(super) def: &'static ResourceDef,
-    /// The properties that are asked for.
+    /// Properties that are requested.
     pub(super) select: Option<&'a [String]>,
     /// Parameters that were sent and are not known.
     pub(super) ignored: &'a [String],
 }
 
 impl Listed<'_> {
-    /// For whom a page is to be read.
+    /// Format and room of a page for a request.
     pub(super) fn page_for(&self, app: &App, request: &Request, tenant: &Tenant) -> PageFor {
         let rewrite = prefers_csv(request).then(|| self.to_csv());
         PageFor { room: app.answers.of(tenant.id()), rewrite }
     }
 
-    /// Returns a page that was read for the same request.
+    /// Response with a page that was read for the same request.
     ///
     /// # Errors
     /// [`Error::Store`].
@@ -105,7 +105,7 @@ pub(super) fn csv_line(
     String::from_utf8(bytes).map_err(|error| internal(&error))
 }
 
-/// Returns a page of a log, as its query is read.
+/// Response with a page of a log, by its query.
 pub(super) async fn answer_log<Q: Into<LogQuery>>(
     app: &App,
     request: &Request,
@@ -123,7 +123,7 @@ pub(super) async fn answer_log<Q: Into<LogQuery>>(
     listed.answer(request, found)
 }
 
-/// Returns a list of what is all in memory.
+/// Response with a list that is all in memory.
 pub(super) fn answer_all(
     request: &Request,
     def: &'static ResourceDef,
@@ -145,12 +145,12 @@ pub(super) fn answer_all(
     listed.answer(request, page)
 }
 
-/// Whether CSV is asked for by name, and JSON is not rather.
+/// Whether the request prefers CSV to JSON, by name.
 pub(super) fn prefers_csv(request: &Request) -> bool {
     prefers(request, "text/csv")
 }
 
-/// Whether a form is asked for by name, and JSON is not rather.
+/// Whether the request prefers a form to JSON, by name.
 pub(super) fn prefers(request: &Request, form: &str) -> bool {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let ranges: Vec<(String, f32)> = accepted
@@ -170,7 +170,7 @@ pub(super) fn prefers(request: &Request, form: &str) -> bool {
     }
 }
 
-/// A media range in lower case, and how much it is wanted.
+/// A media range in lower case, and its weight.
 fn range_and_quality(text: &str) -> (String, f32) {
     let mut parts = text.split(';').map(str::trim);
     let range = parts.next().unwrap_or_default().to_ascii_lowercase();
@@ -178,8 +178,7 @@ fn range_and_quality(text: &str) -> (String, f32) {
     (range, quality.unwrap_or(1.0))
 }
 
-/// Names the cursor of the next page, and the address that has it in the place of this request's, unless the rest of the
-/// query is too long to be repeated.
+/// Adds the cursor of the next page, and its address, unless the rest of the query is too long to be repeated.
 fn lead_on(headers: &mut HeaderMap, uri: &Uri, next: Next) {
     let (name, cursor) = match next {
         Next::After(id) => ("after", id.to_string()),

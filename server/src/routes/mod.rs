@@ -1,4 +1,4 @@
-//! The handlers, one file per group of routes. Each parses its request, calls the store, and responds; no rule is here.
+//! Handlers, one file per group of routes. Each parses its request, calls the store, and responds; no rule is here.
 
 pub(crate) mod activities;
 pub(crate) mod activity_stream;

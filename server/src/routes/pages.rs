@@ -18,7 +18,7 @@ use crate::{
     script::to_json,
 };
 
-/// `GET /script.json`: what a web app needs to load the script, as `svctrack script` prints it (D13).
+/// `GET /script.json`: snippet, policy and files of the script, as `svctrack script` prints them (D13).
 pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response, Error> {
     let (mut tenant, mut loads) = (None, Loads::Newest);
     for (name, text) in query_pairs(request) {
@@ -42,7 +42,7 @@ pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response,
     Ok(json(to_json(&app.addresses, tenant, loads).to_string()))
 }
 
-/// `GET /openapi.json`: the description of this API.
+/// `GET /openapi.json`: description of this API.
 pub(crate) async fn openapi(
     app: &App,
     request: &Request,
@@ -52,7 +52,7 @@ pub(crate) async fn openapi(
     Ok(text.answer(request.headers(), json_body(Body::empty())).await)
 }
 
-/// The tenant, where there is just one.
+/// The tenant, where there is exactly one.
 async fn only_tenant(app: &App) -> Result<Option<TenantId>, Error> {
     Ok(match app.store.tenants(2).await?.as_slice() {
         [only] => Some(only.id),
@@ -60,7 +60,7 @@ async fn only_tenant(app: &App) -> Result<Option<TenantId>, Error> {
     })
 }
 
-/// `GET /demo`: the snippet in use. The tenant is that of the query, else the only one there is.
+/// `GET /demo`: the snippet in use. The tenant is that of the query, else the only one.
 pub(crate) async fn demo(app: &App, request: &mut Request) -> Result<Response, Error> {
     let asked = query_pairs(request).into_iter().find(|(name, _)| name == "tenant");
     let tenant = match &asked {
@@ -80,8 +80,8 @@ pub(crate) async fn demo(app: &App, request: &mut Request) -> Result<Response, E
     Ok(html(svctrack_web::demo_page(&app.addresses, own.as_ref(), shown)))
 }
 
-/// The addresses of the server for a page that is visited under another name than the public one, such as that which
-/// the server listens on: what browsers reach under the public one may not be there yet.
+/// Addresses of the server for a page that is visited under another name than the public one, such as the listen
+/// address: the public one may not be reachable yet.
 fn own_addresses(app: &App, request: &Request) -> Option<Addresses> {
     let host = request.headers().get(header::HOST)?.to_str().ok()?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
@@ -91,7 +91,7 @@ fn own_addresses(app: &App, request: &Request) -> Option<Addresses> {
     is_other.then(|| Addresses::new(&format!("http://{host}")))
 }
 
-/// A page that is the same for everybody.
+/// A page that is the same for all callers.
 pub(super) async fn lasting(
     app: &App,
     request: &Request,
@@ -102,7 +102,7 @@ pub(super) async fn lasting(
     app.texts.page(name, text).answer(request.headers(), response).await
 }
 
-/// A page as it is sent. It is not cached, since it belongs to this version of its files.
+/// Response with a page. It is not cached, since it belongs to this version of its files.
 pub(super) fn html(page: Page) -> Response {
     let mut response = respond::html(page);
     let none = HeaderValue::from_static("no-referrer");

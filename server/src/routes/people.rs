@@ -25,8 +25,7 @@ use crate::{
     response_budget::Sent,
 };
 
-/// The scopes of all that an export shows: the record, activities, tickets, and what the report says of events that
-/// wait.
+/// Scopes of the data in an export: the record, activities, tickets, and the report's parked events.
 pub(crate) const EXPORT_SCOPES: &[&str] =
     &["endusers:read", "activities:read", "tickets:read", "reports:read"];
 /// Activities in a piece of an export, so that a piece has a few MB however large their `info` is.
@@ -97,11 +96,11 @@ impl Section {
 struct Place {
     section: Section,
     after: Option<ObjectId>,
-    /// Whether nothing has been written of the list yet.
+    /// Whether no item of the list has been written yet.
     is_first: bool,
 }
 
-/// An export on its way.
+/// An export that is running.
 struct Export {
     store: Arc<dyn Store>,
     tenant: Tenant,
@@ -111,7 +110,7 @@ struct Export {
 }
 
 impl Export {
-    /// The next piece. An error breaks the response off, so that a part never looks like the whole.
+    /// Next piece. An error interrupts the response, so that a part never looks like the whole.
     async fn piece(&mut self, place: Place) -> Result<String, StoreError> {
         let Place { section, after, is_first } = place;
         let page = self.page(section, after).await?;
@@ -161,7 +160,7 @@ pub(super) async fn erase(
     let actor = Actor::from(caller);
     let erasing = app.store.erase(actor.clone(), reference, precondition(request)).await?;
     let Some(id) = erasing else { return Ok(deleted_count(0)) };
-    // A task of its own: it continues when the caller has gone.
+    // A separate task: it continues when the caller has gone.
     let task = tokio::spawn(erase_on(app.store.clone(), actor, id));
     task.await.map_err(|error| Error::Internal(error.to_string()))??;
     Ok(deleted_count(1))

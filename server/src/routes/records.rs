@@ -67,7 +67,7 @@ pub(crate) async fn read(
     read_version(app, request, &caller.tenant, answer)
 }
 
-/// A record as it is.
+/// A record for a response.
 pub(super) async fn found(
     app: &App,
     caller: &Caller,
@@ -92,7 +92,7 @@ pub(crate) async fn update(
     Ok(response)
 }
 
-/// Merges the body of a request into a record; returns it as it is then, and what was not known.
+/// Merges the body of a request into a record; returns the new record, and the names that are unknown.
 pub(super) async fn changed(
     app: &App,
     request: &mut Request,
@@ -128,7 +128,7 @@ pub(crate) async fn delete(
     Ok(deleted_count(usize::from(deleted.is_some())))
 }
 
-/// `PUT /{resource}`: bulk upsert (R17). The status says nothing of the items, the header does (R19).
+/// `PUT /{resource}`: bulk upsert (R17). The status does not depend on the items, the header does (R19).
 pub(crate) async fn upsert(
     app: &App,
     request: &mut Request,
@@ -137,7 +137,7 @@ pub(crate) async fn upsert(
     let (caller, access) = authorise_upsert(app, request, def).await?;
     require_json(request)?;
     let body = app.bodies.read(request, Some(caller.tenant.id()), MAX_BULK_BYTES).await?;
-    // A large body takes a while to read; meanwhile others are served.
+    // Reading a large body takes a while; meanwhile others are served.
     let hashed = is_asked(request);
     let (bytes, _place) = body.into_parts();
     let read = heavy_work::spawn(move || {
@@ -172,7 +172,7 @@ fn answer_bytes(def: &ResourceDef, items: &[Item]) -> usize {
     items.iter().map(|item| BULK_ANSWER_BYTES + item.as_ref().map_or(0, of_keys)).sum()
 }
 
-/// Who upserts, and what they may do.
+/// Caller of a bulk upsert, and the permissions.
 pub(super) async fn authorise_upsert(
     app: &App,
     request: &Request,
@@ -199,7 +199,7 @@ pub(super) fn access_of(caller: &Caller, def: &ResourceDef) -> Result<Access, Er
     }
 }
 
-/// An array of objects; a resource that returns counts alone takes a single one too (R26).
+/// Reads an array of objects; a resource that returns counts alone accepts a single one too (R26).
 fn read_items(body: &[u8], def: &ResourceDef) -> Result<Vec<Item>, Error> {
     if def.bulk_returns_counts_only
         && let Ok(single) = Document::parse(body)

@@ -1,5 +1,5 @@
-//! Reports, as JSON, CSV or SVG. Core computes a report where the store reads what it is made of; the handlers
-//! request it and write the response.
+//! Reports, as JSON, CSV or SVG. Core computes a report where the store reads its data; the handlers request it and
+//! write the response.
 
 use std::{io, iter, sync::Arc};
 
@@ -107,7 +107,7 @@ impl Form {
         }
     }
 
-    /// Sets the headers of the response. A picture that is opened as a page runs and loads nothing.
+    /// Sets the headers of the response. A chart that is opened as a page runs and loads nothing.
     fn mark(self, headers: &mut HeaderMap) {
         match self {
             Self::Json => {}

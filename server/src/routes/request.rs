@@ -16,10 +16,10 @@ use crate::{
     path_tree::path_part,
 };
 
-/// The caller of a request, whose token has this scope.
+/// Caller of a request, whose token has this scope.
 ///
 /// # Errors
-/// Those of [`authenticate`], and [`Error::Forbidden`].
+/// Errors of [`authenticate`], and [`Error::Forbidden`].
 pub(super) async fn authorise(app: &App, request: &Request, scope: &str) -> Result<Caller, Error> {
     let caller = authenticate(app, request).await?;
     caller.require(app, scope)?;
@@ -39,7 +39,7 @@ pub(super) async fn authorise_for(
 /// The record that the path names.
 ///
 /// # Errors
-/// [`Error::BadRequest`] when it names none.
+/// [`Error::BadRequest`] when the path has no reference.
 pub(super) fn reference_in_path(request: &Request) -> Result<RecordRef, Error> {
     let text = path_part(request, "id").unwrap_or_default();
     RecordRef::parse(&text).ok_or_else(|| {
@@ -107,7 +107,7 @@ pub(super) async fn read_record<'a>(
     read_body_up_to(app, request, caller, max_body_bytes(def)).await
 }
 
-/// How large the body of one record may be, in bytes.
+/// Largest body of one record, in bytes.
 fn max_body_bytes(def: &ResourceDef) -> usize {
     match def.fields.iter().any(|field| field.long) {
         true => MAX_LONG_RECORD_BYTES,
@@ -124,7 +124,7 @@ pub(super) async fn read_body<'a>(
     read_body_up_to(app, request, caller, MAX_RECORD_BYTES).await
 }
 
-/// Reads a body of properties that may all be absent: no body is one without any.
+/// Reads a body of optional properties: a missing body has none.
 pub(super) async fn read_optional_body<'a>(
     app: &'a App,
     request: &mut Request,

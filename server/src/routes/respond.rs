@@ -16,7 +16,7 @@ const ENCODED_IN_NAMES: &percent_encoding::AsciiSet =
 
 const IGNORED: HeaderName = HeaderName::from_static("svctrack-ignored");
 
-/// A JSON response; it belongs to one caller, so nobody caches it.
+/// A JSON response; it belongs to one caller, so it is not cached.
 pub(super) fn json(text: String) -> Response {
     json_body(text.into())
 }
@@ -28,13 +28,13 @@ pub(super) fn json_body(body: Body) -> Response {
         .body(body)
 }
 
-/// A response that holds a secret: its compressed length may reveal it to an observer.
+/// A response with a secret: its compressed length may reveal it to an observer.
 pub(crate) fn uncompressed(mut response: Response) -> Response {
     response.extensions_mut().insert(Secret);
     response
 }
 
-/// Names what was sent and not known, besides what is named already, so that it does not vanish without a trace (R6).
+/// Lists ignored names in a header, besides those that it has already, so that they do not vanish without a trace (R6).
 pub(crate) fn name_ignored(response: &mut Response, ignored: &[String]) {
     let named = response.headers().get(IGNORED).and_then(|value| value.to_str().ok());
     let mut text = named.unwrap_or_default().to_owned();
@@ -75,7 +75,7 @@ fn encoded_start(name: &str) -> String {
     text
 }
 
-/// How many were deleted.
+/// Response with the number of deleted records.
 pub(super) fn deleted_count(count: usize) -> Response {
     json(format!(r#"{{"n":{count},"ok":1,"deletedCount":{count}}}"#))
 }

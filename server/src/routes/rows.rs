@@ -45,7 +45,7 @@ const PARKED: HeaderName = HeaderName::from_static("svctrack-parked");
 const REJECTED_COUNT: HeaderName = HeaderName::from_static("svctrack-rejected-count");
 const REJECTED: HeaderName = HeaderName::from_static("svctrack-rejected");
 
-/// How the rows of a body are read.
+/// Options for reading the rows of a body.
 #[derive(Clone)]
 pub(super) struct Reading {
     pub(super) received_at: Timestamp,
@@ -73,8 +73,8 @@ pub(super) struct Batch {
     pub(super) unread: Vec<String>,
 }
 
-/// Ingests the rows of a body: checked whole first, then stored in order, in parts. The next ones are read while those
-/// before are on their way to the disk.
+/// Ingests the rows of a body: checked as a whole first, then stored in order, in parts. The next ones are read while
+/// earlier ones are written to disk.
 pub(super) async fn take_rows(
     app: &App,
     request: &Request,
@@ -125,7 +125,7 @@ pub(super) async fn take_rows(
             else => break,
         }
     }
-    // Nobody takes what may still come.
+    // Nobody reads the rest.
     drop(next);
     let read = reader.await.map_err(|error| Error::Internal(error.to_string()))?;
     taken.and(read).map_err(|error| notes.cut_short(error))?;
@@ -138,7 +138,7 @@ pub(super) async fn take_rows(
     Ok(response)
 }
 
-/// Counts a part of a body; with the first of them the call, which is known to be one by then.
+/// Counts a part of a body; with the first of them the call, which is known to be valid by then.
 fn take_part(app: &App, sender: &Sender, number: u32, mut part: Part) -> Result<Part, Error> {
     if number == 0 {
         app.rates.count_tracking(sender)?;
@@ -157,21 +157,21 @@ struct Part {
 /// The counts and indexes of the rows of a part.
 #[derive(Default)]
 struct RowsOfPart {
-    /// How many there are, and how many bytes they have.
+    /// Number of rows, and their bytes.
     count: usize,
     bytes: usize,
-    /// Indexes of those that are events.
+    /// Indexes of the rows that are events.
     taken: Vec<usize>,
-    /// Indexes of those that were rejected.
+    /// Indexes of the rejected rows.
     refused: Vec<usize>,
     /// Members that nobody reads.
     unread: Unread,
-    /// How many have a `count` that cannot be one.
+    /// Number of rows with an invalid `count`.
     other_counts: u64,
 }
 
 impl Reading {
-    /// Reads rows and hands them on in parts, until nobody takes them.
+    /// Reads rows and passes them on in parts, until nobody reads them.
     fn send_parts(self, body: &[u8], parts: &mpsc::Sender<Part>) -> Result<(), Error> {
         let rows = match &self.form {
             Form::Bulk | Form::Calls => Rows::check(body)?,
@@ -264,7 +264,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Adds what a command came to; returns which of its events are not stored.
+    /// Adds the outcome of a command; returns which of its events are not stored.
     pub(super) fn add(&mut self, Tracked { parked, refused, ignored }: Tracked) -> Vec<usize> {
         for (names, known) in [(parked, &mut self.parked), (ignored, &mut self.ignored)] {
             for name in names {
@@ -276,7 +276,7 @@ impl Outcome {
         refused
     }
 
-    /// Says so in the response.
+    /// Adds the outcome to the response.
     pub(super) fn name_in(&self, response: &mut Response) {
         name_ignored(response, &self.ignored);
         let Some(code) = self.parked.first() else { return };
@@ -294,7 +294,7 @@ struct Notes {
     read: usize,
     /// Rows that were stored.
     stored: usize,
-    /// How many cannot be parked, since too many are.
+    /// Number of events that cannot be parked, since the limit is reached.
     not_parked: usize,
     rejected: usize,
     indexes: Vec<usize>,
@@ -303,7 +303,7 @@ struct Notes {
 }
 
 impl Notes {
-    /// Adds rows of a part, of whose events these are not stored.
+    /// Adds the rows of a part; `not_parked` are those that are not stored.
     fn add(&mut self, rows: RowsOfPart, not_parked: &[usize]) {
         self.read += rows.count;
         self.stored += rows.taken.len() - not_parked.len();
@@ -323,7 +323,7 @@ impl Notes {
         }
     }
 
-    /// Adds to what went wrong how far the body was read, so that its sender knows which rows to send again.
+    /// Adds to an error how far the body was read, so that its sender knows which rows to send again.
     fn cut_short(&self, error: Error) -> Error {
         let Self { read, stored, rejected, .. } = self;
         if *read == 0 {
@@ -336,7 +336,7 @@ impl Notes {
         Error::PartDone(Box::new(error), done)
     }
 
-    /// Whether there is nothing of the call in the store that would be there twice if it was sent again.
+    /// Whether nothing of the call is stored that would be there twice if it was sent again.
     fn is_nothing_stored(&self) -> bool {
         self.stored == 0 && self.not_parked > 0
     }

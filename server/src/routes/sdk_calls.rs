@@ -1,5 +1,5 @@
-//! Calls of customer-data pipelines and their SDKs: `POST /dock/{pipeline}` (R33), and the `/v1` routes that SDKs
-//! call (R47), where the tenant is their write key.
+//! Calls of customer-data pipelines and their SDKs: `POST /dock/{pipeline}` (R33), and the `/v1` routes that SDKs call
+//! (R47), where the tenant is their write key.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ use crate::{
 const WRITE_KEY: &str = "writeKey";
 const CONTEXT: &str = "context";
 
-/// Which forms of a body a route takes.
+/// Forms of a body that a route accepts.
 #[derive(Clone, Copy)]
 enum Takes {
     /// A call, an array of calls, or an envelope.
@@ -68,7 +68,7 @@ pub(crate) async fn call(app: &App, request: &mut Request) -> Result<Response, E
     take(app, request, Takes::One(named), success()).await
 }
 
-/// Rejects the name of a pipeline that cannot be one, where the address has one.
+/// Rejects an invalid name of a pipeline, where the address has one.
 fn check_pipeline(request: &Request) -> Result<(), Error> {
     match path_part(request, "pipeline") {
         Some(name) if !pipeline::is_pipeline_name(&name) => Err(Error::RouteNotFound),
@@ -88,7 +88,7 @@ async fn take(
 ) -> Result<Response, Error> {
     let received_at = app.clock.now();
     let named = sender_of_basic(app, request).await?;
-    // Before it is known who sends it, a body is read that is not large.
+    // Until the sender is known, only a smaller body is read.
     let max = if named.is_some() { MAX_BODY_BYTES } else { MAX_UNNAMED_BODY_BYTES };
     let body = app.bodies.read(request, named.map(|sender| sender.tenant.id()), max).await?;
     let bytes = body.bytes.clone();
@@ -96,7 +96,7 @@ async fn take(
         Some(b'[') => None,
         _ => Some(open(app, bytes.clone()).await),
     };
-    // The key may be in the body, so what is wrong with that comes first.
+    // The key may be in the body, so its errors come first.
     let envelope = envelope.transpose()?;
     let sender = match named {
         Some(sender) => sender,
@@ -131,7 +131,8 @@ fn expected(what: &str) -> Error {
     Error::Malformed(Malformed { code: "call_expected", message, offset: 0 })
 }
 
-/// Reads what an envelope says of all its calls. A large one is read where it holds up no other request.
+/// Reads the members of an envelope that apply to all its calls. A large one is read where that blocks no other
+/// request.
 async fn open(app: &App, body: Bytes) -> Result<Envelope, Error> {
     let check = |body: &[u8]| Envelope::check(body, &[WRITE_KEY, CONTEXT]);
     if body.len() <= MAX_EVENT_BYTES {
@@ -143,7 +144,7 @@ async fn open(app: &App, body: Bytes) -> Result<Envelope, Error> {
     Ok(checked.map_err(|error| Error::Internal(error.to_string()))??)
 }
 
-/// The calls of an envelope, each of which may be as large as its `context`.
+/// Calls of an envelope, each of which may be as large as its `context`.
 fn form_of(envelope: Envelope, strictness: Strictness) -> Result<Form, Error> {
     let unread = pipeline::unread_of_envelope(&envelope);
     strictness.check_members(Route::Pipeline, &unread).map_err(Error::Invalid)?;
@@ -155,7 +156,7 @@ fn form_of(envelope: Envelope, strictness: Strictness) -> Result<Form, Error> {
     Ok(Form::Batch(Arc::new(Batch { envelope, context, unread })))
 }
 
-/// A call that came alone.
+/// A call that comes alone.
 struct One {
     received_at: Timestamp,
     /// Type of the call, where the address has it.

@@ -33,7 +33,7 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
     Ok(response)
 }
 
-/// The settings with what is stored of their tenant; a new name is another `ETag`.
+/// Settings with the stored properties of their tenant; a new name is another `ETag`.
 async fn with_tenant(app: &App, tenant: &Tenant, answer: Answer) -> Result<Answer, Error> {
     let stored = app.store.tenant(tenant.id()).await?;
     let name = stored.map(|tenant| tenant.name).unwrap_or_default();

@@ -11,7 +11,7 @@ use svctrack_core::{
 
 use crate::error::Error;
 
-/// How unknown names are handled.
+/// Handling of unknown names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strictness {
     /// An unknown name is listed in a header.
@@ -55,17 +55,17 @@ impl Strictness {
         Ok(unknown.chain(read.ignored.iter().cloned()).collect())
     }
 
-    /// Whether a body rejects what is not stored of it.
+    /// Handling of properties that are not stored.
     pub(super) fn handling(self) -> Handling {
         if self == Self::Strict { Handling::Strict } else { Handling::Lenient }
     }
 
-    /// A body that is handled so.
+    /// A body with this handling.
     pub(super) fn handle(self, shaped: Shaped) -> Shaped {
         Shaped { handling: self.handling(), ..shaped }
     }
 
-    /// Rejects properties that are none of those that are known.
+    /// Rejects unknown properties, where the request is strict.
     pub(super) fn check_properties(self, ignored: &[String], known: &[&str]) -> Result<(), Error> {
         self.reject(ignored, |names| unknown_properties(names, known)).map_err(Error::Invalid)
     }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{app::App, auth::Token, background_jobs, error::Error, path_tree::path_part};
 
-/// `POST /tenants`: the response is the only place where the tenant's first token ever shows.
+/// `POST /tenants`: the response is the only place where the tenant's first token is shown.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, OPERATOR).await?;
     idempotency::refuse(request, idempotency::HOLDS_SECRET)?;
@@ -68,7 +68,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     answer_all(request, &TENANT, answers)
 }
 
-/// `GET /tenants/{id}`; of one that is being deleted, how far that has come.
+/// `GET /tenants/{id}`; with the progress of one that is being deleted.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
     authorise(app, request, OPERATOR).await?;
     let tenant = app.store.tenant(id_in_path(request)?).await?;
@@ -90,13 +90,13 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
     Ok(response)
 }
 
-/// `DELETE /tenants/{id}`: from the next request on it is not there. What is stored of it is removed while
-/// others are served.
+/// `DELETE /tenants/{id}`: from the next request on the tenant does not exist. Its data is removed while others are
+/// served.
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, OPERATOR).await?;
     let id = id_in_path(request)?;
     let tenant = app.store.delete_tenant(caller.into(), id).await?;
-    // A task of its own: it continues when the caller has gone.
+    // A separate task: it continues when the caller has gone.
     tokio::spawn(background_jobs::delete_tenant(app.store.clone(), id));
     Ok(json(shown(&tenant).to_text()))
 }

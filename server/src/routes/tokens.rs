@@ -22,12 +22,12 @@ use crate::{
     path_tree::path_part,
 };
 
-/// The response for an id that no token of the tenant has. The id is not repeated: it may be a whole token, pasted.
+/// Response for an id that no token of the tenant has. The id is not repeated: it may be a whole token, pasted.
 const UNKNOWN: Error = Error::NotFound(
     "there is no token with this id: an id is the eight characters after `svt_`, and `GET /tokens` lists all tokens",
 );
 
-/// `POST /tokens`: the response is the only place where the token ever shows.
+/// `POST /tokens`: the response is the only place where the token is shown.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     idempotency::refuse(request, idempotency::HOLDS_SECRET)?;
@@ -46,8 +46,8 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     Ok(response)
 }
 
-/// `POST /tokens/{id}/rotate`: the successor may do what the old token may, so only who holds all of that may ask
-/// for it (R44).
+/// `POST /tokens/{id}/rotate`: the successor has the scopes of the old token, so the caller must have all of them
+/// (R44).
 pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     idempotency::refuse(request, idempotency::HOLDS_SECRET)?;
@@ -100,14 +100,14 @@ fn shown(token: &TokenRecord) -> Document {
     answer
 }
 
-/// The response that shows a token itself.
+/// Members of a response that shows a token.
 pub(super) fn shown_once(kept: &TokenRecord, token: &Token) -> Document {
     let mut answer = shown(kept);
     answer.set("token", Json::string(token.reveal()));
     answer
 }
 
-/// `GET /tokens`: what is stored of each, never the token itself.
+/// `GET /tokens`: stored properties of each, never the token itself.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     let tokens = app.store.tokens(&caller.tenant).await?;
@@ -115,8 +115,8 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     answer_all(request, &TOKEN, answers)
 }
 
-/// `DELETE /tokens/{id}`: it is revoked from the next request on; with `cascade=true` so is every token issued by it,
-/// also when it was revoked before.
+/// `DELETE /tokens/{id}`: the token is revoked from the next request on; with `cascade=true` so is every token issued
+/// by it, also when it was revoked before.
 pub(crate) async fn revoke(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     let id = path_part(request, "id").unwrap_or_default().into_owned();

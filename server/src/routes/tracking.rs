@@ -39,7 +39,7 @@ pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Respons
     store(app, request, sender, tracking, unread, &body.bytes, ok()).await
 }
 
-/// `POST /analytics/bulk/{tenant}`: an array of rows. Bad ones stop no good ones (R31).
+/// `POST /analytics/bulk/{tenant}`: an array of rows. Invalid rows do not affect valid ones (R31).
 pub(crate) async fn bulk(app: &App, request: &mut Request) -> Result<Response, Error> {
     let received_at = app.clock.now();
     let sender = sender_in_path(app, request).await?;
@@ -49,7 +49,7 @@ pub(crate) async fn bulk(app: &App, request: &mut Request) -> Result<Response, E
     take_rows(app, request, sender, body.bytes.clone(), reading, ok()).await
 }
 
-/// Notes why an event that came alone is rejected.
+/// Notes the reason for which a single event is rejected.
 pub(super) fn rejected(
     app: &App,
     sender: &Sender,
@@ -62,7 +62,7 @@ pub(super) fn rejected(
     error.into()
 }
 
-/// Stores what came alone, with what its sender should fix, and says so in the response.
+/// Stores a single event or call, with its findings, and adds the outcome to the response.
 pub(super) async fn store(
     app: &App,
     request: &Request,

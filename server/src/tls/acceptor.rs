@@ -1,4 +1,4 @@
-//! Connections over TLS: from what a client sends first to a stream of plain text.
+//! Connections over TLS: from the first bytes of a client to a stream of plain text.
 
 use std::{
     fmt, io,
@@ -37,11 +37,11 @@ pub(crate) struct Tls {
     current: Arc<Current>,
     handshakes: Handshakes,
     failed_handshakes: AtomicU64,
-    /// Whether the files have changed into something that cannot be used.
+    /// Whether the last change of the files cannot be used.
     has_reload_failed: AtomicBool,
 }
 
-/// The certificate that is shown to clients.
+/// Certificate that clients get.
 struct Current(RwLock<Certificate>);
 
 impl fmt::Debug for Current {
@@ -64,7 +64,8 @@ pub(crate) enum Opened {
 }
 
 impl Tls {
-    /// TLS with the certificate and the key of these files, for a number of workers. Returns what the files are known by.
+    /// Loads TLS with the certificate and the key of these files, for a number of workers. Returns also the hash of the
+    /// files.
     ///
     /// # Errors
     /// A message that names the file and says what to do.
@@ -81,7 +82,7 @@ impl Tls {
         Ok((tls, pem.hash()))
     }
 
-    /// Shows the certificate of these files from now on.
+    /// Uses the certificate of these files from now on.
     ///
     /// # Errors
     /// As [`Self::load`]; the certificate before stays.
@@ -94,17 +95,17 @@ impl Tls {
         self.has_reload_failed.store(has_failed, Ordering::Relaxed);
     }
 
-    /// Whether the files have changed into something that cannot be used.
+    /// Whether the last change of the files cannot be used.
     pub(crate) fn has_reload_failed(&self) -> bool {
         self.has_reload_failed.load(Ordering::Relaxed)
     }
 
-    /// How long the certificate is valid, if that can be read.
+    /// Validity of the certificate, if it can be read.
     pub(crate) fn validity(&self) -> Option<Validity> {
         self.current.0.read().validity
     }
 
-    /// How many handshakes came to nothing.
+    /// Number of failed handshakes.
     pub(crate) fn failed_handshakes(&self) -> u64 {
         self.failed_handshakes.load(Ordering::Relaxed)
     }
@@ -114,7 +115,7 @@ impl Tls {
         self.handshakes.may_begin(address)
     }
 
-    /// Opens a connection, in the time that this may take and unless its place is needed.
+    /// Opens a connection, within its time and unless its place is needed.
     ///
     /// # Errors
     /// When the client speaks no TLS that is accepted, or is too slow.
@@ -148,7 +149,7 @@ fn config(provider: Arc<CryptoProvider>, current: Arc<Current>) -> Result<Server
         ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let mut config = config.with_no_client_auth().with_cert_resolver(current);
     config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).into();
-    // Who comes back needs no signature, and nothing is stored for it here.
+    // A returning client needs no signature, and the server stores nothing for it.
     config.ticketer = ring::Ticketer::new()?;
     Ok(config)
 }

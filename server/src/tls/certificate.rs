@@ -1,4 +1,4 @@
-//! A certificate chain and its private key, from their files. No message repeats a line of a file: it may be a secret.
+//! Certificate chain and its private key, from their files. No message repeats a line of a file: it may be a secret.
 
 use std::{fs, io, os::unix::fs::MetadataExt as _, path::Path, sync::Arc};
 
@@ -24,16 +24,16 @@ pub(super) struct Pem {
 /// Hash of the contents of both files.
 pub(super) type ContentHash = [u8; 32];
 
-/// A certificate that can be used, and for how long.
+/// A usable certificate, and its validity.
 pub(super) struct Certificate {
     pub(super) certified: Arc<CertifiedKey>,
-    /// None where it cannot be read.
+    /// None where the validity cannot be read.
     pub(super) validity: Option<Validity>,
 }
 
 /// Longest of both files, in bytes: chains have some KB, bundles of authorities, by mistake, some hundred.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-/// The permissions of those who are neither the owner of a file nor in its group.
+/// Permissions of accounts that are neither the owner of a file nor in its group.
 const OTHERS_MODE: u32 = 0o007;
 
 impl Pem {
@@ -54,7 +54,7 @@ impl Pem {
         Sha256::digest(of_each.concat()).into()
     }
 
-    /// The certificate with its key.
+    /// Parses the certificate with its key.
     ///
     /// # Errors
     /// A message that names the file and says what to do.
@@ -106,7 +106,7 @@ impl Pem {
     }
 }
 
-/// Whether `text` has `part` in it.
+/// Whether `text` contains `part`.
 fn has_in_it(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
@@ -133,7 +133,7 @@ fn explain_file(error: &io::Error) -> String {
     }
 }
 
-/// Whether anybody on the machine may read or change the key.
+/// Whether other accounts of the machine may read or change the key.
 pub(super) fn is_open_to_others(files: &TlsFiles) -> bool {
     fs::metadata(&files.tls_key).is_ok_and(|metadata| metadata.mode() & OTHERS_MODE != 0)
 }

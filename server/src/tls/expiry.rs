@@ -25,7 +25,7 @@ pub(super) enum Standing {
 }
 
 impl Validity {
-    /// The part of its lifetime with which a certificate expires soon.
+    /// Share of its lifetime, as a denominator, with which a certificate expires soon.
     const LAST_PART: u64 = 5;
 
     /// Validity of a certificate, if it can be read.
@@ -53,7 +53,7 @@ fn read(certificate: &[u8]) -> der::Result<Validity> {
     let certificate = AnyRef::from_der(certificate)?;
     let signed = next(&mut SliceReader::new(certificate.value())?)?;
     let fields = &mut SliceReader::new(signed.value())?;
-    // The version comes before the serial number, if it is there; the algorithm and the issuer after it.
+    // The version precedes the serial number, if it is there; the algorithm and the issuer follow it.
     if next(fields)?.tag().is_context_specific() {
         next(fields)?;
     }

@@ -1,9 +1,9 @@
-//! The limits of handshakes: a signature takes as much of a processor as twenty requests or more, and anybody may ask
-//! for one.
+//! Limits of handshakes: a signature takes as much of a processor as twenty requests or more, and anybody may ask for
+//! one.
 //!
-//! - An address may begin a number of them a second.
-//! - Each worker computes one at a time, and others of its tasks have their turn before it computes the next: whatever
-//!   the number of strangers, a request waits for one signature.
+//! - An address may begin a limited number of them a second.
+//! - Each worker computes one at a time, and its other tasks have their turn before the next one: whatever the number
+//!   of strangers, a request waits for one signature.
 
 use std::net::IpAddr;
 
@@ -30,16 +30,16 @@ impl<C: Clock + Clone> Handshakes<C> {
         Self { of_address, turns: Semaphore::new(workers.max(1)) }
     }
 
-    /// Whether an address may begin one more now; of IPv6 its network.
+    /// Whether an address may begin one more handshake now; for IPv6 its network.
     pub(super) fn may_begin(&self, address: IpAddr) -> bool {
         self.of_address.count(Address::from(address).as_bytes()).is_ok()
     }
 
-    /// Computes a part of a handshake, when it is its turn.
+    /// Computes a part of a handshake, in its turn.
     pub(super) async fn compute<T>(&self, compute: impl FnOnce() -> T) -> T {
         let turn = self.turns.acquire().await;
         let computed = compute();
-        // The next one begins when the tasks that are ready now have had theirs.
+        // The next one begins when the tasks that are ready now have had their turn.
         yield_now().await;
         drop(turn);
         computed

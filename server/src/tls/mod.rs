@@ -1,5 +1,5 @@
-//! TLS of the server itself, by a certificate and a key in files: handshakes that no stranger can make dear for others,
-//! and files that are read again when they change.
+//! TLS of the server itself, by a certificate and a key in files: handshakes that strangers cannot make expensive for
+//! others, and files that are reloaded when they change.
 
 pub(crate) mod acceptor;
 mod certificate;

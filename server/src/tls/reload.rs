@@ -1,6 +1,6 @@
-//! Reads the files of the certificate again when they have changed. They are looked at by their content, since tools
-//! replace them in several ways, and taken when they have stayed the same for one look: a certificate and its key are
-//! not written at the same time.
+//! Reloads the files of the certificate when they have changed. Their content is compared, since tools replace them in
+//! several ways, and they are loaded when they have stayed the same for one check: a certificate and its key are not
+//! written at the same time.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::limits::CERTIFICATE_CHECK_INTERVAL;
 
-/// How often the files are looked at in a day; so often what is wrong with the certificate is logged.
+/// Checks of the files in a day; problems of the certificate are logged once a day.
 const LOOKS_A_DAY: u64 = 24 * 60 * 60 / CERTIFICATE_CHECK_INTERVAL.as_secs();
 
 /// Hash of the files, or why they cannot be read.
@@ -31,7 +31,7 @@ pub(crate) struct Reload {
 }
 
 impl Reload {
-    /// Loads the certificate of a server with a number of workers; logs what is wrong with one that can be used.
+    /// Loads the certificate of a server with a number of workers; logs problems of a usable one.
     ///
     /// # Errors
     /// A message that names the file and says what to do.
@@ -63,7 +63,7 @@ impl Reload {
         }
     }
 
-    /// Looks at the files until the server stops.
+    /// Checks the files until the server stops.
     pub(crate) async fn run(mut self) {
         loop {
             for _ in 0..LOOKS_A_DAY {

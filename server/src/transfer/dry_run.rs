@@ -22,7 +22,7 @@ use crate::{admin::Admin, interchange::SWITCH, limits::MAX_REFUSALS};
 /// Rows that would be sent, in a file without a name.
 pub(super) struct DryRun {
     lines: BufWriter<fs::File>,
-    /// Where each line comes from: the number of the file, and the line there.
+    /// Origin of each line: the number of the file, and the line in it.
     origins: Vec<Place>,
     defs: Vec<&'static ResourceDef>,
 }
@@ -40,10 +40,10 @@ pub(super) struct Judged {
     pub(super) refused: Vec<RejectedRow>,
 }
 
-/// Judges settings, which refer to no record, over those of a new tenant.
+/// Checks settings, which refer to no record, over those of a new tenant.
 ///
 /// # Errors
-/// In words, why they would be rejected.
+/// A message with the reason of a rejection.
 pub(super) fn judge_settings(sent: &Document) -> Result<(), String> {
     let mut ctx = Ctx::new(SystemClock.now(), IdSequence::new([0; 5]), None);
     let mut made = Memory::default();
@@ -65,7 +65,7 @@ impl DryRun {
         Ok(Self { lines, origins: Vec::new(), defs: Vec::new() })
     }
 
-    /// Adds what would be sent of a record.
+    /// Adds a record that would be sent.
     pub(super) fn add(
         &mut self,
         def: &'static ResourceDef,
@@ -104,7 +104,7 @@ impl DryRun {
                 "{all} records would be rejected, too many to list: try fewer records"
             ));
         }
-        // A record that refers to its like is judged twice.
+        // A record that refers to one of its resource is checked twice.
         let mut seen = HashSet::new();
         refused.retain(|(origin, _)| seen.insert(*origin));
         Ok(Judged { created: count("created"), unchanged: count("unchanged"), refused })

@@ -21,17 +21,17 @@ use crate::{
     interchange::{Format, csv_columns::Columns},
 };
 
-/// Records that are asked for at a time.
+/// Records in one request.
 const PAGE_RECORDS: usize = 1_000;
 /// The code of a response that would be too large.
 const PAGE_TOO_LARGE: &str = "page_too_large";
 
-/// How the files of an earlier export are handled.
+/// Handling of the files of an earlier export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Earlier {
     /// The earlier files stay, and the export fails.
     Kept,
-    /// The new ones take their place.
+    /// The new files replace the earlier ones.
     Replaced,
 }
 
@@ -44,7 +44,7 @@ fn earlier(def: &ResourceDef, folder: &Path) -> impl Iterator<Item = PathBuf> {
 /// Checks that an export may write its files.
 ///
 /// # Errors
-/// In words, when there are files of an earlier one that are to stay.
+/// A message, when there are files of an earlier export that are to stay.
 pub fn check_folder(
     defs: &[&'static ResourceDef],
     folder: &Path,
@@ -60,10 +60,10 @@ pub fn check_folder(
     }
 }
 
-/// Writes the records of a resource into a file of a folder; returns how many there are.
+/// Writes the records of a resource into a file of a folder; returns their number.
 ///
 /// # Errors
-/// In words; then there is no new file.
+/// A message; then there is no new file.
 pub async fn export(
     admin: &Admin,
     def: &'static ResourceDef,
@@ -92,7 +92,7 @@ pub async fn export(
     }
     .map_err(|error| words(&error))?;
     for other in earlier(def, folder).filter(|other| *other != path) {
-        // Nobody could say which of the two is the newer one.
+        // With both files nobody could tell which of the two is newer.
         fs::remove_file(&other).map_err(|error| words(&error))?;
     }
     Ok(count)
@@ -141,7 +141,7 @@ impl Pages<'_> {
         self.admin.send_again(Method::GET, &path, Bytes::new()).await
     }
 
-    /// After a response that was rejected: fewer records, if it was for their size.
+    /// Handles a rejected response: requests fewer records, if it was too large.
     fn ask_for_less(&mut self, text: &str) -> Result<(), String> {
         let problem: Value = serde_json::from_str(text).unwrap_or_default();
         if problem.get("code").is_some_and(|code| code == PAGE_TOO_LARGE) && self.limit > 1 {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// How records came to be there.
+/// Outcomes of imported records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fates {
     pub created: usize,

@@ -26,13 +26,13 @@ use crate::{
     interchange::{Format, Options, RepeatedKeys, Rows, Source},
 };
 
-/// Records that are sent at a time.
+/// Most records that are sent at a time.
 const BATCH_RECORDS: usize = 500;
 /// Text that is sent at a time, in bytes, but for one record more: little enough to be held.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 /// Keys of a file that are compared with later rows: some 20 MB of hashes.
 const MAX_NOTED_KEYS: usize = 1_000_000;
-/// The media type of records that are sent.
+/// Media type of records that are sent.
 const NDJSON: &str = "application/x-ndjson";
 
 /// The formats of a file.
@@ -43,17 +43,17 @@ const FORMATS: [Format; 2] = [Format::Ndjson, Format::Csv];
 pub struct Imported {
     /// Records that are there now, new or not.
     pub taken: usize,
-    /// How they came to be there; not known of a dry run of several files.
+    /// Outcomes of the records; not known of a dry run of several files.
     pub fates: Option<Fates>,
     /// Records that were rejected.
     pub refused: usize,
-    /// Of those that are there, the new ones without a key: nothing finds them when they are brought in again.
+    /// New records without a key: nothing finds them when they are imported again.
     pub without_key: usize,
-    /// How many rows have a key of an earlier row, whose record they update.
+    /// Number of rows with a key of an earlier row, whose record they update.
     pub repeated: usize,
-    /// The line of the first of these, and that of the earlier row.
+    /// Line of the first of these, and that of the earlier row.
     pub first_repeated: Option<(u64, u64)>,
-    /// Properties that were there and that the service sets itself.
+    /// Properties in the file that the service sets itself.
     pub ignored: Vec<String>,
 }
 
@@ -66,9 +66,9 @@ pub struct RecordFile {
     format: Format,
 }
 
-/// How files are read, and what is printed meanwhile.
+/// Options for reading files, and the output meanwhile.
 pub struct Reading<'a> {
-    /// How tables are read.
+    /// Options for reading tables.
     pub options: &'a Options,
     pub open: &'a dyn Fn(&Path) -> io::Result<Source>,
     /// Hears of each record that is rejected.
@@ -94,7 +94,7 @@ pub struct Refused {
 /// Imports files into a tenant, in their order; reports each rejected record.
 ///
 /// # Errors
-/// In words, when a file cannot be read or the server not be reached; what was sent before stays.
+/// A message, when a file cannot be read or the server cannot be reached; records that were sent before stay.
 pub async fn import<'a>(
     admin: &'a Admin,
     files: &[RecordFile],
@@ -113,7 +113,7 @@ pub async fn import<'a>(
     Ok(done)
 }
 
-/// Reports what [`import`] would do, and writes nothing.
+/// Reports the result of [`import`], and writes nothing.
 ///
 /// # Errors
 /// As [`import`].
@@ -152,11 +152,11 @@ pub async fn try_out<'a>(
     Ok(done)
 }
 
-/// The files that are imported, of a folder or the one that `from` is, in the order of [`everything`]. Each is checked
-/// before anything is sent. `resource` is that of a single file, where its name does not tell.
+/// Files to import, of a folder or the single file `from`, in the order of [`everything`]. Each is checked before
+/// anything is sent. `resource` is that of a single file, where its name does not have it.
 ///
 /// # Errors
-/// In words: there are none, a column is not known, or a head that is mapped is nowhere.
+/// A message: there are no files, a column is not known, or a mapped head does not occur.
 pub fn files_at(
     from: &Path,
     resource: Option<&str>,
@@ -176,7 +176,7 @@ pub fn files_at(
     }
 }
 
-/// Opens a file, and says nothing of it.
+/// Opens a file, without progress.
 fn plain(path: &Path) -> io::Result<Source> {
     Ok(Box::new(fs::File::open(path)?))
 }
@@ -235,27 +235,27 @@ pub fn others_in(folder: &Path) -> io::Result<Vec<String>> {
     Ok(others)
 }
 
-/// A record on its way.
+/// A record to send.
 struct Item {
     line: u64,
-    /// The id that it had.
+    /// Id of the record in the file.
     id: Option<String>,
     sent: Document,
 }
 
-/// A row of a file: its record, or its line and why it cannot be sent.
+/// A row of a file: its record, or its line and the reason for which it cannot be sent.
 type Row = Result<Item, (u64, String)>;
 
 struct Import<'a> {
     admin: &'a Admin,
     reading: Reading<'a>,
-    /// The id, or in a dry run a name, that a record that others refer to has here, by the id that it had.
+    /// Id, or in a dry run a name, of each record in the tenant that others refer to, by its id in the file.
     known: HashMap<String, String>,
-    /// Where nothing is to be written: what would be.
+    /// Rows that would be sent, in a dry run.
     dry_run: Option<DryRun>,
     /// The number of the file.
     number: usize,
-    /// Ids that records would have no other name for until they are written.
+    /// Ids of records that have no other name until they are written.
     unnamed: HashSet<String>,
     /// Rows of a dry run that cannot be sent.
     unreadable: Vec<RejectedRow>,
@@ -265,7 +265,7 @@ struct Import<'a> {
 struct FromFile<'a> {
     def: &'static ResourceDef,
     file: &'a RecordFile,
-    /// Whether records of others refer to its records.
+    /// Whether records of other resources refer to its records.
     is_referred: bool,
     /// Lines of rejected rows, which are not sent again.
     rejected: HashSet<u64>,
@@ -278,8 +278,8 @@ impl<'a> Import<'a> {
         Self { admin, reading, known, dry_run, number: 0, unnamed, unreadable }
     }
 
-    /// A reference to a record of the same resource may be to one that comes later, so such records are sent
-    /// twice.
+    /// Imports a file. A reference to a record of the same resource may be to one that comes later, so such records are
+    /// sent twice.
     async fn file(&mut self, file: &RecordFile) -> (Imported, Result<(), String>) {
         let def = file.def;
         let is_referred =
@@ -332,7 +332,7 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Notes what would be sent of a record, with a name for others to refer to.
+    /// Adds a record to a dry run, with a name for others to refer to.
     fn rehearse(
         &mut self,
         from: &mut FromFile<'_>,
@@ -401,7 +401,7 @@ impl<'a> Import<'a> {
         value.as_str().is_some_and(|id| self.unnamed.contains(&*id))
     }
 
-    /// A reference, or several, by what the records are called here.
+    /// A reference, or several, by the names of the records in the tenant.
     fn renamed(&self, value: JsonRef<'_>) -> Json {
         if let Some(items) = value.items() {
             let items: Vec<Json> = items.iter().map(|item| self.renamed(item.as_ref())).collect();
@@ -453,7 +453,7 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// The id of the record of each item, or why it was rejected.
+    /// Id of the record of each item, or the reason of its rejection.
     async fn send_rows(
         &self,
         file: &mut FromFile<'_>,

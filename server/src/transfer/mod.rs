@@ -1,4 +1,4 @@
-//! Export and import of records, one file per resource, through calls of the API only, so that no rule is repeated
+//! Export and import of records, one file per resource, only through calls of the API, so that no rule is repeated
 //! here.
 //!
 //! A file is NDJSON (one record per line, as the API returns it) or CSV (one property per column). Files have records

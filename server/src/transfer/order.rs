@@ -1,11 +1,11 @@
-//! The resources of an export and an import, in order of their references.
+//! Resources of an export and an import, in order of their references.
 
 use svctrack_core::{
     resources::{REGISTRY, settings::SETTINGS},
     schema::ResourceDef,
 };
 
-/// All that can be carried over: settings, and each resource after those that it refers to.
+/// All resources of an export: settings, and each resource after those that it refers to.
 pub fn everything() -> Vec<&'static ResourceDef> {
     let mut waiting: Vec<_> = REGISTRY.to_vec();
     let mut ordered = vec![&SETTINGS];
@@ -20,10 +20,10 @@ pub fn everything() -> Vec<&'static ResourceDef> {
     ordered
 }
 
-/// The resource with this name, settings among them.
+/// Resource with this name, settings among them.
 ///
 /// # Errors
-/// In words, with the names that there are.
+/// A message with the known names.
 pub fn resource_named(name: &str) -> Result<&'static ResourceDef, String> {
     let all = everything();
     let found = all.iter().copied().find(|def| def.path == name);

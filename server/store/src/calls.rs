@@ -284,7 +284,7 @@ impl dyn Store {
         of_reply!(self.write(actor, command).await?, Reply::TokenAdded(token) => *token)
     }
 
-    /// Replaces a token of the tenant, which is valid until `until` at most.
+    /// Replaces a token of the tenant, which stays valid until `old_until` at most.
     pub async fn rotate_token(
         &self,
         actor: Actor,

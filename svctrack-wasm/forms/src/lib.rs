@@ -12,9 +12,9 @@ use svctrack_core::{
 };
 use wasm_bindgen::prelude::*;
 
-/// Checks the form of a resource, which is named as in paths. `sent` is what the form sends: a name, its text, and so on;
-/// `record` is the one that the form changes, as compact JSON, and none for a new one. Returns in the same way names of
-/// properties, each with what is wrong with it; the name is empty for the whole.
+/// Checks the form of a resource, which is named as in paths. `sent` has the fields of the form: a name, its text, and
+/// so on; `record` is the record that the form changes, as compact JSON, and none for a new one. Returns in the same
+/// way names of properties, each with its problem; the name is empty for the whole.
 #[wasm_bindgen]
 pub fn check(resource: &str, record: Option<String>, sent: Vec<String>) -> Vec<String> {
     let mut all = REGISTRY.iter().copied().chain([&SETTINGS]);

@@ -38,7 +38,7 @@ pub(crate) struct Links<'s> {
     index: ReadTable,
     activities: ReadTable,
     spans: Option<ReadTable>,
-    /// Deleted tenants: some tables still have rows of them and others do not.
+    /// Tenants that are being deleted: some tables still have rows of them and others do not.
     deleted: BTreeSet<TenantId>,
     /// Whether ordered fields have index entries: not before a program that knows these fields has opened the store.
     has_ordered: bool,
