@@ -75,7 +75,7 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Number of workers.
+    /// Number of the workers.
     pub(crate) fn count(&self) -> usize {
         self.runtimes.len()
     }

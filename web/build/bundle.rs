@@ -1,4 +1,4 @@
-//! The bundles: the tracker, and the checks of forms, each as WASM and the JavaScript that binds it to the browser.
+//! Bundles: the tracker, and the form checks, each as WASM and the JavaScript that binds it to the browser.
 
 use std::{env, fs, path::Path};
 
@@ -7,16 +7,16 @@ use wasm_bindgen_cli_support::Bindgen;
 
 use crate::{Failure, compile, folder, minify::minify, shrink, variable_of_cargo};
 
-/// Set to `skip`, it leaves the bundle out of a debug build, for quick checks.
+/// With the value `skip` this variable leaves the bundle out of a debug build, for quick checks.
 const SWITCH: &str = "SVCTRACK_BUNDLE";
-/// The sentences of the console, which are part of the glue: both engines of the loader use them.
+/// Messages of the console, which are part of the glue: both engines of the loader use them.
 const WORDS: &str = "script/words.js";
-/// Our own part of the glue: what a script calls once the module is there.
+/// Our own part of the glue: the calls of the script once the module is loaded.
 const START: &str = "
 export function start(exports) { __wbg_set_wasm(exports); wasm.__wbindgen_start(); }
 ";
-/// The browser's `fetch`, which may belong to the page, as gloo-net expects it. Anything but a response or an `Error`
-/// would end the module.
+/// The browser's `fetch`, which the page may have replaced, as gloo-net expects it. Anything but a response or an
+/// `Error` would end the module.
 const FETCH: &str = "
 async function fetch(request) {
   let answer;
@@ -32,7 +32,7 @@ pub(crate) struct Bundle {
     pub(crate) wasm: Vec<u8>,
 }
 
-/// Compiles and binds the tracker and the checks of forms, unless the switch says not to.
+/// Compiles and binds the tracker and the form checks, unless the switch skips them.
 pub(crate) fn build() -> Result<[Bundle; 2], Failure> {
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed={WORDS}");
@@ -57,8 +57,8 @@ fn bind_all() -> Result<[Bundle; 2], Failure> {
     Ok([bind(&tracker, shrink::WITHOUT_WORDS, &own_glue)?, bind(&forms, shrink::WITH_WORDS, "")?])
 }
 
-/// Binds a module as for a bundler: our own scripts bring glue and module together, in fewer bytes. What only a panic
-/// runs is left out, by parts of names.
+/// Binds a module as for a bundler: our own scripts join glue and module, in fewer bytes. Functions that only a panic
+/// runs are left out, by parts of their names.
 fn bind(wasm: &Path, of_panics: &[&str], own_glue: &str) -> Result<Bundle, Failure> {
     let mut output = Bindgen::new()
         .input_module("svctrack", read(wasm, of_panics)?)
@@ -77,7 +77,7 @@ fn words() -> Result<String, Failure> {
     fs::read_to_string(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
 }
 
-/// The module without what only a panic runs, so that the glue is not made for that.
+/// Reads the module without functions that only a panic runs, so that no glue is generated for them.
 fn read(wasm: &Path, of_panics: &[&str]) -> Result<Module, Failure> {
     let mut config = ModuleConfig::new();
     config.generate_name_section(false).generate_producers_section(false);

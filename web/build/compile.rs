@@ -1,4 +1,4 @@
-//! Compiles `svctrack-wasm` and its forms for the browser with a cargo of its own: the outer one builds for another
+//! Compiles `svctrack-wasm` and its forms for the browser with a separate cargo: the outer one builds for another
 //! target and profile.
 
 use std::{
@@ -10,10 +10,10 @@ use std::{
 use crate::{Failure, folder, variable_of_cargo};
 
 const TARGET: &str = "wasm32-unknown-unknown";
-/// The profile in the workspace's `Cargo.toml` that is made for few bytes.
+/// Profile in the workspace's `Cargo.toml` for few bytes.
 const PROFILE: &str = "wasm";
-/// Variables with which the outer build would change the inner one: the wrappers of clippy and
-/// caches, flags for another target, and folders whose lock the outer cargo holds.
+/// Variables with which the outer build would change the inner one: the wrappers of clippy and caches, flags for
+/// another target, and folders whose lock the outer cargo holds.
 const OUTER: &[&str] = &[
     "CARGO_BUILD_BUILD_DIR",
     "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER",
@@ -28,11 +28,11 @@ const OUTER: &[&str] = &[
     "RUSTFLAGS",
 ];
 
-/// Few functions are put into the place of their calls: that costs bytes which no visitor feels.
+/// Few functions are inlined: that costs bytes, and no visitor notices the calls.
 const FLAGS: &[&str] = &["-Cllvm-args=-inline-threshold=5"];
 
-/// Compiles the tracker and the checks of forms, and returns where the WASM of each is. They are built together: what
-/// they share is compiled once, and what one has more of `core` falls away when the other is linked.
+/// Compiles the tracker and the form checks, and returns the paths of their WASM. They are built together: common code
+/// is compiled once, and linking drops the parts of `core` that only the other one uses.
 pub(crate) fn modules() -> Result<[PathBuf; 2], Failure> {
     let workspace = folder("CARGO_MANIFEST_DIR")?.join("..");
     let target_folder = target_folder()?;
@@ -66,8 +66,8 @@ fn run(workspace: &Path, target_folder: &Path) -> Result<(), Failure> {
     })
 }
 
-/// The flags of the compiler. Where the sources of other crates lie on this machine is left out, so that
-/// every machine builds the same bytes.
+/// Flags of the compiler. Paths of the sources of other crates are left out, so that every machine builds the same
+/// bytes.
 fn flags() -> Vec<String> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
@@ -90,7 +90,7 @@ fn target_folder() -> Result<PathBuf, Failure> {
     Ok(shared.unwrap_or(&own).join("browser"))
 }
 
-/// Makes sure that the compiler can build for the browser.
+/// Ensures that the compiler can build for the browser.
 fn add_target() -> Result<(), Failure> {
     if has_target() {
         return Ok(());
@@ -113,8 +113,8 @@ fn has_target() -> bool {
     })
 }
 
-/// Has cargo run this again when a file changes that the modules are made of. The compiler lists them:
-/// what only the server uses of `core` is not among them.
+/// Makes cargo run this again when a source of the modules changes. The compiler lists these: parts of `core` that only
+/// the server uses are not among them.
 fn watch(workspace: &Path, modules: &[PathBuf]) -> Result<(), Failure> {
     let manifests = [
         "Cargo.toml",

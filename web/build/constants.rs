@@ -1,8 +1,8 @@
-//! Constants of a script, which are put in the place of their names, and one word for all that is declared: both pack
-//! into fewer bytes.
+//! Replaces constants of a script by their values, and uses one word for all declarations: both compress into fewer
+//! bytes.
 
-/// The script with the value of each constant in the place of its name. A constant is a line that gives a number or a
-/// text to a name in capitals; no text and no member of the script has such a name.
+/// Replaces each constant of a script by its value. A constant is a line that gives a number or a text to a name in
+/// capitals; no text and no member of the script has such a name.
 pub(crate) fn inline(script: &str) -> String {
     let mut constants = vec![("const", "let")];
     let mut kept = String::with_capacity(script.len());

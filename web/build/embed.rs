@@ -1,4 +1,4 @@
-//! From a file to what the server sends: its bytes, the same in brotli and gzip, and hashes.
+//! From a file to its embedded form: its bytes, the same in brotli and gzip, and hashes.
 
 use std::{
     fs,
@@ -18,14 +18,13 @@ pub(crate) const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 pub(crate) const SVG: &str = "image/svg+xml";
 pub(crate) const WASM: &str = "application/wasm";
 
-/// How many bytes of a hash make an ETag: enough that no two versions of a file share one.
+/// Bytes of a hash in an ETag: enough that no two versions of a file share one.
 const ETAG_BYTES: usize = 12;
-/// How many bytes of a hash make a version in a file's name: enough for all that a server ever serves, and
-/// few, because the loader carries one.
+/// Bytes of a hash in the version of a file's name: enough for all versions that a server ever serves, and few, because
+/// the loader has one.
 const VERSION_BYTES: usize = 4;
 
-/// The longest file, in bytes, that is packed for as long as it takes: those of the API's page would take
-/// minutes.
+/// Longest file, in bytes, that is compressed for as long as it takes: those of the API's page would take minutes.
 const MAX_THOROUGH_BYTES: usize = 64 * 1024;
 
 /// A file to embed.
@@ -40,8 +39,8 @@ impl Embedded {
         Self { name, content_type, bytes }
     }
 
-    /// Writes the file, and before it its packed forms: where it is there and the same, so are they. Packing takes
-    /// seconds, and most edits change one file.
+    /// Writes the file, and before it its compressed forms: where the file exists with the same content, these do as
+    /// well. Compressing takes seconds, and most edits change one file.
     fn pack(&self, folder: &Path) -> io::Result<()> {
         let (plain, bytes) = (folder.join(self.name), &self.bytes);
         if fs::read(&plain).is_ok_and(|known| known == *bytes) {
@@ -96,7 +95,7 @@ pub(crate) fn brotli(bytes: &[u8]) -> io::Result<Vec<u8>> {
     Ok(packed)
 }
 
-/// The version of files that go together: another one whenever a byte of them differs.
+/// Version of files that belong together: another one whenever a byte of them differs.
 pub(crate) fn version(files: &[&[u8]]) -> String {
     start_of_hash(files, VERSION_BYTES)
 }

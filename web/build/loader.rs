@@ -1,16 +1,16 @@
-//! The loader `svctrack.js`: the parts in `script/tracker`, in one function that no other script can see
-//! into. It names the tracker's files by their version, so that it never meets those of another build.
+//! Loader `svctrack.js`: the parts in `script/tracker`, in one function that no other script can access. It names the
+//! tracker's files by their version, so that it never loads those of another build.
 
 use std::fs;
 
 use crate::{Failure, folder, minify::minify};
 
-/// The parts, in an order in which they can be read.
+/// The parts, in an order for readers.
 const PARTS: &[&str] =
     &["console", "call", "cookie", "engine", "queue", "send", "consent", "pages", "main"];
 const FOLDER: &str = "script/tracker";
 
-/// The names of the tracker's files in the parts, and what they end with.
+/// Names of the tracker's files in the parts, and their suffixes.
 const TRACKER: &[(&str, &str)] = &[("svctrack_glue.js", ".js"), ("svctrack_bg.wasm", ".wasm")];
 
 /// The script as it is sent, for a tracker of this version.

@@ -1,4 +1,4 @@
-//! Builds what `svctrack-web` embeds: the tracker as WASM with its glue, and for every file its packed
+//! Builds the files that `svctrack-web` embeds: the tracker as WASM with its glue, and for every file its compressed
 //! forms and hashes. Writes only to `OUT_DIR`.
 #![allow(clippy::print_stdout, reason = "a build script talks to cargo this way")]
 
@@ -15,7 +15,7 @@ use std::{env, path::PathBuf, process::ExitCode};
 
 use crate::embed::Embedded;
 
-/// Why a build fails, in one line for the person who runs it.
+/// Cause of a failed build, in one line for the person who runs it.
 type Failure = String;
 
 fn main() -> ExitCode {
@@ -60,10 +60,10 @@ fn build() -> Result<(), Failure> {
     embed::write(&files, &folder("OUT_DIR")?)
 }
 
-/// The names of the script's files begin with this.
+/// Prefix of the names of the script's files.
 const SCRIPT: &str = "svctrack";
 
-/// Prints what a visitor downloads, when the build is one to be used.
+/// Prints the sizes of a visitor's download, for a build that is to be used.
 fn print_sizes(files: &[Embedded]) -> Result<(), Failure> {
     if variable_of_cargo("PROFILE")? != "release" {
         return Ok(());

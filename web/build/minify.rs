@@ -1,5 +1,5 @@
 //! Makes JavaScript smaller with oxc: no comments, no blanks, short names. The compressor of oxc is left out: it takes
-//! longer to build than what it saves is worth, since constants, which it would put in place, are put there first.
+//! longer to build than its savings are worth, since constants, which it would inline, are inlined before.
 
 use oxc_allocator::Allocator;
 use oxc_codegen::{Codegen, CodegenOptions};
@@ -9,8 +9,7 @@ use oxc_span::SourceType;
 
 use crate::{Failure, constants};
 
-/// The script with as few bytes as its meaning allows. It is read as a module: what it exports and what it does not
-/// declare keep their names.
+/// The script in as few bytes as possible. It is read as a module: its exports and undeclared names stay.
 pub(crate) fn minify(script: &str) -> Result<String, Failure> {
     let script = constants::inline(script);
     let allocator = Allocator::default();

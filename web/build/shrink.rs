@@ -1,5 +1,5 @@
-//! Cuts from the module what never runs in a browser, and shortens what the module and its glue call each
-//! other. The compiler could do the first only on its nightly channel.
+//! Cuts code from the module that never runs in a browser, and shortens the names between the module and its glue. The
+//! compiler could do the first only on its nightly channel.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(crate) const WITH_WORDS: &[&str] = &["9panicking", "_fail", "alloc_error"];
 const OF_CLOSURES: &str = "wasm_bindgen::convert::closures::";
 const INVOKE: &str = "::invoke::";
 
-/// Cuts what only a panic runs; the names of functions are those of the linker.
+/// Cuts functions that only a panic runs; the names of functions are those of the linker.
 pub(crate) fn cut_panics(module: &mut Module, of_panics: &[&str]) {
     cut(module, |name| of_panics.iter().any(|part| name.contains(part)));
 }
@@ -40,7 +40,7 @@ fn exported(module: &Module) -> Vec<FunctionId> {
     module.exports.iter().filter_map(|export| function(export.item)).collect()
 }
 
-/// Puts a trap in the place of each function that `is_dead`, and removes what nothing calls any more.
+/// Replaces each function that `is_dead` by a trap, and removes functions that nothing calls any more.
 fn cut(module: &mut Module, is_dead: impl Fn(&str) -> bool) {
     let exported = exported(module);
     let dead: Vec<_> = module
@@ -62,7 +62,7 @@ fn cut(module: &mut Module, is_dead: impl Fn(&str) -> bool) {
     gc::run(module);
 }
 
-/// Puts one trap in the place of all in tables: to call it as a function of another type is a trap too.
+/// Replaces all traps in tables by one: calling it as a function of another type is a trap too.
 fn keep_one_in_tables(module: &mut Module, traps: &[FunctionId]) {
     let Some(one) = traps.first() else { return };
     for element in module.elements.iter_mut() {
@@ -75,7 +75,7 @@ fn keep_one_in_tables(module: &mut Module, traps: &[FunctionId]) {
 /// The name under which the loader hands the glue to the module.
 const GLUE: &str = "glue";
 
-/// Gives short names to all that the module and its glue have of each other. Returns the glue.
+/// Gives short names to the exports and imports of the module and its glue. Returns the glue.
 pub(crate) fn shorten(module: &mut Module, glue: &str) -> String {
     let mut short = BTreeMap::new();
     for import in module.imports.iter_mut() {

@@ -1,30 +1,30 @@
-//! Where browsers find the service: each part can be chosen, so that script and events can come from the
-//! customer's own site, under names of theirs.
+//! Addresses at which browsers find the service: each part is configurable, so that script and events can come from the
+//! customer's own site, under names of its own.
 
 use std::collections::BTreeMap;
 
 use crate::asset::{ASSETS, Asset, asset};
 
-/// The default path of the script. The script is served there even if another path is chosen.
+/// Default path of the script. The script is served there even if another path is chosen.
 pub const DEFAULT_SCRIPT_PATH: &str = "/svctrack.js";
-/// The default prefix of the tenant in the paths of tracking routes, which is always served besides a chosen one.
+/// Default prefix of the tenant in the paths of tracking routes, which is always served besides a chosen one.
 pub const DEFAULT_TRACKING_PREFIX: &str = "/analytics";
-/// The longest path that can be chosen, in bytes: the snippet, of at most 900 bytes, has two of them.
+/// Longest path that can be chosen, in bytes: the snippet, of at most 900 bytes, has two of them.
 pub const MAX_PATH_BYTES: usize = 64;
 
-/// The version of the loader: another one whenever a byte of the script differs.
+/// Version of the loader: another one whenever a byte of the script differs.
 const LOADER_VERSION: &str = env!("LOADER_VERSION");
-/// The path of the tracker's JavaScript below the folder of the script, with its version.
+/// Path of the tracker's JavaScript below the folder of the script, with its version.
 pub const GLUE_PATH: &str = concat!("/", env!("TRACKER_VERSION"), ".js");
 /// The version of the tracker's files.
 const TRACKER_VERSION: &str = env!("TRACKER_VERSION");
-/// The path of its WebAssembly there, with its version.
+/// Path of the tracker's WebAssembly there, with its version.
 pub const WASM_PATH: &str = concat!("/", env!("TRACKER_VERSION"), ".wasm");
 const LOADER: &str = "/svctrack.js";
 const GLUE: &str = "/svctrack_glue.js";
 const WASM: &str = "/svctrack_bg.wasm";
 
-/// Where browsers find the service.
+/// Addresses at which browsers find the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addresses {
     base_url: String,
@@ -68,7 +68,7 @@ impl Addresses {
         is_path(prefix).then(|| Self { tracking_prefix: prefix.to_owned(), ..self })
     }
 
-    /// How browsers reach the server, without a slash at the end.
+    /// Address at which browsers reach the server, without a slash at the end.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
@@ -83,12 +83,12 @@ impl Addresses {
         &self.tracking_prefix
     }
 
-    /// The address of the script, whatever its version is.
+    /// Address of the script in any version.
     pub fn script(&self) -> String {
         [&self.base_url, &self.script_path[..]].concat()
     }
 
-    /// The address of the script in this very version.
+    /// Address of the script in exactly this version.
     pub fn versioned_script(&self) -> String {
         [&self.base_url, &versioned(&self.script_path)[..]].concat()
     }
@@ -119,7 +119,7 @@ impl Addresses {
     }
 }
 
-/// The files of the script under names that have their version, where the script is at `script_path`.
+/// Files of the script with names that have their version, where the script is at `script_path`.
 pub fn lasting_files(script_path: &str) -> impl Iterator<Item = (String, Served)> {
     let folder = script_path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let beside = |path| [folder, path].concat();
@@ -133,7 +133,7 @@ pub fn lasting_files(script_path: &str) -> impl Iterator<Item = (String, Served)
         .filter_map(|(path, asset)| Some((path, Served { asset: asset?, is_lasting: true })))
 }
 
-/// The path of a file with `{hash}` for its version: the same in every build.
+/// Path of a file with `{hash}` for its version: the same in every build.
 pub fn without_version(path: &str) -> String {
     path.replace(LOADER_VERSION, "{hash}").replace(TRACKER_VERSION, "{hash}")
 }

@@ -1,9 +1,9 @@
-//! The files that are embedded: `build/` makes them and their table.
+//! Files that are embedded: `build/` generates them and their table.
 
 /// A file as it is sent.
 #[derive(Debug)]
 pub struct Asset {
-    /// Where it is served, from the root.
+    /// Path at which the file is served, from the root.
     pub path: &'static str,
     pub content_type: &'static str,
     /// Content of the file.

@@ -1,4 +1,4 @@
-//! The demo page: the snippet in use, forms for `identify` and `track`, and what arrived.
+//! Demo page: the snippet in use, forms for `identify` and `track`, and the events that arrived.
 
 use crate::{
     addresses::Addresses,
@@ -14,13 +14,13 @@ const TEMPLATE: &str = include_str!("../static/demo.html");
 pub enum DemoTenant<'a> {
     /// This tenant, by its UUID.
     Known(&'a str),
-    /// None: the address names no tenant, and there is not just one.
+    /// No tenant: the address names none, and there is not exactly one.
     NotAsked,
-    /// None: the server has no tenant with the UUID of the address.
+    /// No tenant: the server has none with the UUID of the address.
     Unknown,
 }
 
-/// The demo of a tenant of the server at these addresses. Without a tenant it says how to name one. It shows the
+/// Demo of a tenant of the server at these addresses. Without a tenant the page explains how to name one. It shows the
 /// snippet for other pages, and uses one with its `own` addresses where it is visited at others.
 pub fn demo_page(addresses: &Addresses, own: Option<&Addresses>, tenant: DemoTenant<'_>) -> Page {
     let used = own.unwrap_or(addresses);
@@ -42,12 +42,12 @@ pub fn demo_page(addresses: &Addresses, own: Option<&Addresses>, tenant: DemoTen
     Page { html: fill(TEMPLATE, &values), csp: policy(used.origin(), hash) }
 }
 
-/// The attribute of an element that shows only when `is_shown`.
+/// Attribute of an element that is shown only when `is_shown`.
 fn hidden_unless(is_shown: bool) -> String {
     if is_shown { "" } else { "hidden" }.to_owned()
 }
 
-/// Allows what the page needs and nothing else. Besides the page's own origin it names the `origin` from which the
+/// Policy that allows only what the page needs. Besides the page's own origin it names the `origin` from which the
 /// snippet loads, because a server can be visited under other names.
 fn policy(origin: &str, hash: Option<String>) -> String {
     let hash = hash.map(|hash| [" ", &hash].concat()).unwrap_or_default();
@@ -118,7 +118,7 @@ mod tests {
         let page = check("https://x.example/sub", DemoTenant::Known("a"));
         assert!(page.html.contains("\"https://x.example/sub/svctrack.js\""));
         assert!(page.csp.contains("script-src 'self' https://x.example "), "{}", page.csp);
-        // The page's own files and calls are relative to it, whatever the path is.
+        // The page's own files and calls are relative to its address, whatever the path is.
         assert!(!page.html.contains("\"/demo."), "{}", page.html);
     }
 

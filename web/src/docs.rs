@@ -16,7 +16,7 @@ use crate::{
 /// A page of the docs.
 #[derive(Debug)]
 pub struct DocPage {
-    /// The last part of its address, `/docs/{slug}`; empty for `/docs` itself.
+    /// Last part of the page's address, `/docs/{slug}`; empty for `/docs` itself.
     pub slug: &'static str,
     pub title: &'static str,
     /// Path of the page's Markdown, from the top of the project.
@@ -30,7 +30,7 @@ pub struct DocPage {
 struct DocSection {
     id: &'static str,
     heading: &'static str,
-    /// The words of its text, in lower case.
+    /// Words of the section's text, in lower case.
     words: &'static str,
 }
 
@@ -45,7 +45,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// How many results a search shows.
+/// Most results of a search.
 const MAX_RESULTS: usize = 30;
 
 /// The page at `/docs/{slug}`.

@@ -1,6 +1,6 @@
-//! Text made safe for where it is put: into HTML, or into a string of a script in HTML.
+//! Escapes text for its context: in HTML, or in a string of a script in HTML.
 
-/// `text` as HTML shows it, also inside a quoted attribute.
+/// Escapes `text` for HTML, also inside a quoted attribute.
 pub(crate) fn html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -16,8 +16,8 @@ pub(crate) fn html(text: &str) -> String {
     escaped
 }
 
-/// `text` inside a quoted JavaScript string. What could end the string, its line or the `script`
-/// element is written as a number, and so are all controls and everything that is not ASCII.
+/// Escapes `text` for a quoted JavaScript string. Characters that could end the string, its line or the `script`
+/// element are written as numbers, and so are all controls and non-ASCII characters.
 pub(crate) fn script_string(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for unit in text.encode_utf16() {

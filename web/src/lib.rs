@@ -1,7 +1,7 @@
-//! The browser side of svctrack: the snippet that customers paste, the loader and the tracker that it fetches, and the
-//! pages. It is a part of `svctrack-server` and not meant for other programs.
+//! Browser side of svctrack: the snippet that customers paste, the loader and the tracker that it loads, and the pages.
+//! It is a part of `svctrack-server` and not meant for other programs.
 //!
-//! It knows neither HTTP nor a store: the server asks for an [`Asset`] or a [`Page`] and sends it.
+//! The crate knows neither HTTP nor a store: the server requests an [`Asset`] or a [`Page`] and sends it.
 
 mod addresses;
 mod asset;

@@ -1,4 +1,4 @@
-//! The npm package: `npm/` with the script of this build put in.
+//! The npm package: `npm/` with the script of this build.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ pub fn npm_package() -> Vec<(&'static str, Cow<'static, [u8]>)> {
     ]
 }
 
-/// The script, with the address of its files, since it is in no tag of its own.
+/// The script, with the address of its files, since it has no tag of its own.
 fn script() -> String {
     let script = loader().map(|asset| String::from_utf8_lossy(asset.bytes)).unwrap_or_default();
     let quoted = |path: &str| format!("`{}`", path.trim_start_matches('/'));

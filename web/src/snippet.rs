@@ -1,5 +1,5 @@
-//! The snippet that a customer pastes before `</head>`: `script/snippet.js` with its addresses filled in
-//! and without its comments.
+//! Snippet that a customer pastes before `</head>`: `script/snippet.js` with its addresses filled in and without its
+//! comments.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use sha2::{Digest, Sha256};
@@ -14,9 +14,9 @@ const SOURCE: &str = include_str!("../script/snippet.js");
 /// Which script the snippet loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loads {
-    /// The one that the server has: it changes when the server is replaced by a newer one.
+    /// The version of the server: it changes when the server is upgraded.
     Newest,
-    /// This one, which the browser checks by its hash: it stays until the snippet is replaced.
+    /// This version, which the browser checks by its hash: it stays until the snippet is replaced.
     ThisVersion,
 }
 

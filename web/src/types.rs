@@ -1,7 +1,7 @@
 //! The types of the npm package: `npm/index.d.ts`, filled in from the sources of calls, options and members.
 //!
-//! In the script a line `//: <type>` below a sentence declares what follows; the members of an event are rows
-//! of `svctrack_core`.
+//! In the script a line `//: <type>` below a sentence declares the next name; the members of an event are rows of
+//! `svctrack_core`.
 
 use svctrack_core::tracking::event::{Kind, MEMBERS, Place};
 
@@ -31,7 +31,7 @@ pub(crate) fn types() -> String {
 /// Declaration, with its sentence.
 type Declaration = (String, String);
 
-/// The declarations of a part of the script, each with the comment above it.
+/// Declarations of a part of the script, each with the comment above it.
 fn declarations(script: &str) -> Vec<Declaration> {
     let mut found = Vec::new();
     let mut doc = Vec::new();
@@ -47,7 +47,7 @@ fn declarations(script: &str) -> Vec<Declaration> {
     found
 }
 
-/// The members of an event at this place.
+/// Members of an event at this place.
 fn members(place: Place) -> Vec<Declaration> {
     let rows = MEMBERS.iter().filter(|member| member.place == place);
     rows.map(|row| (row.doc.to_owned(), format!("{}?: {}", row.name, kind(row.kind)))).collect()
@@ -63,7 +63,7 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// Declarations as the file has them, each below its sentence.
+/// Declarations as text of the file, each below its sentence.
 fn written(indent: &str, start: &str, declarations: &[Declaration]) -> String {
     let write =
         |(doc, text): &Declaration| format!("{indent}/** {doc} */\n{indent}{start}{text};\n");

@@ -12,7 +12,7 @@ use svctrack_core::{
 
 use super::{History, Tenant, document};
 
-/// What a store gives a license by itself, and what names other records.
+/// Values that a store sets on a license, and references to other records.
 const OF_THE_STORE: [&str; 6] = ["_id", "__v", "createdAt", "updatedAt", "companyId", "parent"];
 
 /// Licenses that are odd but allowed: each with its creation, and a later change.

@@ -115,7 +115,7 @@ impl License {
         let mut returned = body.clone();
         returned.retain(|name, value| is_returned(name, value) && *value != Value::Null);
         body.retain(|name, value| !is_returned(name, value));
-        // But for one that stands beside a value that is taken away.
+        // Except for one whose group has a value that is cleared.
         for group in [&["mrr", "arr", "value"][..], &["length", "toDate"]]
             .into_iter()
             .map(<[&str]>::to_vec)

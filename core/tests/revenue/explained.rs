@@ -87,7 +87,7 @@ fn a_forecast_is_explained_by_its_licenses() {
     let license = &unconfirmed.companies[0].licenses[0];
     assert_eq!((license.rate, license.is_confirmed), (None, false));
     assert_eq!(explained(ForecastLine::Confirmed, Some("USD")).formula, "confirmed = 400 = 400");
-    // Neither set nor renewed by itself.
+    // The amount is neither set, nor does the license renew automatically.
     let pessimistic = explained(ForecastLine::UnconfirmedPessimistic, None);
     assert_eq!(formulas(&pessimistic), ["unconfirmedPessimistic = 0"]);
     // Just before it ends a license still counts.

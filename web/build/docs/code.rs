@@ -1,6 +1,6 @@
 //! Blocks of code: escaped, with comments and strings in classes of their own.
 
-/// The languages whose comments and strings are marked, each with what begins a comment.
+/// Languages whose comments and strings are marked, each with the beginning of a comment.
 const PAINTED: &[(&str, &str)] = &[
     ("sh", "#"),
     ("python", "#"),
@@ -13,7 +13,7 @@ const PAINTED: &[(&str, &str)] = &[
     ("rust", "//"),
 ];
 
-/// A block whose info string begins with its language; what follows is the name of the file that it is.
+/// A block whose info string begins with its language; the rest is the name of the file.
 pub(crate) fn block(info: &str, text: &str) -> String {
     let (language, file) = info.split_once(' ').unwrap_or((info, ""));
     let caption = match file {
@@ -34,7 +34,7 @@ pub(crate) fn block(info: &str, text: &str) -> String {
     )
 }
 
-/// A transcript: commands, which begin with `$ ` and are what the button copies, and what they print.
+/// A transcript: commands, which begin with `$ ` and are copied by the button, and their output.
 fn console(text: &str) -> String {
     let mut is_command = false;
     let mut html = String::new();

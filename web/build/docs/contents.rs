@@ -1,8 +1,8 @@
-//! Which pages the docs have, in the order of the sidebar. A new page is one line here.
+//! Pages of the docs, in the order of the sidebar. A new page is one line here.
 
 /// A page of the docs.
 pub(crate) struct Page {
-    /// The last part of its address, `/docs/{slug}`; empty for `/docs` itself.
+    /// Last part of the page's address, `/docs/{slug}`; empty for `/docs` itself.
     pub(crate) slug: &'static str,
     /// Path of the page's Markdown, from the top of the project.
     pub(crate) file: &'static str,

@@ -17,7 +17,7 @@ const REFERENCE: &str = "api";
 /// From how many headings on a page lists them.
 const MIN_LISTED: usize = 3;
 
-/// The way from a page to the root of the server, which may be below a path.
+/// Relative path from a page to the root of the server, which may be below a path.
 pub(crate) fn root_of(slug: &str) -> &'static str {
     if slug.is_empty() { "" } else { "../" }
 }
@@ -60,7 +60,7 @@ pub(crate) fn reference() -> String {
     frame("{{root}}", REFERENCE, "{{title}} · svctrack docs", "{{main}}")
 }
 
-/// The page of what a search has found: `{{query}}` and `{{results}}` are filled in when it is asked for.
+/// Page of search results: `{{query}}` and `{{results}}` are filled in at each request.
 pub(crate) fn results() -> String {
     let main = "<main id=\"content\"><article>\n<h1>Search</h1>\n{{results}}</article></main>";
     frame("../", "search", "Search · svctrack docs", main)

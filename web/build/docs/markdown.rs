@@ -1,4 +1,5 @@
-//! Markdown to HTML: headings get ids of their words, links to other pages lead to their addresses, and raw HTML is text.
+//! Markdown to HTML: headings get ids of their words, links to other pages lead to their addresses, and raw HTML is
+//! text.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +14,7 @@ use crate::Failure;
 /// Valid targets of links.
 pub(crate) struct Targets {
     pub(crate) project: PathBuf,
-    /// The address and the headings of each page, by its file.
+    /// Address and headings of each page, by its file.
     pub(crate) pages: BTreeMap<&'static str, (&'static str, BTreeSet<String>)>,
 }
 
@@ -23,11 +24,12 @@ pub(crate) struct Rendered {
     pub(crate) html: String,
     /// Sections of the page, each from a heading to the next.
     pub(crate) sections: Vec<Section>,
-    /// The pictures that it shows, from the top of the project.
+    /// Pictures of the page, from the top of the project.
     pub(crate) pictures: Vec<String>,
 }
 
-/// The addresses of this server that a page may link to: they are so written that they work elsewhere too.
+/// Prefix of addresses of this server that a page may link to: they are written in this way so that they work elsewhere
+/// too.
 const OWN_SERVER: &str = "http://127.0.0.1:8080/";
 
 fn parse(source: &str) -> Parser<'_> {
@@ -58,7 +60,7 @@ pub(crate) fn headings(source: &str) -> Result<BTreeSet<String>, Failure> {
     Ok(ids)
 }
 
-/// `Roll back: when?` as `roll-back-when`, as code hosts do it.
+/// Id of a heading: `Roll back: when?` as `roll-back-when`, as code hosts do it.
 fn id_of(heading: &str) -> String {
     let kept = heading.chars().filter(|char| char.is_alphanumeric() || " -_".contains(*char));
     kept.flat_map(char::to_lowercase).map(|char| if char == ' ' { '-' } else { char }).collect()
@@ -69,7 +71,7 @@ struct Renderer<'a> {
     page: &'a Page,
     targets: &'a Targets,
     done: Rendered,
-    /// The events of the block or heading that is being read, with the text of it.
+    /// Events of the block or heading that is being read, with its text.
     heading: Option<(Vec<Event<'a>>, String)>,
     code: Option<(String, String)>,
     events: Vec<Event<'a>>,
@@ -178,7 +180,7 @@ impl<'a> Renderer<'a> {
         self.events.push(Event::Html(html.into()));
     }
 
-    /// Notes what is to be found in the section that is being read.
+    /// Adds text to the section that is being read, for the search.
     fn found(&mut self, text: &str) {
         if self.heading.is_none()
             && let Some(section) = self.done.sections.last_mut()
@@ -205,7 +207,7 @@ impl<'a> Renderer<'a> {
         self.done.sections.push(Section { id, heading: text, level, text: String::new() });
     }
 
-    /// Where a link leads on the server; none for a file that it does not serve.
+    /// Address of a link on the server; none for a file that it does not serve.
     fn address(&self, link: &str) -> Result<Option<String>, Failure> {
         if let Some(path) = link.strip_prefix(OWN_SERVER) {
             return Ok(Some(format!("{}{path}", root_of(self.page.slug))));

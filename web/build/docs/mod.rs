@@ -1,5 +1,5 @@
-//! The docs: Markdown becomes pages when the package is built, with their sidebar and an index for the search.
-//! A broken link, a doubled heading or a picture that is missing fails the build.
+//! Docs: Markdown becomes pages when the package is built, with their sidebar and an index for the search. A broken
+//! link, a repeated heading or a missing picture fails the build.
 
 mod code;
 mod contents;
@@ -71,7 +71,7 @@ fn targets(project: &Path, sources: &[(&'static Page, String)]) -> Result<Target
     Ok(Targets { project: project.to_owned(), pages })
 }
 
-/// The pictures that pages show, each once.
+/// Pictures of the pages, each once.
 fn pictures(rendered: &[(&Page, Rendered)]) -> Vec<String> {
     let mut all: Vec<_> = rendered.iter().flat_map(|(_, page)| page.pictures.clone()).collect();
     all.sort();
@@ -118,7 +118,7 @@ fn write(rendered: &[(&Page, Rendered)], folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The pages before and after one.
+/// Previous and next page of a page.
 fn neighbours<'a>(
     rendered: &[(&'a Page, Rendered)],
     at: usize,

@@ -1,4 +1,4 @@
-//! The index of the search: what each section of a page is called, and the words in it.
+//! Index of the search: the heading of each section of a page, and its words.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -12,7 +12,7 @@ pub(crate) struct Section {
     pub(crate) text: String,
 }
 
-/// The words of a text, in lower case, each once.
+/// Words of a text, in lower case, each once.
 fn words(text: &str) -> String {
     let lower = text.to_lowercase();
     let words = lower.split(|char: char| !char.is_alphanumeric() && char != '_');

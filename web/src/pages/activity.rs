@@ -1,4 +1,4 @@
-//! Activities in a table, and how many there are a day.
+//! Activities in a table, and their number by day.
 
 use hypertext::prelude::*;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use super::{
     svg_elements::hypertext_elements,
 };
 
-/// Most characters of the data of an activity that a row shows.
+/// Most characters of the data of an activity in a row.
 const SHOWN: usize = 160;
 
 /// An activity, as the API returns it.
@@ -64,7 +64,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Which columns a table of activities needs: one of a person or a company does not repeat them.
+/// Columns of a table of activities: one of a person or a company does not repeat them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Of {
     #[default]
@@ -73,7 +73,7 @@ pub enum Of {
     Person,
 }
 
-/// The rows of activities, in a table whose body has an id, so that a script can add to it.
+/// Rows of activities, in a table whose body has an id, so that a script can add to it.
 pub(super) fn activity_table<'a>(
     caption: &'a str,
     of: Of,
@@ -125,7 +125,7 @@ fn row(of: Of, line: &ActivityLine) -> impl Renderable {
     }
 }
 
-/// How many activities there were on a day.
+/// Number of activities of a day.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DayCount {
     pub day: String,
@@ -135,7 +135,7 @@ pub struct DayCount {
 /// Height of the picture of days, in pixels.
 const HEIGHT: u64 = 72;
 
-/// A bar for each day, with what they say in a sentence.
+/// A bar for each day, with a sentence for screen readers.
 pub(super) fn day_bars(days: &[DayCount]) -> impl Renderable {
     let most = days.iter().map(|day| day.count).max().unwrap_or_default().max(1);
     let sum: u64 = days.iter().map(|day| day.count).sum();
@@ -168,12 +168,12 @@ pub(super) fn day_bars(days: &[DayCount]) -> impl Renderable {
     }
 }
 
-/// The height of a bar; one that stands for something can be seen.
+/// Height of a bar; a bar with a count is always visible.
 fn bar(count: u64, most: u64) -> u64 {
     if count == 0 { 0 } else { (count.saturating_mul(HEIGHT) / most).max(2) }
 }
 
-/// A place along a picture.
+/// A position along a picture.
 pub(super) fn place(percent: f64) -> String {
     format!("{percent:.2}%")
 }

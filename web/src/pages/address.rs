@@ -1,4 +1,4 @@
-//! Addresses of pages, the only ones that a link or a form has.
+//! Addresses of pages: links and forms have no others.
 
 /// The address of `path` with the pairs of a query; a part of the path in `{}` is replaced by the next of `parts`.
 ///
@@ -23,7 +23,7 @@ pub fn address(path: &str, parts: &[&str], query: &[(&str, &str)]) -> String {
     text
 }
 
-/// A text as the only value of a filter, where a comma stands between values.
+/// A text as the only value of a filter, where commas separate values.
 ///
 /// ```
 /// assert_eq!(svctrack_web::pages::literal(r"a, b\c"), r"a\, b\\c");
@@ -32,7 +32,7 @@ pub fn literal(text: &str) -> String {
     text.replace('\\', r"\\").replace(',', r"\,")
 }
 
-/// Writes a text with every byte in percents that has a meaning of its own in an address.
+/// Percent-encodes every byte of a text that has a meaning in an address.
 fn encode(text: &str, out: &mut String) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -1,4 +1,4 @@
-//! The audit log: who wrote what and when, of a tenant and of one record.
+//! Audit log: who wrote what and when, of a tenant and of one record.
 
 use hypertext::prelude::*;
 use serde::Deserialize;
@@ -52,7 +52,7 @@ pub struct AuditView {
     pub lines: Vec<AuditLine>,
     /// Values of the form, by the name of the filter.
     pub filters: Vec<(&'static str, String)>,
-    /// Where those before these are.
+    /// Address of the entries before these.
     pub next: Option<String>,
     pub csv: String,
     pub problems: Vec<Problem>,
@@ -119,7 +119,7 @@ fn kind(filter: &str) -> &'static str {
     if matches!(filter, "from" | "to") { "date" } else { "text" }
 }
 
-/// A table of entries; of those of one record, without what they were about.
+/// A table of entries; those of one record without the target.
 pub(super) fn audit_table<'v>(
     caption: &'v str,
     lines: &'v [AuditLine],
@@ -155,7 +155,7 @@ fn row(line: &AuditLine, has_target: bool) -> impl Renderable {
     }
 }
 
-/// An action in words: `company.update` is `Company update`.
+/// Text of an action: `company.update` is `Company update`.
 fn words_of(action: &str) -> String {
     action
         .split_once('.')

@@ -1,4 +1,4 @@
-//! Closed months: the figures as finance reported them, and what has changed in them since.
+//! Closed months: the figures as finance reported them, and the changes in them since.
 
 use hypertext::prelude::*;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::page::Page;
 
-/// The figures of a month in one currency.
+/// Figures of a month in one currency.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct MonthFigures {
@@ -70,7 +70,7 @@ pub struct ClosingLine {
     pub differences: Option<Differences>,
 }
 
-/// The figures of now less those of a closed month, and why they differ.
+/// Current figures less those of a closed month, and why they differ.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Differences {
     pub lines: Vec<MonthFigures>,
@@ -116,13 +116,13 @@ impl Differences {
 /// The page of closed months.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClosingsView {
-    /// The last one first.
+    /// Closed months, the last one first.
     pub lines: Vec<ClosingLine>,
-    /// The month that is closed next; none where any can be the first.
+    /// Month to close next; none where any can be the first.
     pub next: Option<String>,
     /// Whether the month has ended.
     pub has_ended: bool,
-    /// The month that is under way: those before it can be closed.
+    /// Current month: those before it can be closed.
     pub before: String,
     pub may_close: bool,
     pub problems: Vec<Problem>,

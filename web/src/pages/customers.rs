@@ -1,4 +1,4 @@
-//! The customers, those with the most at stake first, each with the formula in numbers.
+//! Customers, the largest amount at stake first, each with the formula in numbers.
 
 use hypertext::prelude::*;
 use serde::Deserialize;
@@ -49,7 +49,7 @@ pub struct Stake {
 }
 
 impl Stake {
-    /// The reasons, without the amounts before them.
+    /// Reasons, without the amounts before them.
     fn why(&self) -> &str {
         self.text.split_once(": ").map_or(&self.text, |(_, why)| why)
     }
@@ -60,13 +60,13 @@ impl Stake {
 pub struct CustomersView {
     pub lines: Vec<CustomerLine>,
     pub paging: Paging,
-    /// The order that is chosen, and all that there are.
+    /// Chosen order, and all possible ones.
     pub sort: String,
     pub sorts: Vec<&'static str>,
     pub csv: String,
 }
 
-/// The customers with what is at stake.
+/// Customers with their amounts at stake.
 pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
     let actions = maud! { a.button href=(view.csv) download { "CSV" } };
     let main = maud! {
@@ -96,7 +96,7 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
     page(layout(shell, "Customers", main))
 }
 
-/// An order in words: `-mrr` as `MRR, greatest first`.
+/// Text of an order: `-mrr` as `MRR, greatest first`.
 fn order_of(sort: &str) -> String {
     match sort.strip_prefix('-') {
         Some(name) => format!("{}, highest first", label_of(name)),

@@ -1,4 +1,4 @@
-//! The demo: a tenant of its own with two years of an invented company.
+//! Demo: a tenant of its own with two years of an invented company.
 
 use hypertext::prelude::*;
 
@@ -9,15 +9,15 @@ use super::{
 };
 use crate::page::Page;
 
-/// How far the demo is.
+/// Progress of the demo.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DemoState {
-    /// None was asked for, or it was deleted.
+    /// No demo was requested, or it was deleted.
     #[default]
     None,
     /// The demo has a number of records and events, and more to come.
     Filling(usize),
-    /// All that belongs to it is stored.
+    /// All data of the demo is stored.
     There,
     /// The demo could not be filled, and why.
     Incomplete(String),
@@ -27,9 +27,9 @@ pub enum DemoState {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DemoView {
     pub state: DemoState,
-    /// Whether whoever is signed in looks at the demo itself.
+    /// Whether the signed-in user is in the demo itself.
     pub is_inside: bool,
-    /// How many customers the invented company has.
+    /// Number of customers of the invented company.
     pub customers: usize,
 }
 

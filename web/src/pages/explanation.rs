@@ -13,10 +13,10 @@ use super::{
 };
 use crate::page::Page;
 
-/// Companies of whom the licenses are shown without a click.
+/// Companies whose licenses are shown without a click.
 const MOST_OPEN: usize = 5;
 
-/// A figure and what is behind it.
+/// A figure and its explanation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExplanationView {
     pub title: String,
@@ -24,9 +24,9 @@ pub struct ExplanationView {
     pub report: String,
     /// The address of all companies as CSV.
     pub csv: String,
-    /// The first and the last day of its period.
+    /// First and last day of the period.
     pub days: (String, String),
-    /// How the figure comes about.
+    /// Formula of the figure.
     pub formula: String,
     pub breakdown: Breakdown,
     pub paging: Paging,
@@ -38,7 +38,7 @@ pub struct ExplanationView {
 pub enum Breakdown {
     /// An amount in `currency`, by company.
     Companies { currency: String, amount: f64, companies: Vec<CompanyShare> },
-    /// Users, at most 1,000, those with the most activities first.
+    /// Users, at most 1,000, the most activities first.
     Users { total: usize, users: Vec<UserShare> },
 }
 
@@ -75,7 +75,7 @@ pub struct UserShare {
     pub occurrences: u64,
 }
 
-/// A license that is a part of it; each report says something else of how it counts.
+/// A license in the figure; each report has other properties of how it counts.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LicenseShare {
@@ -94,7 +94,7 @@ pub struct LicenseShare {
 }
 
 impl LicenseShare {
-    /// How it counts, in words.
+    /// Text of how the license counts.
     fn how(&self) -> String {
         if let Some(outcome) = &self.outcome {
             return outcome.clone();
@@ -112,7 +112,7 @@ impl LicenseShare {
     }
 }
 
-/// The page of what is behind a figure.
+/// Page with the explanation of a figure.
 pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
     let actions = maud! { a.button href=(view.csv) download { "CSV" } };
     let main = maud! {
@@ -211,7 +211,7 @@ fn user_table(users: &[UserShare]) -> impl Renderable {
     )
 }
 
-/// A name, or the id where it is not known.
+/// Name, or the id where it is not known.
 fn named<'n>(name: &'n Option<String>, id: &'n str) -> &'n str {
     name.as_deref().filter(|name| !name.is_empty()).unwrap_or(id)
 }
@@ -278,7 +278,7 @@ fn licenses(licenses: &[LicenseShare]) -> impl Renderable {
     }
 }
 
-/// An amount with the cents that it has.
+/// An amount with its cents.
 fn amount(amount: f64) -> String {
     grouped(&format!("{amount:.2}"))
 }

@@ -1,4 +1,4 @@
-//! Values as people read them.
+//! Values as text for people.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use svctrack_core::value::{Timestamp, Zone, time::DAY_MS};
 
 /// Words that are written in capitals.
 const CAPITALS: &[&str] = &["mrr", "arr", "nrr", "grr", "arpa", "asp", "fx", "csm", "id", "url"];
-/// Names that do not show their words.
+/// Names whose words are not visible in them.
 const SPELLED: &[(&str, &str)] = &[
     ("__v", "Version"),
     ("enduser", "End user"),
@@ -17,7 +17,7 @@ const SPELLED: &[(&str, &str)] = &[
     ("timeentries", "Time entries"),
 ];
 
-/// A name of the API in words: `newCustomers` as `New customers`.
+/// Label of a name of the API: `newCustomers` as `New customers`.
 pub fn label_of(name: &str) -> String {
     if let Some((_, words)) = SPELLED.iter().find(|(known, _)| *known == name) {
         return (*words).to_owned();
@@ -49,7 +49,7 @@ fn capitalized(word: &str) -> String {
     first.chain(characters).collect()
 }
 
-/// A number with its thousands apart, and its decimals: `-1234567.5` as `-1,234,567.5`.
+/// A number with separated thousands, and its decimals: `-1234567.5` as `-1,234,567.5`.
 pub(super) fn grouped(number: &str) -> String {
     let (sign, digits) = match number.strip_prefix('-') {
         Some(digits) => ("-", digits),
@@ -86,8 +86,8 @@ pub fn percent(share: f64) -> String {
 }
 
 thread_local! {
-    /// The zone of the page that this thread renders. A page is rendered in one go, so that the many parts which show a
-    /// time need not hand it on.
+    /// Time zone of the page that this thread renders. A page is rendered in one go, so that the many parts with a time
+    /// need not pass it on.
     static ZONE: Cell<Zone> = const { Cell::new(Zone::UTC) };
 }
 
@@ -107,7 +107,7 @@ pub(super) fn zone() -> Zone {
     ZONE.get()
 }
 
-/// How an instant of the API ends where a day was sent: it is shown as that day in every zone.
+/// End of an instant of the API where a day was sent: it is shown as that day in every zone.
 const MIDNIGHT: &str = "T00:00:00.000Z";
 const DAY_CHARS: usize = "2026-01-01".len();
 const SECOND_CHARS: usize = "2026-01-01 00:00:00".len();
@@ -120,7 +120,7 @@ fn clock(zone: Zone, instant: &str) -> Option<String> {
     Some(shown)
 }
 
-/// The day of an instant of the API, in the zone of the page; any other text as it is.
+/// Day of an instant of the API, in the zone of the page; any other text as it is.
 pub(super) fn day_text(instant: &str) -> String {
     let zone = if instant.ends_with(MIDNIGHT) { Zone::UTC } else { zone() };
     match clock(zone, instant) {
@@ -139,8 +139,8 @@ pub fn epoch_day(days: i64) -> String {
     text
 }
 
-/// An instant of the API in the zone of the page, to the second: `2026-11-24 17:11:18`, and with `UTC` where that is the
-/// zone; any other text as it is.
+/// An instant of the API in the zone of the page, to the second: `2026-11-24 17:11:18`, and with `UTC` where that is
+/// the zone; any other text as it is.
 pub(super) fn instant_text(instant: &str) -> String {
     match clock(zone(), instant) {
         Some(shown) if zone() == Zone::UTC => shown + " UTC",

@@ -1,4 +1,4 @@
-//! The health of the service: its store, its backups, its clock, and its version.
+//! Health of the service: its store, its backups, its clock, and its version.
 
 use hypertext::prelude::*;
 use serde::Deserialize;
@@ -22,7 +22,7 @@ pub struct HealthReport {
     pub backup: Option<BackupState>,
 }
 
-/// The last scrub of what is stored.
+/// Last scrub of the stored data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Scrubbed {
@@ -31,7 +31,7 @@ pub struct Scrubbed {
     pub damaged: u64,
 }
 
-/// How the clock differs from the times that are stored.
+/// Difference of the clock from the stored times.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClockState {
@@ -56,16 +56,16 @@ pub struct HealthView {
     pub health: HealthReport,
     pub version: &'static str,
     pub public_url: String,
-    /// Whether a backup can be taken.
+    /// Whether the user may download a backup.
     pub may_back_up: bool,
-    /// How requests do now, for who may know of all tenants.
+    /// Current rates of requests, for users who may see all tenants.
     pub requests: Option<RequestRates>,
 }
 
-/// How requests of the last seconds did.
+/// Requests of the last seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestRates {
-    /// How many seconds this is about.
+    /// Number of seconds that the rates are about.
     pub seconds: u64,
     pub requests: u64,
     /// Requests with a status of 500 and above.

@@ -10,13 +10,13 @@ use super::{
 };
 use crate::page::Page;
 
-/// A figure with what moved it.
+/// A figure with its trend.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Figure {
     pub label: &'static str,
     pub value: String,
     pub note: String,
-    /// Where what it is made of is shown.
+    /// Address of the records that the figure is made of.
     pub path: String,
 }
 
@@ -29,12 +29,12 @@ pub struct RenewalsAhead {
     pub mrr: String,
 }
 
-/// How far a new tenant is.
+/// Setup step of a new tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// Nobody has sent anything yet.
+    /// Nothing has been sent yet.
     Nothing,
-    /// Something was sent that could not be stored yet.
+    /// An event was sent that could not be stored yet.
     Parked,
     /// Activities are stored, and there are no licenses.
     Unpaid,
@@ -50,7 +50,7 @@ pub struct HomeView {
     pub renewals: Option<RenewalsAhead>,
     /// Issues for senders, the newest first: each with how often.
     pub issues: Option<Vec<(String, String)>>,
-    /// How far a new tenant is; none once there are licenses.
+    /// Setup step of a new tenant; none once there are licenses.
     pub start: Option<Start>,
     /// Whether a demo is offered as well.
     pub offers_demo: bool,

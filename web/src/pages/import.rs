@@ -1,5 +1,5 @@
-//! Import of a table: a form that takes it, the mapping of its columns, and what a dry run says of its rows. The table stays
-//! in the form until it is imported.
+//! Import of a table: a form for the table, the mapping of its columns, and the result of a dry run for its rows. The
+//! table stays in the form until it is imported.
 
 use hypertext::prelude::*;
 use serde::Deserialize;
@@ -25,7 +25,7 @@ pub struct ImportSummary {
     pub updated: usize,
     pub unchanged: usize,
     pub refused: usize,
-    /// Of the created ones, those that no key finds again.
+    /// Created records that no key finds again.
     pub without_key: usize,
     /// Rows with a key of an earlier row.
     pub repeated_keys: usize,
@@ -42,12 +42,12 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// A rejected row as the page shows it.
+/// A rejected row on the page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImportedRow {
     pub line: u64,
     pub message: String,
-    /// The beginning of its text.
+    /// Beginning of the row's text.
     pub excerpt: String,
 }
 
@@ -57,12 +57,12 @@ pub struct ImportColumn {
     pub head: String,
     /// The property that has the name of the head.
     pub own: Option<String>,
-    /// The property that it is; empty where it is left out.
+    /// Property of the column; empty where the column is left out.
     pub property: String,
 }
 
 impl ImportColumn {
-    /// The mapping as the API takes it.
+    /// Mapping in the form of the API.
     pub fn mapping(&self) -> String {
         [&self.head, "=", &self.property].concat()
     }
@@ -79,7 +79,7 @@ pub struct ImportView {
     /// Table that was uploaded or pasted.
     pub table: String,
     pub columns: Vec<ImportColumn>,
-    /// The outcome; none before there is one.
+    /// Result; none before there is one.
     pub summary: Option<ImportSummary>,
     /// Whether the table was imported; else it was a dry run.
     pub is_done: bool,
@@ -88,7 +88,7 @@ pub struct ImportView {
 }
 
 impl ImportView {
-    /// The page before there is a table.
+    /// The page before a table is chosen.
     pub fn of(def: &'static ResourceDef) -> Self {
         Self {
             def,
@@ -157,7 +157,7 @@ fn unreadable(found: &[Problem]) -> impl Renderable {
     }
 }
 
-/// The fields that take a table.
+/// Fields of the form for a table.
 fn source(view: &ImportView) -> impl Renderable {
     let label = if view.table.is_empty() { "Or paste it" } else { "The table" };
     let file = if view.table.is_empty() { "A file of CSV or NDJSON" } else { "Another file" };
@@ -247,7 +247,7 @@ fn rejected_rows<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl R
     }
 }
 
-/// The columns of the table, each with the property that it is.
+/// Columns of the table, each with its property.
 fn mapping(view: &ImportView) -> impl Renderable {
     maud! {
         @if !view.columns.is_empty() {

@@ -1,4 +1,4 @@
-//! The report of integration issues: what senders should fix, with what can be done about each.
+//! Report of integration issues: problems that senders should fix, with the actions for each.
 
 use hypertext::prelude::*;
 use serde::Deserialize;
@@ -44,11 +44,11 @@ impl IssueLine {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IssuesView {
     pub lines: Vec<IssueLine>,
-    /// The code and the route of the entries that are shown; all where empty.
+    /// Code and route of the entries that are shown; all where empty.
     pub code: String,
     pub route: String,
     pub routes: Vec<&'static str>,
-    /// Where those before these are.
+    /// Address of the entries before these.
     pub next: Option<String>,
     pub csv: String,
     /// Whether the token may replay and remove.

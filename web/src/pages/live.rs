@@ -1,5 +1,5 @@
-//! Activities as they come: the newest as a table, to which a script adds what is stored from then on. Without the script
-//! it is a plain list with links to newer and older ones.
+//! Activities as they are stored: the newest as a table, to which a script adds later ones. Without the script it is a
+//! plain list with links to newer and older ones.
 
 use hypertext::prelude::*;
 
@@ -11,13 +11,13 @@ use super::{
 };
 use crate::page::Page;
 
-/// The newest activities, to which a script adds those that are stored meanwhile.
+/// Newest activities, to which a script adds those that are stored meanwhile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveView {
     pub lines: Vec<ActivityLine>,
     /// Filters of the activities: the name of each parameter, and its value; all that there are.
     pub filters: Vec<(&'static str, String)>,
-    /// The address of the stream of what comes; none where older ones are shown.
+    /// Address of the stream of new activities; none where older ones are shown.
     pub stream: Option<String>,
     /// The address of the newest.
     pub newer: String,

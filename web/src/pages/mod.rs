@@ -2,7 +2,7 @@
 //! knows a store, a request or a clock.
 //!
 //! The macro of `hypertext` escapes every value, and checks the names of elements and attributes when it is compiled.
-//! Addresses are written by [`address`] alone, so that no stored text becomes one.
+//! Only [`address`] writes addresses, so that no stored text becomes one.
 
 mod activity;
 mod address;

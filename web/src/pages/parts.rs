@@ -5,15 +5,15 @@ use hypertext::prelude::*;
 /// Problem of a form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problem {
-    /// The property that it is about; empty where it is about the whole.
+    /// Property with the problem; empty where it is the whole.
     pub field: String,
     pub message: String,
 }
 
-/// Where a page of a list is among the others.
+/// Position of a page of a list among the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Paging {
-    /// The number of the first that is shown, from 1.
+    /// Number of the first item that is shown, from 1.
     pub first: usize,
     pub shown: usize,
     pub total: Option<u64>,
@@ -31,7 +31,7 @@ pub(super) fn empty<'a>(title: &'a str, what_to_do: impl Renderable + 'a) -> imp
     }
 }
 
-/// A text of the API, in which names stand between backticks.
+/// A text of the API, in which names are between backticks.
 pub(super) fn prose(text: &str) -> impl Renderable {
     maud! {
         @for (at, piece) in text.split('`').enumerate() {
@@ -53,7 +53,7 @@ pub(super) enum Head {
     Text(&'static str),
     /// Head of a column of figures or times, which are aligned at the right.
     Number(&'static str),
-    /// Of a column whose cells say what they are: for screen readers alone.
+    /// Head of a column whose cells explain themselves: only for screen readers.
     Hidden(&'static str),
 }
 
@@ -86,7 +86,7 @@ fn head_cell(head: Head) -> impl Renderable {
     }
 }
 
-/// The problems of a form, each with a link to its field.
+/// Problems of a form, each with a link to its field.
 pub(super) fn problems(found: &[Problem]) -> impl Renderable {
     maud! {
         @if !found.is_empty() {
@@ -139,7 +139,7 @@ pub(super) fn paging(paging: &Paging) -> impl Renderable {
     }
 }
 
-/// A picture of a report, by its address; its figures are in a table as well.
+/// Chart of a report, by its address; its figures are in a table as well.
 pub(super) fn chart<'a>(picture: &'a str, title: &'a str) -> impl Renderable + 'a {
     let chart = maud! {
         picture {

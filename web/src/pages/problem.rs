@@ -8,7 +8,7 @@ use super::{
 };
 use crate::page::Page;
 
-/// Says what went wrong; within the application for who is signed in.
+/// Page of an error; with the frame of the application for a signed-in user.
 pub fn problem_page(shell: Option<&Shell>, title: &str, detail: &str, request_id: &str) -> Page {
     let told = maud! {
         h1 { (title) }

@@ -1,5 +1,5 @@
-//! A record: what it has, what refers to it, and the form that creates or changes one. The rows of the resource make
-//! both, so that a new row of a resource is shown and asked for without a line here.
+//! Page of a record: its properties, the records that refer to it, and the form that creates or changes one. The fields
+//! of the resource define both, so that a new field of a resource is shown and edited without a line here.
 
 use hypertext::prelude::*;
 use serde_json::{Map, Value};
@@ -19,15 +19,15 @@ use super::{
 };
 use crate::page::Page;
 
-/// The row that counts the changes of a record; a page has no use for it.
+/// Property that counts the changes of a record; pages do not show it.
 const VERSION: &str = "__v";
 
-/// A record as its page shows it.
+/// A record for its page.
 #[derive(Clone, Debug)]
 pub struct RecordView {
     pub def: &'static ResourceDef,
     pub record: Map<String, Value>,
-    /// The version that the form was filled from, as its `ETag`.
+    /// Version that the form was filled from, as its `ETag`.
     pub version: String,
     /// Idempotency key of the form that creates a record, so that it creates one however often it is sent.
     pub once: String,
@@ -49,7 +49,7 @@ pub struct RelatedList {
     pub def: &'static ResourceDef,
     pub columns: Vec<&'static FieldDef>,
     pub records: Vec<Map<String, Value>>,
-    /// The address of all of them.
+    /// Address of all of them.
     pub all: String,
 }
 
@@ -105,7 +105,7 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
     page(layout(shell, title, main))
 }
 
-/// When it was created and last changed.
+/// Times at which the record was created and last changed.
 fn changes(record: &Map<String, Value>) -> impl Renderable {
     let [created, updated] = ["createdAt", "updatedAt"].map(|name| text(record, name));
     let version = record.get("__v").and_then(Value::as_i64).unwrap_or_default();
@@ -120,7 +120,7 @@ fn changes(record: &Map<String, Value>) -> impl Renderable {
     }
 }
 
-/// All that a record has; the name of what it refers to stands for the reference.
+/// All properties of a record; the name of a referenced record replaces the reference.
 fn properties<'r>(
     def: &'static ResourceDef,
     record: &'r Map<String, Value>,
@@ -148,7 +148,7 @@ fn named(field: &FieldDef) -> String {
     }
 }
 
-/// A value of a record; a reference leads to what it refers to, by its name where the record has it.
+/// A value of a record; a reference links to its target, by the name where the record has it.
 fn value<'r>(
     def: &'static ResourceDef,
     field: &'static FieldDef,
@@ -226,7 +226,7 @@ fn title_or(column: &FieldDef, record: &Map<String, Value>) -> String {
     if shown.is_empty() { text(record, "_id").to_owned() } else { shown }
 }
 
-/// The form that creates a record, or changes one that has an `_id`.
+/// Form that creates a record, or changes one that has an `_id`.
 pub fn record_form(shell: &Shell, view: &RecordView) -> Page {
     let (def, id) = (view.def, text(&view.record, "_id"));
     let (named, action, back) = if id.is_empty() {
@@ -265,7 +265,7 @@ pub(super) fn checks() -> impl Renderable {
     maud! { script type="module" src="/check.js" {} }
 }
 
-/// The record that a form changes, as its check reads it; none for a new one.
+/// Record that a form changes, for its check; none for a new one.
 pub(super) fn checked(def: &ResourceDef, record: &Map<String, Value>) -> Option<String> {
     let is_sent = |name: &str| def.field(name).is_some_and(FieldDef::is_sent);
     let sent: Map<String, Value> = record
@@ -276,7 +276,7 @@ pub(super) fn checked(def: &ResourceDef, record: &Map<String, Value>) -> Option<
     (!record.is_empty()).then(|| Value::Object(sent).to_string())
 }
 
-/// A record of the API, as the rules read one.
+/// A record of the API, for the rules.
 pub fn document_of(record: &Map<String, Value>) -> Document {
     let text = serde_json::to_string(record).unwrap_or_default();
     JsonRef::of_stored(&text).to_document().unwrap_or_default()
@@ -299,7 +299,7 @@ pub(super) fn inputs<'v>(def: &'static ResourceDef, filled: &Filled<'v>) -> impl
     }
 }
 
-/// The field of a form for a property: filled with what was sent, else with what the record has.
+/// Field of a form for a property: filled with the value that was sent, else with that of the record.
 pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderable {
     let name = field.name;
     let sent = view.sent.iter().find(|(sent, _)| sent == name).map(|(_, text)| text.clone());
@@ -352,7 +352,7 @@ fn mode(field: &FieldDef) -> Option<&'static str> {
     }
 }
 
-/// How a value of a kind is written, where that is not plain.
+/// Written form of a value of a kind, where it is not plain.
 fn form_of(field: &FieldDef) -> &'static str {
     match field.kind {
         Kind::Date => " A day such as 2026-01-31, or an instant.",

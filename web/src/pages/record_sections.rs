@@ -16,21 +16,21 @@ use super::{
 /// A section of the page of a record.
 #[derive(Clone, Debug)]
 pub enum Extra {
-    /// Figures at the top, each with what it means.
+    /// Figures at the top, each with its meaning.
     Figures(Vec<Figure>),
     /// Amount at stake with a company; none where it pays for nothing.
     Stake(Option<Box<CustomerLine>>),
     /// Licenses of the company along time.
     Timeline(Timeline),
-    /// The picture of a report: its title, its address, and the address of the report.
+    /// Chart of a report: its title, its address, and the address of the report.
     Picture { title: &'static str, picture: String, report: String },
     /// Activities by day; whether there were too many to count them all.
     Days { days: Vec<DayCount>, is_partial: bool },
-    /// The newest activities, and the address where they are shown as they come.
+    /// Newest activities, and the address of the live page.
     Activities { of: Of, lines: Vec<ActivityLine>, live: String },
-    /// Who changed the record and when, and the address of all of that.
+    /// Changes of the record, and the address of all of them.
     Changes { lines: Vec<AuditLine>, all: String },
-    /// The form that erases a person, with what must be typed, and whether something else was.
+    /// Form that erases a person, with the text that must be typed, and whether another one was.
     Erase { action: String, confirmation: String, is_rejected: bool },
 }
 
@@ -102,7 +102,7 @@ fn section<'a>(shell: &'a Shell, extra: &'a Extra) -> impl Renderable + 'a {
     }
 }
 
-/// Figures; those that lead somewhere are links.
+/// Figures; those with an address are links.
 fn figures(figures: &[Figure]) -> impl Renderable {
     maud! {
         div.figures.small {

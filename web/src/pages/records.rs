@@ -1,4 +1,4 @@
-//! The records of a resource: a table whose columns, filters and order are in the address of the page.
+//! Records of a resource: a table whose columns, filters and order are in the address of the page.
 
 use hypertext::prelude::*;
 use serde_json::{Map, Value};
@@ -17,28 +17,28 @@ use super::{
 };
 use crate::page::Page;
 
-/// Records in a file at most; more come from `svctrack export`.
+/// Most records in a file; `svctrack export` writes more.
 const IN_FILE: u64 = 2_000;
 
 /// A view of a list that was saved under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedView {
     pub name: String,
-    /// The address of the list as it shows it.
+    /// Address of the list with this view.
     pub path: String,
 }
 
-/// A list of records as its page shows it.
+/// A list of records for its page.
 #[derive(Clone, Debug)]
 pub struct RecordsView {
     pub def: &'static ResourceDef,
-    /// The names of the columns in the address, which commas separate; empty where none are chosen.
+    /// Names of the columns in the address, separated by commas; empty where none are chosen.
     pub chosen: String,
-    /// The rows that are shown as columns.
+    /// Fields that are shown as columns.
     pub columns: Vec<&'static FieldDef>,
     pub records: Vec<Map<String, Value>>,
     pub paging: Paging,
-    /// The property by which they are sorted, with `-` where the greatest is first.
+    /// Property that the records are sorted by, with `-` for a descending order.
     pub sort: String,
     /// Text of the search.
     pub search: String,
@@ -53,7 +53,7 @@ pub struct RecordsView {
 }
 
 impl RecordsView {
-    /// Which records are listed in which order, as the API takes it.
+    /// Filters and order of the list, for the API.
     pub fn records_query(&self) -> Vec<(&str, &str)> {
         self.filtered().into_iter().chain(given("sort", &self.sort)).collect()
     }
@@ -69,7 +69,7 @@ impl RecordsView {
     }
 }
 
-/// A pair of an address, where it has a value.
+/// A parameter of an address, where it has a value.
 fn given<'t>(name: &'t str, value: &'t str) -> Option<(&'t str, &'t str)> {
     (!value.is_empty()).then_some((name, value))
 }
@@ -113,7 +113,7 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
     page(layout(shell, title, main))
 }
 
-/// The saved views, and what saves or removes the one that is shown.
+/// Saved views, and the form that saves or removes the current one.
 fn views<'v>(shell: &'v Shell, view: &'v RecordsView) -> impl Renderable + 'v {
     let path = address("/app/records/{}", &[view.def.path], &view.query());
     let query = path.split_once('?').map_or("", |(_, query)| query).to_owned();
@@ -187,7 +187,7 @@ fn choices(view: &RecordsView) -> impl Renderable {
     }
 }
 
-/// The choice of columns, which leaves the rest of the view as it is.
+/// Choice of columns, which leaves the rest of the view as it is.
 fn columns(view: &RecordsView) -> impl Renderable {
     let kept = view.records_query();
     let usual = address("/app/records/{}", &[view.def.path], &kept);
@@ -244,7 +244,7 @@ fn table(view: &RecordsView) -> impl Renderable {
     }
 }
 
-/// The head of a column, which sorts by it.
+/// Head of a column, which sorts by it.
 fn head<'v>(view: &'v RecordsView, column: &'v FieldDef) -> impl Renderable + 'v {
     let is_ascending = view.sort == column.name;
     let is_descending = view.sort.strip_prefix('-') == Some(column.name);
@@ -290,7 +290,7 @@ pub(super) fn cell<'r>(column: &FieldDef, record: &'r Map<String, Value>) -> imp
     }
 }
 
-/// A value in words.
+/// Text of a value.
 pub(super) fn text_of(field: &FieldDef, value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),

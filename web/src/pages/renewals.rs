@@ -1,5 +1,5 @@
-//! Renewals: the licenses that are due, overdue, and decided of late; and the page on which one is renewed or marked as
-//! lost, which shows first what that creates or changes.
+//! Renewals: licenses that are due, overdue, and were decided lately; and the page that renews a license or marks it as
+//! lost, which first previews the result.
 
 use hypertext::prelude::*;
 use serde::Deserialize;
@@ -29,7 +29,7 @@ pub struct RenewalLine {
     pub product: String,
     pub currency: String,
     pub end: String,
-    /// Days until it ends; negative where it has ended.
+    /// Days until the license ends; negative where it has ended.
     #[serde(skip)]
     pub days: i64,
     pub notice: Option<String>,
@@ -45,7 +45,7 @@ pub struct RenewalLine {
 pub struct RenewalGroup {
     /// Licenses that are listed.
     pub lines: Vec<RenewalLine>,
-    /// How many there are.
+    /// Number of the licenses.
     pub count: usize,
     /// MRR of all of them by currency, as text.
     pub mrr: String,
@@ -210,7 +210,7 @@ fn buttons<'v>(
     }
 }
 
-/// Days from today in words.
+/// Text of days from today.
 pub(super) fn distance(days: i64) -> String {
     match days {
         0 => "today".to_owned(),
@@ -230,7 +230,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The last name in the path of its page and of its route.
+    /// Last part of the paths of the page and of the API route.
     pub fn path(self) -> &'static str {
         match self {
             Self::Renew => "renew",
@@ -265,14 +265,14 @@ impl Decision {
     }
 }
 
-/// A decision on a license, with what it creates or changes.
+/// A decision on a license, with its result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DecisionView {
     pub decision: Decision,
     pub license: Map<String, Value>,
     /// Version of the license, as its `ETag`.
     pub version: String,
-    /// The license that is created, or this one as it will be; none where that is not possible.
+    /// License that is created, or this one after the loss; none where that is not possible.
     pub shown: Option<Map<String, Value>>,
     /// Terms that the form is filled with.
     pub terms: Map<String, Value>,
@@ -313,7 +313,7 @@ fn product(license: &Map<String, Value>) -> &str {
     }
 }
 
-/// Why nothing can be decided.
+/// Reason for which no decision is possible.
 fn obstacle(found: &[Problem]) -> impl Renderable {
     maud! {
         div.problems role="alert" tabindex="-1" {

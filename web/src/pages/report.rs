@@ -1,4 +1,4 @@
-//! A report: its picture, and the table of its figures. It is the same page for every report, made of its CSV.
+//! Page of a report: its chart, and the table of its figures. It is the same page for every report, made of its CSV.
 
 use hypertext::prelude::*;
 
@@ -10,17 +10,17 @@ use super::{
 };
 use crate::page::Page;
 
-/// A report as its page shows it.
+/// A report for its page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportView {
     pub title: String,
     /// Description of the report, in a sentence.
     pub about: String,
-    /// The address of its picture.
+    /// Address of the chart.
     pub picture: String,
-    /// The address of its table as CSV.
+    /// Address of the table as CSV.
     pub csv: String,
-    /// The parameters that can be chosen: name, chosen value, and the values where there are few.
+    /// Parameters that can be chosen: name, chosen value, and the values where there are few.
     pub choices: Vec<Choice>,
     pub header: Vec<String>,
     pub rows: Vec<Vec<ReportCell>>,
@@ -31,7 +31,7 @@ pub struct ReportView {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportCell {
     pub text: String,
-    /// The address of what is behind it.
+    /// Address of the explanation.
     pub path: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub struct ReportCell {
 pub struct Choice {
     pub name: &'static str,
     pub value: String,
-    /// The values that it takes; any where there are none.
+    /// Possible values; any where there are none.
     pub values: Vec<&'static str>,
 }
 

@@ -23,7 +23,7 @@ const BULK: &str = r#"[
   {"euExtId": "user-2", "cId": "{{company}}", "action": "Signed in", "date": "{{day}}"}
 ]"#;
 
-/// With the head of the response, where `Svctrack-Parked` says when an event waits.
+/// The sample prints the head of the response, where `Svctrack-Parked` is present for a parked event.
 const CURL: &str = "curl -i '{{url}}'{{user}} -d '{{body}}'";
 const PYTHON: &str = r#"import json
 import sys
@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Values for the placeholders of the samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleValues {
-    /// The address of the server, without a slash at its end.
+    /// Address of the server, without a slash at its end.
     pub base_url: String,
     /// The address to which the events of the tenant go.
     pub endpoint: String,
@@ -92,7 +92,7 @@ pub(super) struct Sample {
     pub(super) code: String,
 }
 
-/// The samples in a language; in the first one where the name is not known.
+/// Samples in a language; in the first one where the name is not known.
 pub(super) fn samples(values: &SampleValues, language: &str) -> Vec<Sample> {
     let dock = format!("{}/dock/segment", values.base_url);
     let of = |body: &str, url: &str, basic: &str| {

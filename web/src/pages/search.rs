@@ -1,4 +1,4 @@
-//! Search over everything: what was found, by kind.
+//! Search over everything: hits by kind.
 
 use hypertext::prelude::*;
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::page::Page;
 
-/// Something that was found.
+/// Hit of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hit {
     pub label: String,
@@ -23,7 +23,7 @@ pub struct Hit {
 pub struct HitGroup {
     pub label: String,
     pub hits: Vec<Hit>,
-    /// The address of all of them, where there are more.
+    /// Address of all hits of the kind, where there are more.
     pub all: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct SearchView {
     pub groups: Vec<HitGroup>,
 }
 
-/// The page of a search. A script takes `#results` out of it.
+/// Page of a search. A script extracts `#results` from it.
 pub fn search_page(shell: &Shell, view: &SearchView) -> Page {
     let main = maud! {
         h1 { "Search" }

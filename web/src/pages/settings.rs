@@ -1,4 +1,4 @@
-//! The settings of the tenant: a form made of their rows, as those of records are.
+//! Settings of the tenant: a form generated from their fields, as those of records are.
 
 use hypertext::prelude::*;
 use serde_json::{Map, Value};
@@ -14,11 +14,11 @@ use super::{
 };
 use crate::page::Page;
 
-/// The settings as their page shows them.
+/// Settings for their page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SettingsView {
     pub settings: Map<String, Value>,
-    /// The version that the form was filled from, as its `ETag`.
+    /// Version that the form was filled from, as its `ETag`.
     pub version: String,
     /// Values that were sent and not saved, by property.
     pub sent: Vec<(String, String)>,

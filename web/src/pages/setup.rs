@@ -1,4 +1,4 @@
-//! Set-up: what a developer copies into a web app or a server, and whether the first event has arrived.
+//! Setup: code for a developer to copy into a web app or a server, and whether the first event has arrived.
 
 use hypertext::prelude::*;
 use serde::Deserialize;
@@ -33,7 +33,7 @@ pub struct Policy {
     pub connect_src: Vec<String>,
 }
 
-/// A file that the script consists of, with its hash.
+/// A file of the script, with its hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ScriptFile {
@@ -41,7 +41,7 @@ pub struct ScriptFile {
     pub integrity: String,
 }
 
-/// The activity that was stored last, as the API returns it.
+/// Activity that was stored last, as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Arrived {
@@ -57,7 +57,7 @@ pub struct Arrived {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arrival {
     pub last: Option<Arrived>,
-    /// Who was identified last, where there is no activity yet.
+    /// User who was identified last, where there is no activity yet.
     pub user: Option<String>,
     /// Issues since then and since the page was opened, the newest first.
     pub issues: Vec<IssueLine>,
@@ -73,9 +73,9 @@ pub struct SetupView {
     pub values: SampleValues,
     /// Whether the tenant is seen to have no company with an `externalId`, to which new users could belong.
     pub lacks_company: bool,
-    /// None where the token may not read activities.
+    /// Events that have arrived; none where the token may not read activities.
     pub arrival: Option<Arrival>,
-    /// The time from which issues are shown; a call that checks again repeats it.
+    /// Time from which issues are shown; a call that checks again repeats it.
     pub since: String,
 }
 

@@ -5,7 +5,7 @@ use svctrack_core::value::Zone;
 
 use super::{address::address, format::InZone};
 
-/// A part of the application, as the sidebar lists it.
+/// A part of the application in the sidebar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     pub label: String,
@@ -24,13 +24,13 @@ pub struct Shell {
     pub path: String,
     /// CSRF token that a form must send along, so that no other site can send it.
     pub csrf: String,
-    /// The zone of its times.
+    /// Time zone of the page's times.
     pub zone: Zone,
     /// Notice of the action that was just done.
     pub notice: Option<String>,
 }
 
-/// The start of a document: the same for everybody.
+/// Start of a document: the same for all users.
 pub(super) fn document<'a>(title: &'a str, body: impl Renderable + 'a) -> impl Renderable + 'a {
     maud! {
         !DOCTYPE
@@ -64,7 +64,7 @@ pub(super) fn layout<'a>(
                 p.tenant { (shell.tenant) }
                 button.menu-opener type="button" popovertarget="menu" { "Menu" }
                 (search_form())
-                // On a phone it is opened by the button; elsewhere it is always there.
+                // On a phone the button opens the menu; elsewhere it is always visible.
                 div #menu .menu popover {
                     button.menu-opener type="button" popovertarget="menu" { "Close" }
                     (navigation(shell))
@@ -126,7 +126,7 @@ fn is_current(shell: &Shell, section: &Section) -> Option<&'static str> {
     is_it.then_some("page")
 }
 
-/// The field of a form that shows that it comes from a page of this session.
+/// Field of a form that proves that it comes from a page of this session.
 pub(super) fn csrf(shell: &Shell) -> impl Renderable {
     maud! { input type="hidden" name="csrf" value=(shell.csrf); }
 }
@@ -138,7 +138,7 @@ pub(super) fn hidden(name: &str, value: &str) -> impl Renderable {
     }
 }
 
-/// The head of a page: its title, and what can be done.
+/// Head of a page: its title, and its actions.
 pub(super) fn title_bar<'a>(title: &'a str, actions: impl Renderable + 'a) -> impl Renderable + 'a {
     maud! {
         div.title-bar {

@@ -8,15 +8,15 @@ use crate::page::Page;
 /// Contents of the sign-in page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SignInView {
-    /// Where to go then.
+    /// Address to show after signing in.
     pub next: String,
-    /// Why it did not succeed.
+    /// Reason for which the sign-in failed.
     pub problem: Option<String>,
     /// The secret of a link that signs in once.
     pub once: Option<String>,
 }
 
-/// The page where somebody signs in.
+/// Page for signing in.
 pub fn sign_in_page(view: &SignInView) -> Page {
     let main = maud! {
         body.alone {

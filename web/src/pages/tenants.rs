@@ -37,7 +37,7 @@ impl TenantLine {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TenantsView {
     pub lines: Vec<TenantLine>,
-    /// The name that was sent for another one.
+    /// Name of a new tenant that was sent.
     pub name: String,
     pub problems: Vec<Problem>,
 }
@@ -46,7 +46,7 @@ pub struct TenantsView {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TenantView {
     pub line: TenantLine,
-    /// The name that was sent.
+    /// New name that was sent.
     pub name: String,
     /// Text that was typed to confirm the deletion.
     pub confirm: String,

@@ -1,4 +1,4 @@
-//! Tickets: the list with search and status, and the page of one with its text and what happened to it.
+//! Tickets: the list with search and status, and the page of one with its text and its history.
 
 use hypertext::prelude::*;
 use serde_json::{Map, Value};
@@ -16,9 +16,9 @@ use crate::page::Page;
 
 /// The tickets that the list offers: value, and label.
 const OPEN: &[(&str, &str)] = &[("", "Open"), ("no", "Closed"), ("all", "All")];
-/// Statuses that a field proposes; any other can be entered.
+/// Statuses that a field suggests; any other can be entered.
 const STATUSES: &[&str] = &["new", "open", "pending", "on hold", "resolved", "closed"];
-/// The longest text that is shown, in characters.
+/// Longest text that is shown, in characters.
 const MAX_TEXT_CHARS: usize = 100_000;
 /// Markup that ends a line of a text.
 const LINE_ENDS: &[&str] = &["<br", "</p>", "</div>", "</li>", "</tr>", "</h"];
@@ -30,14 +30,14 @@ pub struct TicketsView {
     pub paging: Paging,
     /// Text of the search.
     pub search: String,
-    /// The status that they have; empty for any.
+    /// Status of the tickets; empty for any.
     pub status: String,
-    /// Which of the open and the closed ones are listed.
+    /// Whether open or closed tickets are listed.
     pub open: String,
     pub problems: Vec<Problem>,
 }
 
-/// A ticket, as its page shows it.
+/// A ticket for its page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TicketView {
     pub ticket: Map<String, Value>,
@@ -163,7 +163,7 @@ fn company(ticket: &Map<String, Value>) -> impl Renderable {
     maud! { @if !id.is_empty() { a href=(record_address("companies", id)) { (shown) } } }
 }
 
-/// The status; open or closed where it has none.
+/// Status of the ticket; open or closed where it has none.
 fn status(ticket: &Map<String, Value>) -> impl Renderable {
     let is_open = ticket.get("isOpen").and_then(Value::as_bool).unwrap_or_default();
     let shown = match text(ticket, "status") {

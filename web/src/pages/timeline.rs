@@ -12,11 +12,11 @@ use super::{
     svg_elements::hypertext_elements,
 };
 
-/// Days that the picture shows after today at least: a license without an end reaches to there.
+/// Least days of the timeline after today: a license without an end reaches to there.
 const DAYS_AHEAD: i64 = 90;
 /// Marks of months that the axis has at the most.
 const MARKS: i64 = 8;
-/// How many months there may be between two marks.
+/// Possible distances of two marks, in months.
 const STEPS: &[i64] = &[1, 3, 6, 12, 24, 60, 120, 600];
 /// Days of a month, near enough to choose a step.
 const MONTH_DAYS: i64 = 30;
@@ -37,12 +37,12 @@ pub struct LicenseLine {
     pub is_overdue: Option<bool>,
 }
 
-/// The licenses of a company, and the day on which they are looked at.
+/// Licenses of a company, and the day of the view.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     pub licenses: Vec<LicenseLine>,
     pub today: String,
-    /// Whether there are more than these.
+    /// Whether the company has more licenses.
     pub has_more: bool,
 }
 
@@ -61,12 +61,12 @@ impl Span {
         Self { from, to: to.max(from + 1) }
     }
 
-    /// Where a day is, in percents of the whole.
+    /// Position of a day, in percent of the whole.
     fn at(self, day: i64) -> f64 {
         (day - self.from) as f64 * 100.0 / (self.to - self.from) as f64
     }
 
-    /// The first days of months that are marked, each with its name.
+    /// First days of months that are marked, each with its name.
     fn marks(self) -> Vec<(String, f64)> {
         let months = (self.to - self.from) / MONTH_DAYS;
         let step = STEPS.iter().copied().find(|step| months / step < MARKS);
@@ -121,7 +121,7 @@ impl LicenseLine {
     }
 }
 
-/// The licenses, each with its bar under a line of text.
+/// Licenses, each with its bar below a line of text.
 pub(super) fn timeline(view: &Timeline) -> impl Renderable {
     let today = days_of(&view.today).unwrap_or_default();
     let span = Span::of(view, today);

@@ -18,12 +18,12 @@ pub struct TimesheetLine {
     /// Version of the timesheet, which a decision is made on.
     pub version: i64,
     pub status: String,
-    /// Name of the user whose it is.
+    /// Name of the owner of the timesheet.
     pub who: String,
     /// First and last day of the timesheet.
     pub from: String,
     pub to: String,
-    /// The sum of its entries.
+    /// Sum of the entries.
     pub hours: f64,
     pub entries: Vec<TimeEntryLine>,
     pub approved_by: String,
@@ -34,7 +34,7 @@ pub struct TimesheetLine {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimeEntryLine {
     pub id: String,
-    /// When it was; empty where the entry cannot be read.
+    /// Date of the entry; empty where it cannot be read.
     pub date: String,
     pub hours: f64,
     pub company: String,
@@ -45,11 +45,11 @@ pub struct TimeEntryLine {
 /// The page of timesheets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimesheetsView {
-    /// The status that is shown, and all that there are.
+    /// Status that is shown, and all possible ones.
     pub status: &'static str,
     pub statuses: Vec<&'static str>,
     pub lines: Vec<TimesheetLine>,
-    /// The place in the list at which this page begins.
+    /// Position in the list at which this page begins.
     pub offset: usize,
     pub paging: Paging,
     pub may_update: bool,

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::page::Page;
 
-/// How long the old token can stay valid after a rotation: seconds, in words.
+/// Choices of how long the old token stays valid after a rotation: seconds, and text.
 const KEPT_FOR: &[(&str, &str)] = &[
     ("0", "0 minutes"),
     ("3600", "an hour"),
@@ -58,7 +58,7 @@ impl TokenLine {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokensView {
     pub lines: Vec<TokenLine>,
-    /// Id of the session that looks at them, and of the token that it was opened with.
+    /// Id of the current session, and of the token that it was opened with.
     pub own_session: String,
     pub own_token: String,
     pub problems: Vec<Problem>,
@@ -68,7 +68,7 @@ pub struct TokensView {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenView {
     pub line: TokenLine,
-    /// Whether this session was opened with it.
+    /// Whether this session was opened with the token.
     pub is_own: bool,
     pub problems: Vec<Problem>,
 }
@@ -79,20 +79,20 @@ pub struct NewTokenView {
     pub label: String,
     pub expires: String,
     pub user: String,
-    /// The scopes that are chosen, and those that there are to choose from.
+    /// Chosen scopes, and all that can be chosen.
     pub scopes: Vec<String>,
     pub grantable: Vec<String>,
     pub problems: Vec<Problem>,
 }
 
-/// A token as it is shown once.
+/// A token that is shown once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShownOnce {
     pub title: String,
     pub token: String,
-    /// The UUID of the tenant that was created with it.
+    /// UUID of the tenant that was created with it.
     pub tenant: Option<String>,
-    /// Where the reader goes then.
+    /// Address that the reader goes to afterwards.
     pub back: String,
 }
 
@@ -222,7 +222,7 @@ fn state(line: &TokenLine) -> impl Renderable {
     badge(state)
 }
 
-/// The page of a token, where it is rotated and revoked.
+/// Page of a token, where it is rotated and revoked.
 pub fn token_page(shell: &Shell, view: &TokenView) -> Page {
     let line = &view.line;
     let title = line.label.as_str();
@@ -329,7 +329,7 @@ pub fn new_token_page(shell: &Shell, view: &NewTokenView) -> Page {
     page(layout(shell, "Issue a token", main))
 }
 
-/// A field of one line with its help and what is wrong with it.
+/// A field of one line with its help and its problem.
 pub(super) fn text_field<'v>(
     name: &'v str,
     label: &'v str,
@@ -431,7 +431,7 @@ fn checkbox<'v>(
     }
 }
 
-/// The page that shows a token, once.
+/// Page that shows a token, once.
 pub fn shown_once_page(shell: &Shell, view: &ShownOnce) -> Page {
     let title = view.title.as_str();
     let main = maud! {
