@@ -1,4 +1,5 @@
-//! Every decision that is cited has its heading in a page `core/docs/decisions*.md`, and every heading is cited in code or tests.
+//! Every decision that is cited has its heading in a page `core/docs/decisions*.md`, and every heading is cited in code
+//! or tests.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic: that is how they fail")]
 
 use std::{
@@ -7,20 +8,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Files in which a decision can be cited, by their extension.
+/// Extensions of files in which a decision can be cited.
 const CODE: [&str; 4] = ["rs", "js", "json", "toml"];
-/// Files in which a number must be one of a decision, but is not what holds it in force.
+/// Extensions of files whose numbers must be those of a decision, but do not count as its implementation.
 const PAGES: [&str; 1] = ["md"];
 /// The first letters of the numbers.
 const SERIES: [char; 2] = ['R', 'D'];
-/// Folders with what is not written here.
+/// Folders with files from elsewhere.
 const LEFT_OUT: [&str; 2] = ["target", "node_modules"];
 
 fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// The texts of all files with one of these extensions, with their paths.
+/// Texts of all files with one of these extensions, with their paths.
 fn texts(extensions: &[&str]) -> Vec<(PathBuf, String)> {
     let mut folders = vec![project()];
     let mut texts = Vec::new();
@@ -41,7 +42,7 @@ fn texts(extensions: &[&str]) -> Vec<(PathBuf, String)> {
     texts
 }
 
-/// The decisions that a text cites: a letter and a number as a word, such as `R23`.
+/// Decisions that a text cites: a letter and a number as a word, such as `R23`.
 fn cited(text: &str) -> BTreeSet<&str> {
     let words = text.split(|char: char| !char.is_ascii_alphanumeric() && char != '_');
     words.filter(|word| is_citation(word)).collect()
@@ -63,7 +64,7 @@ fn pages() -> String {
     paths.filter(is_page).map(|path| fs::read_to_string(path).unwrap()).collect()
 }
 
-/// The numbers of the headings of the pages, each with how often it is there.
+/// Numbers of the headings of the pages, each with its number of occurrences.
 fn headings() -> BTreeMap<String, usize> {
     let pages = pages();
     let mut headings = BTreeMap::new();

@@ -178,13 +178,13 @@ fn a_company_stays_while_users_refer_to_it() {
     world.create(&COMPANY, r#"{"name":"A","domains":["a.example"]}"#).unwrap();
 }
 
-/// A license of company `1`; the response has `expect` among its members.
+/// Checks that the response of a license of company `1` has the members of `expect`.
 #[track_caller]
 fn check_license(sent: &str, expect: &str) {
     check_license_changes(&[sent], expect);
 }
 
-/// The first body creates a license, the others change it.
+/// Creates a license with the first body, and changes it with the others.
 #[track_caller]
 fn check_license_changes(bodies: &[&str], expect: &str) {
     let mut world = World::new();
@@ -265,7 +265,7 @@ fn what_an_update_changes_stands_and_the_rest_follows() {
         &[FIXED, r#"{"renewalMrr":50}"#, r#"{"mrr":100}"#],
         r#"{"renewalMrr":50,"renewalArr":600,"arr":1200}"#,
     );
-    // What was derived and comes back unchanged stays derived.
+    // A derived value that comes back unchanged stays derived.
     check_license_changes(
         &[FIXED, r#"{"value":399.96,"renewalMrr":33.33,"mrr":100}"#],
         r#"{"value":1200,"renewalMrr":100}"#,

@@ -52,7 +52,7 @@ fn windows() -> Windows {
     }
 }
 
-/// The activities as blocks, some of them joined in two steps, others counted apart, and the latest by themselves.
+/// Activities as blocks, some of them joined in two steps, others counted separately, and the latest not in blocks.
 fn counted(done: &[Done], zone: Zone, joined: usize) -> Counts {
     let calendar = Calendar::of(Day::parse("2026-02-01").unwrap(), DAYS, zone);
     let mut counting = Counting::new(calendar, windows());
@@ -83,7 +83,7 @@ fn counted(done: &[Done], zone: Zone, joined: usize) -> Counts {
     counting.finish()
 }
 
-/// The place of the day of an activity, if it is one of the calendar.
+/// Place of the day of an activity, if the calendar has it.
 fn day_of(date: Timestamp, zone: Zone) -> Option<usize> {
     let first = zone.day(Day::parse("2026-02-01").unwrap().begin(zone).unwrap());
     usize::try_from(zone.day(date) - first).ok().filter(|day| *day < DAYS)
@@ -247,7 +247,7 @@ fn actions_beyond_the_limit_are_counted_together() {
     }
     counting.add(&Counted::of(id(1), "7", 1, at, at));
     let found = counting.finish();
-    // The action that is asked for is one of them.
+    // The action of the cell is one of them.
     assert_eq!((found.actions.len(), found.others.activities, found.others.users), (999, 6, 1));
     assert_eq!((&*found.actions[0].0, found.actions[0].1.activities), ("7", 2));
 }

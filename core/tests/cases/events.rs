@@ -1,5 +1,5 @@
-//! Events, as the routes for them take them in, and how they and the report about them are read back: what a store
-//! does around the rules, as plainly as can be.
+//! Events on their routes, and the responses with them and the report about them: the part of a store around the rules,
+//! as plainly as possible.
 
 use svctrack_core::{
     plan::{self, Activity, Appended, Change, Finding, Route},
@@ -44,7 +44,7 @@ impl From<Unreadable> for Refused {
     }
 }
 
-/// What one request brings.
+/// Contents of one request.
 struct Call {
     route: Route,
     events: Vec<Event>,
@@ -56,7 +56,7 @@ struct Call {
 }
 
 impl World {
-    /// The response of a route that is about events; none where the path is that of another one.
+    /// Response of a route for events; none where the path is that of another one.
     pub(super) fn answer_about_events(
         &mut self,
         path: &[&str],
@@ -207,7 +207,7 @@ impl World {
         call
     }
 
-    /// Stores what a request brings, each event after the one before.
+    /// Stores the events of a request, each after the one before.
     fn take(&mut self, call: Call, text: String) -> Answer {
         let settings = TrackingSettings::of_tenant(&self.store).unwrap();
         let (mut parked, mut ignored) = (Vec::new(), Vec::new());
@@ -246,7 +246,7 @@ impl World {
         Ok(found)
     }
 
-    /// What a store does after each command: events are processed that waited for what has come, and what was found is
+    /// Work of a store after each command: parked events that wait for a new record are processed, and findings are
     /// folded into the report.
     pub(super) fn settle(&mut self) {
         while !self.woken.is_empty() {

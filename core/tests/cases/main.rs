@@ -1,5 +1,5 @@
-//! The cases about records and events, carried out by `core` alone: commands planned over a store in memory, with the
-//! same responses as over HTTP. What HTTP adds, such as authorization and headers, is tested there.
+//! Cases about records and events, carried out by `core` alone: commands planned over a store in memory, with the same
+//! responses as over HTTP. Further parts of HTTP, such as authorization and headers, are tested there.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -40,8 +40,8 @@ use svctrack_core::{
     },
 };
 
-/// The areas of `tests/cases`, besides the resources, whose cases are about records and events, their rules and how they
-/// are listed.
+/// Areas of `tests/cases`, besides the resources, whose cases are about records and events, their rules and their
+/// lists.
 const AREAS: &[&str] = &[
     "activities",
     "bulk",
@@ -53,7 +53,7 @@ const AREAS: &[&str] = &[
     "tracking",
 ];
 
-/// The headers that follow from a command's outcome; all others are HTTP's own.
+/// Headers that depend on a command's outcome; all others are HTTP's own.
 const HEADERS: &[&str] = &[
     "svctrack-bulk-errors",
     "svctrack-ignored",
@@ -63,7 +63,7 @@ const HEADERS: &[&str] = &[
     "svctrack-total",
 ];
 
-/// Statuses of who may not, and of what there is no route for.
+/// Statuses of missing permissions and of missing routes.
 const STATUSES_OF_HTTP: &[u64] = &[401, 405];
 
 #[test]
@@ -89,8 +89,8 @@ fn every_case_comes_out_on_core_alone() {
     });
 }
 
-/// Whether an import of a case is about its file rather than its rows: only the server reads tables, checks what a whole
-/// file says, and names lines.
+/// Whether an import of a case is about its file rather than its rows: only the server reads tables, checks the file as
+/// a whole, and names lines.
 fn reads_a_file(case: &Case) -> bool {
     let given = case.says["given"].as_array().into_iter().flatten();
     given.chain([&case.says["request"]]).any(|step| {
@@ -106,7 +106,7 @@ struct World {
     ctx: Ctx,
     /// The report, an entry for each cause.
     entries: Vec<Entry>,
-    /// What parked events may have waited for, and has come.
+    /// Index entries that parked events may have waited for, and that exist now.
     woken: Vec<Wait>,
 }
 
@@ -241,7 +241,7 @@ impl World {
         Ok(if def.delete_returns_record { shown } else { deleted(1) })
     }
 
-    /// What a store does for an erasure, as far as the rules read it.
+    /// Erasure of a person, as far as the rules read it.
     fn erase(&mut self, reference: &RecordRef) -> Answer {
         let Ok(id) = self.locate(&END_USER, reference) else { return Ok(deleted(0)) };
         let user = self.store.record(&END_USER, id).unwrap().unwrap();
@@ -292,7 +292,7 @@ impl World {
         Ok(found)
     }
 
-    /// The rows of a file with one in each line.
+    /// Imports the rows of a file with one in each line.
     fn import(&mut self, path: &str, step: &Step) -> Answer {
         let def = REGISTRY.iter().copied().find(|def| def.path == path).unwrap();
         let access = Access { create: true, update: true };
@@ -336,7 +336,7 @@ impl World {
         found
     }
 
-    /// Carries changes out, and notes what they bring for events that wait.
+    /// Applies changes, and notes those that release parked events.
     fn commit(&mut self, changes: &[Change]) {
         for change in changes {
             let (def, added, removed) = match change {
@@ -381,7 +381,7 @@ fn not_found(code: &'static str) -> Refused {
     Refused(404, vec![Issue::of_body(code, "")])
 }
 
-/// A query of which all is known, unless that is not asked for, and what is not known of it.
+/// A query without unknown parameters, unless these are allowed, and the unknown ones.
 fn known<T>(read: Result<Read<T>, Vec<Issue>>, step: &Step) -> Result<(T, Vec<String>), Refused> {
     let read = read.map_err(|issues| Refused(400, issues))?;
     let is_lenient = step.headers().contains(&("prefer", "handling=lenient"));
@@ -392,7 +392,7 @@ fn known<T>(read: Result<Read<T>, Vec<Issue>>, step: &Step) -> Result<(T, Vec<St
     Ok((read.query, unknown.chain(read.ignored).collect()))
 }
 
-/// A page of a list, how many there are in all, where that is asked for, and what was not known.
+/// A page of a list, the total number, where it is requested, and the unknown parameters.
 fn page(records: &[Document], total: Option<usize>, ignored: &[String]) -> Found {
     let texts: Vec<String> = records.iter().map(Document::to_text).collect();
     let mut found = done(format!("[{}]", texts.join(",")));

@@ -1,4 +1,4 @@
-//! A calendar counted by hand, year by year and month by month, and what clocks of a zone show.
+//! A calendar counted by hand, year by year and month by month, and local times of a zone.
 
 use chrono::{DateTime, Offset as _, TimeZone as _};
 use chrono_tz::Tz;
@@ -8,9 +8,9 @@ use super::fraction::Fraction;
 pub const DAY: i64 = 86_400_000;
 /// The last millisecond of the year 9999.
 const LAST: i64 = 253_402_300_799_999;
-/// The first one of it.
+/// First millisecond of the year 9999.
 pub const YEAR_9999: i64 = 253_370_764_800_000;
-/// What a period may be short of its end: nothing, a millisecond, a second, a day.
+/// Times by which a period may be short of its end: nothing, a millisecond, a second, a day.
 pub const SHORT: [i64; 4] = [0, 1, 1_000, DAY];
 
 fn is_leap(year: i64) -> bool {
@@ -45,7 +45,7 @@ fn date(clock: i64) -> (i64, i64, i64) {
     (year, month, days + 1)
 }
 
-/// The same day this many months later, or the last one of that month.
+/// The same day this many months later, or the last day of that month.
 pub fn later(clock: i64, months: i64) -> i64 {
     let (year, month, day) = date(clock);
     let (year, month) = (year + (month - 1 + months) / 12, (month - 1 + months) % 12 + 1);
@@ -53,7 +53,7 @@ pub fn later(clock: i64, months: i64) -> i64 {
     (days_before(year, month) + day - 1) * DAY + clock.rem_euclid(DAY)
 }
 
-/// As JSON writes it.
+/// Text of a time in JSON.
 pub fn text(time: i64) -> String {
     let ((year, month, day), of_day) = (date(time), time.rem_euclid(DAY));
     let (hour, minute) = (of_day / 3_600_000, of_day / 60_000 % 60);
@@ -70,7 +70,7 @@ pub fn clock(zone: Tz, time: i64) -> i64 {
     time + offset(zone, time)
 }
 
-/// When they show it first; where they skip it, as if they had not been set.
+/// Point in time at which clocks first show this; where they skip it, as if they had not been set.
 pub fn at(zone: Tz, clock_: i64) -> i64 {
     let offsets = [offset(zone, clock_ - 40 * 3_600_000), offset(zone, clock_ + 40 * 3_600_000)];
     let mut times: Vec<i64> = offsets.iter().map(|offset| clock_ - offset).collect();
@@ -79,7 +79,7 @@ pub fn at(zone: Tz, clock_: i64) -> i64 {
     shown.unwrap_or(clock_ - offsets[0])
 }
 
-/// Of UTC and the zone that in which these are nearer to midnight.
+/// Of UTC and the zone, the one in which the times are nearer to midnight.
 fn nearest(times: &[i64], zone: Tz) -> Tz {
     let distance = |zone: Tz| -> i64 {
         let since = times.iter().map(|time| clock(zone, *time).rem_euclid(DAY));
@@ -88,7 +88,7 @@ fn nearest(times: &[i64], zone: Tz) -> Tz {
     if distance(zone) < distance(Tz::UTC) { zone } else { Tz::UTC }
 }
 
-/// How many months lie between two times, and when they are over.
+/// Months between two times, and the end of the period.
 pub fn period(from: i64, to: i64, zone: Tz) -> Option<(Fraction, i64)> {
     if to <= from {
         return None;
@@ -125,7 +125,7 @@ pub fn after(from: i64, months: Fraction, zone: Tz) -> Option<i64> {
     (end <= LAST).then_some(end)
 }
 
-/// The day that calendars show, counted from 1970-01-01.
+/// Day of the calendar, counted from 1970-01-01.
 pub fn day(zone: Tz, time: i64) -> i64 {
     clock(zone, time).div_euclid(DAY)
 }

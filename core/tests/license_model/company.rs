@@ -1,4 +1,4 @@
-//! What a company's licenses come to, as plainly as can be.
+//! Properties of a company that are derived from its licenses, as plainly as possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use super::{
 
 /// A license and its id.
 pub type Known = (String, License);
-/// How much of the base currency one unit of another is worth.
+/// Value of one unit of each other currency in the base currency.
 pub type Rates = BTreeMap<String, Fraction>;
 
 /// Days around the end of a license in which its successor begins.
 const GAP: i64 = 31 * DAY;
 
-/// What is found of a license only when it is read.
+/// Properties of a license that are computed only when it is read.
 pub fn read(license: &Known, all: &[Known], rates: Option<&Rates>, world: World<'_>) -> Values {
     let mut read = license.1.shown.clone();
     let mut issues = vec![];
@@ -54,7 +54,7 @@ fn currency_of(license: &License) -> Option<String> {
     }
 }
 
-/// The first license of its line.
+/// First license of the line.
 fn line((id, license): &Known) -> &str {
     match license.shown.get("parent") {
         Some(Value::Text(parent)) => parent,
@@ -62,7 +62,7 @@ fn line((id, license): &Known) -> &str {
     }
 }
 
-/// Whether it is renewed, and no other follows it.
+/// Whether the license is renewed, and no other follows it.
 fn is_alone(known: &Known, all: &[Known], world: World<'_>) -> bool {
     let (id, license) = known;
     let follows = |another: &Known| {
@@ -87,7 +87,7 @@ fn is_alone(known: &Known, all: &[Known], world: World<'_>) -> bool {
     says(&license.shown, "renewalStatus", "renewed") && !all.iter().any(follows)
 }
 
-/// The rows of the company that come from its licenses.
+/// Properties of the company that come from its licenses.
 pub fn figures(all: &[Known], rates: Option<&Rates>, world: World<'_>) -> Values {
     let mut found = Values::new();
     let text = |text: &str| Value::Text(text.to_owned());

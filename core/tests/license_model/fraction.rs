@@ -41,14 +41,14 @@ impl Fraction {
         self.over.div_euclid(self.under)
     }
 
-    /// Rounded to a number of decimals; half of the last one goes away from zero.
+    /// The number, rounded to a number of decimals; half of the last one is rounded away from zero.
     pub fn rounded(self, decimals: u32) -> Self {
         let scale = 10_i128.pow(decimals);
         let twice = 2 * self.over.abs() * scale / self.under;
         Self::new(self.over.signum() * ((twice + 1) / 2), scale)
     }
 
-    /// As JSON writes it; it must have an end.
+    /// Text of the number in JSON; its decimals must end.
     pub fn text(self) -> String {
         let sign = if self.over < 0 { "-" } else { "" };
         let (mut text, mut rest) =

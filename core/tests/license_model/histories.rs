@@ -29,11 +29,11 @@ pub enum Sent {
     BulkCreate(Values),
     Put(usize, Values),
     BulkUpdate(usize, Values),
-    /// What GET returned, with some of it changed.
+    /// The response of a GET, with some of it changed.
     PutBack(usize, Values),
 }
 
-/// What happens to a tenant.
+/// A step in the history of a tenant.
 #[derive(Debug)]
 pub struct History {
     random: u64,
@@ -234,7 +234,7 @@ impl History {
         self.day() + hours * 3_600_000
     }
 
-    /// Whole months later in one of the zones, or about so; else any time; rarely in the year 9999.
+    /// End of a period: whole months later in one of the zones, or nearly; else any time; rarely in the year 9999.
     fn end(&mut self, from: i64) -> i64 {
         match self.below(8) {
             0 => self.time(),
@@ -256,7 +256,7 @@ impl History {
         self.below(one_in) == 0
     }
 
-    /// A random number below this (SplitMix64).
+    /// A random number below `end` (SplitMix64).
     fn below(&mut self, end: u64) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;

@@ -3,7 +3,7 @@
 //! `core`, through POST, bulk and PUT, in random time zones, with products whose defaults are used in random
 //! parts, and every row that follows from others is compared.
 //!
-//! `SVCTRACK_LICENSE_HISTORIES` says how many histories, `SVCTRACK_LICENSE_SEED` with which one it begins.
+//! `SVCTRACK_LICENSE_HISTORIES` sets the number of histories, `SVCTRACK_LICENSE_SEED` the first of them.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -39,10 +39,10 @@ use svctrack_core::{
     value::{Document, IdSequence, ObjectId, Timestamp},
 };
 
-/// How many histories are compared by default: some seconds without optimization.
+/// Histories that are compared by default: some seconds without optimization.
 const HISTORIES: u64 = 3_000;
 
-/// How many histories are exported and imported by default.
+/// Histories that are exported and imported by default.
 const RESTORED: u64 = 1_000;
 
 #[test]
@@ -83,7 +83,7 @@ fn licenses_are_worth_what_a_slow_and_obvious_model_says() {
     }
 }
 
-/// What `core` knows of a tenant, and what the model does.
+/// State of a tenant in `core`, and in the model.
 struct Tenant {
     store: Memory,
     ids: IdSequence,
@@ -153,7 +153,7 @@ impl Tenant {
         Ok(planned)
     }
 
-    /// The id of the record that an item created or changed; an error where it was rejected.
+    /// Id of the record that an item created or changed; an error where it was rejected.
     fn upsert(&mut self, body: &str, now: i64) -> Result<Option<ObjectId>, String> {
         let mut ctx = self.ctx(now);
         let access = Access { create: true, update: true };

@@ -1,5 +1,5 @@
-//! Licenses that come back from an export: in another store each is what it was, whatever its terms and however it came to
-//! them.
+//! Licenses that come back from an export: in another store each is as it was, whatever its terms and however they were
+//! set.
 
 use std::collections::BTreeMap;
 
@@ -68,13 +68,13 @@ impl Tenant {
         ids.map(|id| ObjectId::parse(&id).unwrap()).collect()
     }
 
-    /// Brings the licenses of another store in, as an import does, and compares each with what it was there.
+    /// Imports the licenses of another store, and compares each with its earlier state.
     pub(super) fn restore(&mut self, from: &Self, history: &History) -> Result<(), String> {
-        // No id of one store is one of the other.
+        // The two stores have no id in common.
         self.ids = IdSequence::new([9; 5]);
         let now = history.now;
         let mut ids: BTreeMap<String, String> = BTreeMap::new();
-        // Parents are named when all licenses are there; a third time nothing is left to do.
+        // Parents are named when all licenses exist; a third pass has nothing left to do.
         for pass in 0..3 {
             for id in from.all() {
                 let mut row = from.shown(&LICENSE, id, now);

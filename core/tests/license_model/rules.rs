@@ -1,5 +1,5 @@
-//! What a license is worth, by the contract's rules, written down as plainly as can be: it shares no code with `core`.
-//! A license is what was set, and everything else is computed from that each time.
+//! Value of a license by the contract's rules, written down as plainly as possible: the module shares no code with
+//! `core`. A license consists of the values that were set; everything else is computed from these each time.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// As JSON writes it.
+    /// Text of the value in JSON.
     pub fn text(&self) -> String {
         match self {
             Self::Null => "null".to_owned(),
@@ -44,19 +44,19 @@ pub const PAIRS: [(&str, &str); 5] = [
     ("fcNewMrrPessimistic", "fcNewArrPessimistic"),
 ];
 
-/// A product, by what it has set.
+/// A product, by the values that it has set.
 pub type Product = Values;
 
 #[derive(Clone, Debug, Default)]
 pub struct License {
     pub set: Values,
-    /// The last response of this license.
+    /// Last response of the license.
     pub shown: Values,
-    /// Whether several products had its product's name when it was created.
+    /// Whether several products had the name of the license's product when it was created.
     ambiguous: bool,
 }
 
-/// Where and when the tenant is.
+/// Time and zone of the tenant.
 #[derive(Clone, Copy)]
 pub struct World<'w> {
     pub zone: Tz,
@@ -105,7 +105,7 @@ impl License {
         Some(license)
     }
 
-    /// Another state of it; `None` where that is rejected.
+    /// The license after an update; `None` where that is rejected.
     pub fn update(&self, body: &Values, world: World<'_>) -> Option<Self> {
         let (mut next, mut body) = (self.clone(), body.clone());
         // A placeholder that is sent back unchanged was never set.
@@ -139,7 +139,7 @@ impl License {
         Some(next)
     }
 
-    /// Keeps what the request changes, and recomputes what follows from it.
+    /// Keeps the values that the request changes, and recomputes those that are derived from them.
     fn follow(&mut self, body: &mut Values, before: &Values) {
         let known = |name: &str| before.get(name).cloned().unwrap_or(Value::Null);
         let sent = body.clone();
@@ -272,7 +272,7 @@ impl License {
         }
     }
 
-    /// What depends on all that is known by now; then all that follows.
+    /// Sets the values that depend on those known by now; then all that are derived.
     fn settle(&mut self, was_lost: bool, world: World<'_>) {
         if !is(&self.set, "autoRenews") {
             self.set.remove("noticePeriod");
@@ -290,7 +290,7 @@ impl License {
         self.shown = self.derive(world.zone);
     }
 
-    /// As it was set, else by beginning and length.
+    /// End date as it was set, else by beginning and length.
     fn end_date(&self, zone: Tz) -> Option<i64> {
         let by_length = || {
             let from = time(&self.set, "fromDate").filter(|_| is(&self.set, "fixedPeriod"))?;
@@ -347,7 +347,7 @@ impl License {
         found
     }
 
-    /// What a month costs, unrounded.
+    /// Monthly price, unrounded.
     fn price(&self, spread: Option<Fraction>) -> Option<Fraction> {
         let by_year = number(&self.set, "arr").map(|arr| arr / YEAR);
         let by_value = number(&self.set, "value").zip(spread).map(|(value, months)| value / months);
@@ -358,7 +358,7 @@ impl License {
         by_year.filter(rounds_to_it).or(by_value.filter(rounds_to_it)).or(Some(mrr))
     }
 
-    /// Codes and fields, in their order.
+    /// Codes and fields of the issues, in their order.
     fn issues(
         &self,
         found: &Values,
@@ -406,7 +406,7 @@ impl License {
         issues.map(|(_, code, field)| format!("{code} {field}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// When it is over.
+    /// End of the license.
     pub fn end(&self, zone: Tz) -> Option<i64> {
         let end = time(&self.shown, "toDate").filter(|end| *end < YEAR_9999)?;
         let from = time(&self.shown, "fromDate");
@@ -414,7 +414,7 @@ impl License {
     }
 }
 
-/// The other half of a pair; where the month costs what the license costs, so does the year.
+/// The other half of a pair; where the monthly one is the price of the license, so is the yearly one.
 fn complete(found: &mut Values, monthly: &'static str, yearly: &'static str) {
     let (month, year) = (number(found, monthly), number(found, yearly));
     let money = |exact: Fraction| amount(exact).map_or(Value::Null, Value::Number);

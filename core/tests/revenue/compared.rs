@@ -1,6 +1,6 @@
 //! Every figure of every report over random histories, against the model.
 //!
-//! `SVCTRACK_REVENUE_HISTORIES` says how many histories, `SVCTRACK_REVENUE_SEED` with which one it begins.
+//! `SVCTRACK_REVENUE_HISTORIES` sets the number of histories, `SVCTRACK_REVENUE_SEED` the first of them.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ fn facts(license: &License) -> LicenseFacts<'static> {
     }
 }
 
-/// The ledger of licenses; of every other history one that had others before.
+/// Ledger of licenses; for every other history one that had others before.
 pub fn ledger_of(seed: u64, licenses: &[License]) -> Ledger {
     if seed.is_multiple_of(2) {
         return Ledger::new(licenses.iter().map(facts)).unwrap();
@@ -145,7 +145,7 @@ fn reports_are_what_a_slow_and_obvious_model_says() {
     }
 }
 
-/// The sum that a series of a report shows at the rates of an interval.
+/// Sum of a series of a report at the rates of an interval.
 fn sums(model: &Model<'_>, currency: Option<&'static str>, end: i64) -> Sum {
     currency.map_or_else(|| Sum::Converted(model.rate_day(end)), Sum::In)
 }
@@ -258,7 +258,7 @@ fn compare_movements(
     }
 }
 
-/// A share of an amount, or null of none.
+/// A share of an amount, or null for a share of 0.
 fn mean(amount: Fraction, of: i64) -> String {
     match of {
         0 => "null".to_owned(),
@@ -266,7 +266,7 @@ fn mean(amount: Fraction, of: i64) -> String {
     }
 }
 
-/// What is overdue of a company, and of how many licenses.
+/// Overdue amount of a company, and its number of licenses.
 fn overdue_at(model: &Model<'_>, company: u8, end: i64, sum: Sum) -> (Fraction, i64) {
     let (mut overdue, mut licenses) = (ZERO, 0);
     for license in model.overdue(company, end) {
@@ -406,7 +406,7 @@ fn compare_cell(cell: &CohortCell, (mrr, logos): (Fraction, i64), first: (Fracti
     assert_eq!(cell.logos, logos);
 }
 
-/// The outcome of a license, and what is paid after it.
+/// Outcome of a license, and the amount after it.
 fn outcome(model: &Model<'_>, at: usize) -> (Outcome, Fraction) {
     let license = &model.licenses[at];
     match (model.successors[at], license.status) {

@@ -1,4 +1,4 @@
-//! The explanations of forecasts, cohorts and renewals: what a figure is made of adds up to it.
+//! Explanations of forecasts, cohorts and renewals: the parts of a figure add up to it.
 
 use rust_decimal::Decimal;
 use svctrack_core::{
@@ -28,7 +28,7 @@ fn asked() -> Options {
     }
 }
 
-/// The worked example, with terms of the renewal of its last license.
+/// The worked example, with renewal terms of its last license.
 fn with_terms() -> Ledger {
     let lines = LICENSES.lines().filter(|line| !line.trim().is_empty()).map(license);
     let lines = lines.map(|license| match name(license.id).as_str() {
@@ -90,7 +90,7 @@ fn a_forecast_is_explained_by_its_licenses() {
     // The amount is neither set, nor does the license renew automatically.
     let pessimistic = explained(ForecastLine::UnconfirmedPessimistic, None);
     assert_eq!(formulas(&pessimistic), ["unconfirmedPessimistic = 0"]);
-    // Just before it ends a license still counts.
+    // A license counts until just before its end.
     let last_day = ForecastCell {
         from: day("2025-04-02"),
         to: day("2025-04-03"),
@@ -135,7 +135,7 @@ fn a_cohort_is_explained_by_its_companies() {
         let error = explained(cohort, interval).unwrap_err();
         (error.code(), error.option())
     };
-    // A cohort that has no companies, and one that is named as those of another interval.
+    // A cohort without companies, and one with the name of another interval's.
     assert_eq!(code("2024-Q2", Interval::Quarter), ("unknown_cell", "cohort"));
     assert_eq!(code("2023", Interval::Quarter), ("unknown_cell", "cohort"));
     assert_eq!(code("2023-W40", Interval::Week), ("unknown_choice", "interval"));
@@ -171,7 +171,7 @@ fn renewals_are_explained_by_their_licenses() {
     assert_eq!(explained(RenewalsLine::Open, None).formula, "open = 0");
 }
 
-/// What the parts of an explanation add up to, after each level was compared with the one above.
+/// Sum of the parts of an explanation, after each level was compared with the one above.
 fn added_up<L, R>(found: &LineExplanation<L, R>, amount: impl Fn(&R) -> Number) -> Number {
     let sum = |amounts: &mut dyn Iterator<Item = Number>| -> Number {
         amounts.map(|amount| amount.as_decimal()).sum::<Decimal>().into()
@@ -200,7 +200,7 @@ fn figures(row: &ForecastRow) -> Vec<(ForecastLine, Number)> {
     figures
 }
 
-/// The currencies of a report with their rows; none for the base currency.
+/// Currencies of a report with their rows; none for the base currency.
 fn by_currency<R: Clone>(
     currencies: &[Series<R>],
     converted: Option<&Series<R>>,

@@ -1,4 +1,4 @@
-//! What reports reject, and what they do not count.
+//! Options that reports reject, and licenses that they do not count.
 
 use svctrack_core::{
     revenue::{
@@ -170,7 +170,7 @@ fn without_a_rate_there_is_no_total_and_no_currency_is_left_out() {
     rates.set("USD", day("2024-02-10"), "0.9".parse().unwrap()).unwrap();
     let asked = Options { rates: Some(rates), ..asked };
     assert_eq!(missing(&asked), ["SEK 2024-02-29"]);
-    // The first rate is no rate of the days before it.
+    // The first rate does not apply to the days before it.
     let dated = Options { valuation: Valuation::Dated, ..asked };
     assert_eq!(missing(&dated), ["SEK 2023-12-31", "USD 2023-12-31"]);
 }

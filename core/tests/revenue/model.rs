@@ -1,5 +1,5 @@
-//! The definitions, word by word: what a company pays at a time is computed from all licenses, how that changes from
-//! all times, all in fractions. It is slow, and shares no code with `core`.
+//! The definitions, word by word: the MRR of a company at a time is computed from all licenses, its changes from all
+//! times, all in fractions. The model is slow, and shares no code with `core`.
 
 use std::collections::BTreeSet;
 
@@ -56,15 +56,15 @@ pub struct Asked {
     pub rates: Vec<(&'static str, i64, Fraction)>,
 }
 
-/// What is added up: a currency, or all in the base currency at the rates of a day.
+/// Unit of a sum: a currency, or all in the base currency at the rates of a day.
 #[derive(Clone, Copy, Debug)]
 pub enum Sum {
     In(&'static str),
     Converted(i64),
 }
 
-/// The lines of a company: new, reactivation, expansion, contraction, churn, negative, entering, leaving; and how
-/// many companies are in the first, the second, and the fifth.
+/// Lines of a company: new, reactivation, expansion, contraction, churn, negative, entering, leaving; and the numbers
+/// of companies in the first, the second, and the fifth.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines {
     pub amounts: [Fraction; 8],
@@ -222,7 +222,7 @@ impl<'m> Model<'m> {
         companies.into_iter().filter(|company| only.is_none_or(|only| only == *company)).collect()
     }
 
-    /// The rate that holds on a day.
+    /// Rate on a day.
     pub fn rate(&self, currency: &str, day: i64) -> Fraction {
         if currency == "EUR" {
             return Fraction::whole(1);
@@ -231,7 +231,7 @@ impl<'m> Model<'m> {
         rates.max_by_key(|rate| rate.1).unwrap().2
     }
 
-    /// The day whose rates hold for an interval that ends before another day.
+    /// Day whose rates apply to an interval that ends before another day.
     pub fn rate_day(&self, end: i64) -> i64 {
         if self.asked.dated { end - 1 } else { self.asked.to - 1 }
     }
@@ -244,7 +244,7 @@ impl<'m> Model<'m> {
         }
     }
 
-    /// What a company pays just before a time, or at it: by what counts, or in all.
+    /// MRR of a company just before a time, or at it: of the licenses that count, or of all.
     fn paid(&self, company: u8, sum: Sum, time: i64, at: bool, all: bool) -> Fraction {
         let mut total = ZERO;
         for (license, end) in self.licenses.iter().zip(&self.ends) {
@@ -264,16 +264,16 @@ impl<'m> Model<'m> {
         self.paid(company, sum, time, false, false)
     }
 
-    /// All times at which something begins or ends for a company.
+    /// All times at which a license of a company begins or ends.
     fn times(&self, company: u8) -> BTreeSet<i64> {
         let own = self.licenses.iter().zip(&self.ends);
         let own = own.filter(|(license, _)| license.company == company);
         own.flat_map(|(license, end)| [Some(license.from), *end]).flatten().collect()
     }
 
-    /// Whether who pays from `start` on, and did not just before, is new.
+    /// Whether a company that pays from `start` on, and did not just before, is new.
     fn is_new(&self, company: u8, sum: Sum, start: i64) -> bool {
-        // Whether somebody ever paid is asked at the rates of the end.
+        // Whether the company ever paid is decided at the rates of the end.
         let sum = if let Sum::Converted(_) = sum { Sum::Converted(self.asked.to - 1) } else { sum };
         let pays = |time: &i64| self.paid(company, sum, *time, true, false) > ZERO;
         let times = self.times(company);
@@ -285,7 +285,7 @@ impl<'m> Model<'m> {
         self.day(*returned) - self.day(*stopped) > within
     }
 
-    /// The lines of a company that pays `a` and then `b`.
+    /// Lines of a company that pays `a` and then `b`.
     fn lines(&self, a: [Fraction; 2], b: [Fraction; 2], is_new: bool) -> Lines {
         let (before, after) = (positive(a[0]), positive(b[0]));
         let mut amounts = [ZERO; 8];
@@ -313,7 +313,7 @@ impl<'m> Model<'m> {
         Lines { amounts, counts }
     }
 
-    /// The lines of a company from just before one time to just before another.
+    /// Lines of a company from just before one time to just before another.
     pub fn end_points(&self, company: u8, sum: Sum, start: i64, end: i64) -> Lines {
         let paid = |time| [false, true].map(|all| self.paid(company, sum, time, false, all));
         self.lines(paid(start), paid(end), self.is_new(company, sum, start))
@@ -347,7 +347,7 @@ impl<'m> Model<'m> {
         licenses.map(|(license, _)| license).collect()
     }
 
-    /// When a company first pays, in any of its currencies.
+    /// Time of the first payment of a company, in any of its currencies.
     pub fn first_paid(&self, company: u8) -> Option<i64> {
         let pays = |time: &i64| {
             ["EUR", "USD", "JPY"]

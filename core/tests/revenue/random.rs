@@ -1,4 +1,4 @@
-//! Random histories, in which rules meet: ends and starts lie days apart, prices return, refunds outweigh them.
+//! Random histories, in which rules meet: ends and starts are days apart, prices return, refunds outweigh them.
 
 use chrono_tz::Tz;
 
@@ -60,7 +60,7 @@ impl Random {
         }
     }
 
-    /// Licenses of some companies; now and then of one alone, so near that many can follow many.
+    /// Licenses of some companies; now and then of only one, so near that many can follow many.
     pub fn licenses(&mut self, zone: Tz) -> Vec<License> {
         let is_dense = self.chance(3);
         let companies = if is_dense { 1 } else { 1 + self.below(4) };

@@ -30,7 +30,7 @@ impl Value {
         }
     }
 
-    /// Whether it fits a criterion: a value, or a text such as `>0`.
+    /// Whether the value meets a criterion: a value, or a text such as `>0`.
     fn fits(&self, criterion: &Value) -> bool {
         match criterion {
             Self::Text(text) if text.starts_with('>') => self.number() > text[1..].parse().unwrap(),
@@ -39,7 +39,7 @@ impl Value {
     }
 }
 
-/// What is left to read of a formula.
+/// Rest of a formula.
 struct Reader<'s> {
     sheet: &'s Sheet,
     rest: &'s str,
@@ -72,7 +72,7 @@ impl Sheet {
     }
 }
 
-/// Puts two values together, item by item where one is a column.
+/// Combines two values, item by item where one is a column.
 fn each(a: Value, b: Value, of: &dyn Fn(Value, Value) -> f64) -> Value {
     match (a, b) {
         (Value::Column(a), Value::Column(b)) => {

@@ -119,7 +119,7 @@ fn the_example_reads_a_csv_file_and_prints_mrr() {
     assert!(lines[16].contains(",2024-02,"), "{}", lines[16]);
     assert!(lines[16].contains(",1530.00,,0.00,1100.00,0.00,0.00,300.00,"), "{}", lines[16]);
     assert_eq!(run("twelve.csv", &[]).unwrap().lines().count(), 1 + 2 * 7);
-    // Its last day is paid, so that it counts just before the next one.
+    // The last day is paid, so that the license counts just before the next one.
     let end = |to: &str| {
         let path = format!("{folder}/fortnight.csv");
         let arguments = [&*path, "2024-01-01", to].map(ToOwned::to_owned);

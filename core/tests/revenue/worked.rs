@@ -222,7 +222,7 @@ fn a_trailing_year_ends_with_each_interval() {
         (year.period.from.to_string(), year.period.to.to_string()),
         ("2023-07-01".into(), "2024-07-01".into())
     );
-    // Nord alone paid on 30 June 2023.
+    // Only Nord paid on 30 June 2023.
     assert_eq!(ratios(year), "2024-Q2 100 120 0 -20 null");
 }
 
@@ -343,7 +343,7 @@ fn a_forecast_is_compared_with_what_came_true() {
     };
     let rows: Vec<_> = report.rows.iter().map(row).collect();
     assert_eq!(rows, ["2060 2060 0", "2060 2310 250", "2060 2310 250", "1560 null null"]);
-    // Of the same licenses: S7 was to be renewed at the end of June, and was not.
+    // The same licenses: S7 was expected to be renewed at the end of June, and was not.
     let asked = Options { now: at("2024-08-15"), assume_renewed: true, ..asked };
     let report = forecast(&now, &asked, None).unwrap().converted.unwrap();
     let rows: Vec<_> = report.rows.iter().map(row).collect();
@@ -515,7 +515,7 @@ fn a_successor_in_another_currency_renews_its_parent() {
         let row = &series.or(report.converted.as_ref()).unwrap().rows[year];
         format!("{} {}", renewed(row), row.not_compared)
     };
-    // Without rates neither is more than the other, and the report says that it did not compare them.
+    // Without rates neither is more than the other, and the report notes that it did not compare them.
     assert_eq!(row(&asked, Some("EUR"), 1), "100 100 0 0 0 0 0 100 100 100 1");
     assert_eq!(row(&asked, Some("USD"), 2), "120 120 0 0 0 0 0 100 100 100 1");
     let known = Options { rates: Some(rates(&[("USD", "2020-01-01", "0.9")])), ..asked.clone() };

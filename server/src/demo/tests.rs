@@ -1,4 +1,4 @@
-//! The demo: the same on the same day, and of the expected size on any.
+//! The demo is the same on the same day, and of the expected size on any.
 
 use std::collections::BTreeSet;
 
@@ -114,7 +114,7 @@ fn no_term_ends_undecided_long_ago_or_before_it_begins() {
     }
 }
 
-/// What customers pay on a day, whatever the currency.
+/// MRR of customers on a day, whatever the currency.
 fn mrr(market: &[Company], day: NaiveDate) -> f64 {
     let terms = market.iter().flat_map(|company| &company.terms);
     terms.filter(|term| term.covers(day)).map(company::Term::mrr).sum()

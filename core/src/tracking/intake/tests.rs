@@ -44,7 +44,7 @@ impl World {
         self.store.apply(&changes);
     }
 
-    /// One line a user: company, externalId, e-mail, name.
+    /// Users, one a line: company, externalId, e-mail, name.
     fn users(&self) -> Vec<String> {
         let company = |user: &Document| {
             let id = end_user::COMPANY_ID.get(user)?;

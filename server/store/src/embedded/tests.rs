@@ -1,4 +1,4 @@
-//! What takes days or a crash, on a store with a clock of the test's.
+//! Behaviour that takes days or a crash, on a store with a clock of the test's.
 
 mod budgets;
 mod closings;
@@ -62,7 +62,7 @@ struct World {
 }
 
 fn open(folder: &Path, log_limits: LogLimits, clock: &Arc<Hand>) -> Embedded {
-    // Creates it, where it is missing.
+    // Creates the store, where it is missing.
     drop(Embedded::open(folder, CACHE_BYTES, clock.clone()).unwrap());
     let store_file = Box::new(DiskFile::at(&folder.join(FILE_NAME)));
     Embedded::open_file(store_file, CACHE_BYTES, log_limits, clock.clone()).unwrap()
@@ -85,7 +85,7 @@ impl World {
         world
     }
 
-    /// Who acts for another tenant.
+    /// Actor for another tenant.
     async fn tenant(&self, number: u8) -> Actor {
         let (id, now) = (TenantId::from_bytes([number; 16]), self.clock.now());
         let token = Box::new(TokenRecord::for_test(id, "test", now));
@@ -138,7 +138,7 @@ impl World {
         texts(&self.log(query.query).await, "action")
     }
 
-    /// Each entry as its code and its count.
+    /// Code and count of each entry.
     async fn report(&self) -> Vec<String> {
         let query =
             IntegrationIssueQuery::parse(&[("limit".to_owned(), "2000".to_owned())]).unwrap();
@@ -290,7 +290,7 @@ async fn the_oldest_entries_of_the_report_make_room() {
     assert_eq!(world.count(Counter::Reported), MAX_REPORTED);
 }
 
-/// Carries out a command as the writer does, and leaves out what comes after the commit: a crash.
+/// Carries out a command as the writer does, without the work after the commit: a crash.
 fn commit_and_crash(
     world: World,
     command: &Command,
@@ -401,7 +401,7 @@ async fn the_activities_of_one_are_paged_across_marks() {
     for company in ["acme", "initech"] {
         world.add_company(company).await;
     }
-    // In commits of 7, so that marks lie in the middle of them.
+    // Commits of 7, so that marks are in the middle of them.
     for first in (0..400).step_by(7) {
         let of = |number: i32| match number % 3 {
             0 => event("7", "acme", &number.to_string()),
@@ -507,8 +507,8 @@ async fn a_new_record_replaces_none_that_is_there() {
     world.add_company("second").await;
     world.add_company("third").await;
     let (records, index) = (world.rows(rows::RECORDS), world.rows(rows::INDEX));
-    // As if ids had begun again: the next two are those of the second and the third company, and one is tried after the
-    // other.
+    // As if ids had begun again: the next two ids are those of the second and the third company, and one is tried after
+    // the other.
     let transaction = world.store.shared.begin().unwrap();
     let mut meta = WriteTable::open(&transaction, META).unwrap();
     meta.insert(rows::meta::META_LAST_ID, noted.as_slice()).unwrap();
@@ -524,7 +524,7 @@ async fn a_new_record_replaces_none_that_is_there() {
     assert_eq!(texts(&page.await.unwrap(), "externalId"), ["first", "second", "third"]);
 }
 
-/// What comes of a part of a body with a key.
+/// Outcome of a part of a body with a key.
 async fn part(world: &World, part: u32, body: u8) -> Result<Reply, StoreError> {
     let key = IdempotencyKey { key: [1; 32], body: [body; 32], part: Some(part) };
     let mut tracking = Tracking::part(world.clock.now(), Route::Bulk);
@@ -566,7 +566,7 @@ async fn spans_go_with_their_activities() {
     world.track(vec![event("ada", "acme", "x"); 1_000]).await;
     assert_eq!(world.rows(rows::ACTIVITY_SPANS), 4);
     world.sweep().await;
-    // The last of the old ones holds the first of the new ones, too.
+    // The last old span also has the first of the new activities.
     assert_eq!(world.rows(rows::ACTIVITY_SPANS), 2);
     assert_eq!(world.rows(rows::ACTIVITIES), 1_000);
 }

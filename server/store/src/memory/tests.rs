@@ -1,4 +1,4 @@
-//! Whichever read or write fails, nothing of its command is left, and the command sent again is carried out.
+//! Whichever read or write fails, nothing of its command is stored, and the repeated command is carried out.
 
 mod kept_reports;
 mod usage;
@@ -37,7 +37,7 @@ fn founded_at(clock: Arc<dyn Clock>) -> Memory {
     store
 }
 
-/// Who acts for a new tenant.
+/// Actor for a new tenant.
 fn found(store: &Memory, number: u8) -> Actor {
     let actor = of_tenant(number);
     let (id, now) = (actor.tenant.id(), store.clock.now());
@@ -80,12 +80,12 @@ fn event() -> Command {
     Command::Track(Tracking::of(vec![event], SystemClock.now(), Route::Realtime))
 }
 
-/// One command after the other: an event waits for its company, and its user is erased in the end.
+/// Commands, one after the other: an event waits for its company, and its user is erased in the end.
 fn commands() -> [fn() -> Command; 6] {
     [
         event,
         acme,
-        // Commands that run on their own afterwards and have met the fault that came too late for it.
+        // Commands that run on their own afterwards and meet the fault that came too late for the command before.
         || Command::Replay,
         || {
             let items = vec![Ok(document(r#"{"externalId":"bob","companyId":"extid-acme"}"#))];
@@ -105,7 +105,7 @@ fn commands() -> [fn() -> Command; 6] {
 fn whichever_access_fails_nothing_of_its_command_is_left_and_again_it_succeeds() {
     let store = founded();
     for command in commands() {
-        // Nothing is to be tried again meanwhile, however long this takes.
+        // No retry may run meanwhile, however long this takes.
         store.writer.lock().replays = Replays::default();
         let before = stored(&store);
         let mut failed = 0;

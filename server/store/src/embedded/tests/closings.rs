@@ -1,4 +1,4 @@
-//! A month is closed only with the figures of what is stored.
+//! A month is closed only with the figures of the stored data.
 
 use svctrack_core::{
     resources::license::LICENSE,
@@ -27,7 +27,7 @@ async fn a_month_is_not_closed_with_figures_from_before_a_change() {
     let license = r#"{"companyId":"extid-acme","externalId":"l","fromDate":"2026-01-01","mrr":1}"#;
     let body = Document::parse(license.as_bytes()).unwrap().into();
     world.write(Command::Create { def: &LICENSE, body }).await;
-    // The license is the last row of the log; one row is in that of the operator.
+    // The license is the last row of the log; one row is in the log of the operator.
     let sequence = world.rows(rows::CHANGES) - 1;
     assert!(matches!(world.write(close(sequence - 1)).await, Reply::Closed(None)));
     assert_eq!(world.rows(rows::CLOSINGS), 0);

@@ -4,11 +4,11 @@ use std::{fs, ops::Range};
 
 use super::*;
 
-/// A row that is larger than a page, so that it has one of its own.
+/// A row that is larger than a page, so that it has a page of its own.
 const MARK: &str = "the page that is damaged";
 const LARGE: usize = 6_000;
 
-/// Flips a bit of what is stored there.
+/// Flips a bit of the stored mark.
 fn damage(folder: &Path) {
     let path = folder.join(FILE_NAME);
     let mut bytes = fs::read(&path).unwrap();
@@ -19,7 +19,7 @@ fn damage(folder: &Path) {
     fs::write(&path, bytes).unwrap();
 }
 
-/// A tenant with a company, and another one whose rows come after all of theirs.
+/// A tenant with a company, and another tenant whose rows come after all of its rows.
 async fn two_tenants() -> (World, Actor) {
     let world = World::new().await;
     let behind = world.tenant(8).await;
@@ -62,7 +62,7 @@ async fn only_the_command_fails_whose_page_is_damaged_whoever_writes_what_was_ga
     world.track(vec![large(MARK)]).await;
     world.track_as(&behind, events(1)).await.unwrap();
     let world = world.reopened(damage);
-    // While the first is carried out the others come, of which the last has more bytes than are gathered.
+    // While the first command is carried out the others arrive, of which the last has more bytes than are gathered.
     let (first, second, last) = tokio::join!(
         world.track_as(&behind, events(3_000)),
         world.track_as(&world.actor, events(1)),

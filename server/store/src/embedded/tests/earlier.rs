@@ -4,7 +4,7 @@ use svctrack_core::resources::license::{self, LICENSE};
 
 use super::*;
 
-/// Takes from a store what such a program would not have written.
+/// Removes rows from a store that an earlier program would not have written.
 fn age(folder: &Path) {
     let store_file = DiskFile::at(&folder.join(FILE_NAME));
     let database = open::open(&store_file, CACHE_BYTES).unwrap();

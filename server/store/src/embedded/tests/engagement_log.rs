@@ -1,4 +1,4 @@
-//! Rows of engagement in the log, whatever of it was folded into their table.
+//! Rows of engagement in the log, however many of them were folded into their table.
 
 use std::{collections::BTreeMap, fs};
 
@@ -19,7 +19,7 @@ const UNFOLDED: LogLimits = LogLimits { fold_from: usize::MAX, ..SMALL };
 const USERS: usize = 20;
 const USERS_OF_ROUND: usize = 5;
 
-/// How often each user was active, as was sent.
+/// Activities of each user, as they were sent.
 type Sent = BTreeMap<usize, u64>;
 
 impl World {
@@ -93,7 +93,7 @@ async fn rows_that_are_few_go_where_they_belong_and_count_beside_older_ones_of_t
         world.check(&sent).await;
     }
     assert!(world.rows(ENGAGEMENT) > 0 && world.rows(ENGAGEMENT_LOG) == 8);
-    // Those of the log are older now than those of the table, and stay there.
+    // The rows of the log are older now than those of the table, and stay there.
     let world = World { log_limits: UNFOLDED, ..world }.reopened(|_| {});
     world.check(&sent).await;
     for number in 12..15 {
@@ -114,7 +114,7 @@ async fn a_snapshot_sees_the_log_as_it_was_when_it_was_taken() {
     };
     let before = latest(&snapshot);
     for number in 3..30 {
-        // Another one, which is read when later ones have been.
+        // Another snapshot, which is read when later ones have been.
         let unread = world.store.shared.snapshot().unwrap();
         let expected = latest(&world.store.shared.snapshot().unwrap());
         world.round(number, &mut sent).await;
@@ -153,7 +153,7 @@ async fn who_is_erased_leaves_nothing_in_the_log() {
     assert_eq!(world.verified().problems, []);
 }
 
-/// Puts something else in the place of the entries of copies of the log.
+/// Replaces the entries of copies of the log.
 fn spoil(folder: &Path, copies: &[Table]) {
     let database = open::open(&DiskFile::at(&folder.join(FILE_NAME)), CACHE_BYTES).unwrap();
     spoil_in(&database, copies);
@@ -224,7 +224,7 @@ impl World {
         Self { store, clock, actor, folder, log_limits }
     }
 
-    /// Each in a command of its own, of which a commit takes several.
+    /// Tracks each event in a command of its own, of which a commit has several.
     async fn track_each(&self, events: Vec<Event>) {
         let each = events.into_iter().map(|event| self.track(vec![event]));
         futures_util::future::join_all(each).await;
@@ -272,7 +272,7 @@ async fn a_log_that_is_damaged_meanwhile_is_begun_anew() {
     assert_eq!(snapshot.list_tables().unwrap().filter(is_aside).count(), 2);
 }
 
-/// The value of a row, as it is stored.
+/// Stored value of a row.
 fn value(world: &World, table: Table, key: Option<&[u8]>) -> Vec<u8> {
     let table = world.store.shared.snapshot().unwrap().open(table).unwrap();
     let value = match key {
@@ -335,7 +335,7 @@ async fn erase(world: &World, id: ObjectId) {
     let (reference, precondition) = (RecordRef::Id(id), Precondition::Anything);
     world.write(Command::Erase { reference, precondition }).await;
     for _ in 0..10 {
-        // The first sweep may meet the corruption that it recovers from then.
+        // The first sweep may meet the corruption that the store recovers from then.
         let swept = world.store.write(world.actor.clone(), Command::Sweep).await;
         if let Ok(Reply::Swept(false)) = swept {
             let snapshot = world.store.shared.snapshot().unwrap();
@@ -476,7 +476,7 @@ async fn a_page_of_one_copy_of_the_log_takes_nothing_along_wherever_it_is() {
     }
 }
 
-/// Flips a bit of the first place where something is stored.
+/// Flips a bit at the first occurrence of stored bytes.
 fn flip_first(folder: &Path, stored: &[u8]) {
     let path = folder.join(FILE_NAME);
     let mut bytes = fs::read(&path).unwrap();
@@ -485,7 +485,7 @@ fn flip_first(folder: &Path, stored: &[u8]) {
     fs::write(&path, bytes).unwrap();
 }
 
-/// Flips a bit of what is stored there, wherever it is.
+/// Flips a bit at each occurrence of stored bytes.
 fn flip(folder: &Path, stored: &[u8]) {
     let path = folder.join(FILE_NAME);
     let mut bytes = fs::read(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Erasing a person who has more than one command takes, and a crash in the middle of it.
+//! Erasure of a person whose data takes more than one command, and a crash in the middle of it.
 
 use svctrack_core::{
     plan::{Person, upsert::Access},
@@ -47,7 +47,7 @@ async fn an_erasure_goes_on_after_every_crash() {
     assert!(matches!(world.write(Command::ContinueErasure(ada)).await, Reply::ErasureStep(true)));
     assert_eq!(world.rows(rows::MESSAGES), 2_000);
     world = world.reopened(|_| {});
-    // Asked again, it is still running.
+    // A repeated call finds the erasure still running.
     assert_eq!(begin(&world, ada).await, Some(ada));
     world.sweep().await;
     assert_eq!(world.actions().await, ["stays too", "stays"]);
@@ -74,7 +74,7 @@ async fn who_was_deleted_before_is_erased_by_their_id() {
     assert_eq!(begin(&world, ada).await, None);
 }
 
-/// The tickets of a person, and how many pages it took to find them.
+/// Tickets of a person, and the number of pages until all were found.
 async fn tickets_of(world: &World, person: &Person) -> (usize, usize) {
     let (mut found, mut pages, mut after) = (0, 0, None);
     loop {

@@ -1,4 +1,4 @@
-//! Lists that read records from both ends, and those whose readers take their time.
+//! Lists that read records from both ends, and slow readers.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::{Next, embedded::runtime::held_snapshots::MAX_WRITTEN_BYTES};
 
 const TICKETS: usize = 3_000;
 
-/// What a ticket says, of which some have much in common.
+/// Text of a ticket; some of these have much in common.
 fn text_of(number: usize) -> String {
     let mut text = "all".to_owned();
     for (every, word) in [(2, "second"), (7, "seventh"), (1_000, "thousandth")] {
@@ -25,7 +25,7 @@ fn text_of(number: usize) -> String {
     }
 }
 
-/// The numbers of the tickets in a page, and the record after which the next one begins.
+/// Numbers of the tickets in a page, and the record after which the next one begins.
 async fn page(world: &World, pairs: &[(&str, &str)]) -> (Vec<usize>, Option<ObjectId>) {
     let pairs: Vec<_> =
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -87,7 +87,7 @@ async fn a_search_finds_the_same_whichever_end_it_is_at() {
     }
 }
 
-/// Companies so large that their page is read as it is sent, in pieces of one.
+/// Adds companies so large that their page is read as it is sent, in pieces of one.
 async fn add_large_companies(world: &World, count: usize) {
     let text = "y".repeat(60_000);
     for number in 0..count {

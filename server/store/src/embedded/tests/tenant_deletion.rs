@@ -1,18 +1,18 @@
-//! Deleting a tenant that has more than one command takes, with a crash after each of them.
+//! Deletion of a tenant whose data takes more than one command, with a crash after each of them.
 
 use svctrack_core::resources::{end_user::END_USER, ticket::TICKET};
 
 use super::*;
 use crate::Precondition;
 
-/// A log of engagement that keeps all that it is given.
+/// A log of engagement that folds nothing.
 const LONG_LOG: LogLimits =
     LogLimits { min_logged: 2, fold_from: 100_000, min_folded: 3, at_hand: 10_000 };
 
 /// The greatest tenant id, after whose rows no key begins.
 const DELETED: u8 = 0xff;
 
-/// How many rows of each table hold anything of a tenant: in their key, or by name.
+/// Number of rows of each table with data of a tenant: in their key, or by name.
 fn rows_of(world: &World, number: u8) -> Vec<(String, usize)> {
     let (bytes, uuid) = ([number; 16], TenantId::from_bytes([number; 16]).to_string());
     let names = |value: &[u8]| {
@@ -30,7 +30,7 @@ fn rows_of(world: &World, number: u8) -> Vec<(String, usize)> {
     rows.collect()
 }
 
-/// The same, but for the log of engagement, which is written again without those who are deleted.
+/// Number of these rows without the log of engagement, which is rewritten without deleted users.
 fn rows_beside_log(world: &World, number: u8) -> Vec<(String, usize)> {
     let rows = rows_of(world, number).into_iter();
     rows.filter(|(table, _)| !table.starts_with("engagement_log")).collect()
@@ -40,14 +40,14 @@ async fn as_tenant(world: &World, actor: &Actor, command: Command) -> Reply {
     world.store.write(actor.clone(), command).await.unwrap()
 }
 
-/// Something in every table that there is.
+/// Writes data into every table.
 async fn fill(world: &World, actor: &Actor) {
     let create = |def, text: &str| {
         let patch = Document::parse(text.as_bytes()).unwrap();
         as_tenant(world, actor, Command::Create { def, body: patch.into() })
     };
     create(&COMPANY, r#"{"name":"Acme","externalId":"acme","domains":["acme.example"]}"#).await;
-    // What goes for its age is counted before.
+    // Data that is removed for its age is counted before.
     as_tenant(world, actor, set(r#"{"activityRetentionDays":1}"#)).await;
     let old = Tracking::of(vec![event("old", "acme", "x")], world.clock.now(), Route::Bulk);
     as_tenant(world, actor, Command::Track(old)).await;
@@ -121,7 +121,7 @@ async fn a_deletion_goes_on_after_every_crash_and_leaves_nothing() {
     }
     assert!(steps > 3, "{steps} steps");
     let left: Vec<_> = rows_of(&world, DELETED).into_iter().filter(|(_, rows)| *rows > 0).collect();
-    // The operator's log says that the tenant was created and deleted.
+    // The operator's log has the creation and the deletion of the tenant.
     assert_eq!(left, [("audit".to_owned(), 2)]);
     assert_eq!(rows_beside_log(&world, 7), others);
     let again = world.store.write(Actor::operator(), Command::DeleteTenant(id)).await;

@@ -87,7 +87,7 @@ async fn tokens_are_limited_those_that_have_expired_make_room_and_rotation_goes_
     ending.expires_at = Some(Timestamp::from_ms_clamped(world.clock.now().as_ms() + DAY_MS / 2));
     add(ending).await.unwrap();
     let mut last = new();
-    // The tenant has one from the start.
+    // The tenant has one token from the start.
     for _ in 2..1_000 {
         last = new();
         add(last.clone()).await.unwrap();
@@ -96,7 +96,7 @@ async fn tokens_are_limited_those_that_have_expired_make_room_and_rotation_goes_
     let rotated = rotate(&last).await;
     assert!(matches!(rotated, Ok(Reply::TokenAdded(_))), "{rotated:?}");
     assert!(is_refused(add(new()).await));
-    // Of 1,001, that one and the one that was rotated end, and leave 999.
+    // Of 1,001 tokens, that one and the rotated one expire, and 999 are left.
     world.pass(DAY_MS);
     add(new()).await.unwrap();
     assert_eq!(world.rows(rows::TOKENS_OF_TENANT), 1_000);

@@ -1,11 +1,11 @@
-//! Usage over as many activities as are tallied at a time, and of a store from before they were.
+//! Usage over more activities than are tallied at a time, and in a store from before tallying.
 
 use svctrack_core::revenue::{ReportKind, ReportQuery as Query};
 
 use super::*;
 use crate::{Precondition, rows::WriteRows as _, rules::usage::LIMITS};
 
-/// How many activities and users the report of the year has.
+/// Numbers of activities and users in the report of the year.
 async fn counted(world: &World) -> Result<(u64, u64), StoreError> {
     let pairs = [("interval", "year"), ("from", "2026-01-01"), ("to", "2027-01-01")];
     let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -29,7 +29,7 @@ async fn track(world: &World, count: usize) {
     }
 }
 
-/// Takes all that is tallied away, as a store has it that was last written before there was usage.
+/// Removes all tallies, as in a store that was last written before there was usage.
 fn forget(folder: &Path) {
     let database = open::open(&DiskFile::at(&folder.join(FILE_NAME)), CACHE_BYTES).unwrap();
     let transaction = begin(&database).unwrap();

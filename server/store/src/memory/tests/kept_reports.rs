@@ -1,4 +1,5 @@
-//! A report of usage that is returned again is what would be computed, whatever was written since, and however late it is.
+//! A cached report of usage equals the report that would be computed, whatever was written since, and however late it
+//! is.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,7 +30,7 @@ impl Clock for Hand {
     }
 }
 
-/// Numbers that look random, the same for a seed.
+/// Pseudorandom numbers, the same for a seed.
 struct Random(u64);
 
 impl Random {
@@ -132,12 +133,12 @@ impl World {
         }
     }
 
-    /// A report as it is returned for a key, but for the time at which it was computed.
+    /// A report for a key, but for the time at which it was computed.
     fn report(&self, kind: ReportKind, key: &str) -> String {
         self.report_of(None, kind, key)
     }
 
-    /// The same of one company.
+    /// A report of one company.
     fn report_of(&self, company: Option<&str>, kind: ReportKind, key: &str) -> String {
         let computed = self.computed.clone();
         let write: WriteReport = Arc::new(move |report: &Report, _: &ReportQuery| {
@@ -174,7 +175,7 @@ fn a_report_that_is_returned_again_is_what_would_be_computed() {
     assert!(returned > 50, "only {returned} were returned again");
 }
 
-/// What the lines of a report of customers say of usage, by company.
+/// Usage in the lines of a report of customers, by company.
 fn usage_in(report: &str) -> BTreeMap<String, String> {
     let report: serde_json::Value = serde_json::from_str(report).unwrap();
     let said = |row: &serde_json::Value| {

@@ -1,5 +1,5 @@
-//! Reports of usage against the activities that are there, whatever was tallied in between: over random events, moves
-//! of users between companies, erasures and deletions.
+//! Reports of usage against the stored activities, whatever was tallied in between: over random events, moves of users
+//! between companies, erasures and deletions.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use crate::{
 const ZONES: [&str; 4] = ["UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu"];
 const USERS: u64 = 7;
 const COMPANIES: u64 = 3;
-/// So few that runs are joined to the last level.
+/// Limits so low that runs are joined to the last level.
 const FEW: Limits = Limits { activities: 5, runs: 2 };
 
-/// Numbers that look random, the same for a seed.
+/// Pseudorandom numbers, the same for a seed.
 struct Random(u64);
 
 impl Random {
@@ -89,7 +89,7 @@ fn step(store: &Memory, random: &mut Random) {
         Err(error) => panic!("{error:?}"),
     }
     while let Ok(Reply::Swept(true)) = write(store, Command::Sweep) {}
-    // Who was erased may come back.
+    // An erased user may come back.
     let keys = (0..USERS).map(|user| ("externalId", format!("u{user}"))).collect();
     write(store, Command::Unsuppress(keys)).unwrap();
 }

@@ -1,4 +1,4 @@
-//! What is found after the machine has stopped, whichever of the writes since the last sync came to disk.
+//! State of the file after the machine has stopped, whichever of the writes since the last sync reached the disk.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -28,7 +28,7 @@ const LARGE: usize = 1_500_000;
 /// Cache of a database, in bytes.
 const CACHE_BYTES: usize = 1024 * 1024;
 
-/// A disk that knows what was written since the last sync; clones are the same one.
+/// A disk that knows the writes since the last sync; clones are the same disk.
 #[derive(Clone, Debug, Default)]
 struct Disk(Arc<Mutex<State>>);
 
@@ -36,7 +36,7 @@ struct Disk(Arc<Mutex<State>>);
 struct State {
     durable: Vec<u8>,
     since: Vec<Change>,
-    /// What was durable before the last sync, and what came with it.
+    /// Durable bytes before the last sync, and the writes that it made durable.
     last: (Vec<u8>, Vec<Change>),
     syncs: usize,
     fails: bool,
@@ -49,7 +49,7 @@ enum Change {
 }
 
 impl Change {
-    /// The block of the file that it begins in.
+    /// First block of the write in the file.
     fn place(&self) -> u64 {
         match self {
             Self::Write(offset, _) => *offset as u64 / BLOCK_BYTES as u64,
@@ -57,7 +57,7 @@ impl Change {
         }
     }
 
-    /// Whether it says of the header before that it names no blocks any more.
+    /// Whether the write clears the names of the header before.
     fn settles(&self) -> bool {
         self.is_of_header() && matches!(self, Self::Write(_, data) if data.len() == BLOCK_BYTES)
     }
@@ -97,14 +97,14 @@ impl Disk {
         durable
     }
 
-    /// The disk that is found when of the changes since the last sync only some came to it.
+    /// State of the disk when only some of the writes since the last sync have reached it.
     fn when(&self, came: impl Fn(&Change) -> bool) -> Self {
         let State { mut durable, since, .. } = self.state().clone();
         since.iter().filter(|change| came(change)).for_each(|change| change.apply(&mut durable));
         Self::holding(durable, Vec::new())
     }
 
-    /// The disk as it was just before the last sync.
+    /// State of the disk just before the last sync.
     fn before_sync(&self) -> Self {
         let (durable, since) = self.state().last.clone();
         Self::holding(durable, since)
@@ -209,7 +209,7 @@ fn a_commit_is_found_whole_or_not_at_all_whichever_of_its_writes_came_to_disk() 
     assert_eq!(found(&|_| true), "abc");
     assert_eq!(found(&|_| false), "ab");
     for one in &writes {
-        // The header has the sums of what came with it.
+        // The header has the sums of the blocks that were written with it.
         let is_missed = !one.is_of_sums() && !one.settles();
         assert_eq!(found(&|write| write != one), if is_missed { "ab" } else { "abc" }, "{one:?}");
         assert_eq!(found(&|write| write == one), "ab");
@@ -217,10 +217,10 @@ fn a_commit_is_found_whole_or_not_at_all_whichever_of_its_writes_came_to_disk() 
     assert_eq!(found(&|write| !write.is_of_sums()), "abc");
 }
 
-/// Where a byte of the header lies that redb does not write while it prepares a commit.
+/// Offset of a byte of the header that redb does not write while it prepares a commit.
 const COUNTS_AT: u64 = 40;
 
-/// A disk with blocks of which each is full of one byte.
+/// A disk with blocks, each full of one byte.
 struct Written {
     disk: Disk,
     blocks: Blocks,
@@ -253,7 +253,7 @@ impl Written {
         self.blocks.sync_data().unwrap();
     }
 
-    /// Header and block 5; none where that is corrupted.
+    /// Header and block 5; none where the block is corrupted.
     fn found(&self) -> (u8, Option<u8>) {
         (self.found_header(), self.found_in(5))
     }
@@ -284,7 +284,7 @@ fn a_block_that_the_header_names_may_be_written_again_or_cut_off() {
     written.commit(3);
     written.blocks.set_len(layout::offset(7)).unwrap();
     assert_eq!(Written::on(written.disk.when(|_| true)).found(), (3, Some(1)));
-    // Nor does the next header name what was truncated.
+    // The next header does not name truncated blocks either.
     written.write(6, 5);
     written.blocks.set_len(layout::offset(6)).unwrap();
     written.commit(4);
@@ -313,7 +313,7 @@ fn what_may_be_in_memory_alone_is_read_or_not_as_is_asked_for_and_is_known() {
         let written = Written { disk, blocks };
         (written.found().0, written.blocks.places_in_writing().len())
     };
-    // The block, its sums and the header, whether they are all there or not.
+    // Block, sums and header, whether all of them are there or not.
     assert_eq!(open(written.disk.before_sync(), At::LastWhole), (2, 3));
     assert_eq!(open(written.disk.before_sync(), At::LastOnDisk), (1, 3));
     let header_alone = written.disk.before_sync().when(Change::is_of_header);
@@ -355,7 +355,7 @@ fn one_flipped_bit_brings_back_no_names_of_blocks_that_are_written_again() {
     let written = Written::new();
     written.write(6, 2);
     written.commit(2);
-    // Its names go with a sync that brings no other header.
+    // The names are cleared with a sync that writes no other header.
     written.blocks.sync_data().unwrap();
     written.write(6, 3);
     check_every_bit_of_the_headers(&written, (2, Some(1)));
