@@ -347,7 +347,7 @@ impl License {
         found
     }
 
-    /// Monthly price, unrounded.
+    /// Monthly price of the license, unrounded.
     fn price(&self, spread: Option<Fraction>) -> Option<Fraction> {
         let by_year = number(&self.set, "arr").map(|arr| arr / YEAR);
         let by_value = number(&self.set, "value").zip(spread).map(|(value, months)| value / months);
