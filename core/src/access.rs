@@ -1,5 +1,5 @@
-//! Scopes, tokens and tenants: what a token may do, who may grant it (R43, R44, R57), and the bodies that issue tokens and
-//! change tenants.
+//! Scopes, tokens and tenants: what a token may do, who may grant it (R43, R44, R57), and the bodies that issue tokens
+//! and change tenants.
 //!
 //! Invariant: a token grants only what its issuer holds, and no longer than the issuer is valid.
 

@@ -2,11 +2,11 @@
 //!
 //! A program that stores records calls one function per command: [`create()`], [`update()`], [`delete()`],
 //! [`upsert::upsert`], [`renew()`], [`renew_due`], [`lose()`]. [`Person`] and [`clear_ticket`] define the changes of an
-//! erasure, and [`check_form`] checks a form without a store. Planning is pure: a [`Lookup`](crate::schema::Lookup) reads
-//! stored records, and [`Ctx`] has the time and new ids.
+//! erasure, and [`check_form`] checks a form without a store. Planning is pure: a [`Lookup`](crate::schema::Lookup)
+//! reads stored records, and [`Ctx`] has the time and new ids.
 //!
-//! Invariants: every rejection is decided here, so applying the changes cannot break a rule; and each [`Change`] has the
-//! version of the record that it was planned on, so that a store detects lost updates.
+//! Invariants: every rejection is decided here, so applying the changes cannot break a rule; and each [`Change`] has
+//! the version of the record that it was planned on, so that a store detects lost updates.
 
 #[cfg(feature = "records")]
 mod answer;

@@ -1,9 +1,9 @@
 //! Values as people write them: in the cell of a table, and in the field of a form. A text is written as it is, any
 //! other value as JSON or in words; an empty cell has no value.
 //!
-//! A spreadsheet evaluates a cell that begins with certain signs as a formula (CSV injection), in some languages also with
-//! their full-width forms, and after blanks and line breaks. Such a text gets a leading `'`, and so does one that begins
-//! with `'` itself, so that removing one `'` restores the text.
+//! A spreadsheet evaluates a cell that begins with certain signs as a formula (CSV injection), in some languages also
+//! with their full-width forms, and after blanks and line breaks. Such a text gets a leading `'`, and so does one that
+//! begins with `'` itself, so that removing one `'` restores the text.
 
 use super::field::{FieldDef, Kind};
 use crate::value::{Json, issue::quoted};

@@ -1,4 +1,5 @@
-//! Seven licenses of three companies over eight months, in a leap year, in two currencies: every figure was worked out by hand.
+//! Seven licenses of three companies over eight months, in a leap year, in two currencies: every figure was worked out
+//! by hand.
 
 use svctrack_core::{
     revenue::{

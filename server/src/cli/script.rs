@@ -39,8 +39,8 @@ pub(crate) struct Script {
     /// URL of a running server, such as http://127.0.0.1:8080 [default: the server of the data directory]
     #[arg(long, env = "SVCTRACK_SERVER", value_name = "URL")]
     server: Option<String>,
-    /// Certificate to trust for an https:// server, in PEM: of its authority, or its own [default: none; authorities that
-    /// browsers trust]
+    /// Certificate to trust for an https:// server, in PEM: of its authority, or its own [default: none; authorities
+    /// that browsers trust]
     #[arg(long, env = "SVCTRACK_CA_CERT", value_name = "FILE")]
     ca_cert: Option<PathBuf>,
     /// UUID of the tenant whose snippet and policy are printed [default: none; prints only the files]

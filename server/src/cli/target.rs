@@ -24,8 +24,8 @@ pub(crate) struct TargetArgs {
     /// Token for --server: an operator token for tenants, backups and the demo, otherwise a token of the tenant
     #[arg(long, env = "SVCTRACK_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// Certificate to trust for an https:// server, in PEM: of its authority, or its own [default: none; authorities that
-    /// browsers trust]
+    /// Certificate to trust for an https:// server, in PEM: of its authority, or its own [default: none; authorities
+    /// that browsers trust]
     #[arg(long, env = "SVCTRACK_CA_CERT", value_name = "FILE")]
     ca_cert: Option<PathBuf>,
     /// Print JSON

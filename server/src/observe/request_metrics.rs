@@ -17,7 +17,8 @@ use svctrack_store::metrics::{Counts, Histogram, TIMES_US};
 
 /// Statuses by their first digit, as a label.
 pub(crate) const STATUS_CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
-/// Tenants with a label of their own in the count of limited requests; all others share `other`. Each label is a time series.
+/// Tenants with a label of their own in the count of limited requests; all others share `other`. Each label is a time
+/// series.
 const MAX_TENANTS: usize = 100;
 /// Label of the other tenants.
 const OTHER_TENANTS: &str = "other";

@@ -28,8 +28,8 @@ pub struct ProxySettings {
     /// their header gives the client's address [default: none]
     #[arg(long, env = "SVCTRACK_TRUSTED_PROXIES", value_name = "ADDRESSES", value_delimiter = ',')]
     pub trusted_proxies: Option<Vec<Proxy>>,
-    /// Number of proxies before the server, if the outer ones have no fixed address; the client is the Nth entry from the
-    /// end [default: none; the last entry that is not a trusted proxy]
+    /// Number of proxies before the server, if the outer ones have no fixed address; the client is the Nth entry from
+    /// the end [default: none; the last entry that is not a trusted proxy]
     #[arg(long, env = "SVCTRACK_TRUSTED_HOPS", value_name = "NUMBER")]
     pub trusted_hops: Option<u8>,
     /// Source of the client's address behind a trusted proxy [default: x-forwarded-for]
