@@ -33,7 +33,7 @@ use report::Report;
 use svctrack_tests::{data, project};
 use tempfile::TempDir;
 
-/// Where the data goes: on a disk on Debian, unlike `/tmp`, which may be in memory.
+/// Folder of the data: on a disk on Debian, unlike `/tmp`, which may be in memory.
 const DEFAULT_FOLDER: &str = "/var/tmp";
 
 /// The parts, in the order of their tables.

@@ -1,4 +1,4 @@
-//! What a durable event takes in stores of 0.1, 1 and 10 GB, and how soon such a store is ready after a crash.
+//! Cost of a durable event in stores of 0.1, 1 and 10 GB, and time until such a store is ready after a crash.
 
 use std::{
     path::Path,

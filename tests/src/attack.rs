@@ -242,7 +242,7 @@ impl Attack {
             .collect();
         let headers = [("content-type", "application/json")];
         let companies = json!(companies).to_string();
-        // Beside another attack of this tenant there may be no room at the time.
+        // While another attack of this tenant runs, there may be no room.
         let store = async || {
             let sent = client.send(Method::PUT, "/companies", &headers, companies.clone());
             let status = sent.await.unwrap().status;

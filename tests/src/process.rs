@@ -323,7 +323,7 @@ impl Target for Remote {
     }
 
     async fn clean_up(&self) {
-        // A server of its own does so by itself.
+        // A server that is a separate process ends automatically.
     }
 }
 

@@ -66,7 +66,7 @@ struct Inner {
 }
 
 impl Site {
-    /// Starts a site in front of a server.
+    /// Starts a site that is a proxy before a server.
     pub async fn start(server: &Server) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());

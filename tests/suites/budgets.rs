@@ -164,7 +164,7 @@ async fn a_tenant_whose_lists_nobody_reads_leaves_room_to_others() {
     two.server.kill().await;
 }
 
-/// What compressors may take in all, and what the allocator retains of it, in bytes.
+/// Most memory of all compressors, and the part that the allocator retains, in bytes.
 const COMPRESSORS_BYTES: u64 = 32 * 1024 * 1024;
 
 #[tokio::test(flavor = "multi_thread")]

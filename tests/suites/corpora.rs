@@ -23,7 +23,7 @@ fn corpus(path: &str) -> String {
         .unwrap_or_else(|error| panic!("{}: {error}; `tests/run` fetches it", path.display()))
 }
 
-/// The texts of JSONTestSuite, each with its name; those with `n_` in front are no JSON.
+/// Texts of JSONTestSuite, each with its name; those whose name begins with `n_` are not JSON.
 fn json_texts() -> Vec<(String, String)> {
     let module = corpus("json-test-suite/data/parsing.js");
     let array = &module[module.find('[').unwrap()..=module.rfind(']').unwrap()];

@@ -31,7 +31,7 @@ const ORDINARY: usize = 400;
 /// between. One in a hundred that waits until a slow client is disconnected, for seconds, is more than that;
 /// `tests/bench` has the limit in milliseconds.
 const MAX_SLOWER: u32 = 10;
-/// How long a body may take in all, and how long it may stall.
+/// Longest time of a body, and longest time without a byte of it.
 const LARGE_BODY_TIMEOUT: Duration = Duration::from_secs(60);
 const BODY_STALL: Duration = Duration::from_secs(10);
 /// What the server may have of memory, in bytes.
@@ -267,7 +267,7 @@ async fn without_files_left_those_who_are_there_are_served_and_the_others_when_t
         stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
         stream
     };
-    // None of them ends by itself, so that files run out; how soon others make room is not for a test to see.
+    // None of these connections ends, so that files run out; the test does not see how soon others make room.
     let streams = join_all((0..4 * MORE_FILES).map(connect)).await;
     let started = Instant::now();
     // The client has an older connection, which may give way just as it is used; then it opens another one.

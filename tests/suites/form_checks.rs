@@ -163,7 +163,7 @@ async fn form_of(client: &Client, step: &Step) -> Option<Form> {
     }
 }
 
-/// Carries a step out, and compares what is said of it as a form.
+/// Carries a step out, and compares its issues with those of the form.
 async fn carry_out(
     server: &InProcess,
     step: &Step,

@@ -1,5 +1,5 @@
-//! A store with every row of every resource set, exported, imported into an empty one, and exported again:
-//! what the two exports hold is the same, but for what a store gives a record by itself (R51).
+//! A store with every field of every resource set, exported, imported into an empty one, and exported again: both
+//! exports have the same content, except for properties that a store sets (R51).
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -15,7 +15,7 @@ use svctrack_tests::{
     process::{Server, command},
 };
 
-/// What a store gives a record by itself, or computes of activities, which are not exported, or of now.
+/// Properties that a store sets, or computes from activities, which are not exported, or from the current time.
 const OF_THE_STORE: &[&str] = &[
     "_id",
     "__v",

@@ -269,7 +269,7 @@ async fn a_write_with_http_basic_has_a_type_that_no_form_has() {
         }
     }
     assert_eq!(client.get("/products").await.text(), "[]");
-    // With a bearer token, which no browser sends by itself, no type is needed; and none to read or delete.
+    // With a bearer token, which no browser sends unasked, no type is needed; and none to read or delete.
     let made =
         client.send(Method::POST, "/products", &[], r#"{"name": "a", "externalId": "a"}"#).await;
     assert_eq!(made.unwrap().status, StatusCode::OK);

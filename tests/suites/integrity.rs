@@ -173,7 +173,7 @@ async fn settle(server: &Direct) {
     }
 }
 
-/// Sends to a store whose disk has a fault, which then goes; all must be well again by itself.
+/// Sends to a store whose disk has a fault for a while; the store must recover without help.
 async fn live_through(fault: impl Fn(u64) -> Fault, number: u64, random: &mut Random) -> bool {
     let mut world = World::new(random).await;
     let mut sender = Sender::new(SENDERS, Random::of(number));

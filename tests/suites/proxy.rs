@@ -1,4 +1,4 @@
-//! The recipes of the docs for a proxy under the customer's own name, in front of a running server.
+//! Recipes of the docs for a proxy under the customer's own name, before a running server.
 
 use std::{
     fs,

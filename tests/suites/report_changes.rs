@@ -1,4 +1,4 @@
-//! Reports follow every change at once: after each one they equal a report that is computed anew.
+//! Reports follow every change at once: after each one they equal a report that is computed again.
 
 use std::collections::BTreeMap;
 

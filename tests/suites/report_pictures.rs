@@ -90,8 +90,8 @@ async fn every_report_is_a_picture_that_is_legible_alone() {
     assert!(nothing.iter().any(|text| text == "no data"), "{nothing:?}");
 }
 
-/// What is wrong with a picture in a page: shapes that are cut off, and texts that cover each other by more than a pixel.
-/// The box of a text is higher than its letters.
+/// Flaws of a picture in a page: clipped shapes, and texts that cover each other by more than a pixel. The box of a
+/// text is higher than its letters.
 const FLAWS: &str = r"
     document.body.style.margin = 0;
     const frame = document.querySelector('svg').getBoundingClientRect();

@@ -304,7 +304,7 @@ async fn the_rest_beyond_the_largest_segments_is_explained() {
     let found = client.get(&path).await.json();
     assert_eq!(found["amount"], rest["converted"]["rows"][0]["new"], "{found}");
     assert_eq!(found["companies"].as_array().unwrap().len(), 10);
-    // Without so many segments there is no rest.
+    // With fewer segments than the limit there is no rest.
     let few = client.get(&format!("{path}&companyId=extid-c10")).await;
     assert_eq!((few.status.as_u16(), &few.json()["code"]), (422, &json!("unknown_cell")));
     // Companies without a value are named as in the table.

@@ -199,7 +199,7 @@ async fn check(command: Command) {
     assert_eq!(bob["companyId"], globex["_id"]);
     let activity = server.client.get("/activities?limit=1").await.json();
     assert!(activity[0]["info"]["number"].is_number() && activity[0]["messageId"].is_string());
-    // What an SDK adds by itself is no mistake of its user.
+    // Members that an SDK adds are no mistake of its user.
     assert_eq!(server.client.get("/integrationissues").await.json(), json!([]) as Value);
     server.kill().await;
 }

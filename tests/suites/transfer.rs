@@ -13,7 +13,7 @@ use svctrack_tests::{
 };
 use tempfile::TempDir;
 
-/// What a store gives a record by itself.
+/// Properties that a store sets on a record.
 const OF_THE_STORE: [&str; 5] = ["_id", "__v", "createdAt", "updatedAt", "lastActive"];
 
 async fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {

@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 
 use crate::in_process::InProcess;
 
-/// A backup that is accepted has the head that is read alone. One that ends early, or goes on, is rejected.
+/// An accepted backup has the head that is read alone. A backup that ends early, or has trailing data, is rejected.
 pub(super) fn check(input: &[u8]) -> bool {
     let _ = check_archive(input);
     let packed = pack(input);

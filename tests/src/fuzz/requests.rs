@@ -43,7 +43,7 @@ struct Server {
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
-/// No request is answered with an error of the server.
+/// No request gets an error of the server.
 pub(super) fn check(input: &[u8]) -> bool {
     let text = String::from_utf8_lossy(input);
     RUNTIME.block_on(async {

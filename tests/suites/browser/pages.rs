@@ -265,7 +265,7 @@ async fn correct_a_form(visit: &Visit, setup: Setup) {
     browser.fill("#f-name", "Ember Works").await;
     browser.fill("#f-csmScore", "9").await;
     if !svctrack_web::IS_BUNDLE_SKIPPED && setup != Setup::Scriptless {
-        // In the browser it is said before the form is sent.
+        // The browser shows it before the form is sent.
         browser.wait_for("#p-csmScore", "from 1 to 5; found 9").await;
         assert_eq!(browser.run("return document.querySelector('.problems')").await, Value::Null);
     }

@@ -104,8 +104,8 @@ pub const QUEUE: &[Scenario] = &[
 
 const OLD: &str = "<script nonce=watch>localStorage.setItem('_svctrack ' + location.origin + '/analytics/{{tenant}} ' +\
      '01800000-0000-7000-8000-000000000000', JSON.stringify({externalId: '7', action: 'Old'}))</script>";
-/// Pauses that the tracker asks for are written down, and made short. Requests that fail are counted in the page: a
-/// browser sends one again by itself where a reused connection was cut.
+/// Pauses that the tracker requests are recorded, and shortened. Failed requests are counted in the page: a browser
+/// retries a request where a reused connection was closed.
 const HASTE: &str = "<script nonce=watch>var pauses = [], failed = 0; const wait = setTimeout, ask = fetch;\
      window.setTimeout = (action, ms) => { const isPause = ms >= 250 && ms !== 5000 && ms !== 30000; if (isPause) pauses.push(ms);\
      return wait(action, isPause ? 1 : ms) };\

@@ -1,5 +1,5 @@
-//! What may befall an event on its way. In each scenario every event is on disk once, in the order of its
-//! page, or is not sent for the reason that is given.
+//! Faults on the way of an event to the server. In each scenario every event is on disk once, in the order of its page,
+//! or is not sent for the reason that is given.
 
 use svctrack_tests::browser::{Kind, Setup};
 use svctrack_web::{GLUE_PATH, WASM_PATH};
