@@ -24,7 +24,7 @@ use crate::{
 pub(crate) const LICENSES: usize = 100_000;
 pub(crate) const OF_COMPANY: usize = 5;
 const ROUNDS: usize = 5;
-/// Number of months, from January of this year on, in one of which each company begins.
+/// Companies begin in one of `MONTHS` months, from January of this year on.
 const FIRST_YEAR: usize = 2016;
 const MONTHS: usize = 60;
 const SPAN: &str = "from=2016-01-01&to=2026-01-01";
