@@ -7,11 +7,11 @@ use std::{collections::BTreeMap, process::ExitCode};
 use svctrack_core::{
     plan::{
         Change, Ctx,
-        upsert::{Access, Summary, upsert},
+        upsert::{UpsertAccess, UpsertSummary, upsert},
     },
     resources::product::PRODUCT,
     schema::{Handling, Lookup, LookupError, ResourceDef, index},
-    value::{Document, IdSequence, ObjectId, Timestamp, json_rows::Rows},
+    value::{Document, IdSequence, ObjectId, Timestamp, json_rows::JsonRows},
 };
 
 /// Products by their id; a lookup scans all of them.
@@ -40,8 +40,8 @@ impl Lookup for Products {
 
 fn main() -> ExitCode {
     match run() {
-        Ok(answer) => {
-            println!("{answer}");
+        Ok(response) => {
+            println!("{response}");
             ExitCode::SUCCESS
         }
         Err(reason) => {
@@ -59,9 +59,9 @@ fn run() -> Result<String, String> {
     ]"#;
     let mut products = Products::default();
     let mut ctx = Ctx::new(Timestamp::MIN, IdSequence::new([0; 5]), None);
-    let access = Access { create: true, update: true };
-    let mut summary = Summary::default();
-    let rows = Rows::check(body).map_err(|error| error.message)?;
+    let access = UpsertAccess { create: true, update: true };
+    let mut summary = UpsertSummary::default();
+    let rows = JsonRows::check(body).map_err(|error| error.message)?;
     let items: Vec<_> = rows.map(|row| row.members).collect();
     for (index, item) in items.iter().enumerate() {
         let upserted =
@@ -74,5 +74,5 @@ fn run() -> Result<String, String> {
         }
         summary.add(upserted.outcome);
     }
-    Ok(summary.answer(&PRODUCT).to_text())
+    Ok(summary.to_response(&PRODUCT).to_text())
 }

@@ -12,7 +12,7 @@
 use std::{env, fs, process::ExitCode};
 
 use svctrack_core::{
-    plan::{self, Ctx, Refusal, memory::Memory},
+    plan::{self, Ctx, Rejection, memory::Memory},
     resources::{company::COMPANY, license::LICENSE},
     schema::{ReadCtx, shape},
     value::{Document, IdSequence, Issue, Json, Timestamp},
@@ -50,14 +50,14 @@ fn derive(text: &[u8]) -> Result<String, String> {
     let body = shape::check_create(&LICENSE, &sent);
     let planned = plan::create(&LICENSE, body, &store, &mut ctx).map_err(in_words)?;
     let read = ReadCtx::new(now, &store);
-    let answer =
-        plan::answer(&LICENSE, &planned.document, &read).map_err(|error| error.to_string())?;
-    Ok(answer.to_text())
+    let response =
+        plan::to_response(&LICENSE, &planned.document, &read).map_err(|error| error.to_string())?;
+    Ok(response.to_text())
 }
 
-fn in_words(refusal: Refusal) -> String {
-    match refusal {
-        Refusal::Invalid(issues) | Refusal::Conflict(issues) => listed(&issues),
+fn in_words(rejection: Rejection) -> String {
+    match rejection {
+        Rejection::Invalid(issues) | Rejection::Conflict(issues) => listed(&issues),
         other => format!("{other:?}"),
     }
 }

@@ -11,7 +11,7 @@
 use std::{collections::HashMap, env, error::Error, process::ExitCode};
 
 use svctrack_core::{
-    revenue::{Day, Ledger, LicenseFacts, Options, Rates, mrr},
+    revenue::{Day, ExchangeRates, Ledger, LicenseFacts, ReportOptions, mrr},
     value::{ObjectId, Timestamp, Zone, period::Period, time::DAY_MS},
 };
 
@@ -37,7 +37,8 @@ pub(crate) fn report(arguments: &[String]) -> Result<String, Box<dyn Error>> {
     };
     let licenses = read(path)?;
     let end = Timestamp::parse(to).ok_or("the second day is none")?;
-    let options = Options { rates: read_rates(rates)?, ..Options::between(from, to, end)? };
+    let options =
+        ReportOptions { rates: read_rates(rates)?, ..ReportOptions::between(from, to, end)? };
     let report = mrr(&Ledger::new(licenses)?, &options, None)?;
     for excluded in &report.about.excluded {
         eprintln!("{:?}: {} licenses do not count", excluded.reason, excluded.total);
@@ -93,9 +94,9 @@ fn date(cell: &str) -> Result<Option<Timestamp>, String> {
     text.map(|text| Timestamp::parse(text).ok_or(format!("no date: {text}"))).transpose()
 }
 
-fn read_rates(arguments: &[String]) -> Result<Option<Rates>, Box<dyn Error>> {
+fn read_rates(arguments: &[String]) -> Result<Option<ExchangeRates>, Box<dyn Error>> {
     let [base, rates @ ..] = arguments else { return Ok(None) };
-    let mut read = Rates::new(base);
+    let mut read = ExchangeRates::new(base);
     for rate in rates {
         let (currency, rate) = rate.split_once('=').ok_or("expected a rate such as USD=0.9")?;
         let always = Day::parse("1970-01-01").ok_or("no such day")?;

@@ -14,8 +14,8 @@ use std::{env, error::Error, hint::black_box, time::Instant};
 
 use svctrack_core::{
     revenue::{
-        Day, Interval, Ledger, LicenseFacts, Options, Rates, RenewalStatus, RenewalsBy, Valuation,
-        View, cohorts, forecast, mrr, renewals, retention,
+        Day, ExchangeRates, Interval, Ledger, LicenseFacts, MovementView, RenewalStatus,
+        RenewalsBy, ReportOptions, Valuation, cohorts, forecast, mrr, renewals, retention,
     },
     value::{ObjectId, Timestamp, time::DAY_MS},
 };
@@ -41,10 +41,11 @@ fn measure(count: u32) -> Result<(), Box<dyn Error>> {
     timed("ledger", || Ledger::new(licenses.iter().cloned()));
     let ledger = Ledger::new(licenses.iter().cloned())?;
     let options = options()?;
-    let activities = Options { view: View::Activities, gap_days: 7, ..options.clone() };
-    let dated = Options { valuation: Valuation::Dated, ..options.clone() };
-    let quarters = Options { interval: Interval::Quarter, ..options.clone() };
-    let tokyo = Options { zone: Options::zone_of("Asia/Tokyo")?, ..activities.clone() };
+    let activities =
+        ReportOptions { view: MovementView::Activities, gap_days: 7, ..options.clone() };
+    let dated = ReportOptions { valuation: Valuation::Dated, ..options.clone() };
+    let quarters = ReportOptions { interval: Interval::Quarter, ..options.clone() };
+    let tokyo = ReportOptions { zone: ReportOptions::zone_of("Asia/Tokyo")?, ..activities.clone() };
     let phase = |company: ObjectId| Some(format!("phase {}", company.as_bytes()[11] % 70));
     timed("mrr", || mrr(&ledger, &options, None));
     timed("mrr, activities, 7 days of gap", || mrr(&ledger, &activities, None));
@@ -59,8 +60,8 @@ fn measure(count: u32) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn options() -> Result<Options, Box<dyn Error>> {
-    let mut rates = Rates::new("EUR");
+fn options() -> Result<ReportOptions, Box<dyn Error>> {
+    let mut rates = ExchangeRates::new("EUR");
     let day = |text| Day::parse(text).ok_or("no such day");
     for (currency, from, rate) in
         [("USD", "2000-01-01", "0.92"), ("USD", "2021-01-01", "0.9"), ("GBP", "2000-01-01", "1.17")]
@@ -68,8 +69,8 @@ fn options() -> Result<Options, Box<dyn Error>> {
         rates.set(currency, day(from)?, rate.parse()?)?;
     }
     let now = Timestamp::parse("2025-06-15").ok_or("no such time")?;
-    let options = Options::between("2016-01-01", "2026-01-01", now)?;
-    Ok(Options { rates: Some(rates), assume_renewed: true, ..options })
+    let options = ReportOptions::between("2016-01-01", "2026-01-01", now)?;
+    Ok(ReportOptions { rates: Some(rates), assume_renewed: true, ..options })
 }
 
 /// Prints how long `work` takes.

@@ -14,7 +14,7 @@ use std::{env, error::Error, time::Instant};
 
 use svctrack_core::{
     revenue::{ReportKind, ReportQuery, UsagePlan},
-    usage::{Counted, Malformed, Tally},
+    usage::{CountedActivity, MalformedBlock, UsageTally},
     value::{ObjectId, Timestamp, Zone, time::DAY_MS},
 };
 
@@ -38,9 +38,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..count / TALLIED {
         let tallied: Vec<_> = (0..TALLIED).map(|_| activities.take()).collect();
         let started = Instant::now();
-        let mut tally = Tally::default();
+        let mut tally = UsageTally::default();
         for (user, action, date) in &tallied {
-            tally.add(&Counted::of(*user, action, 1, *date, *date));
+            tally.add(&CountedActivity::new(*user, action, 1, *date, *date));
         }
         runs[0].push(tally.into_blocks());
         join(&mut runs)?;
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let days = days.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let query = ReportQuery::parse(ReportKind::Usage, &days).map_err(|_| "no query")?;
         let options = query.options(end, Zone::UTC, None, None)?;
-        let plan = UsagePlan::of(&query, &options)?;
+        let plan = UsagePlan::from_query(&query, &options)?;
         let (mut counted, mut reported) = (f64::MAX, f64::MAX);
         for _ in 0..ROUNDS {
             let started = Instant::now();
@@ -76,16 +76,16 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Joins runs of a level to one of the next level, as often as there are enough.
-fn join([first, second, last]: &mut [Vec<Run>; 3]) -> Result<(), Malformed> {
+fn join([first, second, last]: &mut [Vec<Run>; 3]) -> Result<(), MalformedBlock> {
     join_level(first, second)?;
     join_level(second, last)
 }
 
-fn join_level(runs: &mut Vec<Run>, next: &mut Vec<Run>) -> Result<(), Malformed> {
+fn join_level(runs: &mut Vec<Run>, next: &mut Vec<Run>) -> Result<(), MalformedBlock> {
     if runs.len() < JOINED {
         return Ok(());
     }
-    let mut joined = Tally::default();
+    let mut joined = UsageTally::default();
     for (_, bytes) in std::mem::take(runs).iter().flatten() {
         joined.add_block(bytes, None)?;
     }

@@ -5,7 +5,7 @@
 
 use crate::{
     resources::REGISTRY,
-    schema::{FieldDef, Kind, ListLimits, ResourceDef},
+    schema::{FieldDef, FieldKind, ListLimits, ResourceDef},
     value::{Document, Issue, RecordRef, Timestamp, issue::quoted},
 };
 
@@ -37,19 +37,24 @@ pub static TOKEN: ResourceDef = ResourceDef {
     path: "tokens",
     doc: "An API token.",
     fields: &[
-        FieldDef::new("_id", Kind::Key, "Id of the token, the eight characters after `svt_`.")
+        FieldDef::new("_id", FieldKind::Key, "Id of the token, the eight characters after `svt_`.")
             .service(),
-        FieldDef::new("label", Kind::Text, "What it is for.").service(),
-        FieldDef::new("scopes", Kind::Texts, "What it may do.").service(),
-        FieldDef::new("userId", Kind::Reference, "The user that it acts as.")
+        FieldDef::new("label", FieldKind::Text, "What it is for.").service(),
+        FieldDef::new("scopes", FieldKind::Texts, "What it may do.").service(),
+        FieldDef::new("userId", FieldKind::Reference, "The user that it acts as.")
             .refers("user")
             .service(),
-        FieldDef::new("createdAt", Kind::Date, "When it was issued.").service(),
-        FieldDef::new("createdBy", Kind::Key, "Id of the token that issued it.").service(),
-        FieldDef::new("expiresAt", Kind::Date, "Expiry date.").service(),
-        FieldDef::new("lastUsedAt", Kind::Date, "When it was last used, to the minute.").service(),
-        FieldDef::new("replacedBy", Kind::Key, "Id of the token that was issued in its place.")
+        FieldDef::new("createdAt", FieldKind::Date, "When it was issued.").service(),
+        FieldDef::new("createdBy", FieldKind::Key, "Id of the token that issued it.").service(),
+        FieldDef::new("expiresAt", FieldKind::Date, "Expiry date.").service(),
+        FieldDef::new("lastUsedAt", FieldKind::Date, "When it was last used, to the minute.")
             .service(),
+        FieldDef::new(
+            "replacedBy",
+            FieldKind::Key,
+            "Id of the token that was issued in its place.",
+        )
+        .service(),
     ],
     list: LIST,
     ..ResourceDef::PLAIN
@@ -61,16 +66,20 @@ pub static TENANT: ResourceDef = ResourceDef {
     path: "tenants",
     doc: "A tenant.",
     fields: &[
-        FieldDef::new("_id", Kind::Key, "UUID of the tenant.").service(),
-        FieldDef::new("name", Kind::Text, "Tenant name.").service(),
-        FieldDef::new("createdAt", Kind::Date, "When the tenant was created.").service(),
-        FieldDef::new("state", Kind::Text, "Whether it is active, suspended or being deleted.")
-            .service(),
-        FieldDef::new("suspended", Kind::Bool, "Whether its calls and events are rejected.")
+        FieldDef::new("_id", FieldKind::Key, "UUID of the tenant.").service(),
+        FieldDef::new("name", FieldKind::Text, "Tenant name.").service(),
+        FieldDef::new("createdAt", FieldKind::Date, "When the tenant was created.").service(),
+        FieldDef::new(
+            "state",
+            FieldKind::Text,
+            "Whether it is active, suspended or being deleted.",
+        )
+        .service(),
+        FieldDef::new("suspended", FieldKind::Bool, "Whether its calls and events are rejected.")
             .service(),
         FieldDef::new(
             "rowsRemoved",
-            Kind::Integer,
+            FieldKind::Integer,
             "How many rows went of one that is being deleted.",
         )
         .service(),
@@ -406,15 +415,15 @@ mod tests {
 
     #[test]
     fn a_scope_that_stands_for_others_grants_these() {
-        let of = |scope: &str| format!(r#"{{"label":"x","scopes":["{scope}"]}}"#);
-        assert!(read(&of("companies:read"), &["*:read"]).is_ok());
-        assert!(read(&of("activities:read"), &["*:read"]).is_ok());
-        assert!(read(&of("products:update"), &["products:*"]).is_ok());
-        assert!(read(&of("*:read"), &["*:read"]).is_ok());
-        assert_eq!(read(&of("*"), &["*:read", "products:*"]), Err(vec!["scope_not_held"]));
-        assert_eq!(read(&of("products:*"), &["*:read"]), Err(vec!["scope_not_held"]));
-        assert_eq!(read(&of("*:read"), &["products:*"]), Err(vec!["scope_not_held"]));
-        assert_eq!(read(&of("*:create"), &["*"]), Err(vec!["unknown_scope"]));
+        let body_with = |scope: &str| format!(r#"{{"label":"x","scopes":["{scope}"]}}"#);
+        assert!(read(&body_with("companies:read"), &["*:read"]).is_ok());
+        assert!(read(&body_with("activities:read"), &["*:read"]).is_ok());
+        assert!(read(&body_with("products:update"), &["products:*"]).is_ok());
+        assert!(read(&body_with("*:read"), &["*:read"]).is_ok());
+        assert_eq!(read(&body_with("*"), &["*:read", "products:*"]), Err(vec!["scope_not_held"]));
+        assert_eq!(read(&body_with("products:*"), &["*:read"]), Err(vec!["scope_not_held"]));
+        assert_eq!(read(&body_with("*:read"), &["products:*"]), Err(vec!["scope_not_held"]));
+        assert_eq!(read(&body_with("*:create"), &["*"]), Err(vec!["unknown_scope"]));
     }
 
     #[test]

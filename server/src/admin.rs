@@ -44,16 +44,16 @@ use crate::{
 
 /// The owner that a command is about, on a stopped store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose<'a> {
+pub enum CommandOwner<'a> {
     Operator,
     OnlyTenant,
     /// The tenant with this UUID.
     Tenant(&'a str),
 }
 
-impl<'a> Whose<'a> {
+impl<'a> CommandOwner<'a> {
     /// The named tenant, else the only one.
-    pub fn of(tenant: Option<&'a str>) -> Self {
+    pub fn named(tenant: Option<&'a str>) -> Self {
         tenant.map_or(Self::OnlyTenant, Self::Tenant)
     }
 }
@@ -61,13 +61,13 @@ impl<'a> Whose<'a> {
 /// Target of the calls.
 pub enum Admin {
     /// To a running server, with a token.
-    Running(Box<Running>),
+    Running(Box<RunningServer>),
     /// To the store of a server that is stopped.
     Stopped(Stopped),
 }
 
 /// The body of a call.
-type Sent = UnsyncBoxBody<Bytes, io::Error>;
+type UploadBody = UnsyncBoxBody<Bytes, io::Error>;
 
 /// Size of a piece that is read of a file, in bytes.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -93,8 +93,8 @@ const SERVER: &str = "http://127.0.0.1:8080";
 const JSON: &str = "application/json";
 
 /// A running server, and a token for it.
-pub struct Running {
-    client: Client<HttpsConnector<HttpConnector>, Sent>,
+pub struct RunningServer {
+    client: Client<HttpsConnector<HttpConnector>, UploadBody>,
     server: String,
     token: Option<String>,
 }
@@ -106,7 +106,7 @@ pub struct Stopped {
     tenant: TenantId,
 }
 
-pub struct Answered {
+pub struct ApiResponse {
     pub status: StatusCode,
     pub headers: HeaderMap,
     /// Body of the response, which has not been read yet.
@@ -137,14 +137,14 @@ impl Admin {
     ) -> Result<Self, String> {
         let client = Client::builder(TokioExecutor::new()).build(https::connector(ca_cert)?);
         let server = server.trim_end_matches('/').to_owned();
-        Ok(Self::Running(Box::new(Running { client, server, token })))
+        Ok(Self::Running(Box::new(RunningServer { client, server, token })))
     }
 
     /// Opens the store of a configuration.
     ///
     /// # Errors
     /// A message, when there is no store, when a server has it open, or when the owner is not given.
-    pub async fn stopped(config: &Config, whose: Whose<'_>) -> Result<Self, String> {
+    pub async fn stopped(config: &Config, whose: CommandOwner<'_>) -> Result<Self, String> {
         if !config.has_store() {
             return Err(format!(
                 "there is no store in `{}`: name its directory with --data, or a running server with --server",
@@ -168,7 +168,11 @@ impl Admin {
         match self {
             Self::Running(running) => {
                 let (client, server) = (running.client.clone(), running.server.clone());
-                Self::Running(Box::new(Running { client, server, token: Some(token.to_owned()) }))
+                Self::Running(Box::new(RunningServer {
+                    client,
+                    server,
+                    token: Some(token.to_owned()),
+                }))
             }
             Self::Stopped(Stopped { store, endpoint, .. }) => {
                 let (store, endpoint) = (store.clone(), endpoint.clone());
@@ -194,12 +198,12 @@ impl Admin {
             return Err("--all-tenants works only on the store of a stopped server".to_owned());
         };
         let tenants = store.tenants(usize::MAX).await.map_err(|error| error.to_string())?;
-        let of = |record: TenantRecord| {
+        let to_tenant = |record: TenantRecord| {
             let (store, endpoint, tenant) = (store.clone(), endpoint.clone(), record.id);
             (record, Self::Stopped(Stopped { store, endpoint, tenant }))
         };
         let there = tenants.into_iter().filter(|tenant| tenant.state != TenantState::Deleting);
-        Ok(there.map(of).collect())
+        Ok(there.map(to_tenant).collect())
     }
 
     /// Opens the store of a configuration, creates it where it is missing, and adds the missing tenants. Returns the
@@ -237,7 +241,7 @@ impl Admin {
         method: Method,
         path: &str,
         body: Bytes,
-    ) -> Result<Answered, String> {
+    ) -> Result<ApiResponse, String> {
         self.send_again_as(method, path, JSON, body).await
     }
 
@@ -251,15 +255,15 @@ impl Admin {
         path: &str,
         kind: &str,
         body: Bytes,
-    ) -> Result<Answered, String> {
+    ) -> Result<ApiResponse, String> {
         loop {
-            let answered = self.send_as(method.clone(), path, kind, body.clone()).await?;
-            let wait = answered.headers.get(header::RETRY_AFTER);
+            let response = self.send_as(method.clone(), path, kind, body.clone()).await?;
+            let wait = response.headers.get(header::RETRY_AFTER);
             match wait.and_then(|wait| wait.to_str().ok()?.parse().ok()) {
-                Some(seconds) if answered.status == StatusCode::TOO_MANY_REQUESTS => {
+                Some(seconds) if response.status == StatusCode::TOO_MANY_REQUESTS => {
                     tokio::time::sleep(Duration::from_secs(seconds)).await;
                 }
-                _ => return Ok(answered),
+                _ => return Ok(response),
             }
         }
     }
@@ -282,7 +286,12 @@ impl Admin {
     ///
     /// # Errors
     /// A message, when the server cannot be reached.
-    pub async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Answered, String> {
+    pub async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<ApiResponse, String> {
         self.send_as(method, path, JSON, body).await
     }
 
@@ -292,7 +301,7 @@ impl Admin {
         path: &str,
         kind: &str,
         body: Bytes,
-    ) -> Result<Answered, String> {
+    ) -> Result<ApiResponse, String> {
         match self {
             Self::Running(running) => {
                 let body = Full::new(body).map_err(|never| match never {}).boxed_unsync();
@@ -306,7 +315,7 @@ impl Admin {
     ///
     /// # Errors
     /// A message, when the server cannot be reached.
-    pub async fn upload(&self, path: &str, kind: &str, file: File) -> Result<Answered, String> {
+    pub async fn upload(&self, path: &str, kind: &str, file: File) -> Result<ApiResponse, String> {
         match self {
             Self::Running(running) => {
                 let frames = pieces(file).map(|piece| piece.map(Frame::data));
@@ -321,8 +330,8 @@ impl Admin {
     }
 }
 
-impl From<Answered> for Response {
-    fn from(Answered { status, headers, body }: Answered) -> Self {
+impl From<ApiResponse> for Response {
+    fn from(ApiResponse { status, headers, body }: ApiResponse) -> Self {
         let mut response = status.into_response();
         *response.headers_mut() = headers;
         response.set_body(body);
@@ -330,16 +339,16 @@ impl From<Answered> for Response {
     }
 }
 
-impl Answered {
+impl ApiResponse {
     /// The JSON of a response.
     ///
     /// # Errors
     /// A message, when the call was rejected.
     pub async fn json(self) -> Result<Value, String> {
         let body = self.body.into_bytes().await.map_err(|error| broken_off(&error))?;
-        let answer: Value = serde_json::from_slice(&body)
+        let json: Value = serde_json::from_slice(&body)
             .map_err(|_| "the response is not from svctrack: check --server".to_owned())?;
-        if self.status.is_success() { Ok(answer) } else { Err(reason(&answer)) }
+        if self.status.is_success() { Ok(json) } else { Err(reason(&json)) }
     }
 
     /// Writes a response into a file.
@@ -377,17 +386,17 @@ fn open(config: &Config) -> Result<Arc<Embedded>, String> {
 }
 
 /// Tenant that `whose` means, if it exists.
-async fn find(store: &Embedded, whose: Whose<'_>) -> Result<TenantId, String> {
+async fn find(store: &Embedded, whose: CommandOwner<'_>) -> Result<TenantId, String> {
     match whose {
-        Whose::Operator => Ok(Tenant::OPERATOR.id()),
-        Whose::Tenant(text) => {
+        CommandOwner::Operator => Ok(Tenant::OPERATOR.id()),
+        CommandOwner::Tenant(text) => {
             let tenant = TenantId::parse(text).ok_or("--tenant must be a UUID")?;
             let there = store.has_tenant(tenant).await.map_err(|error| error.to_string())?;
             there.then_some(tenant).ok_or_else(|| {
                 "there is no tenant with this UUID: see svctrack tenant list".to_owned()
             })
         }
-        Whose::OnlyTenant => {
+        CommandOwner::OnlyTenant => {
             let mut tenants = store.tenants(usize::MAX).await.map_err(|error| error.to_string())?;
             tenants.retain(|tenant| tenant.state != TenantState::Deleting);
             match tenants.as_slice() {
@@ -400,12 +409,12 @@ async fn find(store: &Embedded, whose: Whose<'_>) -> Result<TenantId, String> {
 }
 
 /// Every problem in a response, in one line.
-pub(crate) fn reason(answer: &Value) -> String {
+pub(crate) fn reason(problem: &Value) -> String {
     let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
-    let listed = answer.get("errors").and_then(Value::as_array).into_iter().flatten();
+    let listed = problem.get("errors").and_then(Value::as_array).into_iter().flatten();
     let messages: Vec<String> = listed.filter_map(|error| text(error, "message")).collect();
     if messages.is_empty() {
-        text(answer, "detail").unwrap_or_else(|| "the call was rejected".to_owned())
+        text(problem, "detail").unwrap_or_else(|| "the call was rejected".to_owned())
     } else {
         messages.join("; ")
     }
@@ -424,14 +433,14 @@ fn unreachable(error: &dyn std::error::Error) -> String {
     format!("{cause}{advice}")
 }
 
-impl Running {
+impl RunningServer {
     async fn send(
         &self,
         method: Method,
         path: &str,
         kind: &str,
-        body: Sent,
-    ) -> Result<Answered, String> {
+        body: UploadBody,
+    ) -> Result<ApiResponse, String> {
         let Self { client, server, token } = self;
         let uri: Uri = format!("{server}{path}").parse().map_err(|_| {
             format!("--server must be an address such as {SERVER}; found `{server}`")
@@ -453,7 +462,7 @@ impl Running {
         let (head, body) = response.into_parts();
         let pieces = BodyDataStream::new(body).map_err(io::Error::other);
         let body = Body::from_bytes_stream(pieces);
-        Ok(Answered { status: head.status, headers: head.headers, body })
+        Ok(ApiResponse { status: head.status, headers: head.headers, body })
     }
 }
 
@@ -464,7 +473,7 @@ impl Stopped {
         path: &str,
         kind: &str,
         body: Body,
-    ) -> Result<Answered, String> {
+    ) -> Result<ApiResponse, String> {
         let uri: Uri = path.parse().map_err(|_| "invalid path".to_owned())?;
         let mut request = Request::builder()
             .method(method)
@@ -473,8 +482,8 @@ impl Stopped {
             .content_type(kind)
             .body(body);
         request.extensions_mut().insert(LocalAccess(self.tenant));
-        let answered = self.endpoint.call(request).await;
-        let (head, body) = answered.map_err(|error| error.to_string())?.into_parts();
-        Ok(Answered { status: head.status, headers: head.headers, body })
+        let response = self.endpoint.call(request).await;
+        let (head, body) = response.map_err(|error| error.to_string())?.into_parts();
+        Ok(ApiResponse { status: head.status, headers: head.headers, body })
     }
 }

@@ -46,9 +46,9 @@ pub struct Limits {
 
 /// Running calls, by the hash of their `Idempotency-Key`; at most one a connection.
 #[derive(Debug, Default)]
-pub(crate) struct Running(Mutex<BTreeSet<[u8; 32]>>);
+pub(crate) struct CallsUnderWay(Mutex<BTreeSet<[u8; 32]>>);
 
-impl Running {
+impl CallsUnderWay {
     /// Notes a call; returns whether it may continue, because no other with its key is running.
     pub(crate) fn begin(&self, key: [u8; 32]) -> bool {
         self.0.lock().insert(key)
@@ -131,7 +131,7 @@ pub struct App {
     /// The files that browsers load, by the path at which each is served.
     pub(crate) files: BTreeMap<String, Served>,
     pub(crate) bodies: BodyBudget,
-    pub(crate) answers: ResponseBudget,
+    pub(crate) response_budget: ResponseBudget,
     pub(crate) compressions: Compressions,
     /// Permits for bodies of many events that are being read.
     pub(crate) body_readers: Semaphore,
@@ -140,7 +140,7 @@ pub struct App {
     /// Permits for dry runs of imports.
     pub(crate) dry_runs: Semaphore,
     pub(crate) request_ids: RequestIds,
-    pub(crate) running: Running,
+    pub(crate) running: CallsUnderWay,
     pub(crate) rates: RateLimiting,
     pub(crate) parts: ServedParts,
     pub(crate) senders: Senders,
@@ -186,13 +186,13 @@ impl App {
             files: addresses.files(),
             addresses,
             bodies: BodyBudget::default(),
-            answers: ResponseBudget::default(),
+            response_budget: ResponseBudget::default(),
             compressions: Compressions::default(),
             body_readers: Semaphore::new(MAX_BODY_READERS),
             imports: Semaphore::new(MAX_IMPORTS),
             dry_runs: Semaphore::new(MAX_DRY_RUNS),
             request_ids: RequestIds::default(),
-            running: Running::default(),
+            running: CallsUnderWay::default(),
             rates: RateLimiting::new(limits.rates),
             parts: limits.parts,
             senders: Senders::new(limits.daily_bytes),

@@ -9,10 +9,10 @@ mod unfinished_file;
 pub(crate) use self::{
     folder::newest_in,
     schedule::{apart, check, run},
-    status::{Backups, Done},
+    status::{BackupStatus, Backups},
 };
 pub use self::{
     folder::{SUFFIX, backup_files, name_of, newest_of_one_store},
-    schedule::{Interval, Schedule},
+    schedule::{BackupInterval, Schedule},
     unfinished_file::{Unfinished, folder_of},
 };

@@ -17,7 +17,7 @@ use svctrack_core::{tracking::event::MAX_EVENT_BYTES, value::TenantId};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    body_room::{BodyRoom, Need, Owner, Place},
+    body_room::{BodyOwner, BodyReservation, BodyRoom, Need},
     error::Error,
     heavy_work,
     limits::{
@@ -56,7 +56,7 @@ impl Default for BodyBudget {
 /// A body, and its place in the budget for as long as it is held.
 pub(crate) struct Body<'a> {
     pub(crate) bytes: Bytes,
-    _place: Option<Place<'a>>,
+    _place: Option<BodyReservation<'a>>,
 }
 
 impl<'a> Body<'a> {
@@ -86,8 +86,8 @@ impl BodyBudget {
             Some(_) => return Err(Error::TooLarge(max_sent)),
             None => None,
         };
-        let owner = Owner { tenant, address: Address::of(request) };
-        let progress = Progress::begin();
+        let owner = BodyOwner { tenant, address: Address::from_request(request) };
+        let progress = BodyProgress::begin();
         let until = progress.since + BODY_TIMEOUT;
         let mut arriving = Arriving {
             budget: self,
@@ -114,15 +114,15 @@ impl BodyBudget {
 /// A body that is arriving.
 struct Arriving<'a> {
     budget: &'a BodyBudget,
-    owner: Owner,
+    owner: BodyOwner,
     is_packed: bool,
     declared: Option<usize>,
     /// Most bytes that may be sent.
     max_sent: usize,
-    progress: Progress,
+    progress: BodyProgress,
     /// Time by which the whole body must have arrived.
     until: Instant,
-    place: Option<Place<'a>>,
+    place: Option<BodyReservation<'a>>,
 }
 
 impl<'a> Arriving<'a> {
@@ -154,7 +154,7 @@ impl<'a> Arriving<'a> {
             whole.extend_from_slice(&std::mem::take(&mut first));
             whole.extend_from_slice(&chunk);
         }
-        self.place.as_ref().map_or(Ok(()), Place::complete)?;
+        self.place.as_ref().map_or(Ok(()), BodyReservation::complete)?;
         Ok(if whole.is_empty() { first } else { whole.into() })
     }
 
@@ -250,7 +250,11 @@ impl<'a> Arriving<'a> {
 
     /// Decompresses the body: measures its size, reserves memory for it, and then decodes it. Compressed bytes have a
     /// budget of their own, so that no body holds memory that others need for theirs.
-    async fn decode(self, packed: Bytes, max: usize) -> Result<(Bytes, Option<Place<'a>>), Error> {
+    async fn decode(
+        self,
+        packed: Bytes,
+        max: usize,
+    ) -> Result<(Bytes, Option<BodyReservation<'a>>), Error> {
         let measured = packed.clone();
         let arrived = apart(packed.len(), move || unpacked_bytes(&measured, max)).await?;
         let mut place = None;
@@ -284,7 +288,7 @@ fn patience(is_large: bool) -> Duration {
 }
 
 /// Progress of a body that is arriving.
-pub(crate) struct Progress {
+pub(crate) struct BodyProgress {
     /// Time at which the body last met its pace.
     since: Instant,
     /// Bytes that have arrived since.
@@ -294,7 +298,7 @@ pub(crate) struct Progress {
     enough_until: Instant,
 }
 
-impl Progress {
+impl BodyProgress {
     pub(crate) fn begin() -> Self {
         let now = Instant::now();
         Self { since: now, bytes: 0, enough_until: now }
@@ -383,7 +387,7 @@ fn parameter<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
 ///
 /// # Errors
 /// [`Error::Unsupported`].
-pub(crate) fn refuse_form(request: &Request) -> Result<(), Error> {
+pub(crate) fn reject_form(request: &Request) -> Result<(), Error> {
     let is_form = media_type(request)
         .is_none_or(|kind| FORM_TYPES.into_iter().any(|form| kind.eq_ignore_ascii_case(form)));
     if is_form && [Method::POST, Method::PUT, Method::PATCH].contains(request.method()) {

@@ -23,7 +23,7 @@ use crate::{error::Error, limits::GIVES_WAY_AFTER, sender_limits::Address};
 
 /// The tenant and the address of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Owner {
+pub(crate) struct BodyOwner {
     /// None where the body names the tenant.
     pub(crate) tenant: Option<TenantId>,
     /// None where the address is not known.
@@ -50,7 +50,7 @@ struct Bodies {
 }
 
 struct Holder {
-    owner: Owner,
+    owner: BodyOwner,
     /// Bytes of room that the body has.
     held: usize,
     /// Bytes of room that the body waits for.
@@ -68,14 +68,14 @@ struct Holder {
 
 /// Bodies that a limit is for.
 #[derive(Clone, Copy)]
-enum Scope {
+enum LimitScope {
     All,
     Tenant,
     Address,
 }
 
 /// Place of a body; its room is released when the place is dropped.
-pub(crate) struct Place<'r> {
+pub(crate) struct BodyReservation<'r> {
     room: &'r BodyRoom,
     id: u64,
     changed: Arc<Notify>,
@@ -101,7 +101,7 @@ impl BodyRoom {
     }
 
     /// Place for a body, without room yet.
-    pub(crate) fn enter(&self, owner: Owner) -> Place<'_> {
+    pub(crate) fn enter(&self, owner: BodyOwner) -> BodyReservation<'_> {
         let changed = Arc::<Notify>::default();
         let holder = Holder {
             owner,
@@ -117,15 +117,19 @@ impl BodyRoom {
         bodies.next += 1;
         let id = bodies.next;
         bodies.all.insert(id, holder);
-        Place { room: self, id, changed }
+        BodyReservation { room: self, id, changed }
     }
 
     fn lock(&self) -> MutexGuard<'_, Bodies> {
         self.bodies.lock()
     }
 
-    fn limits(&self) -> [(Scope, usize); 3] {
-        [(Scope::All, self.bytes), (Scope::Tenant, self.share), (Scope::Address, self.share)]
+    fn limits(&self) -> [(LimitScope, usize); 3] {
+        [
+            (LimitScope::All, self.bytes),
+            (LimitScope::Tenant, self.share),
+            (LimitScope::Address, self.share),
+        ]
     }
 
     /// Gives a body the room that it wants, unless it has to wait; returns whether it has it.
@@ -147,7 +151,7 @@ impl BodyRoom {
     }
 
     /// The limit that a body has to wait for.
-    fn shortage(&self, bodies: &Bodies, id: u64, holder: &Holder) -> Option<(Scope, usize)> {
+    fn shortage(&self, bodies: &Bodies, id: u64, holder: &Holder) -> Option<(LimitScope, usize)> {
         let mut limits = self.limits().into_iter();
         limits.find(|(scope, limit)| !bodies.have_room(id, holder, *scope, *limit))
     }
@@ -234,7 +238,7 @@ impl Bodies {
         let is_before = |other: &Holder| {
             other.held == 0
                 && other.missing() <= holder.missing()
-                && Scope::Tenant.has(holder, other)
+                && LimitScope::Tenant.has(holder, other)
         };
         let mut before = self.waiting.range(..id).filter_map(|other| self.all.get(other));
         holder.held == 0 && before.any(is_before)
@@ -242,7 +246,7 @@ impl Bodies {
 
     /// Whether there is room for a body, and then enough for all running ones to be completed one after the other, as
     /// each releases its room when it is processed: the banker's algorithm.
-    fn have_room(&self, id: u64, holder: &Holder, scope: Scope, limit: usize) -> bool {
+    fn have_room(&self, id: u64, holder: &Holder, scope: LimitScope, limit: usize) -> bool {
         let others = self.all.iter().filter(|(other, _)| **other != id).map(|(_, other)| other);
         let others = others.filter(|other| other.held > 0 && scope.has(holder, other));
         let mut bodies: Vec<_> = others.map(|other| (other.missing(), other.held)).collect();
@@ -259,7 +263,7 @@ impl Bodies {
 
     /// Bodies that give way to another one: first the one whose sender has been slow for longest, weighted by the room
     /// of its tenant or address. Nobody gives way to one who has more.
-    fn slow(&self, id: u64, holder: &Holder, scope: Scope) -> Vec<u64> {
+    fn slow(&self, id: u64, holder: &Holder, scope: LimitScope) -> Vec<u64> {
         let now = Instant::now();
         let slow_for = |other: &Holder| now.saturating_duration_since(other.progress);
         let is_slow = |other: &Holder| {
@@ -272,7 +276,7 @@ impl Bodies {
             return Vec::new();
         }
         let (of_tenant, of_address) = self.had();
-        let had_by = |owner: Owner| {
+        let had_by = |owner: BodyOwner| {
             let of_tenant = of_tenant.get(&owner.tenant).copied();
             let of_address = owner.address.and_then(|address| of_address.get(&address).copied());
             of_tenant.max(of_address).unwrap_or(0)
@@ -307,7 +311,7 @@ impl Holder {
     }
 }
 
-impl Scope {
+impl LimitScope {
     /// Whether a limit for one body counts another one.
     fn has(self, one: &Holder, other: &Holder) -> bool {
         let (one, other) = (one.owner, other.owner);
@@ -319,7 +323,7 @@ impl Scope {
     }
 }
 
-impl<'r> Place<'r> {
+impl<'r> BodyReservation<'r> {
     /// Whether the place is one of this room.
     pub(crate) fn is_in(&self, room: &BodyRoom) -> bool {
         std::ptr::eq(self.room, room)
@@ -386,7 +390,7 @@ impl<'r> Place<'r> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for BodyReservation<'_> {
     fn drop(&mut self) {
         let mut bodies = self.room.lock();
         bodies.remove(self.id);
@@ -406,16 +410,16 @@ mod tests {
     const SHARE: usize = 32;
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    fn of(tenant: u8) -> Owner {
-        Owner { tenant: Some(TenantId::from_bytes([tenant; 16])), address: None }
+    fn owner(tenant: u8) -> BodyOwner {
+        BodyOwner { tenant: Some(TenantId::from_bytes([tenant; 16])), address: None }
     }
 
-    fn at(owner: Owner, address: &str) -> Owner {
-        Owner { address: Some(address.parse::<IpAddr>().unwrap().into()), ..owner }
+    fn at(owner: BodyOwner, address: &str) -> BodyOwner {
+        BodyOwner { address: Some(address.parse::<IpAddr>().unwrap().into()), ..owner }
     }
 
     /// Takes room for a body whose sender was fast until now; returns whether it got it.
-    async fn take(place: &Place<'_>, arrived: usize, coming: usize) -> bool {
+    async fn take(place: &BodyReservation<'_>, arrived: usize, coming: usize) -> bool {
         let need = Need {
             held: arrived,
             coming,
@@ -427,30 +431,35 @@ mod tests {
     }
 
     /// A body that gets its room at once.
-    fn taken(room: &BodyRoom, owner: Owner, arrived: usize, coming: usize) -> Place<'_> {
+    fn taken(
+        room: &BodyRoom,
+        owner: BodyOwner,
+        arrived: usize,
+        coming: usize,
+    ) -> BodyReservation<'_> {
         let place = room.enter(owner);
         assert_eq!(take(&place, arrived, coming).now_or_never(), Some(true));
         place
     }
 
     /// Whether a body has to wait.
-    fn waits(room: &BodyRoom, owner: Owner, arrived: usize, coming: usize) -> bool {
+    fn waits(room: &BodyRoom, owner: BodyOwner, arrived: usize, coming: usize) -> bool {
         take(&room.enter(owner), arrived, coming).now_or_never().is_none()
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_declared_takes_no_room() {
         let room = BodyRoom::new(ROOM, SHARE);
-        let _declared = taken(&room, of(1), 1, 31);
-        assert!(!waits(&room, of(1), 2, 0));
-        assert!(!waits(&room, of(2), 32, 0));
+        let _declared = taken(&room, owner(1), 1, 31);
+        assert!(!waits(&room, owner(1), 2, 0));
+        assert!(!waits(&room, owner(2), 32, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_tenant_and_an_address_have_a_share_so_that_there_is_room_for_others() {
-        let of_address = |tenant, address| at(of(tenant), address);
+        let of_address = |tenant, address| at(owner(tenant), address);
         for (one, same, other) in [
-            (of(1), of(1), of(2)),
+            (owner(1), owner(1), owner(2)),
             (of_address(1, "192.0.2.1"), of_address(2, "192.0.2.1"), of_address(2, "192.0.2.2")),
         ] {
             let room = BodyRoom::new(ROOM, SHARE);
@@ -464,18 +473,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_complete_gives_its_room_to_those_who_wait_in_their_order() {
         let room = BodyRoom::new(ROOM, SHARE);
-        let first = taken(&room, of(1), SHARE, 0);
-        let (second, third) = (room.enter(of(1)), room.enter(of(1)));
+        let first = taken(&room, owner(1), SHARE, 0);
+        let (second, third) = (room.enter(owner(1)), room.enter(owner(1)));
         let (mut second_taken, mut third_taken) =
             (Box::pin(take(&second, 20, 0)), Box::pin(take(&third, 20, 0)));
         assert!(futures_util::poll!(&mut second_taken).is_pending());
         assert!(futures_util::poll!(&mut third_taken).is_pending());
         // A smaller body need not queue.
-        assert!(waits(&room, of(1), 1, 0));
+        assert!(waits(&room, owner(1), 1, 0));
         drop(first);
         assert_eq!(second_taken.now_or_never(), Some(true));
         assert!(futures_util::poll!(&mut third_taken).is_pending());
-        assert!(!waits(&room, of(1), 1, 0));
+        assert!(!waits(&room, owner(1), 1, 0));
         drop(second);
         assert_eq!(third_taken.now_or_never(), Some(true));
     }
@@ -483,12 +492,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn tenants_are_given_room_in_turn() {
         let room = BodyRoom::new(ROOM, ROOM);
-        let first = taken(&room, of(1), ROOM, 0);
+        let first = taken(&room, owner(1), ROOM, 0);
         let served = Mutex::new(Vec::new());
         let bodies = [1, 1, 1, 2, 2].map(|tenant| {
             let (room, served) = (&room, &served);
             async move {
-                let place = room.enter(of(tenant));
+                let place = room.enter(owner(tenant));
                 assert!(take(&place, ROOM, 0).await);
                 served.lock().push(tenant);
             }
@@ -504,7 +513,7 @@ mod tests {
         let complete = |tenant| {
             let room = &room;
             async move {
-                let place = room.enter(of(tenant));
+                let place = room.enter(owner(tenant));
                 for arrived in 1..=SHARE {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                     assert!(take(&place, arrived, SHARE - arrived).await);
@@ -519,19 +528,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_is_slow_gives_way_the_slowest_of_those_who_have_most_first() {
         let room = BodyRoom::new(ROOM, SHARE);
-        let _little = taken(&room, of(3), 2, 1);
+        let _little = taken(&room, owner(3), 2, 1);
         tokio::time::sleep(GIVES_WAY_AFTER).await;
-        let older = taken(&room, of(1), 10, 2);
+        let older = taken(&room, owner(1), 10, 2);
         tokio::time::sleep(Duration::from_millis(1)).await;
-        let newer = taken(&room, of(1), 10, 2);
-        let _processed = taken(&room, of(2), 16, 0);
+        let newer = taken(&room, owner(1), 10, 2);
+        let _processed = taken(&room, owner(2), 16, 0);
         // The only slow body has less.
-        let next = room.enter(of(2));
+        let next = room.enter(owner(2));
         let mut next_taken = Box::pin(take(&next, 8, 0));
         assert!(futures_util::poll!(&mut next_taken).is_pending());
         drop(next_taken);
         tokio::time::sleep(GIVES_WAY_AFTER).await;
-        assert_eq!(take(&room.enter(of(4)), 8, 0).now_or_never(), Some(true));
+        assert_eq!(take(&room.enter(owner(4)), 8, 0).now_or_never(), Some(true));
         assert!(older.has_to_give_way().now_or_never().is_some());
         assert!(newer.has_to_give_way().now_or_never().is_none());
         assert!(older.complete().is_err() && newer.complete().is_ok());
@@ -540,7 +549,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_has_room_for_all_and_has_not_sent_it_gives_way_too() {
         let room = BodyRoom::new(ROOM, SHARE);
-        let slow = room.enter(of(1));
+        let slow = room.enter(owner(1));
         let need = |is_arriving| Need {
             held: SHARE,
             coming: 0,
@@ -550,22 +559,22 @@ mod tests {
         };
         slow.take(need(true)).await.unwrap();
         tokio::time::sleep(GIVES_WAY_AFTER).await;
-        let next = room.enter(of(1));
+        let next = room.enter(owner(1));
         assert!(next.take(need(false)).await.is_ok());
         assert!(slow.has_to_give_way().now_or_never().is_some());
         tokio::time::sleep(GIVES_WAY_AFTER).await;
-        assert!(waits(&room, of(1), 1, 0));
+        assert!(waits(&room, owner(1), 1, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_room_is_not_slow_and_gives_up_in_time() {
         let room = BodyRoom::new(ROOM, SHARE);
-        let _processed = taken(&room, of(1), SHARE, 0);
-        let place = room.enter(of(1));
+        let _processed = taken(&room, owner(1), SHARE, 0);
+        let place = room.enter(owner(1));
         let began = Instant::now();
         let (first, second) = tokio::join!(take(&place, 1, 1), async {
             tokio::time::sleep(PATIENCE / 2).await;
-            waits(&room, of(1), 2, 0)
+            waits(&room, owner(1), 2, 0)
         });
         assert!(!first && second);
         assert_eq!(began.elapsed(), PATIENCE);

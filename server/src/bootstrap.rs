@@ -10,7 +10,7 @@ use svctrack_core::{
 use svctrack_store::{Actor, StoreError, Tenant, TenantRecord, TokenRecord};
 use svctrack_web::Loads;
 
-use crate::{app::App, auth::Token, config::Config, served_parts::Part};
+use crate::{app::App, auth::Token, config::Config, served_parts::ServerPart};
 
 /// `externalId` of the company that the first start creates, which the printed example and the demo page use.
 const DEMO_COMPANY: &str = "demo";
@@ -101,7 +101,7 @@ impl Bootstrap {
     /// Where somebody signs in, if there are pages: first where browsers elsewhere open them. A proxy may not serve that
     /// address yet, so the one on this machine follows.
     fn invite(&self, app: &App, reached: &Reached<'_>) -> String {
-        if !app.parts.have(Part::Pages) {
+        if !app.parts.have(ServerPart::Pages) {
             return String::new();
         }
         // Without randomness for a link, the token still signs in.
@@ -128,7 +128,7 @@ Open this link in a browser to sign in; it works once, within 15 minutes (later,
         let token = self.token.reveal();
         let operator = self.operator.as_ref().map_or("", Token::reveal);
         let snippet = svctrack_web::snippet(addresses, &tenant, Loads::Newest);
-        let try_it = match app.parts.have(Part::Demo) {
+        let try_it = match app.parts.have(ServerPart::Demo) {
             true => format!("Try it      {called_at}/demo?tenant={tenant}#token={token}\n"),
             false => String::new(),
         };

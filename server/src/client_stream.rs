@@ -141,11 +141,11 @@ where
     ) -> Poll<io::Result<usize>> {
         let mut whole = [0; SHORT_WRITE_BYTES];
         let whole = gather(pieces, &mut whole).and_then(|length| whole.get(..length));
-        if let Some(answer) = whole
-            && let Some(completed) = completed(&*self.endpoint, answer)
+        if let Some(response) = whole
+            && let Some(completed) = completed(&*self.endpoint, response)
         {
             self.owed = completed;
-            return Poll::Ready(Ok(answer.len()));
+            return Poll::Ready(Ok(response.len()));
         }
         let stream = Pin::new(&mut self.stream);
         let written = match whole {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_reads_slowly_has_the_whole_answer() {
+    async fn a_client_that_reads_slowly_has_the_whole_response() {
         let stopping = watch::Sender::new(true);
         let (writing, mut far) = write(&stopping);
         for _ in 0..20 {

@@ -94,7 +94,7 @@ pub(crate) struct Accepted {
 
 impl Accepted {
     /// Codings that the headers of a request accept.
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         if !headers.contains_key(header::ACCEPT_ENCODING) {
             return Self { coding: None, identity: true };
         }
@@ -241,7 +241,7 @@ impl Forms {
     }
 
     /// Response with this text, in the form that the caller prefers.
-    pub(crate) async fn answer(
+    pub(crate) async fn respond(
         self: Arc<Self>,
         request: &HeaderMap,
         mut response: Response,
@@ -249,7 +249,7 @@ impl Forms {
         let depends_on = HeaderValue::from_static("Accept-Encoding");
         response.headers_mut().insert(header::VARY, depends_on);
         let plain = self.plain.clone();
-        let form = match Accepted::of(request).coding {
+        let form = match Accepted::from_headers(request).coding {
             Some(coding) => self.packed(coding).await.ok().map(|packed| (coding, packed)),
             None => None,
         };
@@ -399,7 +399,7 @@ mod tests {
     fn accepted(sent: &'static str) -> Accepted {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(sent));
-        Accepted::of(&headers)
+        Accepted::from_headers(&headers)
     }
 
     fn response(body: impl Into<Body>) -> Response {

@@ -18,12 +18,12 @@ use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, MAX_
 
 use crate::{
     app::Limits,
-    backups::{Interval, Schedule},
+    backups::{BackupInterval, Schedule},
     bootstrap::settings::BootstrapConfig,
     listen_address::Listen,
     observe::settings::ObserveConfig,
     proxies::settings::ProxyConfig,
-    served_parts::{Part, ServedParts},
+    served_parts::{ServedParts, ServerPart},
     tls::settings::TlsFiles,
 };
 
@@ -69,7 +69,7 @@ pub struct Config {
     pub tls: Option<TlsFiles>,
     #[serde(flatten)]
     pub proxies: ProxyConfig,
-    pub routes: Vec<Part>,
+    pub routes: Vec<ServerPart>,
     /// Requests a second of each token; 0 sets no limit.
     pub rate_limit: u32,
     /// Requests a second to the tracking routes of each tenant; 0 sets no limit.
@@ -78,7 +78,7 @@ pub struct Config {
     pub tracking_daily_mb: u32,
     /// Interval of backups, if they are scheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub backup_every: Option<Interval>,
+    pub backup_every: Option<BackupInterval>,
     /// Folder of these backups, if it is not in the data folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup_to: Option<PathBuf>,
@@ -111,7 +111,7 @@ impl ConfigOverrides {
             tracking_prefix: read_prefix(addresses.tracking_prefix.or(in_file.tracking_prefix))?,
             tls: self.tls.over(file.tls).map_err(in_words)?,
             proxies: self.proxies.over(file.proxies).map_err(in_words)?,
-            routes: self.routes.or(file.routes).unwrap_or_else(|| Part::ALL.to_vec()),
+            routes: self.routes.or(file.routes).unwrap_or_else(|| ServerPart::ALL.to_vec()),
             rate_limit: self.rate_limit.or(file.rate_limit).unwrap_or(DEFAULT_RATE_LIMIT),
             tracking_rate_limit: self.tracking_rate_limit.or(file.tracking_rate_limit).unwrap_or(0),
             tracking_daily_mb: self
@@ -229,7 +229,7 @@ impl Config {
             tracking: NonZeroU32::new(self.tracking_rate_limit),
         };
         let daily_bytes = u64::from(self.tracking_daily_mb) * 1024 * 1024;
-        let parts = ServedParts::of(&self.routes);
+        let parts = ServedParts::new(&self.routes);
         Limits { rates, daily_bytes: NonZeroU64::new(daily_bytes), parts }
     }
 
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_must_be_at_least_one_is_refused_with_these_words() {
+    fn a_number_that_must_be_at_least_one_is_rejected_with_these_words() {
         for name in ["cache-mb", "backup-keep", "trusted-hops"] {
             let file = read_file(&format!("{name} = 0")).unwrap();
             let said = ConfigOverrides::default().over(file).unwrap_err().to_string();
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_cannot_be_used_are_refused() {
+    fn values_that_cannot_be_used_are_rejected() {
         let check = |given: ConfigOverrides| {
             given.over(ConfigOverrides::default()).unwrap_err().to_string()
         };

@@ -28,35 +28,35 @@ use crate::{
 
 /// All of a server.
 #[derive(Clone)]
-pub(crate) struct Connections(Arc<Shared>);
+pub(crate) struct Connections(Arc<SharedConnections>);
 
-struct Shared {
+struct SharedConnections {
     places: usize,
     proxies: Proxies,
     started: Instant,
-    open: Mutex<Open>,
+    open: Mutex<HeldConnection>,
     /// Notified when a connection has ended.
     left: Notify,
 }
 
 #[derive(Default)]
-struct Open {
+struct HeldConnection {
     next: u64,
-    all: BTreeMap<u64, (IpAddr, Arc<Waiting>)>,
+    all: BTreeMap<u64, (IpAddr, Arc<ConnectionWait>)>,
     of_address: HashMap<IpAddr, usize>,
 }
 
 /// Place of an open connection; it is free again when dropped.
-pub(crate) struct Place {
+pub(crate) struct ConnectionSlot {
     connections: Connections,
     id: u64,
     address: IpAddr,
-    pub(crate) waiting: Arc<Waiting>,
+    pub(crate) waiting: Arc<ConnectionWait>,
 }
 
 /// Whether a connection waits for its client to send something, and whether it has to end if so.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct ConnectionWait {
     started: Instant,
     /// Time since when the connection waits, in microseconds after the start of the server; 0 while it does not.
     since: AtomicU64,
@@ -67,7 +67,7 @@ pub(crate) struct Waiting {
     waker: AtomicWaker,
 }
 
-impl Waiting {
+impl ConnectionWait {
     pub(crate) fn new(started: Instant) -> Self {
         let (since, overdue_us) = (AtomicU64::new(0), AtomicU64::new(0));
         let (has_to_end, waker) = (AtomicBool::new(false), AtomicWaker::new());
@@ -149,16 +149,16 @@ impl Connections {
 
     fn started(started: Instant, places: usize, proxies: Proxies) -> Self {
         let (open, left) = (Mutex::default(), Notify::new());
-        Self(Arc::new(Shared { places, proxies, started, open, left }))
+        Self(Arc::new(SharedConnections { places, proxies, started, open, left }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, HeldConnection> {
         self.0.open.lock()
     }
 
     /// Place for a connection, as soon as there is one; none when its address has the maximum, all of them busy. A
     /// proxy speaks for many and may have all.
-    pub(crate) async fn enter(&self, address: IpAddr) -> Option<Place> {
+    pub(crate) async fn enter(&self, address: IpAddr) -> Option<ConnectionSlot> {
         while self.is_full() {
             self.make_room();
             // Connections that are busy may wait by then.
@@ -170,12 +170,12 @@ impl Connections {
         if is_at_cap && open.end_longest_waiting(1, |other| other == address) == 0 {
             return None;
         }
-        let waiting = Arc::new(Waiting::new(self.0.started));
+        let waiting = Arc::new(ConnectionWait::new(self.0.started));
         open.next += 1;
         let id = open.next;
         open.all.insert(id, (address, waiting.clone()));
         *open.of_address.entry(address).or_default() += 1;
-        Some(Place { connections: self.clone(), id, address, waiting })
+        Some(ConnectionSlot { connections: self.clone(), id, address, waiting })
     }
 
     /// Ends all connections that wait for their client, and later ones as well.
@@ -197,7 +197,7 @@ impl Connections {
     const PARTS: usize = 64;
 }
 
-impl Open {
+impl HeldConnection {
     /// Ends up to `count` connections of some addresses: those that have waited longest and were not asked to end
     /// before. Returns how many.
     fn end_longest_waiting(&self, count: usize, is_of: impl Fn(IpAddr) -> bool) -> usize {
@@ -213,7 +213,7 @@ impl Open {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut open = self.connections.lock();
         open.all.remove(&self.id);
@@ -244,16 +244,16 @@ mod tests {
         Connections::started(started, places, proxies)
     }
 
-    fn enter(connections: &Connections, address: &str) -> Option<Place> {
+    fn enter(connections: &Connections, address: &str) -> Option<ConnectionSlot> {
         connections.enter(address.parse().unwrap()).now_or_never().expect("it has to wait")
     }
 
-    fn has_to_end(place: &Place) -> bool {
+    fn has_to_end(place: &ConnectionSlot) -> bool {
         place.waiting.has_to_end(&Context::from_waker(Waker::noop()))
     }
 
     /// Places of `count` connections, which began to wait one after the other.
-    fn waiting(connections: &Connections, address: &str, count: u64) -> Vec<Place> {
+    fn waiting(connections: &Connections, address: &str, count: u64) -> Vec<ConnectionSlot> {
         (1..=count)
             .map(|since| {
                 let place = enter(connections, address).unwrap();
@@ -267,7 +267,7 @@ mod tests {
     fn who_sends_a_byte_now_and_then_waits_on_and_who_sends_as_fast_as_a_line_does_not() {
         let started = Instant::now().checked_sub(20 * MIN_WAIT_FOR_CLIENT).unwrap();
         let waits_after = |pieces: usize, bytes: usize| {
-            let waiting = Waiting::new(started);
+            let waiting = ConnectionWait::new(started);
             waiting.since.store(1, Ordering::Relaxed);
             for _ in 0..pieces {
                 waiting.receive(bytes);
@@ -278,7 +278,7 @@ mod tests {
         };
         assert!(waits_after(0, 0) && waits_after(33, 1) && waits_after(1, 1_000));
         assert!(!waits_after(1, 80 * 1024) && !waits_after(80, 1024));
-        let waiting = Waiting::new(started);
+        let waiting = ConnectionWait::new(started);
         waiting.since.store(1, Ordering::Relaxed);
         waiting.end();
         waiting.begin();
@@ -322,7 +322,7 @@ mod tests {
         more[0].waiting.end();
         let mut next = Box::pin(connections.enter("192.0.2.3".parse().unwrap()));
         assert!(futures_util::poll!(&mut next).is_pending());
-        let [busy, longest, newest] = <[Place; 3]>::try_from(more).ok().unwrap();
+        let [busy, longest, newest] = <[ConnectionSlot; 3]>::try_from(more).ok().unwrap();
         assert!(has_to_end(&longest) && ![&first[0], &busy, &newest].into_iter().any(has_to_end));
         drop(longest);
         assert!(next.await.is_some());

@@ -9,7 +9,7 @@ const MAX_WAYS_BACK: usize = 100;
 
 /// Progress of a demo.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum DemoProgress {
     /// No demo is being filled.
     #[default]
     Idle,
@@ -22,32 +22,32 @@ pub(crate) enum Progress {
 /// The filling of a demo: one at a time.
 #[derive(Debug, Default)]
 pub(crate) struct DemoFilling {
-    progress: Mutex<Progress>,
+    progress: Mutex<DemoProgress>,
     /// Ids of the tokens of users in the demo, by the ids of their sessions in it.
     ways_back: Mutex<BTreeMap<String, String>>,
 }
 
 impl DemoFilling {
-    pub(crate) fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> DemoProgress {
         self.progress.lock().clone()
     }
 
     /// Begins to fill a demo; returns whether no other is being filled.
     pub(crate) fn begin(&self) -> bool {
         let mut progress = self.progress.lock();
-        let is_free = !matches!(*progress, Progress::Stored(_));
+        let is_free = !matches!(*progress, DemoProgress::Stored(_));
         if is_free {
-            *progress = Progress::Stored(0);
+            *progress = DemoProgress::Stored(0);
         }
         is_free
     }
 
     pub(crate) fn note(&self, stored: usize) {
-        *self.progress.lock() = Progress::Stored(stored);
+        *self.progress.lock() = DemoProgress::Stored(stored);
     }
 
     pub(crate) fn end(&self, done: Result<(), String>) {
-        *self.progress.lock() = done.err().map_or(Progress::Idle, Progress::Failed);
+        *self.progress.lock() = done.err().map_or(DemoProgress::Idle, DemoProgress::Failed);
     }
 
     /// Notes the token of a user who has opened a session in the demo.
@@ -74,10 +74,10 @@ mod tests {
         let filling = DemoFilling::default();
         assert!(filling.begin() && !filling.begin());
         filling.end(Err("full".to_owned()));
-        assert_eq!(filling.progress(), Progress::Failed("full".to_owned()));
+        assert_eq!(filling.progress(), DemoProgress::Failed("full".to_owned()));
         assert!(filling.begin());
         filling.end(Ok(()));
-        assert_eq!(filling.progress(), Progress::Idle);
+        assert_eq!(filling.progress(), DemoProgress::Idle);
     }
 
     #[test]

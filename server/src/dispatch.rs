@@ -26,7 +26,7 @@ pub(crate) type RecordHandler = fn(Arc<App>, Request, &'static ResourceDef) -> H
 
 /// A handler, with the resource that it serves.
 #[derive(Clone, Copy)]
-pub(crate) enum Serve {
+pub(crate) enum ResourceHandler {
     Alone(Handler),
     Record(RecordHandler, &'static ResourceDef),
 }
@@ -34,7 +34,7 @@ pub(crate) enum Serve {
 /// Handler of a method of a route.
 #[derive(Clone, Copy)]
 pub(crate) struct Served {
-    pub(crate) serve: Serve,
+    pub(crate) serve: ResourceHandler,
     /// Whether the handler has parameters in the query.
     pub(crate) has_parameters: bool,
 }
@@ -77,7 +77,7 @@ impl Api {
     }
 }
 
-impl Serve {
+impl ResourceHandler {
     fn handle(self, app: Arc<App>, request: Request) -> Handled {
         match self {
             Self::Alone(handler) => handler(app, request),
@@ -87,7 +87,7 @@ impl Serve {
 }
 
 /// Response of a route without parameters to a request that has some: it names them (R6).
-fn serve_unread(serve: Serve, app: Arc<App>, request: Request) -> Handled {
+fn serve_unread(serve: ResourceHandler, app: Arc<App>, request: Request) -> Handled {
     let names = match unread_names(&request) {
         Ok(names) => names,
         Err(error) => return future::err(error).boxed(),

@@ -136,7 +136,7 @@ impl From<Unreadable> for Error {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Problem<'a> {
+struct ProblemJson<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     title: &'a str,
@@ -288,7 +288,7 @@ impl Error {
         };
         let verdict = self.into_verdict(request_id);
         let (status, detail) = (verdict.status, verdict.detail.clone());
-        let problem = Problem {
+        let problem = ProblemJson {
             kind: "about:blank",
             title: verdict.status.canonical_reason().unwrap_or("Error"),
             status: verdict.status.as_u16(),

@@ -26,7 +26,7 @@ use tokio::{
 
 use crate::{
     client_stream::ClientStream,
-    connections::Waiting,
+    connections::ConnectionWait,
     keep_alive::HeadTimer,
     limits::{HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_HANDSHAKES_PER_SECOND, MAX_HEAD_BYTES, MAX_HEADERS},
     observe::connection_counts::ConnectionCounts,
@@ -64,14 +64,14 @@ impl Peers {
 
 /// Protocol of the requests of a connection.
 #[derive(Clone, Copy)]
-enum Over {
+enum Transport {
     Tcp,
     Tls,
     /// Plain HTTP, where the server speaks TLS.
     TcpInsteadOfTls,
 }
 
-impl Over {
+impl Transport {
     fn scheme(self) -> Scheme {
         match self {
             Self::Tls => Scheme::HTTPS,
@@ -84,7 +84,7 @@ impl Over {
 pub(crate) struct Connection<E> {
     pub(crate) peers: Peers,
     pub(crate) endpoint: Arc<E>,
-    pub(crate) waiting: Arc<Waiting>,
+    pub(crate) waiting: Arc<ConnectionWait>,
     /// Becomes true when the server stops.
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) watcher: Watcher,
@@ -110,7 +110,7 @@ where
                 None => return,
             }
         }
-        let Some(tls) = tls else { return self.serve_http(stream, Over::Tcp).await };
+        let Some(tls) = tls else { return self.serve_http(stream, Transport::Tcp).await };
         if !self.peers.may_begin_handshake(&tls) {
             let cause = format_args!(
                 "limit of {MAX_HANDSHAKES_PER_SECOND} TLS handshakes per second and address"
@@ -119,13 +119,15 @@ where
         }
         let client = self.peers.address();
         match tls.open(stream, &self.waiting).await {
-            Ok(Opened::Tls(stream)) => self.serve_http(stream, Over::Tls).await,
-            Ok(Opened::PlainHttp(stream)) => self.serve_http(stream, Over::TcpInsteadOfTls).await,
+            Ok(Opened::Tls(stream)) => self.serve_http(stream, Transport::Tls).await,
+            Ok(Opened::PlainHttp(stream)) => {
+                self.serve_http(stream, Transport::TcpInsteadOfTls).await
+            }
             Err(error) => tracing::debug!(%client, cause = %error, "TLS handshake failed"),
         }
     }
 
-    async fn serve_http<S>(self, stream: S, over: Over)
+    async fn serve_http<S>(self, stream: S, over: Transport)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -136,8 +138,8 @@ where
             let (endpoint, waiting) = (endpoint.clone(), waiting.clone());
             let peers = (LocalAddr(peers.local.into()), peers.client_of(request.headers()));
             async move {
-                let answered = answer(&*endpoint, request, peers, over, waiting).await;
-                Ok::<_, Infallible>(answered.into())
+                let response = respond(&*endpoint, request, peers, over, waiting).await;
+                Ok::<_, Infallible>(response.into())
             }
         });
         let mut builder = http1::Builder::new();
@@ -155,15 +157,15 @@ where
 
 /// Responds to a request. Where its body is not read to its end, the response closes the connection, which cannot have
 /// a further request.
-async fn answer(
+async fn respond(
     endpoint: &impl Endpoint<Output = Response>,
     request: hyper::Request<Incoming>,
     (local, remote): (LocalAddr, RemoteAddr),
-    over: Over,
-    waiting: Arc<Waiting>,
+    over: Transport,
+    waiting: Arc<ConnectionWait>,
 ) -> Response {
     let (mut head, body) = request.into_parts();
-    if matches!(over, Over::TcpInsteadOfTls) {
+    if matches!(over, Transport::TcpInsteadOfTls) {
         head.extensions.insert(WithoutTls);
     }
     // A client that asks whether to send the body does not send it in vain.
@@ -171,8 +173,8 @@ async fn answer(
     let body = (!body.is_end_stream()).then(|| WatchedBody::new(body, waiting));
     let sent = body.clone().map_or_else(Body::empty, |body| BoxBody::new(body).into());
     let head = RequestParts::from((head, local, remote, over.scheme()));
-    let answered = endpoint.call(Request::from_parts(head, sent)).await;
-    let mut response = answered.unwrap_or_else(|error| error.into_response());
+    let result = endpoint.call(Request::from_parts(head, sent)).await;
+    let mut response = result.unwrap_or_else(|error| error.into_response());
     if let Some(mut body) = body
         && !response.headers().contains_key(header::CONNECTION)
         && !body.can_be_passed(is_asked_for).await

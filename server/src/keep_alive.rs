@@ -17,11 +17,11 @@ use std::{
 
 use hyper::rt::{Sleep, Timer};
 
-use crate::connections::Waiting;
+use crate::connections::ConnectionWait;
 
 /// Timer of one connection, which waits for one head at a time.
 pub(crate) struct HeadTimer {
-    waiting: Arc<Waiting>,
+    waiting: Arc<ConnectionWait>,
     /// Additional time for a head after the first one.
     longer_by: Duration,
     /// Whether a head was waited for before.
@@ -35,13 +35,13 @@ impl fmt::Debug for HeadTimer {
 }
 
 /// Waits for a head.
-struct Wait {
+struct HeadWait {
     sleep: Pin<Box<tokio::time::Sleep>>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<ConnectionWait>,
 }
 
 impl HeadTimer {
-    pub(crate) fn new(waiting: Arc<Waiting>, longer_by: Duration) -> Self {
+    pub(crate) fn new(waiting: Arc<ConnectionWait>, longer_by: Duration) -> Self {
         Self { waiting, longer_by, has_waited: AtomicBool::new(false) }
     }
 }
@@ -58,7 +58,7 @@ impl Timer for HeadTimer {
         };
         self.waiting.begin();
         let sleep = Box::pin(tokio::time::sleep_until(until.into()));
-        Box::pin(Wait { sleep, waiting: self.waiting.clone() })
+        Box::pin(HeadWait { sleep, waiting: self.waiting.clone() })
     }
 
     fn now(&self) -> Instant {
@@ -66,9 +66,9 @@ impl Timer for HeadTimer {
     }
 }
 
-impl Sleep for Wait {}
+impl Sleep for HeadWait {}
 
-impl Future for Wait {
+impl Future for HeadWait {
     type Output = ();
 
     // hyper checks first whether a head has arrived.
@@ -80,7 +80,7 @@ impl Future for Wait {
     }
 }
 
-impl Drop for Wait {
+impl Drop for HeadWait {
     fn drop(&mut self) {
         self.waiting.end();
     }
@@ -101,15 +101,15 @@ mod tests {
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
     /// Other end of a connection that responds only to its head.
-    fn connect() -> (DuplexStream, Arc<Waiting>) {
+    fn connect() -> (DuplexStream, Arc<ConnectionWait>) {
         let (near, far) = duplex(1024);
-        let answer = service_fn(|_: Request<Incoming>| async {
+        let service = service_fn(|_: Request<Incoming>| async {
             Ok::<_, Infallible>(Response::new(String::new()))
         });
         let mut builder = http1::Builder::new();
-        let waiting = Arc::new(Waiting::new(Instant::now()));
+        let waiting = Arc::new(ConnectionWait::new(Instant::now()));
         builder.timer(HeadTimer::new(waiting.clone(), KEPT_FOR - HEAD)).header_read_timeout(HEAD);
-        tokio::spawn(builder.serve_connection(TokioIo::new(far), answer));
+        tokio::spawn(builder.serve_connection(TokioIo::new(far), service));
         (near, waiting)
     }
 

@@ -231,10 +231,10 @@ pub(crate) const MAX_NOTED_KEYS: usize = 100_000;
 /// Most rows whose records the summary of an import names, where that is requested: the items of a bulk call.
 pub(crate) const MAX_NAMED_RECORDS: usize = 5_000;
 /// Rejected rows that the summary of an import lists by default: enough to find the problem.
-pub(crate) const DEFAULT_REFUSALS: usize = 100;
+pub(crate) const DEFAULT_LISTED_REJECTED_ROWS: usize = 100;
 /// Most rejected rows that can be requested, and their text in bytes, 200 each, which an import holds twice at its end.
-pub(crate) const MAX_REFUSALS: usize = 10_000;
-pub(crate) const MAX_REFUSALS_BYTES: usize = 2 * 1024 * 1024;
+pub(crate) const MAX_LISTED_REJECTED_ROWS: usize = 10_000;
+pub(crate) const MAX_REJECTED_ROWS_BYTES: usize = 2 * 1024 * 1024;
 /// Most text of the rows that a dry run would write, in bytes: it is held until the run ends.
 pub(crate) const MAX_REHEARSED_BYTES: usize = 32 * 1024 * 1024;
 /// Most fields of a form of a page: each takes more memory than its bytes, and no form has a tenth of these.

@@ -40,7 +40,7 @@ pub struct Clients {
 
 impl Clients {
     /// As many clients as these workers can serve, without TLS.
-    pub fn of(workers: &Workers, proxies: Proxies, counts: Arc<ConnectionCounts>) -> Self {
+    pub fn for_workers(workers: &Workers, proxies: Proxies, counts: Arc<ConnectionCounts>) -> Self {
         let places = max_connections(RESERVED_FILES + workers.files());
         Self { places, proxies, counts, tls: None }
     }
@@ -189,7 +189,7 @@ mod tests {
     use crate::limits::ANSWER_STALL;
 
     #[tokio::test]
-    async fn an_answer_that_nobody_takes_is_given_up() {
+    async fn a_response_that_nobody_takes_is_given_up() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         // The other end is notified when the memory of the response is released.

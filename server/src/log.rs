@@ -45,7 +45,7 @@ impl LogFormat {
 }
 
 /// Message to the writing thread.
-enum Entry {
+enum LogMessage {
     Line(Vec<u8>),
     /// All lines before it are written when this gets its reply.
     Flush(SyncSender<()>),
@@ -53,8 +53,8 @@ enum Entry {
 
 /// Channel of lines to the writing thread. A line is lost where too many wait.
 #[derive(Clone)]
-pub(crate) struct Lines {
-    waiting: SyncSender<Entry>,
+pub(crate) struct LogLines {
+    waiting: SyncSender<LogMessage>,
     lost: Arc<Lost>,
 }
 
@@ -74,7 +74,7 @@ impl Lost {
     }
 }
 
-impl Lines {
+impl LogLines {
     /// Starts the thread that writes lines.
     fn to(to: impl Write + Send + 'static, format: LogFormat) -> io::Result<Self> {
         let (waiting, received) = mpsc::sync_channel(MAX_WAITING_LINES);
@@ -87,7 +87,7 @@ impl Lines {
 
     /// Queues a line, which ends with a line feed. It is lost where too many wait.
     pub(crate) fn send(&self, line: Vec<u8>) {
-        if self.waiting.try_send(Entry::Line(line)).is_err() {
+        if self.waiting.try_send(LogMessage::Line(line)).is_err() {
             self.lost.add_one();
         }
     }
@@ -99,7 +99,7 @@ impl Lines {
 }
 
 /// The subscriber writes each line at once.
-impl Write for Lines {
+impl Write for LogLines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.send(line.to_vec());
         Ok(line.len())
@@ -111,11 +111,11 @@ impl Write for Lines {
 }
 
 /// Writes lines until all senders are gone; before a line, the number of lost ones.
-fn write_lines(waiting: &Receiver<Entry>, lost: &Lost, mut to: impl Write, format: LogFormat) {
+fn write_lines(waiting: &Receiver<LogMessage>, lost: &Lost, mut to: impl Write, format: LogFormat) {
     let mut is_torn = false;
     for entry in waiting {
         match entry {
-            Entry::Line(line) => {
+            LogMessage::Line(line) => {
                 let count = lost.unsaid.swap(0, Ordering::Relaxed);
                 // A torn line is not continued.
                 let mut text = if is_torn { vec![b'\n'] } else { Vec::new() };
@@ -133,7 +133,7 @@ fn write_lines(waiting: &Receiver<Entry>, lost: &Lost, mut to: impl Write, forma
                 }
             }
             // The caller may no longer wait.
-            Entry::Flush(done) => drop(done.send(())),
+            LogMessage::Flush(done) => drop(done.send(())),
         }
     }
 }
@@ -154,11 +154,11 @@ fn write_some(to: &mut impl Write, text: &[u8]) -> usize {
 
 /// Logging of a process. When it is dropped, the waiting lines are written.
 #[must_use]
-pub(crate) struct Logging(Lines);
+pub(crate) struct Logging(LogLines);
 
 impl Logging {
     /// Channel of the lines.
-    pub(crate) fn lines(&self) -> Lines {
+    pub(crate) fn lines(&self) -> LogLines {
         self.0.clone()
     }
 }
@@ -166,7 +166,7 @@ impl Logging {
 impl Drop for Logging {
     fn drop(&mut self) {
         let (done, written) = mpsc::sync_channel(1);
-        if self.0.waiting.try_send(Entry::Flush(done)).is_ok() {
+        if self.0.waiting.try_send(LogMessage::Flush(done)).is_ok() {
             let _ = written.recv_timeout(FLUSH_WITHIN);
         }
     }
@@ -183,12 +183,12 @@ fn without_level(filter: &str) -> Option<&str> {
 /// # Errors
 /// When the filter cannot be read, or no thread can be started, with the reason.
 pub(crate) fn start(filter: &str, format: LogFormat) -> Result<Logging, String> {
-    let refused = |why: &dyn Display| format!("`log` must be a filter such as `info`; {why}");
+    let rejected = |why: &dyn Display| format!("`log` must be a filter such as `info`; {why}");
     if let Some(part) = without_level(filter) {
-        return Err(refused(&format!("`{part}` names no level")));
+        return Err(rejected(&format!("`{part}` names no level")));
     }
-    let filter = EnvFilter::try_new(filter).map_err(|error| refused(&error))?;
-    let lines = Lines::to(io::stderr(), format)
+    let filter = EnvFilter::try_new(filter).map_err(|error| rejected(&error))?;
+    let lines = LogLines::to(io::stderr(), format)
         .map_err(|error| format!("logging cannot start: {error}"))?;
     let logging = Logging(lines.clone());
     // A second start in one process, as in tests, keeps the first one's logging. Internal errors would be printed,
@@ -250,10 +250,10 @@ mod tests {
     fn lines_that_fail_or_do_not_fit_are_counted_and_the_count_is_written() {
         let (allow, may) = mpsc::channel();
         let (written, lines_written) = mpsc::channel();
-        let mut lines = Lines::to(Taker { may, written }, LogFormat::Text).unwrap();
+        let mut lines = LogLines::to(Taker { may, written }, LogFormat::Text).unwrap();
         // The writer holds one line, as many as may wait do so, and three are too many.
         lines.write_all(b"first").unwrap();
-        while lines.waiting.try_send(Entry::Line(b"waits".to_vec())).is_ok() {}
+        while lines.waiting.try_send(LogMessage::Line(b"waits".to_vec())).is_ok() {}
         (0..2).for_each(|_| lines.write_all(b"lost").unwrap());
         assert!(lines.lost() > 0);
         let lost = lines.lost() + 1;
@@ -267,7 +267,7 @@ mod tests {
     fn what_follows_a_torn_line_is_on_a_line_of_its_own() {
         let (allow, may) = mpsc::channel();
         let (written, lines_written) = mpsc::channel();
-        let mut lines = Lines::to(Taker { may, written }, LogFormat::Text).unwrap();
+        let mut lines = LogLines::to(Taker { may, written }, LogFormat::Text).unwrap();
         for bytes in [4, 0, usize::MAX, usize::MAX] {
             allow.send(bytes).unwrap();
         }

@@ -17,23 +17,23 @@ const MARK: &str = "\r\nx-request-id: ";
 const NO_BODY: &str = "content-length: 0\r\n";
 
 /// Verdict of one of hyper's own responses.
-fn verdict(answer: &[u8]) -> Option<(&str, Unreadable)> {
+fn verdict(own: &[u8]) -> Option<(&str, Unreadable)> {
     // Checked before the whole is read: whether it can be one.
-    if answer.get(9) != Some(&b'4') || !answer.starts_with(b"HTTP/1.") {
+    if own.get(9) != Some(&b'4') || !own.starts_with(b"HTTP/1.") {
         return None;
     }
-    let text = str::from_utf8(answer).ok()?;
+    let text = str::from_utf8(own).ok()?;
     let is_bare = text.ends_with("\r\n\r\n") && text.contains(NO_BODY) && !text.contains(MARK);
-    let status = StatusCode::from_bytes(answer.get(9..12)?).ok()?;
+    let status = StatusCode::from_bytes(own.get(9..12)?).ok()?;
     is_bare.then_some((text, Unreadable(status)))
 }
 
 /// The whole response in place of one of hyper's own; none for any other.
-pub(crate) fn completed<E>(endpoint: &E, answer: &[u8]) -> Option<Vec<u8>>
+pub(crate) fn completed<E>(endpoint: &E, own: &[u8]) -> Option<Vec<u8>>
 where
     E: Endpoint<Output = Response>,
 {
-    let (text, unreadable) = verdict(answer)?;
+    let (text, unreadable) = verdict(own)?;
     let request = Request::builder().extension(unreadable).finish();
     // The response is ready at once.
     let response = endpoint.call(request).now_or_never()?.ok()?;
@@ -57,13 +57,13 @@ mod tests {
                         date: Mon, 23 Nov 2026 12:00:00 GMT\r\n\r\n";
 
     #[test]
-    fn an_answer_of_hyper_gets_the_headers_and_the_body_of_the_applications() {
+    fn a_response_of_hyper_gets_the_headers_and_the_body_of_the_applications() {
         let endpoint = make_sync(|request: Request| {
             let status = request.extensions().get::<Unreadable>().unwrap().0;
             Response::builder().header("X-Request-Id", "a-1").body(status.as_str().to_owned())
         });
         let expected = BARE.replace(NO_BODY, "content-length: 3\r\nx-request-id: a-1\r\n") + "431";
-        let completed = |answer: &str| completed(&endpoint, answer.as_bytes());
+        let completed = |response: &str| completed(&endpoint, response.as_bytes());
         assert_eq!(completed(BARE).unwrap(), expected.as_bytes());
         for own in [
             BARE.replace("\r\ndate", "\r\nx-request-id: a-1\r\ndate").as_str(),

@@ -15,7 +15,7 @@ pub fn explain_open_error(
 ) -> String {
     let folder = config.data.display();
     let advice = match cause {
-        OpenError::DamagedInside(_) => "; the rest can be read: see `svctrack verify`".to_owned(),
+        OpenError::CorruptedInside(_) => "; the rest can be read: see `svctrack verify`".to_owned(),
         cause if cause.is_beyond_repair() => restore(config),
         OpenError::Locked => if_in_use.to_owned(),
         _ => String::new(),

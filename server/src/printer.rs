@@ -12,10 +12,10 @@ use tokio::{sync::oneshot, time::timeout};
 use crate::limits::PRINT_TIMEOUT;
 
 /// A text, and the channel of the outcome.
-type Entry = (String, oneshot::Sender<io::Result<()>>);
+type PrintJob = (String, oneshot::Sender<io::Result<()>>);
 
 /// Channel of texts to the thread that prints them, in their order.
-pub(crate) struct Printer(Sender<Entry>);
+pub(crate) struct Printer(Sender<PrintJob>);
 
 impl Printer {
     /// Starts the thread.
@@ -51,7 +51,7 @@ impl Printer {
     }
 }
 
-fn print_all(texts: &Receiver<Entry>) {
+fn print_all(texts: &Receiver<PrintJob>) {
     for (text, done) in texts {
         // The caller may no longer wait.
         drop(done.send(print(&text)));

@@ -166,7 +166,7 @@ mod tests {
     const TENANT: TenantId = TenantId::from_bytes([1; 16]);
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn of(requests: u32) -> RateLimits {
+    fn limit_of(requests: u32) -> RateLimits {
         RateLimits { requests: NonZeroU32::new(requests), tracking: None }
     }
 
@@ -188,9 +188,11 @@ mod tests {
 
     #[test]
     fn the_lower_limit_holds_and_each_key_has_its_own() {
-        let (limiting, clock) = limiting(of(100));
-        let served =
-            || [("a", 0), ("b", 1), ("c", 5_000)].map(|(key, own)| served(&limiting, key, of(own)));
+        let (limiting, clock) = limiting(limit_of(100));
+        let served = || {
+            [("a", 0), ("b", 1), ("c", 5_000)]
+                .map(|(key, own)| served(&limiting, key, limit_of(own)))
+        };
         assert_eq!(served(), [200, 2, 200]);
         assert_eq!(served(), [0, 0, 0]);
         clock.advance(SECOND);
@@ -200,20 +202,20 @@ mod tests {
     }
 
     #[test]
-    fn who_is_refused_is_told_how_long_to_wait() {
-        let (limiting, clock) = limiting(of(10));
-        assert_eq!(served(&limiting, "a", of(0)), 20);
+    fn who_is_rejected_is_told_how_long_to_wait() {
+        let (limiting, clock) = limiting(limit_of(10));
+        assert_eq!(served(&limiting, "a", limit_of(0)), 20);
         clock.advance(SECOND / 40);
-        let Err(refused) = limiting.count_request(TENANT, "a", of(0)) else {
+        let Err(rejected) = limiting.count_request(TENANT, "a", limit_of(0)) else {
             panic!("it is served");
         };
-        assert_eq!((refused.limit.get(), refused.wait), (10, SECOND * 3 / 40));
+        assert_eq!((rejected.limit.get(), rejected.wait), (10, SECOND * 3 / 40));
     }
 
     #[test]
     fn a_tenant_that_changes_its_limits_gets_no_more_than_the_operator_allows() {
-        let (limiting, _) = limiting(of(10));
-        let twice = |limit| [of(limit); 2];
+        let (limiting, _) = limiting(limit_of(10));
+        let twice = |limit| [limit_of(limit); 2];
         let served = (2..20)
             .flat_map(twice)
             .filter(|limits| limiting.count_request(TENANT, "a", *limits).is_ok());
@@ -235,14 +237,14 @@ mod tests {
 
     #[test]
     fn keys_that_are_quiet_are_forgotten() {
-        let (limiting, clock) = limiting(of(1));
+        let (limiting, clock) = limiting(limit_of(1));
         for key in 0..=MAX_REMEMBERED {
-            assert!(limiting.count_request(TENANT, &key.to_string(), of(0)).is_ok());
+            assert!(limiting.count_request(TENANT, &key.to_string(), limit_of(0)).is_ok());
         }
         clock.advance(60 * SECOND);
         let keys = &limiting.operator.requests.as_ref().unwrap().keys;
         assert!(keys.len() > MAX_REMEMBERED);
-        served(&limiting, "a", of(0));
+        served(&limiting, "a", limit_of(0));
         assert_eq!(keys.len(), 1);
     }
 }

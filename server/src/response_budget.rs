@@ -42,7 +42,7 @@ impl Default for ResponseBudget {
 
 impl ResponseBudget {
     /// Room of a tenant.
-    pub(crate) fn of(&self, tenant: TenantId) -> RoomOf {
+    pub(crate) fn for_tenant(&self, tenant: TenantId) -> RoomOf {
         RoomOf::tenant(self.0.clone(), tenant)
     }
 
@@ -51,7 +51,7 @@ impl ResponseBudget {
     /// # Errors
     /// [`Error::Overloaded`] when there is no room.
     pub(crate) fn hold(&self, tenant: TenantId, text: String) -> Result<Body, Error> {
-        hold(Page::of(&self.of(tenant), None), text)
+        hold(Page::empty(&self.for_tenant(tenant), None), text)
     }
 
     /// Reserves room for a response of about this many bytes before its call is carried out: where there is none, the
@@ -60,7 +60,7 @@ impl ResponseBudget {
     /// # Errors
     /// [`Error::Overloaded`] when there is no room.
     pub(crate) fn reserve(&self, tenant: TenantId, bytes: usize) -> Result<Reserved, Error> {
-        let mut page = Page::of(&self.of(tenant), None);
+        let mut page = Page::empty(&self.for_tenant(tenant), None);
         page.room.take(bytes)?;
         Ok(Reserved(page))
     }
@@ -86,11 +86,11 @@ fn hold(mut page: Page, text: String) -> Result<Body, Error> {
         return Ok(text.into());
     }
     page.add(text)?;
-    Ok(Sent::of(page, "", "", "").into_body())
+    Ok(PageBody::new(page, "", "", "").into_body())
 }
 
 /// Texts around the records of a page: before, between, and after them.
-pub(crate) struct Sent {
+pub(crate) struct PageBody {
     bytes: usize,
     before: String,
     between: &'static str,
@@ -98,8 +98,8 @@ pub(crate) struct Sent {
     page: Page,
 }
 
-impl Sent {
-    pub(crate) fn of(
+impl PageBody {
+    pub(crate) fn new(
         page: Page,
         before: impl Into<String>,
         between: &'static str,
@@ -132,7 +132,7 @@ impl Sent {
             after,
         };
         if bytes > UNCOUNTED_BYTES || pieces.later.is_some() {
-            return Body::from_bytes_stream(Taken::begin(pieces, room));
+            return Body::from_bytes_stream(ReadResponse::begin(pieces, room));
         }
         pieces.piece.reserve(bytes);
         pieces.add_items(usize::MAX);
@@ -198,14 +198,14 @@ impl Pieces {
 }
 
 /// A response that is read, piece by piece.
-struct Taken {
-    rest: Arc<Mutex<Rest>>,
+struct ReadResponse {
+    rest: Arc<Mutex<RemainingPage>>,
     /// Task that checks the progress of the reader.
     watch: AbortHandle,
 }
 
 /// Rest of a response.
-struct Rest {
+struct RemainingPage {
     /// None when the response was dropped.
     pieces: Option<Pieces>,
     room: Room,
@@ -218,9 +218,9 @@ struct Rest {
     waits_since: Option<Instant>,
 }
 
-impl Taken {
+impl ReadResponse {
     fn begin(pieces: Pieces, room: Room) -> Self {
-        let rest = Arc::new(Mutex::new(Rest {
+        let rest = Arc::new(Mutex::new(RemainingPage {
             pieces: Some(pieces),
             room,
             handed_over: 0,
@@ -234,7 +234,7 @@ impl Taken {
 }
 
 /// Drops a response that its reader does not accept.
-async fn give_up_if_slow(rest: Arc<Mutex<Rest>>) {
+async fn give_up_if_slow(rest: Arc<Mutex<RemainingPage>>) {
     let mut looks = interval(ANSWER_LOOKS_EVERY);
     loop {
         looks.tick().await;
@@ -251,7 +251,7 @@ async fn give_up_if_slow(rest: Arc<Mutex<Rest>>) {
     }
 }
 
-impl Rest {
+impl RemainingPage {
     /// Drops pieces that are not being sent, and releases their budget.
     fn let_go(&mut self, on_its_way: usize) {
         self.pieces = None;
@@ -284,7 +284,7 @@ impl Rest {
     }
 }
 
-impl Stream for Taken {
+impl Stream for ReadResponse {
     type Item = io::Result<Bytes>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -292,7 +292,7 @@ impl Stream for Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for ReadResponse {
     fn drop(&mut self) {
         // The task may end later.
         self.rest.lock().let_go(0);
@@ -310,7 +310,7 @@ mod tests {
     const OTHER: TenantId = TenantId::from_bytes([2; 16]);
 
     #[tokio::test]
-    async fn a_large_answer_takes_room_until_it_is_taken_or_nobody_wants_it() {
+    async fn a_large_response_takes_room_until_it_is_taken_or_nobody_wants_it() {
         let budget = ResponseBudget::default();
         let half = "x".repeat(ANSWER_BUDGET_BYTES / 2);
         let first = budget.hold(ONE, half.clone()).unwrap();
@@ -338,7 +338,7 @@ mod tests {
             let later = Some(stream::iter(read).boxed());
             let later = Page { later, digest: held.digest.clone(), ..Page::default() };
             for page in [held, later] {
-                let sent = Sent::of(page, "[", ",", "]");
+                let sent = PageBody::new(page, "[", ",", "]");
                 assert_eq!(sent.bytes(), expected.len(), "{bytes}");
                 assert!(sent.into_body().into_string().await.unwrap() == expected, "{bytes}");
             }
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_is_taken_too_slowly_is_given_up() {
+    async fn a_response_that_is_taken_too_slowly_is_given_up() {
         let budget = ResponseBudget::default();
         let half = || budget.hold(ONE, "x".repeat(ANSWER_BUDGET_BYTES / 2));
         for (pause, is_given_up) in [(ANSWER_START / 10, false), (2 * ANSWER_START, true)] {

@@ -28,14 +28,14 @@ pub(crate) struct RouteDoc {
     pub(crate) summary: &'static str,
     /// Description for callers, in Markdown.
     pub(crate) description: &'static str,
-    pub(crate) access: Access,
-    pub(crate) takes: Kind,
-    pub(crate) gives: Kind,
+    pub(crate) access: RouteAccess,
+    pub(crate) takes: BodyKind,
+    pub(crate) gives: BodyKind,
 }
 
 /// Permission that a route needs.
 #[derive(Clone, Copy)]
-pub(crate) enum Access {
+pub(crate) enum RouteAccess {
     /// None; tracking routes have the tenant in their path.
     Anyone,
     /// The tenant as the user of HTTP Basic.
@@ -50,7 +50,7 @@ pub(crate) enum Access {
 
 /// Kind of a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BodyKind {
     Nothing,
     Record,
     NewRecord,
@@ -58,7 +58,7 @@ pub(crate) enum Kind {
     Loss,
     Records,
     Items,
-    BulkAnswer,
+    BulkResult,
     Deleted,
     Event,
     Events,
@@ -106,7 +106,7 @@ pub(crate) enum Kind {
     Reopened,
 }
 
-impl Kind {
+impl BodyKind {
     /// Whether a request with this body accepts an `Idempotency-Key`.
     pub(crate) fn is_idempotent(self) -> bool {
         matches!(self, Self::NewRecord | Self::Renewal | Self::Loss | Self::Items)
@@ -138,7 +138,7 @@ impl Kind {
 
     /// Whether the body is a list, as JSON or CSV.
     pub(crate) fn is_list(self) -> bool {
-        use Kind as K;
+        use BodyKind as K;
         matches!(
             self,
             K::Records
@@ -156,15 +156,15 @@ impl RouteDoc {
     /// Whether the route accepts `If-Match`: it does not change a record with another version.
     pub(crate) fn takes_if_match(&self, def: Option<&ResourceDef>) -> bool {
         match self.takes {
-            Kind::Record | Kind::Settings | Kind::Renewal | Kind::Loss => true,
-            _ => self.gives == Kind::Deleted && def.is_some(),
+            BodyKind::Record | BodyKind::Settings | BodyKind::Renewal | BodyKind::Loss => true,
+            _ => self.gives == BodyKind::Deleted && def.is_some(),
         }
     }
 
     /// Whether the route returns 304 to clients with the current version.
     pub(crate) fn is_conditional(&self) -> bool {
-        let is_one = matches!(self.gives, Kind::Record | Kind::Settings);
+        let is_one = matches!(self.gives, BodyKind::Record | BodyKind::Settings);
         let gives = is_one || self.gives.is_list() || self.gives.report().is_some();
-        self.takes == Kind::Nothing && gives
+        self.takes == BodyKind::Nothing && gives
     }
 }

@@ -15,7 +15,7 @@ use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, with
 use crate::{
     app::App,
     compression::Accepted,
-    dispatch::{Api, Handler, Methods, RecordHandler, Serve, Served},
+    dispatch::{Api, Handler, Methods, RecordHandler, ResourceHandler, Served},
     error::Error,
     observe::{
         trace,
@@ -26,8 +26,9 @@ use crate::{
     path_tree::PathTree,
     request_id::RequestId,
     route_def::{
-        Access::{Anyone, OfResource, Scope, Scopes, TenantAsUser},
-        Described, Kind, RouteDef, RouteDoc,
+        BodyKind, Described,
+        RouteAccess::{Anyone, OfResource, Scope, Scopes, TenantAsUser},
+        RouteDef, RouteDoc,
     },
     routes,
     served_parts::{NAMES_OF_PAGES, is_page},
@@ -56,8 +57,8 @@ macro_rules! route {
                 summary: $summary,
                 description: $description,
                 access: $access,
-                takes: Kind::$takes,
-                gives: Kind::$gives,
+                takes: BodyKind::$takes,
+                gives: BodyKind::$gives,
             },
             handler: $handler,
         }
@@ -71,7 +72,7 @@ static RECORD_ROUTES: &[RouteDef<RecordHandler>] = &[
         "Returns the stored record with its computed fields. A unique key, such as `externalId`, of another record is rejected with 409. With `Idempotency-Key`, a retry has no further effect."),
     route!(GET "/*", OfResource("read"), Nothing => Records, "List records", record!(routes::records::list),
         "Ordered by `_id` unless `sort` is given. Every property is a filter. Page with `after`, the last `_id` of the previous page, which stays exact while data changes, or with `offset`. `Svctrack-Next` and `Link` have the next page."),
-    route!(PUT "/*", OfResource("update"), Items => BulkAnswer, "Upsert records in bulk", record!(routes::records::upsert),
+    route!(PUT "/*", OfResource("update"), Items => BulkResult, "Upsert records in bulk", record!(routes::records::upsert),
         "Applies up to 5,000 items in order, in one transaction. An item updates the record that one of its keys matches; otherwise it creates one. Invalid items do not affect valid ones, and the status is always 200: check `Svctrack-Bulk-Errors`."),
     route!(GET "/*/:id", OfResource("read"), Nothing => Record, "Get a record", record!(routes::records::read),
         "If `If-None-Match` has the current `ETag`, the response is a 304 without a body."),
@@ -252,7 +253,7 @@ fn by_path(addresses: &Addresses) -> Result<BTreeMap<String, Methods>, String> {
         paths.extend(tracking);
     }
     for path in addresses.files().into_keys() {
-        let serve = Serve::Alone(alone!(routes::files::read));
+        let serve = ResourceHandler::Alone(alone!(routes::files::read));
         let methods = vec![(Method::GET, Served { serve, has_parameters: false })];
         paths.insert(path, methods);
     }
@@ -281,14 +282,15 @@ fn own_paths() -> BTreeMap<String, Methods> {
     let mut paths: BTreeMap<String, Methods> = BTreeMap::new();
     for route in ROUTES {
         let has_parameters = openapi::has_parameters(route.path, &route.doc, None);
-        let served = Served { serve: Serve::Alone(route.handler), has_parameters };
+        let served = Served { serve: ResourceHandler::Alone(route.handler), has_parameters };
         paths.entry(route.path.to_owned()).or_default().push((route.method.clone(), served));
     }
     for def in REGISTRY {
         for route in RECORD_ROUTES {
             let path = route.path.replacen('*', def.path, 1);
             let has_parameters = openapi::has_parameters(&path, &route.doc, Some(def));
-            let served = Served { serve: Serve::Record(route.handler, def), has_parameters };
+            let served =
+                Served { serve: ResourceHandler::Record(route.handler, def), has_parameters };
             paths.entry(path).or_default().push((route.method.clone(), served));
         }
     }
@@ -337,9 +339,9 @@ impl Endpoint for Outermost {
     // as long as a response is waited for.
     fn call(&self, mut request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
         ignore_slash_at_end(&mut request);
-        let (request_id, arrived) = (self.app.request_ids.next(), Arrived::of(&request));
+        let (request_id, arrived) = (self.app.request_ids.next(), Arrived::from_request(&request));
         request.extensions_mut().insert(RequestId(request_id.clone()));
-        let accepted = Accepted::of(request.headers());
+        let accepted = Accepted::from_headers(request.headers());
         let for_any_page = routes::cors::is_for_any_page(&self.app, request.uri().path());
         let path = request.uri().path();
         let is_file = || self.app.files.contains_key(path);
@@ -390,7 +392,7 @@ mod tests {
     use super::*;
 
     fn document() -> Value {
-        serde_json::from_str(&describe("http://x", None)).unwrap()
+        describe("http://x", None)
     }
 
     #[test]
@@ -425,13 +427,13 @@ mod tests {
         let mut routes = PathTree::default();
         let app = App::for_test(folder.path());
         let metrics = app.observe.requests.add_route("/x", [Method::GET].iter());
-        let served = Served { serve: Serve::Alone(handler), has_parameters: false };
+        let served = Served { serve: ResourceHandler::Alone(handler), has_parameters: false };
         routes.add("/x", (vec![(Method::GET, served)], metrics)).unwrap();
         let api = Arc::new(Api { app: app.clone(), routes });
         let pages = Pages::new(app.clone(), api.clone()).unwrap();
         let request = Request::builder().uri("/x".parse().unwrap()).header(header::HOST, "x");
-        let answer = Outermost { app, api, pages }.call(request.finish()).await.unwrap();
-        assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
-        assert!(answer.headers().contains_key(REQUEST_ID));
+        let response = Outermost { app, api, pages }.call(request.finish()).await.unwrap();
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(response.headers().contains_key(REQUEST_ID));
     }
 }

@@ -35,7 +35,7 @@ use crate::{
     printer::Printer,
     router,
     running_at::RunningAt,
-    served_parts::Part,
+    served_parts::ServerPart,
     tls::{acceptor::Tls, reload::Reload},
     workers::Workers,
 };
@@ -140,7 +140,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let mut jobs = start_jobs(&app, schedule, admin, reload);
     let proxies = config.proxies.clone().into();
     let counts = app.observe.connections.clone();
-    let clients = Clients { tls, ..Clients::of(&workers, proxies, counts) };
+    let clients = Clients { tls, ..Clients::for_workers(&workers, proxies, counts) };
     serve(listener, clients, &mut workers, endpoint, stop).await?;
     jobs.abort_all();
     app.write_denials(true).await;
@@ -297,11 +297,11 @@ fn called_at<'a>(config: &'a Config, own_url: &'a str) -> &'a str {
 fn serving(config: &Config, own_url: &str) -> String {
     let public_url = config.public_url.as_ref().map(|url| format!("public URL: {url}; "));
     let public_url = public_url.unwrap_or_default();
-    let what = match config.limits().parts.have(Part::Pages) {
+    let what = match config.limits().parts.have(ServerPart::Pages) {
         true => format!("sign in: {}/sign-in", config.pages_url(own_url)),
         false => format!(
             "routes: {}",
-            config.routes.iter().map(Part::name).collect::<Vec<_>>().join(", ")
+            config.routes.iter().map(ServerPart::name).collect::<Vec<_>>().join(", ")
         ),
     };
     format!("svctrack serves on {own_url}  ({public_url}{what})")

@@ -33,7 +33,7 @@ impl Address {
     const OTHERS: Self = Self([0; 16]);
 
     /// Address of a request's client. For a proxy on the same machine that does not name the client it is unknown.
-    pub(crate) fn of(request: &Request) -> Option<Self> {
+    pub(crate) fn from_request(request: &Request) -> Option<Self> {
         let client = request.remote_addr().as_socket_addr()?.ip().to_canonical();
         (!client.is_loopback()).then(|| client.into())
     }
@@ -87,15 +87,15 @@ pub(crate) enum Allowance {
 pub(crate) struct Senders {
     /// Bytes that the senders of a tenant may have stored in a day.
     max_bytes: u64,
-    of_tenants: Mutex<HashMap<TenantId, OfTenant>>,
+    of_tenants: Mutex<HashMap<TenantId, TenantAllowances>>,
 }
 
 /// Use of the senders of a tenant: of keys in the last day, and of all else today.
-struct OfTenant {
+struct TenantAllowances {
     day: i64,
-    bytes: Had,
+    bytes: Spending,
     parked: HashMap<Address, ParkedToday>,
-    keys: Keys,
+    keys: KeysByHour,
 }
 
 impl Senders {
@@ -143,18 +143,18 @@ impl Senders {
         &self,
         sender: &Sender,
         now: Timestamp,
-        count: impl FnOnce(&mut OfTenant) -> T,
+        count: impl FnOnce(&mut TenantAllowances) -> T,
     ) -> T {
         let today = now.epoch_days();
         let mut of_tenants = self.of_tenants.lock();
-        let had = of_tenants.entry(sender.tenant.id()).or_insert_with(|| OfTenant {
+        let had = of_tenants.entry(sender.tenant.id()).or_insert_with(|| TenantAllowances {
             day: today,
-            bytes: Had::default(),
+            bytes: Spending::default(),
             parked: HashMap::new(),
-            keys: Keys::default(),
+            keys: KeysByHour::default(),
         });
         if had.day != today {
-            (had.day, had.bytes, had.parked) = (today, Had::default(), HashMap::new());
+            (had.day, had.bytes, had.parked) = (today, Spending::default(), HashMap::new());
         }
         count(had)
     }
@@ -173,12 +173,12 @@ fn told_apart<V>(known: &HashMap<Address, V>, address: Address) -> Address {
 
 /// Use in a period, of all and of each address.
 #[derive(Default)]
-struct Had {
+struct Spending {
     all: u64,
     by: HashMap<Address, u64>,
 }
 
-impl Had {
+impl Spending {
     fn add(&mut self, address: Option<Address>, amount: u64) {
         self.all = self.all.saturating_add(amount);
         if let Some(address) = address {
@@ -187,7 +187,7 @@ impl Had {
         }
     }
 
-    fn of(&self, address: Address) -> u64 {
+    fn amount_of(&self, address: Address) -> u64 {
         self.by.get(&told_apart(&self.by, address)).map_or(0, |had| *had)
     }
 }
@@ -197,22 +197,22 @@ impl Had {
 /// every sender.
 fn may_take<'h>(
     max: u64,
-    periods: impl IntoIterator<Item = &'h Had> + Clone,
+    periods: impl IntoIterator<Item = &'h Spending> + Clone,
     address: Option<Address>,
     amount: u64,
 ) -> bool {
-    let sum = |of: &dyn Fn(&Had) -> u64| {
-        periods.clone().into_iter().fold(amount, |sum, had| sum.saturating_add(of(had)))
+    let sum = |amount_of: &dyn Fn(&Spending) -> u64| {
+        periods.clone().into_iter().fold(amount, |sum, had| sum.saturating_add(amount_of(had)))
     };
     let Some(left) = max.checked_sub(sum(&|had| had.all)) else { return false };
-    address.is_none_or(|address| sum(&|had| had.of(address)) <= left)
+    address.is_none_or(|address| sum(&|had| had.amount_of(address)) <= left)
 }
 
 /// Number of keys that were stored in each of the last 24 hours.
 #[derive(Default)]
-struct Keys(VecDeque<(i64, Had)>);
+struct KeysByHour(VecDeque<(i64, Spending)>);
 
-impl Keys {
+impl KeysByHour {
     /// Hours before this one whose keys may still be stored.
     const HOURS: i64 = 24;
 
@@ -229,7 +229,7 @@ impl Keys {
         match self.0.back_mut() {
             Some((last, had)) if *last == hour => had.add(address, 1),
             _ => {
-                let mut had = Had::default();
+                let mut had = Spending::default();
                 had.add(address, 1);
                 self.0.push_back((hour, had));
             }
@@ -284,9 +284,9 @@ mod tests {
         let senders = Senders::new(NonZeroU64::new(2 * EVENT_BYTES as u64 + 3));
         let sender = sender(1, "");
         assert!(senders.take_events(&sender, (1, 3), noon()).is_ok());
-        let refused = senders.take_events(&sender, (1, 1), noon());
+        let rejected = senders.take_events(&sender, (1, 1), noon());
         let half_a_day = Duration::from_secs(12 * 60 * 60);
-        assert_eq!(refused.unwrap_err(), Spent { of: Allowance::Bytes, wait: half_a_day });
+        assert_eq!(rejected.unwrap_err(), Spent { of: Allowance::Bytes, wait: half_a_day });
     }
 
     #[test]
@@ -309,9 +309,9 @@ mod tests {
                 as u64
         };
         assert_eq!(take(&a, at(-6)), MAX_KEYS_A_DAY / 2);
-        let refused = senders.take_key(&a, at(1)).unwrap_err();
+        let rejected = senders.take_key(&a, at(1)).unwrap_err();
         assert_eq!(
-            refused,
+            rejected,
             Spent { of: Allowance::Keys, wait: Duration::from_secs((24 * 60 - 1) * 60) }
         );
         assert_eq!(take(&b, at(1)), MAX_KEYS_A_DAY / 4);
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn addresses_beyond_those_that_are_told_apart_are_one() {
-        let mut had = Had::default();
+        let mut had = Spending::default();
         for number in 0..2 * MAX_ADDRESSES as u32 {
             had.add(Some(IpAddr::from(number.to_be_bytes()).into()), 1);
         }
@@ -334,12 +334,12 @@ mod tests {
 
     #[test]
     fn what_comes_from_the_same_machine_has_no_address() {
-        let of = |peer: &str| {
+        let address_of = |peer: &str| {
             let peer = SocketAddr::new(peer.parse().unwrap(), 80);
             let (head, ()) = hyper::Request::new(()).into_parts();
             let peers = (LocalAddr(peer.into()), RemoteAddr(peer.into()));
             let head = RequestParts::from((head, peers.0, peers.1, Scheme::HTTP));
-            Address::of(&Request::from_parts(head, Body::empty()))
+            Address::from_request(&Request::from_parts(head, Body::empty()))
         };
         let address = |text: &str| Some(Address::from(text.parse::<IpAddr>().unwrap()));
         for (peer, expected) in [
@@ -350,7 +350,7 @@ mod tests {
             ("::ffff:192.0.2.7", address("192.0.2.7")),
             ("2001:db8:1:2:3::4", address("2001:db8:1:2::")),
         ] {
-            assert_eq!(of(peer), expected, "{peer}");
+            assert_eq!(address_of(peer), expected, "{peer}");
         }
     }
 }

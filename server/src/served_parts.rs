@@ -16,7 +16,7 @@ pub(crate) fn is_page(path: &str) -> bool {
 /// A part, with the beginnings of the paths of its routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub enum ServerPart {
     /// `/analytics`, `/dock`, `/v1`, `/script.json`
     Tracking,
     /// Records, reports, settings, tokens and tenants
@@ -29,11 +29,11 @@ pub enum Part {
     Demo,
 }
 
-impl Part {
+impl ServerPart {
     pub const ALL: [Self; 5] = [Self::Tracking, Self::Api, Self::Pages, Self::Docs, Self::Demo];
 
     /// Part of a path; none for paths that every server has: its health, and the files that browsers load.
-    fn of(path: &str, addresses: &Addresses) -> Option<Self> {
+    fn from_path(path: &str, addresses: &Addresses) -> Option<Self> {
         if is_page(path) {
             return Some(Self::Pages);
         }
@@ -72,16 +72,16 @@ pub struct ServedParts(u8);
 
 impl Default for ServedParts {
     fn default() -> Self {
-        Self::of(&Part::ALL)
+        Self::new(&ServerPart::ALL)
     }
 }
 
 impl ServedParts {
-    pub(crate) fn of(parts: &[Part]) -> Self {
+    pub(crate) fn new(parts: &[ServerPart]) -> Self {
         Self(parts.iter().fold(0, |bits, part| bits | part.bit()))
     }
 
-    pub(crate) fn have(self, part: Part) -> bool {
+    pub(crate) fn have(self, part: ServerPart) -> bool {
         self.0 & part.bit() != 0
     }
 
@@ -93,7 +93,7 @@ impl ServedParts {
         is_file: impl FnOnce() -> bool,
     ) -> bool {
         self == Self::default()
-            || Part::of(path, addresses).is_none_or(|part| self.have(part))
+            || ServerPart::from_path(path, addresses).is_none_or(|part| self.have(part))
             || is_file()
     }
 }
@@ -106,22 +106,22 @@ mod tests {
     fn each_path_is_of_a_part() {
         let addresses = Addresses::new("http://x").with_tracking_prefix("/in").unwrap();
         for (path, expect) in [
-            ("/analytics/x", Some(Part::Tracking)),
-            ("/in/x", Some(Part::Tracking)),
-            ("/v1/batch", Some(Part::Tracking)),
-            ("/dock/p/v1/track", Some(Part::Tracking)),
-            ("/script.json", Some(Part::Tracking)),
-            ("/", Some(Part::Pages)),
-            ("/app/records/companies", Some(Part::Pages)),
-            ("/docs/operations", Some(Part::Docs)),
-            ("/openapi.json", Some(Part::Docs)),
-            ("/demo", Some(Part::Demo)),
+            ("/analytics/x", Some(ServerPart::Tracking)),
+            ("/in/x", Some(ServerPart::Tracking)),
+            ("/v1/batch", Some(ServerPart::Tracking)),
+            ("/dock/p/v1/track", Some(ServerPart::Tracking)),
+            ("/script.json", Some(ServerPart::Tracking)),
+            ("/", Some(ServerPart::Pages)),
+            ("/app/records/companies", Some(ServerPart::Pages)),
+            ("/docs/operations", Some(ServerPart::Docs)),
+            ("/openapi.json", Some(ServerPart::Docs)),
+            ("/demo", Some(ServerPart::Demo)),
             ("/health", None),
-            ("/companies", Some(Part::Api)),
-            ("/inside", Some(Part::Api)),
-            ("/nowhere", Some(Part::Api)),
+            ("/companies", Some(ServerPart::Api)),
+            ("/inside", Some(ServerPart::Api)),
+            ("/nowhere", Some(ServerPart::Api)),
         ] {
-            assert_eq!(Part::of(path, &addresses), expect, "{path}");
+            assert_eq!(ServerPart::from_path(path, &addresses), expect, "{path}");
         }
     }
 }

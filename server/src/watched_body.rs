@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::timeout;
 
 use crate::{
-    connections::Waiting,
+    connections::ConnectionWait,
     limits::{DISCARD_TIMEOUT, MAX_DISCARDED_BYTES},
     observe::trace::note_received,
 };
@@ -26,12 +26,12 @@ pub(crate) struct WatchedBody(Arc<Mutex<Watched>>);
 
 struct Watched {
     body: Incoming,
-    waiting: Arc<Waiting>,
+    waiting: Arc<ConnectionWait>,
     is_read: bool,
 }
 
 impl WatchedBody {
-    pub(crate) fn new(body: Incoming, waiting: Arc<Waiting>) -> Self {
+    pub(crate) fn new(body: Incoming, waiting: Arc<ConnectionWait>) -> Self {
         Self(Arc::new(Mutex::new(Watched { body, waiting, is_read: false })))
     }
 

@@ -8,7 +8,7 @@ mod allocator;
 mod members;
 mod send;
 
-use svctrack_core::tracking::{Event, Fault, Identity, script};
+use svctrack_core::tracking::{Event, EventFault, Identity, script};
 use wasm_bindgen::prelude::*;
 
 pub use self::{members::Members, send::send};
@@ -33,7 +33,7 @@ pub fn complete(
             message.set(name, text);
         }
     }
-    let faults = event.faults().filter(|fault| *fault != Fault::IdentityMissing);
+    let faults = event.faults().filter(|fault| *fault != EventFault::IdentityMissing);
     let mut line = String::new();
     for fault in faults {
         // `format!` would be kilobytes of the download.

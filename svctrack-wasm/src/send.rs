@@ -19,7 +19,7 @@ extern "C" {
 
     /// Passes the response on; none when the server could not be reached.
     #[wasm_bindgen(method)]
-    fn resolve(this: &Pending, answer: Option<Response>);
+    fn resolve(this: &Pending, response: Option<Response>);
 }
 
 thread_local! {
@@ -30,8 +30,8 @@ thread_local! {
 #[wasm_bindgen]
 pub fn send(request: Request, pending: Pending) {
     let sending = async move {
-        let answer = http::Request::from(request).send().await;
-        pending.resolve(answer.ok().map(Response::from));
+        let response = http::Request::from(request).send().await;
+        pending.resolve(response.ok().map(Response::from));
     };
     SENDING.with_borrow_mut(|all| all.push(Box::pin(sending)));
     resume();

@@ -67,9 +67,9 @@ async fn upsert(client: &Client, products: &Value) -> f64 {
     let body = products.to_string();
     let json = [("content-type", "application/json")];
     let started = Instant::now();
-    let answer = client.send(hyper::Method::PUT, "/products", &json, body).await.unwrap();
+    let response = client.send(hyper::Method::PUT, "/products", &json, body).await.unwrap();
     let elapsed = started.elapsed().as_secs_f64() * 1e3;
-    assert_eq!(answer.headers["svctrack-bulk-errors"], "0");
+    assert_eq!(response.headers["svctrack-bulk-errors"], "0");
     elapsed
 }
 

@@ -25,7 +25,7 @@ const UNREAD_LISTS: usize = 8;
 const LARGE_RECORDS: usize = 64;
 const HELD_FOR: Duration = Duration::from_secs(5);
 /// Connections of calls that are rejected.
-const REFUSED: usize = 2;
+const REJECTED: usize = 2;
 /// Requests of a round.
 const REQUESTS: usize = 1_000;
 const ROUNDS: usize = 5;
@@ -49,7 +49,7 @@ async fn beside_another_tenant(report: &mut Report) {
     fill_with_large(&other, LARGE_RECORDS).await;
     let path = format!("/analytics/{}", made["_id"].as_str().unwrap());
     let mut attack: Vec<_> =
-        (0..REFUSED).map(|_| tokio::spawn(send_refused(other.clone(), path.clone()))).collect();
+        (0..REJECTED).map(|_| tokio::spawn(send_rejected(other.clone(), path.clone()))).collect();
     attack.push(tokio::spawn(async move {
         loop {
             let _held = unread(&other, "/companies?limit=2000", UNREAD_LISTS).await;
@@ -72,10 +72,10 @@ async fn beside_another_tenant(report: &mut Report) {
     quiet.kill().await;
 }
 
-async fn send_refused(client: Client, path: String) {
+async fn send_rejected(client: Client, path: String) {
     loop {
-        let answer = client.send(Method::POST, &path, &[], "{").await.unwrap();
-        assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+        let response = client.send(Method::POST, &path, &[], "{").await.unwrap();
+        assert_eq!(response.status, StatusCode::BAD_REQUEST);
     }
 }
 

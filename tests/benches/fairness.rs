@@ -127,8 +127,8 @@ async fn beside_bulk(report: &mut Report, world: &mut World<'_>, sync: &str) {
 
 async fn send(client: &Client, headers: &[(&str, &str)], body: Bytes) {
     let path = format!("/analytics/bulk/{TENANT}");
-    let answer = client.send(Method::POST, &path, headers, body).await.unwrap();
-    assert_eq!(answer.text(), "OK");
+    let response = client.send(Method::POST, &path, headers, body).await.unwrap();
+    assert_eq!(response.text(), "OK");
 }
 
 /// Another tenant's short reads during reads of all activities of one.

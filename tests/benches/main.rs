@@ -94,12 +94,12 @@ const TABLES: &str = "tests/bench.md";
 fn keep(part: &str, table: &str) {
     let path = project().join(TABLES);
     let known = fs::read_to_string(&path).unwrap_or_default();
-    let of = |name: &str| match name == part {
+    let table_of = |name: &str| match name == part {
         true => Some(table),
         false => known.split("\n## ").find_map(|section| section.strip_prefix(name)),
     };
     let sections = PARTS.iter().filter_map(|name| {
-        let table = of(name)?.trim();
+        let table = table_of(name)?.trim();
         Some(format!("\n## {name}\n\n{table}\n"))
     });
     fs::write(path, format!("# What was measured\n{}", sections.collect::<String>())).unwrap();

@@ -92,7 +92,7 @@ async fn note(report: &mut Report, what: &str, process: u32, load: impl Future<O
 
 async fn ask_often(client: &Client, path: &str) {
     for _ in 0..ROUNDS {
-        let answer = client.send(Method::GET, path, &[], "").await.unwrap();
-        assert_eq!(answer.status, hyper::StatusCode::OK, "{path}");
+        let response = client.send(Method::GET, path, &[], "").await.unwrap();
+        assert_eq!(response.status, hyper::StatusCode::OK, "{path}");
     }
 }

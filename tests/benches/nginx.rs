@@ -47,7 +47,7 @@ impl Nginx {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match client.send(hyper::Method::GET, path, &[], "").await {
-                Ok(answer) => return assert_eq!(answer.text(), expect),
+                Ok(response) => return assert_eq!(response.text(), expect),
                 Err(error) => assert!(Instant::now() < deadline, "nginx does not answer: {error}"),
             }
             sleep(std::time::Duration::from_millis(20)).await;

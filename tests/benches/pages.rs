@@ -8,7 +8,7 @@ use hyper::{Method, StatusCode};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     browser::{Browser, Kind, Setup},
-    client::{Answer, Client},
+    client::{Client, Response},
     data::{self, USERS},
     process::Server,
     reader::{Reader, attribute, sign_in},
@@ -53,9 +53,9 @@ pub(crate) async fn measure(report: &mut Report) {
         let mut times = Vec::with_capacity(ROUNDS);
         for _ in 0..ROUNDS {
             let started = Instant::now();
-            let answer = reader.get(&path).await;
+            let response = reader.get(&path).await;
             times.push(started.elapsed().as_secs_f64() * 1e3);
-            assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
+            assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
         }
         let what = format!("page `{}`", without_ids(&path));
         report.note(&case(&what), "ms", Target::Below(limit), times);
@@ -104,11 +104,11 @@ async fn paths(reader: &Reader<'_>) -> Vec<(String, f64)> {
 
 /// Links to pages of the application in a page.
 async fn links(reader: &Reader<'_>, path: &str) -> Vec<String> {
-    let answer = reader.get(path).await;
-    if answer.status != StatusCode::OK {
+    let response = reader.get(path).await;
+    if response.status != StatusCode::OK {
         return Vec::new();
     }
-    let links = attribute(answer.text(), "href").map(|link| link.replace("&amp;", "&"));
+    let links = attribute(response.text(), "href").map(|link| link.replace("&amp;", "&"));
     let pages = links.filter(|link| link.starts_with("/app/") && !link.contains('#'));
     pages.filter(|link| !["csv", "svg", "live/"].iter().any(|part| link.contains(part))).collect()
 }
@@ -146,11 +146,11 @@ async fn first_page_bytes(report: &mut Report, client: &Client, reader: &Reader<
     );
 }
 
-async fn packed(client: &Client, reader: &Reader<'_>, path: &str) -> Answer {
+async fn packed(client: &Client, reader: &Reader<'_>, path: &str) -> Response {
     let headers = [("cookie", reader.cookie.as_str()), ("accept-encoding", "gzip")];
-    let answer = client.send(Method::GET, path, &headers, "").await.unwrap();
-    assert_eq!(answer.status, StatusCode::OK, "{path}");
-    answer
+    let response = client.send(Method::GET, path, &headers, "").await.unwrap();
+    assert_eq!(response.status, StatusCode::OK, "{path}");
+    response
 }
 
 /// What Chromium shows of the first page, and when.

@@ -222,8 +222,8 @@ async fn change(client: &Client, round: usize) {
 
 async fn put(client: &Client, path: &str, body: &Value) {
     let json = [("content-type", "application/json")];
-    let answer = client.send(Method::PUT, path, &json, body.to_string()).await.unwrap();
-    assert!(answer.status.is_success(), "{path}: {}", answer.text());
+    let response = client.send(Method::PUT, path, &json, body.to_string()).await.unwrap();
+    assert!(response.status.is_success(), "{path}: {}", response.text());
 }
 
 fn path_of(report: &str) -> String {
@@ -238,9 +238,9 @@ fn path_of(report: &str) -> String {
 async fn ask(client: &Client, report: &str) -> f64 {
     let path = path_of(report);
     let started = Instant::now();
-    let answer = client.get(&path).await;
+    let response = client.get(&path).await;
     let elapsed = started.elapsed().as_secs_f64() * 1e3;
-    assert!(answer.status.is_success(), "{path}: {}", answer.text());
+    assert!(response.status.is_success(), "{path}: {}", response.text());
     elapsed
 }
 

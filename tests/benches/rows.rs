@@ -117,9 +117,9 @@ impl<'c> Sender<'c> {
 
     pub(crate) async fn send(&self, body: String) {
         let path = format!("/analytics/bulk/{TENANT}");
-        let answer = self.client.send(Method::POST, &path, &[], body).await.unwrap();
-        assert_eq!(answer.text(), "OK");
-        assert!(!answer.headers.contains_key("svctrack-rejected-count"));
+        let response = self.client.send(Method::POST, &path, &[], body).await.unwrap();
+        assert_eq!(response.text(), "OK");
+        assert!(!response.headers.contains_key("svctrack-rejected-count"));
     }
 
     /// Rows a second, sent one body after another.
@@ -210,9 +210,9 @@ async fn growth(report: &mut Report) {
     for user in 0..100 {
         let started = Instant::now();
         let path = format!("/activities?endUserId=extid-u{}", user * 97);
-        let answer = server.client.get(&path).await;
+        let response = server.client.get(&path).await;
         times.push(started.elapsed().as_secs_f64() * 1e3);
-        assert_eq!(answer.json().as_array().unwrap().len(), 100);
+        assert_eq!(response.json().as_array().unwrap().len(), 100);
     }
     let what = format!("/activities of a user among {MANY}, 100 of them");
     report.note(&case(&what, "", 1, &sync), "ms", Target::Below(ACTIVITIES_MS), times);

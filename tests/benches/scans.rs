@@ -124,10 +124,10 @@ async fn ask(folder: &Path, token: &Token, flags: &[&str], path: &str) -> Asked 
             cpu_ms = process::cpu_ms(server.id());
         }
         let started = Instant::now();
-        let answer = server.client.get(path).await;
+        let response = server.client.get(path).await;
         asked.times.push(started.elapsed().as_secs_f64() * 1e3);
-        assert_eq!(answer.status, hyper::StatusCode::OK);
-        asked.bytes = answer.body.len();
+        assert_eq!(response.status, hyper::StatusCode::OK);
+        asked.bytes = response.body.len();
     }
     asked.cpu_ms = (process::cpu_ms(server.id()) - cpu_ms) / (ROUNDS - 1) as f64;
     asked.memory_mib = process::memory_mib(server.id(), "VmHWM:") - rest;

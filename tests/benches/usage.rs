@@ -54,9 +54,9 @@ pub(crate) async fn measure(report: &mut Report) {
             let path =
                 format!("/reports/usage?from={}&to={}&interval={interval}", &from[..10], &to[..10]);
             let started = Instant::now();
-            let answer = server.client.get(&path).await;
+            let response = server.client.get(&path).await;
             let ms = started.elapsed().as_secs_f64() * 1e3;
-            assert_eq!(answer.status, 200, "{}", answer.text());
+            assert_eq!(response.status, 200, "{}", response.text());
             ms
         };
         let first = vec![ask(0).await];
@@ -106,7 +106,7 @@ fn body(begin: usize, end: Timestamp) -> String {
 
 async fn send(client: &Client, body: String) {
     let path = format!("/analytics/bulk/{TENANT}");
-    let answer = client.send(Method::POST, &path, &[], body).await.unwrap();
-    assert_eq!(answer.text(), "OK");
-    assert!(!answer.headers.contains_key("svctrack-rejected-count"));
+    let response = client.send(Method::POST, &path, &[], body).await.unwrap();
+    assert_eq!(response.text(), "OK");
+    assert!(!response.headers.contains_key("svctrack-rejected-count"));
 }

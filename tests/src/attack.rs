@@ -186,7 +186,7 @@ async fn be_unread(client: Client, request: Arc<Vec<u8>>, begun: Arc<AtomicUsize
 }
 
 /// Whether something has come, or the connection has ended.
-fn is_answered(stream: &TcpStream) -> bool {
+fn has_response(stream: &TcpStream) -> bool {
     let read = stream.try_read(&mut [0; 1]);
     !read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
@@ -204,7 +204,7 @@ async fn be_slow(address: String, slow: Slow, token: Token, begun: Arc<AtomicUsi
         if std::mem::take(&mut is_first) {
             begun.fetch_add(1, Ordering::Relaxed);
         }
-        while sent.is_ok() && (slow == Slow::Unread || !is_answered(&stream)) {
+        while sent.is_ok() && (slow == Slow::Unread || !has_response(&stream)) {
             tokio::time::sleep(slow.drips_every()).await;
             sent = stream.write_all(more.as_bytes()).await;
         }
@@ -216,8 +216,8 @@ async fn send_bombs(client: Client, begun: Arc<AtomicUsize>) {
     let (bomb, path) = (bomb(), format!("/analytics/bulk/{TENANT}"));
     loop {
         let headers = [("content-encoding", "gzip")];
-        let answer = client.send(Method::POST, &path, &headers, bomb.clone()).await.unwrap();
-        assert!([413, 503].contains(&answer.status.as_u16()), "{}", answer.text());
+        let response = client.send(Method::POST, &path, &headers, bomb.clone()).await.unwrap();
+        assert!([413, 503].contains(&response.status.as_u16()), "{}", response.text());
         begun.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -357,7 +357,7 @@ impl Neighbour {
         let served = async {
             loop {
                 let called = self.client.send(Method::POST, &path, &[], self.bulk.clone()).await;
-                if called.is_ok_and(|answer| answer.status == StatusCode::OK) {
+                if called.is_ok_and(|response| response.status == StatusCode::OK) {
                     return;
                 }
             }
@@ -367,8 +367,8 @@ impl Neighbour {
 
     async fn posts(&self, path: &str, body: impl Into<bytes::Bytes>) {
         let text = [("content-type", "text/plain")];
-        let answer = self.client.send(Method::POST, path, &text, body).await.unwrap();
-        assert_eq!(answer.text(), "OK");
+        let response = self.client.send(Method::POST, path, &text, body).await.unwrap();
+        assert_eq!(response.text(), "OK");
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Step(Value);
 
 /// The response to a request.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct CaseResponse {
     /// HTTP's word for how it went.
     pub status: u16,
     /// The readable headers, with names in lower case.
@@ -90,17 +90,17 @@ impl Case {
     ///
     /// # Errors
     /// What came out otherwise.
-    pub fn run(&self, mut carry_out: impl FnMut(&Step) -> Found) -> Result<(), String> {
-        let mut answers = Vec::new();
+    pub fn run(&self, mut carry_out: impl FnMut(&Step) -> CaseResponse) -> Result<(), String> {
+        let mut responses = Vec::new();
         for step in self.given() {
-            let found = carry_out(&Step(fill(step, &answers)));
+            let found = carry_out(&Step(fill(step, &responses)));
             if !(200..300).contains(&found.status) {
                 return Err(format!("{}: given: {} {}", self.name, found.status, found.text));
             }
-            answers.push(serde_json::from_str(&found.text).unwrap_or_default());
+            responses.push(serde_json::from_str(&found.text).unwrap_or_default());
         }
-        let found = carry_out(&Step(fill(&self.says["request"], &answers)));
-        compare(&found, &fill(&self.says["expect"], &answers)).map_err(|reason| {
+        let found = carry_out(&Step(fill(&self.says["request"], &responses)));
+        compare(&found, &fill(&self.says["expect"], &responses)).map_err(|reason| {
             format!("{}: {reason}; found {} {}", self.name, found.status, found.text)
         })
     }
@@ -173,19 +173,19 @@ impl Step {
 }
 
 /// A part of a case with its placeholders filled.
-fn fill(value: &Value, answers: &[Value]) -> Value {
+fn fill(value: &Value, responses: &[Value]) -> Value {
     let mut text = value.to_string().replace("{{tenant}}", TENANT);
-    for (index, answer) in answers.iter().enumerate() {
-        let answer = answer.get(0).unwrap_or(answer);
+    for (index, response) in responses.iter().enumerate() {
+        let response = response.get(0).unwrap_or(response);
         for (word, member) in [("id", "_id"), ("token", "token")] {
-            let filled = answer[member].as_str().unwrap_or_default();
+            let filled = response[member].as_str().unwrap_or_default();
             text = text.replace(&format!("{{{{{word}:{index}}}}}"), filled);
         }
     }
     serde_json::from_str(&text).unwrap()
 }
 
-fn compare(found: &Found, expect: &Value) -> Result<(), String> {
+fn compare(found: &CaseResponse, expect: &Value) -> Result<(), String> {
     if expect["status"].as_u64() != Some(found.status.into()) {
         return Err(format!("expected {}", expect["status"]));
     }

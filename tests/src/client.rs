@@ -34,13 +34,13 @@ pub struct Client {
 
 /// A response, read whole.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Bytes,
 }
 
-impl Answer {
+impl Response {
     /// The body as text.
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
@@ -124,7 +124,7 @@ impl Client {
         path: &str,
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
-    ) -> Result<Answer, String> {
+    ) -> Result<Response, String> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
         if let Some(authorization) = &self.authorization {
             request = request.header("authorization", authorization);
@@ -142,7 +142,7 @@ impl Client {
             true => Bytes::new(),
             false => body.collect().await.map_err(|error| error.to_string())?.to_bytes(),
         };
-        Ok(Answer { status: head.status, headers: head.headers, body })
+        Ok(Response { status: head.status, headers: head.headers, body })
     }
 
     /// The same, as a pipeline of the test tenant.
@@ -160,10 +160,10 @@ impl Client {
     pub async fn raw(&self, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.address()).await.unwrap();
         stream.write_all(request).await.unwrap();
-        let mut answer = Vec::new();
-        let read = stream.read_to_end(&mut answer);
+        let mut response = Vec::new();
+        let read = stream.read_to_end(&mut response);
         tokio::time::timeout(PATIENCE, read).await.unwrap().unwrap();
-        String::from_utf8(answer).unwrap()
+        String::from_utf8(response).unwrap()
     }
 
     /// The server's address and port.
@@ -187,17 +187,17 @@ impl Client {
         Events { body: response.into_body(), text: String::new() }
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> Response {
         self.send(Method::GET, path, &[], "").await.unwrap()
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub async fn post(&self, path: &str, body: &Value) -> Response {
         let json = [("content-type", "application/json")];
         self.send(Method::POST, path, &json, body.to_string()).await.unwrap()
     }
 
     /// Posts an event of the test tenant, as a browser does.
-    pub async fn track(&self, event: &Value) -> Result<Answer, String> {
+    pub async fn track(&self, event: &Value) -> Result<Response, String> {
         let path = format!("/analytics/{}", crate::TENANT);
         let text = [("content-type", "text/plain;charset=UTF-8")];
         self.send(Method::POST, &path, &text, event.to_string()).await

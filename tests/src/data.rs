@@ -76,6 +76,6 @@ pub async fn load(client: &Client, path: &str, count: usize, make: fn(usize) -> 
 /// Upserts records and checks that none was rejected.
 pub async fn upsert(client: &Client, path: &str, records: &Value) {
     let json = [("content-type", "application/json")];
-    let answer = client.send(hyper::Method::PUT, path, &json, records.to_string()).await.unwrap();
-    assert_eq!(answer.headers["svctrack-bulk-errors"], "0", "{:.300}", answer.text());
+    let response = client.send(hyper::Method::PUT, path, &json, records.to_string()).await.unwrap();
+    assert_eq!(response.headers["svctrack-bulk-errors"], "0", "{:.300}", response.text());
 }

@@ -92,9 +92,9 @@ impl Direct {
 
     /// Reads a route, which must be there.
     pub async fn get(&self, path: &str) -> Value {
-        let (status, answer) = self.send(Method::GET, path, None, &Value::Null).await;
-        assert_eq!(status, StatusCode::OK, "{path}: {answer}");
-        answer
+        let (status, response) = self.send(Method::GET, path, None, &Value::Null).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {response}");
+        response
     }
 
     /// Removes data after its retention period.

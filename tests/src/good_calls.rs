@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use crate::{
-    client::{Answer, Client},
+    client::{Client, Response},
     description::Route,
     in_process::InProcess,
 };
@@ -22,7 +22,7 @@ pub struct GoodCall {
 }
 
 impl GoodCall {
-    pub async fn send(&self, client: &Client, route: &Route) -> Answer {
+    pub async fn send(&self, client: &Client, route: &Route) -> Response {
         let headers = [("content-type", self.content_type)];
         client.send(route.method.clone(), &self.path, &headers, self.body.clone()).await.unwrap()
     }
@@ -36,7 +36,7 @@ pub struct GoodCalls<'s> {
 
 impl<'s> GoodCalls<'s> {
     /// Creates the company to which all records belong.
-    pub async fn of(server: &'s InProcess) -> Self {
+    pub async fn prepare(server: &'s InProcess) -> Self {
         let company = json!({"name": "Acme", "externalId": "acme"});
         assert_eq!(server.client.post("/companies", &company).await.status, StatusCode::OK);
         Self { server, made: AtomicUsize::new(0) }

@@ -171,7 +171,7 @@ impl InProcess {
         let mut workers = Workers::start().unwrap();
         tokio::spawn(async move {
             let stop = async { drop(stopped.await) };
-            let clients = Clients::of(&workers, Proxies::default(), Arc::default());
+            let clients = Clients::for_workers(&workers, Proxies::default(), Arc::default());
             serve(listener, clients, &mut workers, endpoint, stop).await
         });
         Self {

@@ -234,8 +234,8 @@ impl Server {
     pub async fn ready(&self) -> Duration {
         let started = Instant::now();
         loop {
-            let answer = self.client.send(hyper::Method::GET, "/health", &[], "").await;
-            if answer.is_ok_and(|answer| answer.status == StatusCode::OK) {
+            let response = self.client.send(hyper::Method::GET, "/health", &[], "").await;
+            if response.is_ok_and(|response| response.status == StatusCode::OK) {
                 return started.elapsed();
             }
             assert!(started.elapsed() < PATIENCE, "the server does not get ready");
@@ -295,7 +295,7 @@ pub struct Remote {
 
 impl Remote {
     /// A server that was started with this operator's token.
-    pub fn of(server: &Server, operator: &Token) -> Self {
+    pub fn for_server(server: &Server, operator: &Token) -> Self {
         let operator = server.client.with_token(operator.reveal());
         Self { client: server.client.clone(), operator }
     }
@@ -314,9 +314,9 @@ impl Target for Remote {
         headers.extend(key.map(|key| ("idempotency-key", key)));
         let body = if body.is_null() { String::new() } else { body.to_string() };
         match client.send(method, path, &headers, body).await {
-            Ok(answer) => {
-                let text = || Value::String(String::from_utf8_lossy(&answer.body).into_owned());
-                (answer.status, serde_json::from_slice(&answer.body).unwrap_or_else(|_| text()))
+            Ok(response) => {
+                let text = || Value::String(String::from_utf8_lossy(&response.body).into_owned());
+                (response.status, serde_json::from_slice(&response.body).unwrap_or_else(|_| text()))
             }
             Err(error) => (StatusCode::SERVICE_UNAVAILABLE, Value::String(error)),
         }

@@ -14,7 +14,7 @@ use syn::{
 ///
 /// # Panics
 /// When a source cannot be read.
-pub fn of(folder: &Path) -> String {
+pub fn surface_of(folder: &Path) -> String {
     let items = surface(read(&folder.join("lib.rs")).items, folder);
     prettyplease::unparse(&File { shebang: None, attrs: Vec::new(), items })
 }
@@ -53,7 +53,8 @@ fn public(mut item: Item, folder: &Path, private: &[String]) -> Vec<Item> {
     let shown = match &mut item {
         Item::Mod(item) => return module(item, folder).into_iter().map(Item::Mod).collect(),
         Item::Macro(item) if item.mac.path.is_ident("fields") => {
-            let rows = item.mac.parse_body_with(Punctuated::<Row, Token![;]>::parse_terminated);
+            let rows =
+                item.mac.parse_body_with(Punctuated::<FieldHandle, Token![;]>::parse_terminated);
             return rows.unwrap().into_iter().map(|row| row.0).collect();
         }
         Item::Macro(item) if is_named(&item.mac.path, private) => false,
@@ -197,9 +198,9 @@ fn without_default(item: &mut TraitItem) {
 }
 
 /// A row of a resource: the handle that `fields!` makes of it.
-struct Row(Item);
+struct FieldHandle(Item);
 
-impl Parse for Row {
+impl Parse for FieldHandle {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         input.call(Attribute::parse_outer)?;
         let (handle, _): (syn::Ident, Token![:]) = (input.parse()?, input.parse()?);

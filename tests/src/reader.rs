@@ -2,7 +2,7 @@
 
 use hyper::{Method, StatusCode};
 
-use crate::client::{Answer, Client};
+use crate::client::{Client, Response};
 
 pub const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 pub const OWN_PAGE: (&str, &str) = ("sec-fetch-site", "same-origin");
@@ -15,23 +15,23 @@ pub struct Reader<'s> {
 
 impl<'s> Reader<'s> {
     /// Somebody with the cookie of a session.
-    pub fn of(client: &'s Client, cookie: &str) -> Self {
+    pub fn signed_in(client: &'s Client, cookie: &str) -> Self {
         Self { client, cookie: cookie.to_owned() }
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> Response {
         let headers = [("cookie", self.cookie.as_str())];
         self.client.send(Method::GET, path, &headers, "").await.unwrap()
     }
 
     /// Sends a form as a page of this server does.
-    pub async fn send(&self, path: &str, pairs: &[(&str, &str)]) -> Answer {
+    pub async fn send(&self, path: &str, pairs: &[(&str, &str)]) -> Response {
         let headers = [("cookie", self.cookie.as_str()), FORM, OWN_PAGE];
         self.client.send(Method::POST, path, &headers, encoded(pairs)).await.unwrap()
     }
 
     /// Sends a form with what shows that it comes from a page of the session.
-    pub async fn submit(&self, path: &str, pairs: &[(&str, &str)]) -> Answer {
+    pub async fn submit(&self, path: &str, pairs: &[(&str, &str)]) -> Response {
         let csrf = csrf_in(self.get("/").await.text());
         self.send(path, &[pairs, &[("csrf", &csrf)]].concat()).await
     }
@@ -61,9 +61,9 @@ pub fn attribute<'h>(html: &'h str, name: &str) -> impl Iterator<Item = &'h str>
 
 pub async fn sign_in<'s>(client: &'s Client, token: &str) -> Reader<'s> {
     let body = encoded(&[("token", token)]);
-    let answer = client.send(Method::POST, "/sign-in", &[FORM, OWN_PAGE], body).await.unwrap();
-    assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text());
-    let cookie = answer.headers["set-cookie"].to_str().unwrap();
+    let response = client.send(Method::POST, "/sign-in", &[FORM, OWN_PAGE], body).await.unwrap();
+    assert_eq!(response.status, StatusCode::SEE_OTHER, "{}", response.text());
+    let cookie = response.headers["set-cookie"].to_str().unwrap();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
-    Reader::of(client, cookie.split(';').next().unwrap())
+    Reader::signed_in(client, cookie.split(';').next().unwrap())
 }

@@ -46,7 +46,7 @@ pub struct Weather {
     /// Paths that are not there.
     pub missing: Vec<String>,
     /// The responses to the next events, which are not passed on: a status and a `Retry-After`.
-    pub answers: VecDeque<(u16, u64)>,
+    pub responses: VecDeque<(u16, u64)>,
     /// Why the events that are passed on are parked, as the server says in `Svctrack-Parked`.
     pub parked: Option<&'static str>,
 }
@@ -105,11 +105,11 @@ impl Drop for Site {
 async fn serve(listener: TcpListener, inner: Arc<Inner>) {
     while let Ok((stream, _)) = listener.accept().await {
         let inner = inner.clone();
-        let answer = service_fn(move |request| {
+        let response = service_fn(move |request| {
             let inner = inner.clone();
-            async move { inner.answer(request).await }
+            async move { inner.response(request).await }
         });
-        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), response));
     }
 }
 
@@ -126,7 +126,7 @@ impl std::fmt::Display for Cut {
 impl std::error::Error for Cut {}
 
 impl Inner {
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Cut> {
+    async fn response(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Cut> {
         let (head, body) = request.into_parts();
         let path = head.uri.path().to_owned();
         let page = self.pages.lock().unwrap().get(&path).cloned();
@@ -147,19 +147,23 @@ impl Inner {
         }
         let message = serde_json::from_slice(&body).unwrap_or_default();
         let at = Instant::now();
-        let answer = self.answer_event(&path, body).await;
-        let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+        let response = self.respond_to_event(&path, body).await;
+        let status = response.as_ref().ok().map(|response| response.status().as_u16());
         self.calls.lock().unwrap().push(Call { message, status, at });
-        answer
+        response
     }
 
-    async fn answer_event(&self, path: &str, body: Bytes) -> Result<Response<Full<Bytes>>, Cut> {
+    async fn respond_to_event(
+        &self,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Response<Full<Bytes>>, Cut> {
         let (planned, parked) = {
             let mut weather = self.weather.lock().unwrap();
             if weather.is_offline {
                 return Err(Cut);
             }
-            (weather.answers.pop_front(), weather.parked)
+            (weather.responses.pop_front(), weather.parked)
         };
         if let Some((status, retry_after)) = planned {
             return Ok(of_status(status, retry_after));

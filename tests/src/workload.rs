@@ -46,15 +46,15 @@ pub trait Target: Sync {
 /// Creates the company that the events of all senders are of.
 pub async fn found(server: &impl Target) {
     let base = json!({"name": "Base", "externalId": "base"});
-    let (status, answer) = server.send(Method::POST, "/companies", None, &base).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
+    let (status, response) = server.send(Method::POST, "/companies", None, &base).await;
+    assert_eq!(status, StatusCode::OK, "{response}");
 }
 
 /// Reads a route, which must be there.
 async fn get(server: &impl Target, path: &str) -> Value {
-    let (status, answer) = server.send(Method::GET, path, None, &Value::Null).await;
-    assert_eq!(status, StatusCode::OK, "{path}: {answer}");
-    answer
+    let (status, response) = server.send(Method::GET, path, None, &Value::Null).await;
+    assert_eq!(status, StatusCode::OK, "{path}: {response}");
+    response
 }
 
 /// A request, and what it leaves when it has been carried out.
@@ -189,14 +189,14 @@ impl Sender {
     /// Sends one request for a sender that others read meanwhile; returns whether it was acknowledged.
     pub async fn send_one_of(sender: &Mutex<Self>, server: &impl Target) -> bool {
         let step = sender.lock().unwrap().begin();
-        let answer = step.send(server).await;
-        sender.lock().unwrap().take(&step, answer)
+        let response = step.send(server).await;
+        sender.lock().unwrap().take(&step, response)
     }
 
     async fn send_one(&mut self, server: &impl Target) -> bool {
         let step = self.begin();
-        let answer = step.send(server).await;
-        self.take(&step, answer)
+        let response = step.send(server).await;
+        self.take(&step, response)
     }
 
     fn begin(&mut self) -> Step {
@@ -206,10 +206,10 @@ impl Sender {
     }
 
     /// Takes the response to a step; says whether it was acknowledged.
-    fn take(&mut self, step: &Step, (status, answer): (StatusCode, Value)) -> bool {
+    fn take(&mut self, step: &Step, (status, response): (StatusCode, Value)) -> bool {
         if let After::Report(of_entry) = step.after {
             // A response without an id is ignored.
-            self.next = answer[0]["_id"].as_str().map(|id| of_entry.step(id));
+            self.next = response[0]["_id"].as_str().map(|id| of_entry.step(id));
             self.unsure = None;
             return true;
         }
@@ -218,7 +218,7 @@ impl Sender {
         }
         // A record that nobody checks may be missing, since another sender removed it.
         let is_taken = status == StatusCode::OK || matches!(step.after, After::Nothing);
-        assert!(is_taken, "{step:?}: {status} {answer}");
+        assert!(is_taken, "{step:?}: {status} {response}");
         self.note(&step.after);
         self.unsure = None;
         true
@@ -461,8 +461,8 @@ impl Sender {
             }
             _ if step.path == "/tenants" || step.path.starts_with(REPORT) => {}
             _ => {
-                let answer = step.send(server).await;
-                assert!(self.take(step, answer), "{step:?}");
+                let response = step.send(server).await;
+                assert!(self.take(step, response), "{step:?}");
             }
         }
     }
@@ -563,6 +563,6 @@ async fn labels(server: &impl Target) -> BTreeSet<String> {
 }
 
 fn actions(page: &Value) -> Vec<String> {
-    let of = |activity: &Value| activity["action"].as_str().unwrap().to_owned();
-    page.as_array().unwrap().iter().map(of).collect()
+    let action_of = |activity: &Value| activity["action"].as_str().unwrap().to_owned();
+    page.as_array().unwrap().iter().map(action_of).collect()
 }

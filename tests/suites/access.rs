@@ -12,7 +12,7 @@ use svctrack_core::{
 };
 use svctrack_server::auth::Token;
 use svctrack_tests::{
-    client::{Answer, Client},
+    client::{Client, Response},
     description::{Route, routes},
     good_calls::GoodCalls,
     in_process::{InProcess, StillClock},
@@ -33,7 +33,7 @@ fn scopes_of(route: &Route) -> Vec<String> {
     scope.split(' ').map(str::to_owned).collect()
 }
 
-async fn call(client: &Client, method: &Method, path: &str, body: &Value) -> Answer {
+async fn call(client: &Client, method: &Method, path: &str, body: &Value) -> Response {
     let json = [("content-type", "application/json")];
     let body = if method == Method::GET { String::new() } else { body.to_string() };
     client.send(method.clone(), path, &json, body).await.unwrap()
@@ -77,10 +77,10 @@ async fn no_route_is_open_to_a_token_that_does_not_count() {
     for route in guarded(&server.client).await {
         for (code, client) in &callers {
             let path = route.path_to("extid-x");
-            let answer = call(client, &route.method, &path, &route.body()).await;
-            assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{} {path} {code}", route.method);
-            assert_eq!(answer.json()["code"], *code, "{} {path}", route.method);
-            assert!(answer.headers.contains_key("www-authenticate"));
+            let response = call(client, &route.method, &path, &route.body()).await;
+            assert_eq!(response.status, StatusCode::UNAUTHORIZED, "{} {path} {code}", route.method);
+            assert_eq!(response.json()["code"], *code, "{} {path}", route.method);
+            assert!(response.headers.contains_key("www-authenticate"));
         }
     }
 }
@@ -88,7 +88,7 @@ async fn no_route_is_open_to_a_token_that_does_not_count() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_route_opens_with_its_scope_and_with_no_other() {
     let server = InProcess::start().await;
-    let calls = GoodCalls::of(&server).await;
+    let calls = GoodCalls::prepare(&server).await;
     let resources = REGISTRY.iter().flat_map(|def| {
         ACTIONS.iter().map(|action| format!("{}:{action}", def.path)).collect::<Vec<_>>()
     });
@@ -101,11 +101,11 @@ async fn every_route_opens_with_its_scope_and_with_no_other() {
             every.iter().filter(of_tenant).partition(|scope| opens.contains(scope));
         let path = route.path_to("extid-x");
         let without = token(&server, json!({"label": "without", "scopes": without})).await;
-        let refused =
+        let rejected =
             call(&server.client.with_token(&without), &route.method, &path, &route.body()).await;
         let said = "is open to a token with every scope but those of its entry; does the handler ask for another?";
         assert_eq!(
-            refused.status,
+            rejected.status,
             StatusCode::FORBIDDEN,
             "{} {path} {said} {opens:?}",
             route.method
@@ -146,7 +146,7 @@ async fn revoke(server: &InProcess, token: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scope_that_stands_for_others_opens_their_routes_and_no_more() {
     let server = InProcess::start().await;
-    let calls = GoodCalls::of(&server).await;
+    let calls = GoodCalls::prepare(&server).await;
     let reader = token(&server, json!({"label": "x", "scopes": ["*:read"]})).await;
     let products = token(&server, json!({"label": "x", "scopes": ["products:*"]})).await;
     let (reader, products) =
@@ -204,14 +204,14 @@ async fn all_of(client: &Client) -> String {
 }
 
 /// A response without what differs each time: its request, and the words of the caller.
-fn likeness(answer: &Answer, id: &str) -> String {
-    let text = answer.text().replace(id, "<id>");
+fn likeness(response: &Response, id: &str) -> String {
+    let text = response.text().replace(id, "<id>");
     let body: Value = serde_json::from_str(&text).unwrap_or(Value::String(text));
     let mut body = body;
     if let Some(problem) = body.as_object_mut() {
         problem.remove("requestId");
     }
-    format!("{} {body}", answer.status)
+    format!("{} {body}", response.status)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -254,17 +254,17 @@ async fn no_route_shows_or_changes_anything_of_another_tenant() {
             item["custom"] = json!({"taken": "over"});
             let json = [("content-type", "application/json")];
             let body = json!([item]).to_string();
-            let answer =
+            let response =
                 intruder.send(Method::PUT, &format!("/{path}"), &json, body).await.unwrap();
-            let answer = answer.json();
-            assert_eq!(answer["updated"], 0, "{path}: {answer}");
+            let response = response.json();
+            assert_eq!(response["updated"], 0, "{path}: {response}");
         }
         let listed = intruder.get(&format!("/{path}")).await;
         assert!(!listed.text().contains(id) && !listed.text().contains("secret"), "{path}");
     }
     let company = records[0].1["_id"].as_str().unwrap();
-    let refused = intruder.post("/licenses", &json!({"companyId": company})).await;
-    assert_eq!(refused.json()["code"], "company_not_found");
+    let rejected = intruder.post("/licenses", &json!({"companyId": company})).await;
+    assert_eq!(rejected.json()["code"], "company_not_found");
     for path in ["licenses", "activities"] {
         let listed = intruder.get(&format!("/{path}?companyId={company}")).await;
         assert_eq!(listed.text(), "[]", "{path}");
@@ -316,23 +316,23 @@ async fn a_tenants_rate_limit_holds_for_its_own_tokens_and_events() {
     let limits = json!({"rateLimits": {"requestsPerSecond": 1, "trackingPerSecond": 1}});
     let json = [("content-type", "application/json")];
     server.client.send(Method::PUT, "/settings", &json, limits.to_string()).await.unwrap();
-    let mut refused = None;
+    let mut rejected = None;
     for _ in 0..20 {
-        let answer = server.client.get("/products").await;
+        let response = server.client.get("/products").await;
         assert_eq!(other.get("/products").await.status, StatusCode::OK);
-        refused = refused.or(Some(answer).filter(|answer| answer.status == 429));
+        rejected = rejected.or(Some(response).filter(|response| response.status == 429));
     }
-    let refused = refused.expect("one of twenty requests is too many");
-    assert_eq!(refused.json()["code"], "too_many_requests");
+    let rejected = rejected.expect("one of twenty requests is too many");
+    assert_eq!(rejected.json()["code"], "too_many_requests");
     for name in ["retry-after", "ratelimit", "ratelimit-policy"] {
-        assert!(refused.headers.contains_key(name), "{name}");
+        assert!(rejected.headers.contains_key(name), "{name}");
     }
     let event = json!({"externalId": "x", "companyExternalId": "y"});
     let mut statuses = BTreeSet::new();
     for _ in 0..20 {
-        let answer = server.anonymous.track(&event).await.unwrap();
-        assert!(answer.headers.contains_key("access-control-allow-origin"));
-        statuses.insert(answer.status.as_u16());
+        let response = server.anonymous.track(&event).await.unwrap();
+        assert!(response.headers.contains_key("access-control-allow-origin"));
+        statuses.insert(response.status.as_u16());
     }
     assert_eq!(statuses, [200, 429].into());
 }

@@ -17,7 +17,7 @@ fn date(second: i64) -> String {
 
 async fn server() -> InProcess {
     let server = InProcess::start().await;
-    let mut random = Random::of(7);
+    let mut random = Random::seeded(7);
     for company in ["a", "b"] {
         server.client.post("/companies", &json!({"name": company, "externalId": company})).await;
     }
@@ -57,7 +57,7 @@ async fn a_list_of_a_time_holds_what_happened_then_whenever_it_came() {
     let server = server().await;
     let everything = all(&server.client, "").await;
     assert_eq!(everything.len(), EVENTS);
-    let mut random = Random::of(9);
+    let mut random = Random::seeded(9);
     for whose in ["", "&companyId=extid-a", "&endUserId=extid-b1", "&companyId=extid-a,extid-b"] {
         let theirs: BTreeSet<_> = all(&server.client, whose).await.iter().map(id).collect();
         for _ in 0..10 {
@@ -85,7 +85,7 @@ async fn a_list_of_a_time_holds_what_happened_then_whenever_it_came() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_would_be_too_large_is_refused_and_a_stream_comes_in_pieces() {
+async fn a_page_that_would_be_too_large_is_rejected_and_a_stream_comes_in_pieces() {
     const LARGE: usize = 300;
     let server = InProcess::start().await;
     server.client.post("/companies", &json!({"name": "a", "externalId": "a"})).await;

@@ -45,8 +45,8 @@ impl World {
     }
 
     async fn put(&self, method: Method, path: &str, body: Value) {
-        let (status, answer) = self.server.send(method, path, None, &body).await;
-        assert_eq!(status, StatusCode::OK, "{answer}");
+        let (status, response) = self.server.send(method, path, None, &body).await;
+        assert_eq!(status, StatusCode::OK, "{response}");
     }
 
     async fn keep_for(&self, days: impl Into<Value>) {

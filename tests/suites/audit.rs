@@ -18,9 +18,9 @@ use svctrack_tests::{
 const AUDIT: &str = "/audit";
 
 async fn entries(client: &Client, query: &str) -> Vec<Value> {
-    let answer = client.get(&format!("{AUDIT}?{query}")).await;
-    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
-    answer.json().as_array().unwrap().clone()
+    let response = client.get(&format!("{AUDIT}?{query}")).await;
+    assert_eq!(response.status, StatusCode::OK, "{}", response.text());
+    response.json().as_array().unwrap().clone()
 }
 
 async fn create(client: &Client, name: &str) -> String {
@@ -291,7 +291,7 @@ async fn after_a_power_cut_each_write_has_its_entry_and_each_entry_its_write() {
     let clock = Arc::new(StillClock::at(Timestamp::parse("2026-11-20T12:00:00Z").unwrap()));
     let empty = Disk::with_store();
     let tokens = Direct::found(Box::new(empty.clone()), clock.clone()).await;
-    let (mut random, mut cuts, mut at) = (Random::of(26), 0, OPERATIONS_BETWEEN);
+    let (mut random, mut cuts, mut at) = (Random::seeded(26), 0, OPERATIONS_BETWEEN);
     loop {
         let disk = empty.after_power_cut(Left::All, &mut random);
         disk.fail(Fault::Power(disk.operations() + at));

@@ -247,7 +247,7 @@ async fn each_license_is_renewed_once_wherever_the_power_goes() {
     let world = many_due().await;
     world.server.store.close();
     let bytes = world.disk.bytes();
-    let mut random = Random::of(1);
+    let mut random = Random::seeded(1);
     let (mut cut_at, mut cuts) = (0, 0);
     loop {
         let disk = Disk::with_bytes(bytes.clone());
@@ -277,8 +277,8 @@ async fn each_license_is_renewed_once_wherever_the_power_goes() {
 
 /// How many successors there are.
 async fn renewed(client: &Client) -> usize {
-    let answer = client.get("/licenses?parent[exists]=true&limit=2000&select=_id").await;
-    answer.json().as_array().map_or(0, Vec::len)
+    let response = client.get("/licenses?parent[exists]=true&limit=2000&select=_id").await;
+    response.json().as_array().map_or(0, Vec::len)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -29,7 +29,7 @@ use tokio::{
 };
 
 use crate::{
-    startup::{FILE, first_start, refusal},
+    startup::{FILE, first_start, rejection},
     verify::{fill, verify},
 };
 
@@ -105,8 +105,8 @@ async fn put_together(client: &Client, number: usize) {
         .map(|at| json!({"externalId": format!("t{at}"), "name": format!("mark {number}")}))
         .collect();
     let headers = [("content-type", "application/json")];
-    let answer = client.send(Method::PUT, "/companies", &headers, json!(items).to_string()).await;
-    assert_eq!(answer.unwrap().status, StatusCode::OK);
+    let response = client.send(Method::PUT, "/companies", &headers, json!(items).to_string()).await;
+    assert_eq!(response.unwrap().status, StatusCode::OK);
 }
 
 async fn track(client: &Client, sender: usize, number: usize) {
@@ -175,18 +175,18 @@ fn data_folder(path: &Path) -> PathBuf {
 }
 
 /// The responses of a server to a reader of all of it.
-async fn answers(client: &Client, operator: &Client) -> Vec<(String, Value)> {
+async fn responses(client: &Client, operator: &Client) -> Vec<(String, Value)> {
     let paths = REGISTRY.iter().map(|def| format!("/{}?limit=1000", def.path));
     let others = ["/activities?limit=2000", "/integrationissues", "/settings", "/tokens"];
     let mut found = Vec::new();
     for path in paths.chain(others.map(str::to_owned)) {
-        let answer = client.get(&path).await;
-        assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
-        found.push((path, answer.json()));
+        let response = client.get(&path).await;
+        assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
+        found.push((path, response.json()));
     }
     found.push(("/tenants".to_owned(), operator.get("/tenants").await.json()));
-    for (_, answer) in &mut found {
-        for item in answer.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+    for (_, response) in &mut found {
+        for item in response.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
             // It changes during these reads.
             item.remove("lastUsedAt");
         }
@@ -202,7 +202,7 @@ async fn a_restored_store_answers_as_the_one_that_was_backed_up() {
     fill(&server.client).await;
     let another = server.client.with_token(operator.reveal());
     another.post("/tenants", &json!({"name": "another"})).await;
-    let before = answers(&server.client, &another).await;
+    let before = responses(&server.client, &another).await;
     server.kill().await;
     let to = folder.path().join("moment.backup.gz");
     let told = back_up(&data, &to).await;
@@ -213,7 +213,7 @@ async fn a_restored_store_answers_as_the_one_that_was_backed_up() {
     assert_eq!(restore(&to, &elsewhere).await.0, Some(0));
     let server = Server::start(&elsewhere, &token).await;
     let operator = server.client.with_token(operator.reveal());
-    for (before, after) in before.iter().zip(answers(&server.client, &operator).await) {
+    for (before, after) in before.iter().zip(responses(&server.client, &operator).await) {
         assert_eq!(*before, after);
     }
     // What was erased stays out, and an event that had come comes no second time.
@@ -238,7 +238,7 @@ async fn backed_up() -> (TempDir, PathBuf) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_that_is_not_whole_is_refused_and_nothing_is_put_in_place() {
+async fn a_backup_that_is_not_whole_is_rejected_and_nothing_is_put_in_place() {
     let (folder, backup) = backed_up().await;
     let whole = fs::read(&backup).unwrap();
     // One bit may do nothing: what repeats itself can be packed in more ways than one.
@@ -516,7 +516,7 @@ async fn a_directory_that_takes_no_backups_is_named_at_the_start_and_no_store_is
     fs::write(&file, "").unwrap();
     fs::create_dir(&data).unwrap();
     for to in [file.clone(), file.join("below"), "/proc/backups".into()] {
-        let said = refusal(&data, &["--backup-every", "1day", "--backup-to", text(&to)]).await;
+        let said = rejection(&data, &["--backup-every", "1day", "--backup-to", text(&to)]).await;
         let expect = format!("backups cannot be written to `{}`: ", to.display());
         assert!(said.contains(&expect) && said.contains("--backup-to"), "{said}");
     }
@@ -549,7 +549,7 @@ const NOISES: usize = 160;
 
 /// Text that cannot be packed into much less, also when it comes again: it is longer than what gzip looks back.
 fn noise() -> String {
-    let mut random = Random::of(1);
+    let mut random = Random::seeded(1);
     let noise: Vec<u8> = (0..40_000).map(|_| random.below(256) as u8).collect();
     STANDARD.encode(noise)
 }

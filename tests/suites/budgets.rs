@@ -14,7 +14,7 @@ use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
     attack::{fill_with_large, unread, unread_in, unread_sent},
-    client::{Answer, Client},
+    client::{Client, Response},
     process::{PATIENCE, Server, peak_memory},
 };
 use tempfile::TempDir;
@@ -78,8 +78,8 @@ async fn fill(client: &Client, count: usize, name_bytes: usize) {
     assert_eq!(sent.unwrap().json()["created"], count);
 }
 
-fn header<'a>(answer: &'a Answer, name: &str) -> &'a str {
-    answer.headers[name].to_str().unwrap()
+fn header<'a>(response: &'a Response, name: &str) -> &'a str {
+    response.headers[name].to_str().unwrap()
 }
 
 fn many(statuses: &[u16], status: u16) -> usize {
@@ -117,7 +117,7 @@ async fn whole_list_is_read(client: &Client) {
     let path = "/companies?limit=2000&count=true";
     let list = client.get(path).await;
     assert_eq!(list.status, StatusCode::OK, "{}", list.body.len());
-    let names = |list: &Answer| -> Vec<String> {
+    let names = |list: &Response| -> Vec<String> {
         let list = list.json();
         let names = list.as_array().unwrap().iter();
         names.map(|company| company["name"].as_str().unwrap().to_owned()).collect()
@@ -328,7 +328,7 @@ async fn a_tenant_that_listens_to_many_streams_leaves_some_to_others() {
     two.server.kill().await;
 }
 
-async fn keyed(client: &Client, path: &str, key: &str, body: &Value) -> Answer {
+async fn keyed(client: &Client, path: &str, key: &str, body: &Value) -> Response {
     client
         .send(Method::POST, path, &[JSON, ("idempotency-key", key)], body.to_string())
         .await
@@ -370,14 +370,14 @@ async fn an_event_that_waits_makes_room_for_no_other_one() {
     assert_eq!((sent.status, header(&sent, "svctrack-rejected-count")), (StatusCode::OK, "101"));
     assert!(header(&sent, "svctrack-rejected").starts_with("9999,10000,"));
     let row = json!([row(0)]);
-    for refused in
+    for rejected in
         [two.one.track(&event("second", "late")).await.unwrap(), two.one.post(&path, &row).await]
     {
         assert_eq!(
-            (refused.status, refused.json()["code"].as_str()),
+            (rejected.status, rejected.json()["code"].as_str()),
             (StatusCode::TOO_MANY_REQUESTS, Some("too_many_parked"))
         );
-        assert!(refused.headers.contains_key("retry-after"));
+        assert!(rejected.headers.contains_key("retry-after"));
     }
     let acme = json!({"name": "Late", "externalId": "late"});
     assert_eq!(two.one.post("/companies", &acme).await.status, StatusCode::OK);
@@ -392,20 +392,20 @@ async fn an_event_that_waits_makes_room_for_no_other_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_that_are_refused_use_up_nothing_of_a_tenants_rate() {
+async fn calls_that_are_rejected_use_up_nothing_of_a_tenants_rate() {
     let two = Two::start(&["--tracking-rate-limit", "30"]).await;
     let anybody = Client::new(&two.server.base, None);
     let path = format!("/analytics/{TENANT}");
-    let refused = async |body: &'static str, path: String| {
+    let rejected = async |body: &'static str, path: String| {
         for _ in 0..200 {
-            let answer = anybody.send(Method::POST, &path, &[], body).await.unwrap();
-            assert!([400, 422].contains(&answer.status.as_u16()), "{}", answer.text());
+            let response = anybody.send(Method::POST, &path, &[], body).await.unwrap();
+            assert!([400, 422].contains(&response.status.as_u16()), "{}", response.text());
         }
     };
     tokio::join!(
-        refused("{", path.clone()),
-        refused(r#"{"action": "x"}"#, path.clone()),
-        refused("[{}, ", format!("/analytics/bulk/{TENANT}")),
+        rejected("{", path.clone()),
+        rejected(r#"{"action": "x"}"#, path.clone()),
+        rejected("[{}, ", format!("/analytics/bulk/{TENANT}")),
     );
     let event = json!({"externalId": "7", "companyExternalId": "acme", "action": "x"});
     for _ in 0..60 {
@@ -420,21 +420,21 @@ async fn taken_in_a_day(two: &Two, event: &Value, senders: &[&str]) -> Vec<usize
     let mut taken = Vec::new();
     for sender in senders {
         let mut count = 0;
-        let refused = loop {
+        let rejected = loop {
             let headers = [("x-forwarded-for", *sender)];
             let sent = two.one.send(Method::POST, &path, &headers, event.to_string());
-            let answer = sent.await.unwrap();
-            if answer.status != StatusCode::OK {
-                break answer;
+            let response = sent.await.unwrap();
+            if response.status != StatusCode::OK {
+                break response;
             }
             count += 1;
         };
         taken.push(count);
         assert_eq!(
-            (refused.status, refused.json()["code"].as_str()),
+            (rejected.status, rejected.json()["code"].as_str()),
             (StatusCode::TOO_MANY_REQUESTS, Some("daily_limit_reached"))
         );
-        let seconds: u64 = header(&refused, "retry-after").parse().unwrap();
+        let seconds: u64 = header(&rejected, "retry-after").parse().unwrap();
         assert!((1..=86_401).contains(&seconds));
     }
     taken

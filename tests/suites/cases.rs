@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use svctrack_core::value::Timestamp;
 use svctrack_tests::{
-    case::{Case, Found, NOW, Step, run_all},
+    case::{Case, CaseResponse, NOW, Step, run_all},
     in_process::{InProcess, StillClock},
 };
 use tokio::runtime::Runtime;
@@ -26,20 +26,20 @@ fn every_case_comes_out_as_it_says() {
     });
 }
 
-pub(crate) async fn send(server: &InProcess, step: &Step) -> Found {
+pub(crate) async fn send(server: &InProcess, step: &Step) -> CaseResponse {
     let client = match step {
         _ if step.is_operators() => &server.operator,
         _ if step.is_anonymous() => &server.anonymous,
         _ => &server.client,
     };
     let method = step.method().parse().unwrap();
-    let answer = client.send(method, step.path(), &step.headers(), step.body()).await.unwrap();
+    let response = client.send(method, step.path(), &step.headers(), step.body()).await.unwrap();
     let text_of = |value: &hyper::header::HeaderValue| value.to_str().unwrap().to_owned();
-    let headers = answer.headers.iter().map(|(name, value)| (name.to_string(), text_of(value)));
-    Found {
-        status: answer.status.as_u16(),
+    let headers = response.headers.iter().map(|(name, value)| (name.to_string(), text_of(value)));
+    CaseResponse {
+        status: response.status.as_u16(),
         headers: headers.collect(),
         // A backup is no text.
-        text: String::from_utf8_lossy(&answer.body).into_owned(),
+        text: String::from_utf8_lossy(&response.body).into_owned(),
     }
 }

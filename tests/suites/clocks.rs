@@ -58,9 +58,9 @@ impl World {
     }
 
     pub(crate) async fn put(&self, method: Method, path: &str, body: Value) -> Value {
-        let (status, answer) = self.server.send(method, path, None, &body).await;
-        assert_eq!(status, StatusCode::OK, "{path}: {answer}");
-        answer
+        let (status, response) = self.server.send(method, path, None, &body).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {response}");
+        response
     }
 
     async fn track(&self, event: Value) {
@@ -303,9 +303,9 @@ async fn what_lasts_for_a_time_lasts_no_year_after_a_clock_that_was_ahead_is_set
 /// Sends a product that must be rejected for the clock.
 async fn check_is_rejected(world: &World) {
     let body = json!({"name": "Plan"});
-    let (status, answer) = world.server.send(Method::POST, "/products", None, &body).await;
-    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}");
-    assert_eq!(answer["code"], "clock_wrong", "{answer}");
+    let (status, response) = world.server.send(Method::POST, "/products", None, &body).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{response}");
+    assert_eq!(response["code"], "clock_wrong", "{response}");
 }
 
 #[tokio::test]
@@ -345,8 +345,8 @@ async fn start(data: &TempDir, clock: &FakeClock, token: &Token) -> Server {
 async fn put_company(server: &Server, phase: &str) -> Value {
     let body = json!([{"name": "Acme", "externalId": "acme", "phase": phase}]).to_string();
     let headers = [("content-type", "application/json")];
-    let answer = server.client.send(Method::PUT, "/companies", &headers, body).await.unwrap();
-    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    let response = server.client.send(Method::PUT, "/companies", &headers, body).await.unwrap();
+    assert_eq!(response.status, StatusCode::OK, "{}", response.text());
     server.client.get("/companies/extid-acme").await.json()
 }
 
@@ -401,9 +401,9 @@ async fn the_program_writes_nothing_while_its_clock_shows_a_year_after_2100() {
     clock.set("+80y");
     let headers = [("content-type", "application/json")];
     let sent = json!({"name": "Plan"}).to_string();
-    let answer = server.client.send(Method::POST, "/products", &headers, sent).await.unwrap();
-    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.text());
-    assert!(answer.text().contains("after the year 2100: set it"), "{}", answer.text());
+    let response = server.client.send(Method::POST, "/products", &headers, sent).await.unwrap();
+    assert_eq!(response.status, StatusCode::SERVICE_UNAVAILABLE, "{}", response.text());
+    assert!(response.text().contains("after the year 2100: set it"), "{}", response.text());
     assert_eq!(server.client.get("/companies/extid-acme").await.json(), before);
     clock.set("+0");
     let after = put_company(&server, "two").await;
@@ -412,15 +412,15 @@ async fn the_program_writes_nothing_while_its_clock_shows_a_year_after_2100() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_before_1970_or_after_2100_is_refused_with_what_to_do() {
+async fn a_start_before_1970_or_after_2100_is_rejected_with_what_to_do() {
     for (offset, expect) in
         [("-60y", "before 1970: set it"), ("+80y", "after the year 2100: set it")]
     {
-        check_start_is_refused(offset, expect).await;
+        check_start_is_rejected(offset, expect).await;
     }
 }
 
-async fn check_start_is_refused(offset: &str, expect: &str) {
+async fn check_start_is_rejected(offset: &str, expect: &str) {
     let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let clock = FakeClock::in_file(other.path().join("clock"), offset);
     let mut start = command(data.path());

@@ -6,7 +6,7 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_core::value::Timestamp;
 use svctrack_tests::{
-    client::{Answer, Client},
+    client::{Client, Response},
     in_process::{InProcess, StillClock},
 };
 
@@ -14,17 +14,17 @@ use super::reports::{put, server, store_twelve};
 
 const CLOSINGS: &str = "/reports/closings";
 
-async fn close(client: &Client, body: &Value) -> Answer {
+async fn close(client: &Client, body: &Value) -> Response {
     client.post(CLOSINGS, body).await
 }
 
 async fn closed(client: &Client, month: &str) -> Value {
-    let answer = close(client, &json!({"month": month, "gapDays": 7})).await;
-    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
-    answer.json()
+    let response = close(client, &json!({"month": month, "gapDays": 7})).await;
+    assert_eq!(response.status, StatusCode::OK, "{}", response.text());
+    response.json()
 }
 
-async fn reopen(client: &Client, month: &str) -> Answer {
+async fn reopen(client: &Client, month: &str) -> Response {
     let path = format!("{CLOSINGS}/{month}?reason=late%20invoice");
     client.send(Method::DELETE, &path, &[], "").await.unwrap()
 }
@@ -142,8 +142,8 @@ async fn months_are_closed_in_order_once_and_after_their_end() {
     let february = closed(client, "2024-02").await;
     assert_eq!(closed(client, "2024-02").await, february);
     let code = async |body: Value| {
-        let answer = close(client, &body).await;
-        (answer.status.as_u16(), answer.json()["code"].as_str().unwrap().to_owned())
+        let response = close(client, &body).await;
+        (response.status.as_u16(), response.json()["code"].as_str().unwrap().to_owned())
     };
     let expected = |status: u16, code: &str| (status, code.to_owned());
     assert_eq!(code(json!({"month": "2024-02"})).await, expected(409, "month_closed"));
@@ -177,10 +177,10 @@ async fn months_are_closed_in_order_once_and_after_their_end() {
     let months = client.get(CLOSINGS).await.json();
     let months: Vec<_> = months.as_array().unwrap().iter().map(|of| of["month"].clone()).collect();
     assert_eq!(months, ["2024-02", "2024-03"]);
-    let refused = reopen(client, "2024-02").await.json();
-    assert_eq!(refused["code"], "not_the_last_month");
+    let rejected = reopen(client, "2024-02").await.json();
+    assert_eq!(rejected["code"], "not_the_last_month");
     let expect = "beginning with `DELETE /reports/closings/2024-03`";
-    assert!(refused["detail"].as_str().unwrap().ends_with(expect), "{refused}");
+    assert!(rejected["detail"].as_str().unwrap().ends_with(expect), "{rejected}");
     assert_eq!(reopen(client, "2024-01").await.json()["deletedCount"], 0);
     assert_eq!(reopen(client, "2024-03").await.json()["deletedCount"], 1);
     assert_eq!(client.get(&format!("{CLOSINGS}/2024-03")).await.status, StatusCode::NOT_FOUND);
@@ -392,10 +392,10 @@ async fn a_reopening_says_who_when_and_why() {
     for (query, code) in
         [("", "required"), ("?reason=%20", "required"), ("?why=late", "unknown_parameter")]
     {
-        let refused =
+        let rejected =
             client.send(Method::DELETE, &format!("{path}{query}"), &[], "").await.unwrap();
         assert_eq!(
-            (refused.status, &refused.json()["code"]),
+            (rejected.status, &rejected.json()["code"]),
             (StatusCode::UNPROCESSABLE_ENTITY, &json!(code)),
             "{query}"
         );

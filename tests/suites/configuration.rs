@@ -10,18 +10,18 @@ use svctrack_tests::{
     process::{self, Server, command},
 };
 
-use crate::startup::refusal;
+use crate::startup::rejection;
 
 #[tokio::test]
-async fn settings_that_cannot_be_used_are_refused() {
+async fn settings_that_cannot_be_used_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
     let wrong = ["--bootstrap-tenant", "x", "--bootstrap-token", token.reveal()];
-    assert!(refusal(folder.path(), &wrong).await.contains("bootstrap-tenant must be a UUID"));
+    assert!(rejection(folder.path(), &wrong).await.contains("bootstrap-tenant must be a UUID"));
     let wrong = ["--bootstrap-tenant", TENANT, "--bootstrap-token", "sesame"];
-    let said = refusal(folder.path(), &wrong).await;
+    let said = rejection(folder.path(), &wrong).await;
     assert!(said.contains("bootstrap-token must be") && !said.contains("sesame"), "{said}");
-    let said = refusal(folder.path(), &["--trusted-hops", "0"]).await;
+    let said = rejection(folder.path(), &["--trusted-hops", "0"]).await;
     assert_eq!(said, "svctrack: trusted-hops must be at least 1\n");
     fs::write(folder.path().join("svctrack.toml"), "colour = 'red'").unwrap();
     let mut command = command(folder.path());

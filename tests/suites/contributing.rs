@@ -9,7 +9,7 @@ use std::{
 
 use svctrack_server::auth::Token;
 use svctrack_tests::{
-    case::{Case, Found, Step},
+    case::{Case, CaseResponse, Step},
     client::Client,
     docs::{blocks, read},
     process::Server,
@@ -165,14 +165,14 @@ async fn check_coverage(server: &Server, brought: Vec<Case>) {
     assert!(routes.is_empty() && fields.is_empty(), "no case for {routes:?} {fields:?}");
 }
 
-async fn send(server: &Server, token: &Token, step: &Step) -> Found {
+async fn send(server: &Server, token: &Token, step: &Step) -> CaseResponse {
     let token = (!step.is_anonymous()).then_some(token.reveal());
     let client = Client::new(&server.base, token);
     let method = step.method().parse().unwrap();
-    let answer = client.send(method, step.path(), &step.headers(), step.body()).await.unwrap();
-    Found {
-        status: answer.status.as_u16(),
+    let response = client.send(method, step.path(), &step.headers(), step.body()).await.unwrap();
+    CaseResponse {
+        status: response.status.as_u16(),
         headers: Vec::new(),
-        text: String::from_utf8(answer.body.to_vec()).unwrap(),
+        text: String::from_utf8(response.body.to_vec()).unwrap(),
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    client::{Answer, Client},
+    client::{Client, Response},
     process::Server,
     project,
 };
@@ -40,12 +40,12 @@ async fn server() -> (tempfile::TempDir, Server) {
     (folder, server)
 }
 
-async fn send(client: &Client, method: Method, path: &str, body: &str) -> Answer {
+async fn send(client: &Client, method: Method, path: &str, body: &str) -> Response {
     client.send(method, path, &JSON, body.to_owned()).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_json_is_refused_on_every_route_that_takes_a_body() {
+async fn what_is_no_json_is_rejected_on_every_route_that_takes_a_body() {
     let (_folder, server) = server().await;
     let tracking = format!("/analytics/{TENANT}");
     let routes = [
@@ -59,12 +59,15 @@ async fn what_is_no_json_is_refused_on_every_route_that_takes_a_body() {
     ];
     for (name, text) in json_texts() {
         for (method, path) in &routes {
-            let answer = send(&server.client, method.clone(), path, &text).await;
-            assert!(answer.status.is_client_error() || answer.status.is_success(), "{path} {name}");
+            let response = send(&server.client, method.clone(), path, &text).await;
+            assert!(
+                response.status.is_client_error() || response.status.is_success(),
+                "{path} {name}"
+            );
             // A few are longer than an event may be, which is seen first.
-            if name.starts_with("n_") && answer.status != StatusCode::PAYLOAD_TOO_LARGE {
-                let found = answer.text();
-                assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path} {name}: {found}");
+            if name.starts_with("n_") && response.status != StatusCode::PAYLOAD_TOO_LARGE {
+                let found = response.text();
+                assert_eq!(response.status, StatusCode::BAD_REQUEST, "{path} {name}: {found}");
             }
         }
     }
@@ -72,20 +75,20 @@ async fn what_is_no_json_is_refused_on_every_route_that_takes_a_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_json_comes_back_as_it_was_sent_or_is_refused_for_a_reason_of_our_own() {
+async fn what_is_json_comes_back_as_it_was_sent_or_is_rejected_for_a_reason_of_our_own() {
     let (_folder, server) = server().await;
     // R9, and what no text can be stored with.
     let reasons = ["json_duplicate_key", "json_too_deep", "json_nul", "json_not_unicode"];
     for (name, text) in json_texts().into_iter().filter(|(name, _)| name.starts_with("y_")) {
         let body = format!(r#"{{"name":"x","custom":{{"v":{text}}}}}"#);
-        let answer = send(&server.client, Method::POST, "/products", &body).await;
-        if answer.status != StatusCode::OK {
-            assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{name}: {}", answer.text());
-            let code = answer.json()["code"].as_str().unwrap().to_owned();
+        let response = send(&server.client, Method::POST, "/products", &body).await;
+        if response.status != StatusCode::OK {
+            assert_eq!(response.status, StatusCode::BAD_REQUEST, "{name}: {}", response.text());
+            let code = response.json()["code"].as_str().unwrap().to_owned();
             assert!(reasons.contains(&code.as_str()), "{name}: {code}");
             continue;
         }
-        let id = answer.json()["_id"].as_str().unwrap().to_owned();
+        let id = response.json()["_id"].as_str().unwrap().to_owned();
         let stored = server.client.get(&format!("/products/{id}")).await.json();
         let sent: Value = serde_json::from_str(&text).unwrap();
         // A null in `custom` is no key at all (R5).
@@ -94,7 +97,7 @@ async fn what_is_json_comes_back_as_it_was_sent_or_is_refused_for_a_reason_of_ou
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn naughty_strings_are_stored_as_they_are_or_refused() {
+async fn naughty_strings_are_stored_as_they_are_or_rejected() {
     let (_folder, server) = server().await;
     let client = &server.client;
     let strings: Vec<String> = serde_json::from_str(&corpus("blns/resources/blns.json")).unwrap();
@@ -106,8 +109,8 @@ async fn naughty_strings_are_stored_as_they_are_or_refused() {
         assert!(!tracked.status.is_server_error(), "{text:?}");
         let encoded = utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         for path in ["/products?externalId=", "/tickets?search=", "/products?sort=", "/tokens/"] {
-            let answer = client.get(&format!("{path}{encoded}")).await;
-            assert!(!answer.status.is_server_error(), "{path} {text:?}");
+            let response = client.get(&format!("{path}{encoded}")).await;
+            assert!(!response.status.is_server_error(), "{path} {text:?}");
         }
         let body = json!({"name": text, "externalId": text, "custom": {text: text}});
         let made = client.post("/products", &body).await;

@@ -13,8 +13,8 @@ fn every_field_of_the_contract_has_a_case() {
     for part in ["fields", "bulk answers"] {
         let bulk = part == "bulk answers";
         for (resource, fields) in listed(part) {
-            let answered = answered(&cases, &resource, |case| is_bulk(case) == bulk);
-            let lacking = fields.iter().filter(|field| !answered.contains(*field));
+            let returned = returned(&cases, &resource, |case| is_bulk(case) == bulk);
+            let lacking = fields.iter().filter(|field| !returned.contains(*field));
             missing.extend(lacking.map(|field| format!("{resource}: {field}")));
         }
     }
@@ -109,8 +109,8 @@ pub(crate) fn without_case<'a>(
     resource: &str,
     fields: impl Iterator<Item = &'a str>,
 ) -> Vec<&'a str> {
-    let answered = answered(cases, resource, |case| !is_bulk(case));
-    fields.filter(|name| !answered.contains(*name)).collect()
+    let returned = returned(cases, resource, |case| !is_bulk(case));
+    fields.filter(|name| !returned.contains(*name)).collect()
 }
 
 fn contract() -> Value {
@@ -156,7 +156,7 @@ fn is_bulk(case: &Case) -> bool {
 }
 
 /// The names to which a case about a resource expects a value.
-fn answered(cases: &[Case], resource: &str, wanted: impl Fn(&Case) -> bool) -> BTreeSet<String> {
+fn returned(cases: &[Case], resource: &str, wanted: impl Fn(&Case) -> bool) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for case in cases.iter().filter(|case| wanted(case)) {
         let path = path_of(&case.says["request"]);

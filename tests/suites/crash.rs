@@ -61,7 +61,7 @@ async fn a_killed_server_loses_no_acknowledged_event() {
                     let event =
                         json!({"externalId": user, "companyExternalId": "acme", "action": action});
                     match client.track(&event).await {
-                        Ok(answer) if answer.text() == "OK" => {
+                        Ok(response) if response.text() == "OK" => {
                             acknowledged.lock().unwrap().insert(action);
                         }
                         _ => return,
@@ -112,7 +112,7 @@ async fn a_stopped_server_finishes_what_it_has_begun() {
                 let event =
                     json!({"externalId": "7", "companyExternalId": "acme", "action": action});
                 match client.track(&event).await {
-                    Ok(answer) if answer.text() == "OK" => sent += 1,
+                    Ok(response) if response.text() == "OK" => sent += 1,
                     _ => return sent,
                 }
                 begun.send_replace(sent);
@@ -149,9 +149,9 @@ async fn a_body_that_is_on_its_way_at_a_stop_is_taken_in_and_answered() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     stream.write_all(rest.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("OK"), "{answer}");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("OK"), "{response}");
     assert_eq!(server.wait().await, Some(0));
     let server = Server::start(folder.path(), &token).await;
     assert_eq!(server.client.actions().await, ["late"]);

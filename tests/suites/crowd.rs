@@ -42,7 +42,7 @@ struct MemoryLimit(PathBuf);
 
 impl MemoryLimit {
     /// None where this process may create none.
-    fn of(process: u32) -> Option<Self> {
+    fn impose(process: u32) -> Option<Self> {
         [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")]
             .into_iter()
             .find_map(|(root, limit)| Self::below(Path::new(root), limit, process))
@@ -110,7 +110,7 @@ async fn compare(attacked: &World, quiet: &World, count: usize) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_slow_clients_and_bombs_hold_up_nobody_with_little_memory() {
     let (attacked, quiet) = (World::start().await, World::start().await);
-    let limit = MemoryLimit::of(attacked.server.id());
+    let limit = MemoryLimit::impose(attacked.server.id());
     if limit.is_none() {
         let _ = writeln!(std::io::stderr(), "NOT TRIED: this process may limit no memory");
     }
@@ -172,8 +172,8 @@ async fn large_bodies_that_come_slowly_hold_up_no_bulk_call() {
         let path = format!("/analytics/bulk/{TENANT}");
         let started = Instant::now();
         let client = &attacked.server.client;
-        let answer = client.send(Method::POST, &path, &[], body).await.unwrap();
-        assert_eq!(answer.text(), "OK");
+        let response = client.send(Method::POST, &path, &[], body).await.unwrap();
+        assert_eq!(response.text(), "OK");
         assert!(started.elapsed() < LARGE_BODY_TIMEOUT / 2, "{:?}", started.elapsed());
         attack.end();
     }
@@ -241,7 +241,7 @@ async fn where_few_files_may_be_open_senders_that_stall_or_trickle_give_way_to_n
 }
 
 /// Waits for the response to a request, and returns the connection.
-async fn answered(mut stream: TcpStream) -> TcpStream {
+async fn with_response(mut stream: TcpStream) -> TcpStream {
     let mut head = [0; 12];
     let read = tokio::time::timeout(PATIENCE, stream.read_exact(&mut head)).await;
     read.expect("no response").unwrap();
@@ -272,11 +272,11 @@ async fn without_files_left_those_who_are_there_are_served_and_the_others_when_t
     let started = Instant::now();
     // The client has an older connection, which may give way just as it is used; then it opens another one.
     let event = json!({"messageId": "1", "externalId": "7", "companyExternalId": "acme", "action": "meanwhile"});
-    while !server.client.track(&event).await.is_ok_and(|answer| answer.text() == "OK") {
+    while !server.client.track(&event).await.is_ok_and(|response| response.text() == "OK") {
         assert!(started.elapsed() < PATIENCE, "it is not served");
     }
     // Each one that is served goes, and makes room for another.
-    let waiting: FuturesUnordered<_> = streams.into_iter().map(answered).collect();
+    let waiting: FuturesUnordered<_> = streams.into_iter().map(with_response).collect();
     waiting.map(drop).collect::<()>().await;
     assert_eq!(server.client.actions().await, ["meanwhile"]);
     server.kill().await;

@@ -9,18 +9,18 @@ use sha2::{Digest as _, Sha256, Sha384};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    client::{Answer, Client},
+    client::{Client, Response},
     in_process::InProcess,
     process::{Server, command},
 };
 use svctrack_web::{Addresses, GLUE_PATH, WASM_PATH, asset};
 
-use crate::startup::refusal;
+use crate::startup::rejection;
 
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 const UNTIL_IT_CHANGES: &str = "public, no-cache";
 
-async fn load(client: &Client, path: &str, accepted: &str) -> Answer {
+async fn load(client: &Client, path: &str, accepted: &str) -> Response {
     client.send(Method::GET, path, &[("accept-encoding", accepted)], "").await.unwrap()
 }
 
@@ -36,23 +36,23 @@ async fn a_file_is_sent_in_the_smallest_form_that_the_browser_takes() {
     for (accepted, coding) in
         [("gzip, deflate, br", "br"), ("gzip", "gzip"), ("", ""), ("br;q=0, gzip;q=0.5", "gzip")]
     {
-        let answer = load(&server.anonymous, "/svctrack.js", accepted).await;
+        let response = load(&server.anonymous, "/svctrack.js", accepted).await;
         let named =
-            answer.headers.get("content-encoding").map_or("", |name| name.to_str().unwrap());
+            response.headers.get("content-encoding").map_or("", |name| name.to_str().unwrap());
         assert_eq!(named, coding, "{accepted}");
-        assert_eq!(answer.headers["vary"], "Accept-Encoding");
+        assert_eq!(response.headers["vary"], "Accept-Encoding");
         let mut unpacked = Vec::new();
         match coding {
             "gzip" => {
-                let mut decoder = flate2::read::GzDecoder::new(&answer.body[..]);
+                let mut decoder = flate2::read::GzDecoder::new(&response.body[..]);
                 decoder.read_to_end(&mut unpacked).unwrap();
             }
             // That brotli unpacks to the same is tested where it is packed.
             "br" => {
-                assert_eq!(answer.body, asset("/svctrack.js").unwrap().brotli);
+                assert_eq!(response.body, asset("/svctrack.js").unwrap().brotli);
                 continue;
             }
-            _ => unpacked = answer.body.to_vec(),
+            _ => unpacked = response.body.to_vec(),
         }
         assert_eq!(unpacked, plain);
     }
@@ -69,12 +69,12 @@ async fn a_name_with_its_version_lasts_for_ever_and_another_one_is_asked_for_aga
         (WASM_PATH, FOR_EVER, "application/wasm"),
     ];
     for (path, cached, content_type) in files {
-        let answer = load(&server.anonymous, path, "br").await;
-        assert_eq!(answer.status, StatusCode::OK, "{path}");
-        assert_eq!(answer.headers["cache-control"], cached, "{path}");
-        assert_eq!(answer.headers["content-type"], content_type, "{path}");
-        assert_eq!(answer.headers["access-control-allow-origin"], "*", "{path}");
-        let known = answer.headers["etag"].to_str().unwrap();
+        let response = load(&server.anonymous, path, "br").await;
+        assert_eq!(response.status, StatusCode::OK, "{path}");
+        assert_eq!(response.headers["cache-control"], cached, "{path}");
+        assert_eq!(response.headers["content-type"], content_type, "{path}");
+        assert_eq!(response.headers["access-control-allow-origin"], "*", "{path}");
+        let known = response.headers["etag"].to_str().unwrap();
         let headers = [("accept-encoding", "br"), ("if-none-match", known)];
         let again = server.anonymous.send(Method::GET, path, &headers, "").await.unwrap();
         assert_eq!((again.status, again.body.len()), (StatusCode::NOT_MODIFIED, 0), "{path}");
@@ -112,9 +112,9 @@ async fn script_and_events_have_the_paths_that_were_chosen_beside_those_they_alw
         assert_eq!(sent.headers["access-control-allow-origin"], "*");
         let asked = page.send(Method::OPTIONS, &path, &[], "").await.unwrap();
         assert_eq!(asked.headers["access-control-max-age"], "86400");
-        let refused = page.send(Method::POST, &path, &[], "{").await.unwrap();
-        assert_eq!(refused.headers["access-control-allow-origin"], "*");
-        assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+        let rejected = page.send(Method::POST, &path, &[], "{").await.unwrap();
+        assert_eq!(rejected.headers["access-control-allow-origin"], "*");
+        assert_eq!(rejected.status, StatusCode::BAD_REQUEST);
     }
     let path = format!("/in/bulk/{TENANT}");
     let rows = r#"[{"euExtId": "ada", "cId": "acme", "action": "Three"}]"#;
@@ -124,7 +124,7 @@ async fn script_and_events_have_the_paths_that_were_chosen_beside_those_they_alw
 }
 
 #[tokio::test]
-async fn a_path_that_is_none_or_that_the_service_has_itself_is_refused() {
+async fn a_path_that_is_none_or_that_the_service_has_itself_is_rejected() {
     for (flag, path, expect) in [
         ("--script-path", "/lib/app.css", "script-path must be a path"),
         ("--script-path", "lib/app.js", "script-path must be a path"),
@@ -136,7 +136,7 @@ async fn a_path_that_is_none_or_that_the_service_has_itself_is_refused() {
         ("--tracking-prefix", "/analytics/in", "tracking-prefix: the service has routes"),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let said = refusal(folder.path(), &[flag, path]).await;
+        let said = rejection(folder.path(), &[flag, path]).await;
         assert!(said.contains(expect) && said.contains(path), "{path}: {said}");
     }
 }

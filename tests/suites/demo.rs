@@ -22,8 +22,8 @@ async fn a_demo_is_stored_whole_and_its_stories_show() {
     let tenant = TenantId::parse(TENANT).unwrap();
     let demo = Demo { tenant, now: SystemClock.now(), customers: 20 };
     let filled = demo.fill(async |call| {
-        let answered = admin.send_again(call.method, &call.path, call.body).await?;
-        Ok(answered.into())
+        let response = admin.send_again(call.method, &call.path, call.body).await?;
+        Ok(response.into())
     });
     filled.await.unwrap();
 

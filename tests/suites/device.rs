@@ -71,7 +71,7 @@ impl World {
         fs::create_dir_all(&data).unwrap();
         let flags = ["--cache-mb", "4"];
         let server = Server::start_with_operator(&data, &self.token, &self.operator, &flags).await;
-        let remote = Remote::of(&server, &self.operator);
+        let remote = Remote::for_server(&server, &self.operator);
         (server, remote)
     }
 
@@ -93,7 +93,7 @@ impl World {
 }
 
 fn senders(random: &mut Random) -> Vec<Sender> {
-    let sender = |number| Sender::new(number, Random::of(random.below(usize::MAX) as u64));
+    let sender = |number| Sender::new(number, Random::seeded(random.below(usize::MAX) as u64));
     (0..SENDERS).map(sender).collect()
 }
 
@@ -166,7 +166,7 @@ async fn a_power_cut_loses_nothing_that_was_acknowledged() {
     if !is_possible(DEVICE_TOOLS) {
         return;
     }
-    let mut random = Random::of(seed());
+    let mut random = Random::seeded(seed());
     let (cuts, started) = (size(3, 1_000), Instant::now());
     let (mut requests, mut slowest) = (0, Duration::ZERO);
     for begun in (0..cuts).step_by(CUTS_OF_ONE) {
@@ -197,9 +197,9 @@ async fn a_power_cut_loses_nothing_that_was_acknowledged() {
 async fn settle(remote: &Remote, expect: &[&str]) {
     let started = Instant::now();
     loop {
-        let answer = remote.client.get("/health").await;
-        let health = answer.json()["status"].as_str().unwrap().to_owned();
-        assert_eq!(answer.status == StatusCode::OK, health == "ok");
+        let response = remote.client.get("/health").await;
+        let health = response.json()["status"].as_str().unwrap().to_owned();
+        assert_eq!(response.status == StatusCode::OK, health == "ok");
         if expect.contains(&health.as_str()) {
             return;
         }
@@ -222,10 +222,10 @@ pub(crate) async fn grow_until(remote: &Remote, from: usize, status: StatusCode)
     loop {
         let headers = [("content-type", "application/json")];
         let body = many(number).to_string();
-        let answer = remote.client.send(Method::PUT, "/companies", &headers, body).await.unwrap();
-        if answer.status != StatusCode::OK {
-            assert_eq!(answer.status, status, "{}", answer.text());
-            assert!(answer.headers.contains_key("retry-after"));
+        let response = remote.client.send(Method::PUT, "/companies", &headers, body).await.unwrap();
+        if response.status != StatusCode::OK {
+            assert_eq!(response.status, status, "{}", response.text());
+            assert!(response.headers.contains_key("retry-after"));
             return number;
         }
         number += 1;
@@ -250,7 +250,7 @@ async fn a_server_reads_on_while_its_disk_takes_no_writes_and_heals_when_it_does
     if !is_possible(DEVICE_TOOLS) {
         return;
     }
-    let mut random = Random::of(seed());
+    let mut random = Random::seeded(seed());
     let (rounds, started) = (size(1, 20), Instant::now());
     for round in 0..rounds {
         for failing in [Failing::Writes, Failing::All] {
@@ -268,9 +268,9 @@ async fn a_server_reads_on_while_its_disk_takes_no_writes_and_heals_when_it_does
                     .map(|sender| sender.send_some(&remote, REQUESTS_BESIDE_FAULTS));
                 join_all(sending).await;
                 let base = json!({"name": "Again"});
-                let answer = remote.client.post("/companies", &base).await;
-                assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.text());
-                assert!(answer.headers.contains_key("retry-after"));
+                let response = remote.client.post("/companies", &base).await;
+                assert_eq!(response.status, StatusCode::SERVICE_UNAVAILABLE, "{}", response.text());
+                assert!(response.headers.contains_key("retry-after"));
                 settle(&remote, &["read_only", "recovering"]).await;
                 if failing == Failing::Writes {
                     settle(&remote, &["read_only"]).await;
@@ -334,7 +334,7 @@ async fn a_server_reads_on_while_its_disk_is_full_and_heals_when_there_is_room()
     if !is_possible(SMALL_DISK_TOOLS) {
         return;
     }
-    let mut random = Random::of(seed());
+    let mut random = Random::seeded(seed());
     let (rounds, started) = (size(1, 20), Instant::now());
     for _ in 0..rounds {
         let disk = SmallDisk::new(SMALL_DISK_BYTES);

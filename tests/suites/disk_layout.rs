@@ -18,20 +18,20 @@ const SEAL: [usize; 2] = [1, 4];
 const NOT_MET: [&str; 4] = ["activity_marks", "due", "erasures", "usage"];
 
 /// A row, of a table or as it is drawn.
-struct Row<T> {
+struct LayoutRow<T> {
     table: String,
     key: T,
     value: T,
 }
 
-fn drawn() -> Vec<Row<String>> {
+fn drawn() -> Vec<LayoutRow<String>> {
     let block = block_with(PAGE, "text", "tenants ");
     let mut lines = block.lines();
     let head = lines.next().unwrap();
     let (key, value) = (head.find("key").unwrap(), head.find("value").unwrap());
     let cell = |text: &str| text.trim().to_owned();
     lines
-        .map(|line| Row {
+        .map(|line| LayoutRow {
             table: cell(&line[..key]),
             key: cell(&line[key..value]),
             value: cell(&line[value..]),
@@ -63,7 +63,7 @@ fn fits(drawn: &str, bytes: &[u8]) -> bool {
     }
 }
 
-fn is_as_drawn(drawn: &Row<String>, row: &Row<Vec<u8>>) -> bool {
+fn is_as_drawn(drawn: &LayoutRow<String>, row: &LayoutRow<Vec<u8>>) -> bool {
     let is_sealed = !(row.value.is_empty() || drawn.key == "`format`");
     let seal: usize = if is_sealed { SEAL.iter().sum() } else { 0 };
     drawn.table == row.table
@@ -73,7 +73,7 @@ fn is_as_drawn(drawn: &Row<String>, row: &Row<Vec<u8>>) -> bool {
 }
 
 /// The rows of a backup, which are read as the page says.
-fn rows(backup: &[u8]) -> Vec<Row<Vec<u8>>> {
+fn rows(backup: &[u8]) -> Vec<LayoutRow<Vec<u8>>> {
     let mut bytes = Vec::new();
     GzDecoder::new(backup).read_to_end(&mut bytes).unwrap();
     let mut rest = &bytes[bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1..];
@@ -92,7 +92,7 @@ fn rows(backup: &[u8]) -> Vec<Row<Vec<u8>>> {
             }
             2 => {
                 let [key, value] = [take(4), take(4)].map(number);
-                rows.push(Row { table: table.clone(), key: take(key), value: take(value) });
+                rows.push(LayoutRow { table: table.clone(), key: take(key), value: take(value) });
             }
             _ => return rows,
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    client::{Answer, Client},
+    client::{Client, Response},
     in_process::InProcess,
     process::{PATIENCE, Server, command},
 };
@@ -28,11 +28,11 @@ const CANARIES: [&str; 11] = [
     "canary-parked",
 ];
 
-async fn send(client: &Client, method: Method, path: &str, key: &str, body: &Value) -> Answer {
+async fn send(client: &Client, method: Method, path: &str, key: &str, body: &Value) -> Response {
     let headers = [("content-type", "application/json"), ("idempotency-key", key)];
-    let answer = client.send(method, path, &headers, body.to_string()).await.unwrap();
-    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
-    answer
+    let response = client.send(method, path, &headers, body.to_string()).await.unwrap();
+    assert_eq!(response.status, StatusCode::OK, "{}", response.text());
+    response
 }
 
 /// Leaves traces of the person wherever there can be some, and one of somebody else.
@@ -80,7 +80,7 @@ async fn stop(server: Server) {
     server.stop().await;
 }
 
-async fn erase(client: &Client, id: &str) -> Result<Answer, String> {
+async fn erase(client: &Client, id: &str) -> Result<Response, String> {
     client.send(Method::DELETE, &format!("/endusers/{id}?erase=true"), &[], "").await
 }
 
@@ -126,8 +126,8 @@ async fn an_erased_person_is_in_no_byte_of_a_compacted_store() {
     let again = json!({"externalId": "canary-external", "companyExternalId": "acme", "action": "canary-parked"});
     assert_eq!(server.client.track(&again).await.unwrap().text(), "OK");
     let item = json!([{"companyId": "extid-acme", "externalId": "canary-external", "email": "canary.mail@acme.example"}]);
-    let refused = send(&server.client, Method::PUT, "/endusers", "four", &item).await;
-    assert_eq!(refused.json()["createdErrors"][0]["code"], "suppressed");
+    let rejected = send(&server.client, Method::PUT, "/endusers", "four", &item).await;
+    assert_eq!(rejected.json()["createdErrors"][0]["code"], "suppressed");
     stop(server).await;
     let (done, said) = compact(folder.path()).await;
     assert!(done, "{said}");
@@ -176,8 +176,8 @@ async fn an_erasure_that_was_killed_comes_to_its_end() {
             assert!(begun.elapsed() < PATIENCE, "it does not come to its end");
         }
         let made = json!({"companyId": "extid-acme", "externalId": user});
-        let refused = server.client.post("/endusers", &made).await;
-        assert_eq!(refused.json()["code"], "suppressed");
+        let rejected = server.client.post("/endusers", &made).await;
+        assert_eq!(rejected.json()["code"], "suppressed");
         if was_in_the_middle {
             return server.kill().await;
         }

@@ -4,7 +4,7 @@
 use flate2::{Compression, write::GzEncoder};
 use hyper::{Method, StatusCode};
 use svctrack_tests::{
-    client::{Answer, Client},
+    client::{Client, Response},
     description::{Route, routes},
     good_calls::GoodCalls,
     in_process::InProcess,
@@ -44,7 +44,7 @@ fn broken_bodies() -> Vec<(&'static str, Vec<u8>)> {
 const BODY_MAY_BE_ABSENT: [&str; 3] =
     ["/licenses/{id}/renew", "/licenses/{id}/lose", "/tokens/{id}/rotate"];
 
-async fn send(client: &Client, route: &Route, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
+async fn send(client: &Client, route: &Route, headers: &[(&str, &str)], body: Vec<u8>) -> Response {
     let path = route.path_to("extid-x");
     client.send(route.method.clone(), &path, headers, body).await.unwrap()
 }
@@ -73,11 +73,11 @@ async fn what_is_no_document_is_a_400_that_says_why() {
             if body.is_empty() && may_be_absent {
                 continue;
             }
-            let answer = send(&client, &route, &[JSON], body).await;
-            let said = format!("{} {} {what}: {}", route.method, route.path, answer.text());
-            assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{said}");
-            assert_eq!(answer.headers["content-type"], "application/problem+json", "{said}");
-            let problem = answer.json();
+            let response = send(&client, &route, &[JSON], body).await;
+            let said = format!("{} {} {what}: {}", route.method, route.path, response.text());
+            assert_eq!(response.status, StatusCode::BAD_REQUEST, "{said}");
+            assert_eq!(response.headers["content-type"], "application/problem+json", "{said}");
+            let problem = response.json();
             assert!(problem["code"].is_string() && problem["requestId"].is_string(), "{said}");
         }
     }
@@ -93,21 +93,21 @@ async fn another_encoding_or_charset_is_a_415() {
             &[JSON, ("content-encoding", "br")][..],
             &[("content-type", "application/json; charset=latin1")],
         ] {
-            let answer = send(&client, &route, headers, body()).await;
+            let response = send(&client, &route, headers, body()).await;
             let said = format!("{} {} {headers:?}", route.method, route.path);
-            assert_eq!(answer.status, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{said}");
+            assert_eq!(response.status, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{said}");
         }
         let xml = send(&client, &route, &[("content-type", "application/xml")], body()).await;
         // A page sends events as text/plain and such (R30); everything else is JSON.
-        let refused = xml.status == StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        assert_eq!(refused, !route.is_tracking(), "{} {}", route.method, route.path);
+        let rejected = xml.status == StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        assert_eq!(rejected, !route.is_tracking(), "{} {}", route.method, route.path);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn gzip_is_unpacked_and_what_only_looks_like_it_is_refused() {
+async fn gzip_is_unpacked_and_what_only_looks_like_it_is_rejected() {
     let server = InProcess::start().await;
-    let calls = GoodCalls::of(&server).await;
+    let calls = GoodCalls::prepare(&server).await;
     for (route, client) in with_body(&server).await {
         let call = calls.next(&route).await;
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -123,7 +123,7 @@ async fn gzip_is_unpacked_and_what_only_looks_like_it_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_over_its_cap_is_refused_before_it_is_read() {
+async fn a_body_over_its_cap_is_rejected_before_it_is_read() {
     let server = InProcess::start().await;
     for (route, client) in with_body(&server).await {
         let path = route.path_to("extid-x");
@@ -132,16 +132,16 @@ async fn a_body_over_its_cap_is_refused_before_it_is_read() {
             route.method,
             client.authorization().unwrap_or_default(),
         );
-        let answer = client.raw(request.as_bytes()).await;
-        assert!(answer.starts_with("HTTP/1.1 413"), "{} {path}: {answer}", route.method);
-        assert!(answer.to_lowercase().contains("connection: close"), "{answer}");
+        let response = client.raw(request.as_bytes()).await;
+        assert!(response.starts_with("HTTP/1.1 413"), "{} {path}: {response}", route.method);
+        assert!(response.to_lowercase().contains("connection: close"), "{response}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_names_the_parameters_that_it_does_not_have_and_is_refused_as_a_dry_run() {
+async fn a_write_names_the_parameters_that_it_does_not_have_and_is_rejected_as_a_dry_run() {
     let server = InProcess::start().await;
-    let calls = GoodCalls::of(&server).await;
+    let calls = GoodCalls::prepare(&server).await;
     let writes = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
     let routes = routes(&server.client).await.into_iter();
     let routes = routes.filter(|route| writes.contains(&route.method) && !route.has_parameters);
@@ -157,10 +157,10 @@ async fn a_write_names_the_parameters_that_it_does_not_have_and_is_refused_as_a_
         for (query, headers) in
             [("dryRun=true", &[][..]), ("dry_run", &[]), ("colour=red", &[strict])]
         {
-            let refused = send(query, headers).await;
-            let said = format!("{} {}?{query}: {}", route.method, route.path, refused.text());
-            assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{said}");
-            assert_eq!(refused.json()["code"], "unknown_parameter", "{said}");
+            let rejected = send(query, headers).await;
+            let said = format!("{} {}?{query}: {}", route.method, route.path, rejected.text());
+            assert_eq!(rejected.status, StatusCode::BAD_REQUEST, "{said}");
+            assert_eq!(rejected.json()["code"], "unknown_parameter", "{said}");
         }
         let done = send("colour=red&dryRun=false", &[]).await;
         let said = format!("{} {}: {}", route.method, route.path, done.text());
@@ -194,11 +194,12 @@ async fn hostile_ids_find_nothing_and_break_nothing() {
         for id in ids {
             let body = route.body().to_string();
             let path = route.path_to(id);
-            let answer =
+            let response =
                 server.client.send(route.method.clone(), &path, &[JSON], body).await.unwrap();
-            let status = answer.status;
+            let status = response.status;
             // A delete of what is not there has nothing to do (R15).
-            let deleted = status == StatusCode::OK && answer.text().contains(r#""deletedCount":0"#);
+            let deleted =
+                status == StatusCode::OK && response.text().contains(r#""deletedCount":0"#);
             assert!(status.is_client_error() || deleted, "{} {path}: {status}", route.method);
         }
     }

@@ -24,21 +24,21 @@ fn a_license_in_a_file_is_checked_and_worked_out() {
         fs::write(&path, license.to_string()).unwrap();
         run("license", &[path.to_str().unwrap()])
     };
-    let (sound, answer, _) =
+    let (sound, response, _) =
         derive(json!({"fixedPeriod": true, "fromDate": "2026-01-01", "length": 12, "mrr": 100}));
-    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let response: Value = serde_json::from_str(&response).unwrap();
     assert!(sound);
-    assert_eq!((&answer["value"], &answer["isOverdue"]), (&json!(1200), &json!(false)));
-    assert_eq!(answer["issues"][0]["code"], "currency_missing");
+    assert_eq!((&response["value"], &response["isOverdue"]), (&json!(1200), &json!(false)));
+    assert_eq!(response["issues"][0]["code"], "currency_missing");
     let (sound, _, reason) = derive(json!({"fromDate": "soon"}));
     assert!(!sound && reason.contains("`fromDate` must be an ISO 8601 date"), "{reason}");
 }
 
 #[test]
 fn a_bulk_upsert_is_planned_over_a_map() {
-    let (sound, answer, reason) = run("bulk", &[]);
+    let (sound, response, reason) = run("bulk", &[]);
     assert!(sound, "{reason}");
-    let answer: Value = serde_json::from_str(&answer).unwrap();
-    assert_eq!((&answer["created"], &answer["updated"]), (&json!(1), &json!(1)));
-    assert_eq!(answer["createdErrors"][0]["code"], "required");
+    let response: Value = serde_json::from_str(&response).unwrap();
+    assert_eq!((&response["created"], &response["updated"]), (&json!(1), &json!(1)));
+    assert_eq!(response["createdErrors"][0]["code"], "required");
 }

@@ -87,11 +87,11 @@ async fn a_command_that_panics_is_the_only_one_of_its_batch_that_fails() {
     let failed: Vec<_> = rest
         .iter()
         .enumerate()
-        .filter(|(_, answer)| answer.as_ref().unwrap().text() != "OK")
+        .filter(|(_, response)| response.as_ref().unwrap().text() != "OK")
         .collect();
     assert_eq!(failed.len(), 1, "{failed:?}");
-    let (number, answer) = failed[0];
-    assert_eq!(answer.as_ref().unwrap().status, StatusCode::INTERNAL_SERVER_ERROR);
+    let (number, response) = failed[0];
+    assert_eq!(response.as_ref().unwrap().status, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(server.client.track(&event("last".to_owned())).await.unwrap().text(), "OK");
     let actions = server.client.actions().await;
     assert_eq!(actions.len(), 501);
@@ -122,10 +122,10 @@ async fn a_bulk_call_that_broke_down_in_its_middle_goes_on_with_its_key() {
     let stored = server.client.actions().await.len();
     assert!((1..4_320).contains(&stored), "{stored} rows");
     for replayed in [None, Some("true")] {
-        let answer = send().await;
-        assert_eq!(answer.text(), "OK");
-        assert_eq!(answer.headers["svctrack-rejected"], "3000");
-        let mark = answer.headers.get("idempotent-replayed").map(|mark| mark.to_str().unwrap());
+        let response = send().await;
+        assert_eq!(response.text(), "OK");
+        assert_eq!(response.headers["svctrack-rejected"], "3000");
+        let mark = response.headers.get("idempotent-replayed").map(|mark| mark.to_str().unwrap());
         assert_eq!(mark, replayed);
         assert_eq!(server.client.actions().await.len(), 4_320);
     }
@@ -151,9 +151,9 @@ async fn parked_events_whose_replay_breaks_down_go_on_with_the_next_try() {
 }
 
 async fn health(server: &InProcess) -> String {
-    let answer = server.client.get("/health").await;
-    let health = answer.json()["status"].as_str().unwrap().to_owned();
-    assert_eq!(answer.status == StatusCode::OK, health == "ok");
+    let response = server.client.get("/health").await;
+    let health = response.json()["status"].as_str().unwrap().to_owned();
+    assert_eq!(response.status == StatusCode::OK, health == "ok");
     health
 }
 
@@ -180,9 +180,9 @@ async fn a_store_reads_on_while_its_disk_takes_no_writes_and_heals_when_it_does(
 
         disk.fail(if is_full { Fault::Full(0) } else { Fault::ReadOnly });
         for round in 0..3 {
-            let answer = server.client.track(&event("while it fails")).await.unwrap();
-            assert_eq!(answer.status, status, "{}", answer.text());
-            assert!(answer.headers.contains_key("retry-after"));
+            let response = server.client.track(&event("while it fails")).await.unwrap();
+            assert_eq!(response.status, status, "{}", response.text());
+            assert!(response.headers.contains_key("retry-after"));
             if round == 0 {
                 settle(&server, "read_only").await;
             }

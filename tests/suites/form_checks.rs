@@ -12,8 +12,8 @@ use svctrack_core::{
 };
 use svctrack_tests::{
     browser::{Browser, Kind, Setup},
-    case::{Case, Found, NOW, Step, run_all},
-    client::{Answer, Client},
+    case::{Case, CaseResponse, NOW, Step, run_all},
+    client::{Client, Response},
     in_process::{InProcess, StillClock},
 };
 use tokio::runtime::Runtime;
@@ -75,7 +75,7 @@ struct Form {
 
 impl Form {
     /// The form of a record, filled in so that it sends a body.
-    fn of(def: &'static ResourceDef, record: Option<Document>, body: &Document) -> Self {
+    fn fill(def: &'static ResourceDef, record: Option<Document>, body: &Document) -> Self {
         let stored = |name: &str| record.as_ref().and_then(|record| record.get(name));
         let fields = def.fields.iter().filter(|field| field.is_sent());
         let sent = fields.map(|field| {
@@ -107,12 +107,12 @@ impl Form {
     }
 
     /// Compares it with what the API says of its body.
-    fn compare(&self, answer: &Answer) -> Result<(), String> {
+    fn compare(&self, response: &Response) -> Result<(), String> {
         let says: Vec<_> = self.says().chunks(2).map(<[String]>::to_vec).collect();
-        let errors: Vec<Value> = if answer.status.is_success() {
+        let errors: Vec<Value> = if response.status.is_success() {
             Vec::new()
         } else {
-            match answer.json()["errors"].as_array() {
+            match response.json()["errors"].as_array() {
                 Some(errors) => errors.clone(),
                 // It is about the request, not about the form.
                 None => return Ok(()),
@@ -153,11 +153,11 @@ async fn form_of(client: &Client, step: &Step) -> Option<Form> {
     let body = Document::parse(step.body().as_bytes()).ok()?;
     let is_change = id.is_some() || *def == SETTINGS;
     match (step.method(), is_change) {
-        ("POST", false) => Some(Form::of(def, None, &body)),
+        ("POST", false) => Some(Form::fill(def, None, &body)),
         ("PUT", true) => {
             let record = client.get(&format!("/{path}")).await;
             let record = record.status.is_success().then(|| record.text().to_owned())?;
-            Some(Form::of(def, Document::parse(record.as_bytes()).ok(), &body))
+            Some(Form::fill(def, Document::parse(record.as_bytes()).ok(), &body))
         }
         _ => None,
     }
@@ -168,7 +168,7 @@ async fn carry_out(
     server: &InProcess,
     step: &Step,
     forms: &Mutex<Vec<Form>>,
-) -> Result<Found, String> {
+) -> Result<CaseResponse, String> {
     let form = form_of(&server.client, step).await;
     let found = cases::send(server, step).await;
     let Some(form) = form else { return Ok(found) };
@@ -187,8 +187,8 @@ async fn carry_out(
         let method: Method = step.method().parse().unwrap();
         let path = step.path().to_owned();
         let body = body.to_text();
-        let answer = server.client.send(method, &path, &step.headers(), body).await.unwrap();
-        form.compare(&answer)?;
+        let response = server.client.send(method, &path, &step.headers(), body).await.unwrap();
+        form.compare(&response)?;
     }
     forms.lock().unwrap().push(form);
     Ok(found)
@@ -211,7 +211,7 @@ fn every_case_is_said_of_a_form_as_the_api_says_it() {
             }
             runtime.block_on(carry_out(&server, step, &forms)).unwrap_or_else(|found| {
                 wrong = Some(found);
-                Found::default()
+                CaseResponse::default()
             })
         });
         wrong.map_or(ran, |wrong| Err(format!("{}: {wrong}", case.name)))
@@ -226,8 +226,8 @@ async fn compare_with_api(client: &Client, form: &Form) -> Result<(), String> {
     let Some(body) = form.body() else { return Ok(()) };
     let method = if form.record.is_some() { Method::PUT } else { Method::POST };
     let json_type = [("content-type", "application/json")];
-    let answer = client.send(method, &form.path(), &json_type, body.to_text()).await.unwrap();
-    form.compare(&answer)
+    let response = client.send(method, &form.path(), &json_type, body.to_text()).await.unwrap();
+    form.compare(&response)
 }
 
 #[test]
@@ -297,11 +297,11 @@ async fn a_wrong_term_of_a_renewal_or_a_loss_is_named_as_the_api_names_it() {
             let form = Form { def: &LICENSE, record: Some(shown.clone()), sent };
             let Some(body) = form.body() else { continue };
             let json_type = [("content-type", "application/json")];
-            let answer =
+            let response =
                 client.send(Method::POST, &path, &json_type, body.to_text()).await.unwrap();
-            let errors = match answer.status.is_success() {
+            let errors = match response.status.is_success() {
                 true => Vec::new(),
-                false => answer.json()["errors"].as_array().unwrap().iter().map(said).collect(),
+                false => response.json()["errors"].as_array().unwrap().iter().map(said).collect(),
             };
             let says: Vec<_> = form.says().chunks(2).map(<[String]>::to_vec).collect();
             named += says.len();
@@ -333,9 +333,9 @@ async fn forms_with(
     (name, text): (&str, &str),
 ) -> Vec<Form> {
     let record = Document::parse(client.get(path).await.text().as_bytes()).unwrap();
-    let mut forms = vec![Form::of(def, Some(record), &Document::default())];
+    let mut forms = vec![Form::fill(def, Some(record), &Document::default())];
     if let Ok(example) = Document::parse(def.example.as_bytes()) {
-        forms.push(Form::of(def, None, &example));
+        forms.push(Form::fill(def, None, &example));
     }
     for (field, filled) in forms.iter_mut().flat_map(|form| &mut form.sent) {
         if field == name {

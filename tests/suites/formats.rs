@@ -13,7 +13,7 @@ use svctrack_tests::{
 };
 use tempfile::TempDir;
 
-use crate::startup::{FILE, refusal};
+use crate::startup::{FILE, rejection};
 
 /// The token in these files; it opens nothing else.
 const TOKEN: &str = "svt_muxH4Z6A_4ts0s3gJ0x5O0tNaFsNwtUzZIaZ799LiKmiS5ykNOK52aKvxx";
@@ -119,7 +119,7 @@ async fn what_is_left_of_a_compaction_that_broke_off_is_in_nobodys_way() {
 }
 
 #[tokio::test]
-async fn a_store_of_another_format_is_refused_and_left_as_it_is() {
+async fn a_store_of_another_format_is_rejected_and_left_as_it_is() {
     let folder = store_of(TODAY);
     let path = folder.path().join(FILE);
     // Those from before the first release that are not read, and a later one.
@@ -129,7 +129,7 @@ async fn a_store_of_another_format_is_refused_and_left_as_it_is() {
             bytes[at..at + 4].copy_from_slice(&format.to_be_bytes());
         }
         fs::write(&path, &bytes).unwrap();
-        let said = refusal(folder.path(), &[]).await;
+        let said = rejection(folder.path(), &[]).await;
         let expect = format!("it has format {format}, this program knows format {TODAY}");
         assert!(said.contains(&expect), "{said}");
         assert!(fs::read(&path).unwrap() == bytes);

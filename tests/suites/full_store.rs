@@ -7,7 +7,7 @@ use hyper::Method;
 use serde_json::{Value, json};
 use svctrack_core::{
     resources::{self, REGISTRY},
-    schema::{FieldDef, Kind},
+    schema::{FieldDef, FieldKind},
 };
 use svctrack_server::auth::Token;
 use svctrack_tests::{
@@ -37,17 +37,17 @@ type Record = BTreeMap<String, String>;
 /// Any value that a row takes.
 fn value_of(row: &FieldDef) -> Value {
     match row.kind {
-        Kind::Text if !row.values.is_empty() => json!(row.values[0]),
-        Kind::Text => json!(full_text(row.name)),
-        Kind::Key => json!(format!("'{}/ä", row.name)),
-        Kind::Email => json!(format!("{}@c.example", row.name)),
-        Kind::Texts => json!(["a,b", "-c|d"]),
-        Kind::Values => json!([{"k": 1.5}, "v"]),
-        Kind::Object => json!({"a": [1.5, "=x"], "b": {"c": null}, "1": -5}),
-        Kind::Date => json!("2021-05-04T03:02:01.006Z"),
-        Kind::Integer | Kind::Number => json!(3),
-        Kind::Bool => json!(true),
-        Kind::Id | Kind::Reference | Kind::References => Value::Null,
+        FieldKind::Text if !row.values.is_empty() => json!(row.values[0]),
+        FieldKind::Text => json!(full_text(row.name)),
+        FieldKind::Key => json!(format!("'{}/ä", row.name)),
+        FieldKind::Email => json!(format!("{}@c.example", row.name)),
+        FieldKind::Texts => json!(["a,b", "-c|d"]),
+        FieldKind::Values => json!([{"k": 1.5}, "v"]),
+        FieldKind::Object => json!({"a": [1.5, "=x"], "b": {"c": null}, "1": -5}),
+        FieldKind::Date => json!("2021-05-04T03:02:01.006Z"),
+        FieldKind::Integer | FieldKind::Number => json!(3),
+        FieldKind::Bool => json!(true),
+        FieldKind::Id | FieldKind::Reference | FieldKind::References => Value::Null,
     }
 }
 
@@ -62,9 +62,9 @@ fn full(name: &str, own: Value) -> Value {
 }
 
 async fn send(client: &Client, method: Method, path: &str, body: Value) -> Value {
-    let answer = client.send(method, path, JSON, body.to_string()).await.unwrap();
-    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-    answer.json()
+    let response = client.send(method, path, JSON, body.to_string()).await.unwrap();
+    assert_eq!(response.status, 200, "{path}: {}", response.text());
+    response.json()
 }
 
 async fn post(client: &Client, path: &str, body: Value) -> String {

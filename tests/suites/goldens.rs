@@ -4,7 +4,7 @@ use svctrack_tests::{golden, in_process::InProcess, project, public_api};
 
 #[test]
 fn the_public_surface_of_core_is_the_one_that_is_known() {
-    golden::check("core.rs.txt", &public_api::of(&project().join("core/src")));
+    golden::check("core.rs.txt", &public_api::surface_of(&project().join("core/src")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -61,11 +61,11 @@ async fn change(server: &InProcess, names: &Names) -> StatusCode {
     let number = names.sent.fetch_add(1, Ordering::SeqCst) + 1;
     let body = json!([{"externalId": "acme", "name": number.to_string()}]).to_string();
     let headers = [("content-type", "application/json")];
-    let answer = server.client.send(Method::PUT, "/companies", &headers, body).await.unwrap();
-    if answer.status == StatusCode::OK {
+    let response = server.client.send(Method::PUT, "/companies", &headers, body).await.unwrap();
+    if response.status == StatusCode::OK {
         names.acknowledged.store(number, Ordering::SeqCst);
     }
-    answer.status
+    response.status
 }
 
 fn check(company: &Value, oldest: usize, names: &Names) {
@@ -94,14 +94,14 @@ async fn read_on(server: Arc<InProcess>, names: Arc<Names>, number: usize) {
             ["/companies/extid-acme", &other, "/companies?externalId=acme", "/companies?limit=1000"]
         {
             let oldest = names.acknowledged.load(Ordering::SeqCst);
-            let answer = server.client.get(path).await;
-            assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
-            let answer = answer.json();
-            match answer.as_array().map(Vec::as_slice) {
+            let response = server.client.get(path).await;
+            assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
+            let response = response.json();
+            match response.as_array().map(Vec::as_slice) {
                 Some([company]) => check(company, oldest, &names),
                 Some(all) => assert_eq!(all.len(), OTHERS + 1),
                 None if path == other => {}
-                None => check(&answer, oldest, &names),
+                None => check(&response, oldest, &names),
             }
             names.reads.fetch_add(1, Ordering::SeqCst);
         }
@@ -164,7 +164,7 @@ async fn reads_go_on_from_the_last_good_state_whatever_fails_and_however_slowly_
         }
         assert_eq!(server.store.status().damaged, 0);
         let (left, reads) = (Left::Nothing, names.reads.load(Ordering::SeqCst));
-        let restarted = disk.after_power_cut(left, &mut Random::of(cache_bytes as u64));
+        let restarted = disk.after_power_cut(left, &mut Random::seeded(cache_bytes as u64));
         let restarted = InProcess::with_file_and_cache(Box::new(restarted), cache_bytes).await;
         let company = restarted.client.get("/companies/extid-acme").await.json();
         check(&company, names.acknowledged.load(Ordering::SeqCst), &names);
@@ -213,7 +213,7 @@ async fn a_store_that_is_stopped_while_its_disk_fails_is_started_as_it_is_on_dis
     for _ in 0..3 {
         assert_eq!(change(&server, &names).await, StatusCode::OK);
     }
-    let restarted = disk.after_power_cut(Left::Nothing, &mut Random::of(1));
+    let restarted = disk.after_power_cut(Left::Nothing, &mut Random::seeded(1));
     let restarted = InProcess::with_file_and_cache(Box::new(restarted), CACHE_BYTES).await;
     let company = restarted.client.get("/companies/extid-acme").await.json();
     check(&company, names.acknowledged.load(Ordering::SeqCst), &names);
@@ -245,7 +245,7 @@ fn open_and_close(disk: &Disk) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_program_that_is_killed_and_a_power_cut_at_its_next_start_lose_nothing_together() {
-    let mut random = Random::of(seed());
+    let mut random = Random::seeded(seed());
     let (_, _, _, of_a_change) = changed().await;
     let mut kills = Vec::new();
     for killed_after in 0..=of_a_change {
@@ -313,7 +313,7 @@ async fn a_full_disk_is_told_as_full_wherever_in_a_bulk_call_it_is_met() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn whoever_is_refused_hears_what_keeps_the_store_now() {
+async fn whoever_is_rejected_hears_what_keeps_the_store_now() {
     let (disk, server) = filled(CACHE_BYTES).await;
     disk.fail(Fault::ReadOnly);
     assert_eq!(change(&server, &Names::default()).await, StatusCode::SERVICE_UNAVAILABLE);

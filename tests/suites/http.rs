@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    client::{Answer, Client},
+    client::{Client, Response},
     process::{PATIENCE, Server},
 };
 use tempfile::TempDir;
@@ -162,7 +162,7 @@ async fn no_browser_takes_a_response_for_another_type_than_it_says() {
 }
 
 /// Responses before the body is read.
-fn answered_early() -> Vec<(&'static str, String, u16)> {
+fn responded_early() -> Vec<(&'static str, String, u16)> {
     let event = format!("POST /analytics/{TENANT}");
     vec![
         ("no credentials", "POST /companies".to_owned(), 401),
@@ -202,7 +202,7 @@ async fn a_response_before_the_body_was_read_says_whether_the_connection_goes_on
     const GET: &[u8] = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n";
     let world = World::start().await;
     let mut goes_on = 0;
-    for (what, start, status) in answered_early() {
+    for (what, start, status) in responded_early() {
         let start = match start.contains(" HTTP/1.1") {
             true => start,
             false => format!("{start} HTTP/1.1"),
@@ -230,13 +230,13 @@ async fn a_response_before_the_body_was_read_says_whether_the_connection_goes_on
             let sent = stream.write_all(after.as_bytes()).await.is_ok()
                 && stream.write_all(GET).await.is_ok();
             let next = if sent { read_one(&mut stream).await } else { None };
-            let is_answered = next.is_some_and(|head| head.starts_with("http/1.1 200 "));
-            assert_eq!(is_answered, !closes, "{said}: {head}");
+            let has_response = next.is_some_and(|head| head.starts_with("http/1.1 200 "));
+            assert_eq!(has_response, !closes, "{said}: {head}");
             goes_on += usize::from(!closes);
         }
     }
     // A small body that is all there costs no connection.
-    assert!(goes_on >= answered_early().len(), "{goes_on}");
+    assert!(goes_on >= responded_early().len(), "{goes_on}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -324,10 +324,10 @@ async fn the_link_to_the_next_page_fits_into_the_head_that_a_proxy_takes() {
 
 /// Whether nginx takes the head of a response with its default buffers.
 #[track_caller]
-fn assert_fits(answer: &Answer) {
-    let headers = answer.headers.iter();
+fn assert_fits(response: &Response) {
+    let headers = response.headers.iter();
     let bytes: usize = headers.map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-    assert!(bytes < 4_000, "{bytes}: {:?}", answer.headers);
+    assert!(bytes < 4_000, "{bytes}: {:?}", response.headers);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -342,10 +342,10 @@ async fn the_way_to_the_sign_in_fits_into_the_head_that_a_proxy_takes() {
     ] {
         for site in ["none", "cross-site"] {
             let headers = [("sec-fetch-site", site)];
-            let answer = stranger.send(Method::GET, &path, &headers, "").await.unwrap();
-            assert_fits(&answer);
+            let response = stranger.send(Method::GET, &path, &headers, "").await.unwrap();
+            assert_fits(&response);
             let to = if site == "none" { "location" } else { "refresh" };
-            let to = answer.headers[to].to_str().unwrap();
+            let to = response.headers[to].to_str().unwrap();
             assert_eq!(to.contains("xxx"), is_carried, "{to}");
         }
     }

@@ -32,9 +32,9 @@ async fn a_body_of_any_length_is_imported_and_one_that_breaks_off_says_how_far_i
     // More than the longest body that any other route takes.
     let lines = 33 * 1024 * 1024;
     let body = [b"externalId,name\na,A\n".to_vec(), vec![b'\n'; lines], b"b,\n".to_vec()].concat();
-    let answer = post(&csv, body).await.json();
-    assert_eq!((&answer["created"], &answer["refused"]), (&json!(1), &json!(1)), "{answer}");
-    assert_eq!(answer["refusals"][0]["line"], lines + 3, "{answer}");
+    let response = post(&csv, body).await.json();
+    assert_eq!((&response["created"], &response["refused"]), (&json!(1), &json!(1)), "{response}");
+    assert_eq!(response["refusals"][0]["line"], lines + 3, "{response}");
 
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     std::io::Write::write_all(&mut encoder, b"externalId,name\nz,Z\n").unwrap();
@@ -48,9 +48,9 @@ async fn a_body_of_any_length_is_imported_and_one_that_breaks_off_says_how_far_i
         server.client.authorization().unwrap_or_default(),
     );
     // Nothing more comes.
-    let answer = server.client.raw(request.as_bytes()).await;
-    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
-    assert!(answer.contains("of the rows before, 1200 were created"), "{answer}");
+    let response = server.client.raw(request.as_bytes()).await;
+    assert!(response.starts_with("HTTP/1.1 400"), "{response}");
+    assert!(response.contains("of the rows before, 1200 were created"), "{response}");
     let found = server.client.get("/companies/extid-c1199").await;
     assert_eq!(found.status, 200);
 }
@@ -80,10 +80,10 @@ async fn an_import_that_meets_a_full_disk_says_how_much_is_stored() {
         settle(&server, "ok").await;
     };
     fill();
-    let answer = post("b").await.unwrap();
-    assert_eq!(answer.status, 507, "{}", answer.text());
+    let response = post("b").await.unwrap();
+    assert_eq!(response.status, 507, "{}", response.text());
     make_room().await;
-    let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+    let detail = response.json()["detail"].as_str().unwrap().to_owned();
     let (_, after) = detail.split_once("of the rows before, ").unwrap();
     let created: usize = after.split_once(" were created").unwrap().0.parse().unwrap();
     assert!(created > 0, "{detail}");
@@ -153,8 +153,8 @@ async fn imports_that_come_slowly_keep_no_events_waiting() {
     let path = format!("/analytics/bulk/{TENANT}");
     let events = async {
         let called = server.anonymous.send(hyper::Method::POST, &path, &[], "[]");
-        let answer = tokio::time::timeout(PATIENCE, called).await.expect("events wait");
-        assert_eq!(answer.unwrap().text(), "OK");
+        let response = tokio::time::timeout(PATIENCE, called).await.expect("events wait");
+        assert_eq!(response.unwrap().text(), "OK");
     };
     tokio::select! {
         () = go_on => {}

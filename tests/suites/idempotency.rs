@@ -12,7 +12,7 @@ use svctrack_core::value::Timestamp;
 use svctrack_store::Clock;
 use svctrack_tests::{
     TENANT,
-    client::{Answer, Client},
+    client::{Client, Response},
     in_process::InProcess,
 };
 
@@ -27,14 +27,14 @@ impl Clock for Hands {
     }
 }
 
-async fn post(client: &Client, key: &str) -> Answer {
+async fn post(client: &Client, key: &str) -> Response {
     let headers = [("content-type", "application/json"), ("idempotency-key", key)];
     client.send(Method::POST, "/products", &headers, r#"{"name":"Plan"}"#).await.unwrap()
 }
 
-fn is_replay(answer: &Answer) -> bool {
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    answer.headers.contains_key("idempotent-replayed")
+fn is_replay(response: &Response) -> bool {
+    assert_eq!(response.status, 200, "{}", response.text());
+    response.headers.contains_key("idempotent-replayed")
 }
 
 #[tokio::test]
@@ -98,13 +98,13 @@ async fn a_call_whose_response_is_too_large_to_be_stored_has_its_effect_once() {
     assert_eq!(server.client.get("/products").await.json().as_array().unwrap().len(), 1);
 }
 
-async fn put_products(client: &Client, items: &Value) -> Answer {
+async fn put_products(client: &Client, items: &Value) -> Response {
     let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
     client.send(Method::PUT, "/products", &headers, items.to_string()).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_is_refused_for_its_key_stores_none_of_its_rows() {
+async fn a_body_that_is_rejected_for_its_key_stores_none_of_its_rows() {
     let server = InProcess::start().await;
     let client = &server.client;
     client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;

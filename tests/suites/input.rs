@@ -34,9 +34,9 @@ async fn a_body_is_taken_up_to_its_cap_and_no_further() {
     let server = server().await;
     let path = format!("/analytics/{TENANT}");
     for (bytes, status) in [(MAX_EVENT_BYTES, 200), (MAX_EVENT_BYTES + 1, 413)] {
-        let answer =
+        let response =
             server.anonymous.send(Method::POST, &path, &[], event_of(bytes)).await.unwrap();
-        assert_eq!(answer.status, status, "{bytes}: {}", answer.text());
+        assert_eq!(response.status, status, "{bytes}: {}", response.text());
     }
 }
 
@@ -51,8 +51,11 @@ async fn a_chunked_body_without_end_is_cut_off() {
         request.push_str(&" ".repeat(0x1000));
         request.push_str("\r\n");
     }
-    let answer = server.client.raw(request.as_bytes()).await;
-    assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("connection: close"), "{answer}");
+    let response = server.client.raw(request.as_bytes()).await;
+    assert!(
+        response.starts_with("HTTP/1.1 413") && response.contains("connection: close"),
+        "{response}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,8 +75,8 @@ async fn a_packed_body_is_measured_unpacked() {
     assert_eq!(send(bomb).await.unwrap().status, 413);
     assert_eq!(send(b"no gzip at all".to_vec()).await.unwrap().status, 400);
     let brotli = [("content-encoding", "br")];
-    let answer = server.anonymous.send(Method::POST, &path, &brotli, "{}").await.unwrap();
-    assert_eq!(answer.status, 415);
+    let response = server.anonymous.send(Method::POST, &path, &brotli, "{}").await.unwrap();
+    assert_eq!(response.status, 415);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -81,8 +84,8 @@ async fn a_head_that_drips_is_cut_off_in_time() {
     let server = server().await;
     let mut stream = TcpStream::connect(server.client.address()).await.unwrap();
     stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ").await.unwrap();
-    let mut answer = Vec::new();
-    let closed = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+    let mut response = Vec::new();
+    let closed = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut response)).await;
     assert!(closed.is_ok(), "the connection stays open");
     assert_eq!(server.client.get("/health").await.status, 200);
 }
@@ -92,8 +95,8 @@ async fn a_body_that_stands_still_is_cut_off_in_time() {
     let server = server().await;
     let request =
         format!("POST /analytics/{TENANT} HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{{");
-    let answer = server.client.raw(request.as_bytes()).await;
-    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    let response = server.client.raw(request.as_bytes()).await;
+    assert!(response.starts_with("HTTP/1.1 408"), "{response}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,13 +114,13 @@ async fn a_body_in_tiny_pieces_takes_no_more_room_than_it_is_long() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_id_that_is_no_text_is_refused() {
+async fn an_id_that_is_no_text_is_rejected() {
     let server = server().await;
     for path in ["/companies/extid-%FF", "/companies/%C3%28"] {
         assert_eq!(server.client.get(path).await.status, 400, "{path}");
     }
-    let answer = server.anonymous.send(Method::POST, "/analytics/%FF", &[], "{}").await.unwrap();
-    assert_eq!(answer.status, 404);
+    let response = server.anonymous.send(Method::POST, "/analytics/%FF", &[], "{}").await.unwrap();
+    assert_eq!(response.status, 404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,20 +150,20 @@ async fn a_token_does_what_its_scopes_say_until_it_ends() {
     let server =
         InProcess::with_token(|record| record.scopes = vec!["companies:read".to_owned()]).await;
     assert_eq!(server.client.get("/companies").await.status, 200);
-    for answer in [
+    for response in [
         server.client.post("/companies", &json!({"name": "Acme"})).await,
         server.client.get("/endusers").await,
         server.client.get("/activities").await,
     ] {
         assert_eq!(
-            (answer.status.as_u16(), answer.json()["code"].as_str()),
+            (response.status.as_u16(), response.json()["code"].as_str()),
             (403, Some("scope_missing"))
         );
     }
     let server = InProcess::with_token(|record| record.expires_at = Some(record.created_at)).await;
-    let answer = server.client.get("/companies").await;
+    let response = server.client.get("/companies").await;
     assert_eq!(
-        (answer.status.as_u16(), answer.json()["code"].as_str()),
+        (response.status.as_u16(), response.json()["code"].as_str()),
         (401, Some("token_expired"))
     );
 }
@@ -192,29 +195,29 @@ async fn a_bulk_item_without_permission_is_listed_and_the_rest_is_applied() {
     let json = [("content-type", "application/json")];
     let put = |body: &'static str| server.client.send(Method::PUT, "/products", &json, body);
     assert_eq!(put(r#"[{"externalId":"a","name":"A"}]"#).await.unwrap().json()["created"], 1);
-    let answer = put(r#"[{"externalId":"a","name":"B"},{"externalId":"c","name":"C"}]"#)
+    let response = put(r#"[{"externalId":"a","name":"B"},{"externalId":"c","name":"C"}]"#)
         .await
         .unwrap()
         .json();
-    assert_eq!((&answer["created"], &answer["updated"]), (&json!(1), &json!(0)));
-    assert_eq!(answer["permissionErrors"][0]["index"], 0);
-    assert_eq!(answer["permissionErrors"][0]["externalId"], "a");
+    assert_eq!((&response["created"], &response["updated"]), (&json!(1), &json!(0)));
+    assert_eq!(response["permissionErrors"][0]["index"], 0);
+    assert_eq!(response["permissionErrors"][0]["externalId"], "a");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_too_long_is_refused() {
+async fn an_address_that_is_too_long_is_rejected() {
     let server = server().await;
-    let answer = server.client.get(&format!("/companies?x={}", "a".repeat(9_000))).await;
-    assert_eq!(answer.status, 414);
+    let response = server.client.get(&format!("/companies?x={}", "a".repeat(9_000))).await;
+    assert_eq!(response.status, 414);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_has_a_request_id_of_its_own() {
+async fn every_response_has_a_request_id_of_its_own() {
     let server = server().await;
     let mut ids = std::collections::HashSet::new();
     for path in ["/health", "/nowhere", "/companies", "/svctrack.js", "/demo"] {
-        let answer = server.anonymous.get(path).await;
-        assert!(ids.insert(answer.headers["x-request-id"].clone()), "{path}");
+        let response = server.anonymous.get(path).await;
+        assert!(ids.insert(response.headers["x-request-id"].clone()), "{path}");
     }
 }
 
@@ -236,9 +239,9 @@ async fn a_ticket_takes_a_description_of_a_mebibyte_whichever_way_it_comes() {
     let too_long = format!("{longest}x");
     let made = send(Method::POST, "/tickets", ticket("single", &longest)).await.unwrap();
     assert_eq!(made.status, 200, "{}", made.text());
-    let refused = send(Method::POST, "/tickets", ticket("over", &too_long)).await.unwrap();
+    let rejected = send(Method::POST, "/tickets", ticket("over", &too_long)).await.unwrap();
     assert_eq!(
-        (refused.status.as_u16(), &refused.json()["code"]),
+        (rejected.status.as_u16(), &rejected.json()["code"]),
         (400, &json!("json_string_too_long"))
     );
     let items =
@@ -255,8 +258,8 @@ async fn a_ticket_takes_a_description_of_a_mebibyte_whichever_way_it_comes() {
     }
     // Other rows are no longer than they were.
     let title = json!({"title": "x".repeat(65 * 1024)});
-    let refused = send(Method::PUT, "/tickets/srcid-put", title).await.unwrap();
-    assert_eq!(refused.json()["errors"][0]["pointer"], "/title");
+    let rejected = send(Method::PUT, "/tickets/srcid-put", title).await.unwrap();
+    assert_eq!(rejected.json()["errors"][0]["pointer"], "/title");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -271,7 +274,7 @@ async fn the_body_of_a_ticket_may_be_larger_than_that_of_another_record() {
     ] {
         let mut body = json!({"sourceId": "t", "email": "a@x.example", "name": "T"}).to_string();
         body.push_str(&" ".repeat(bytes - body.len()));
-        let answer = server.client.send(Method::POST, path, &json, body).await.unwrap();
-        assert_eq!(answer.status, status, "{path} {bytes}: {}", answer.text());
+        let response = server.client.send(Method::POST, path, &json, body).await.unwrap();
+        assert_eq!(response.status, status, "{path} {bytes}: {}", response.text());
     }
 }

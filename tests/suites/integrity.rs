@@ -79,7 +79,7 @@ impl World {
         let disk = Disk::with_store();
         let tokens = Direct::found(Box::new(disk.clone()), clock.clone()).await;
         let senders = (0..SENDERS)
-            .map(|number| Sender::new(number, Random::of(random.below(usize::MAX) as u64)))
+            .map(|number| Sender::new(number, Random::seeded(random.below(usize::MAX) as u64)))
             .collect();
         let world = Self { disk, clock, now, tokens, senders };
         let server = world.open().unwrap();
@@ -135,7 +135,7 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crash_loses_nothing_that_was_acknowledged() {
-    let mut random = Random::of(seed());
+    let mut random = Random::seeded(seed());
     let (crashes, started) = (size(15, 10_000), Instant::now());
     let (mut requests, mut recoveries) = (0, 0);
     let mut world = World::new(&mut random).await;
@@ -176,7 +176,7 @@ async fn settle(server: &Direct) {
 /// Sends to a store whose disk has a fault for a while; the store must recover without help.
 async fn live_through(fault: impl Fn(u64) -> Fault, number: u64, random: &mut Random) -> bool {
     let mut world = World::new(random).await;
-    let mut sender = Sender::new(SENDERS, Random::of(number));
+    let mut sender = Sender::new(SENDERS, Random::seeded(number));
     let fault = fault(world.disk.operations() + number);
     world.disk.fail(fault);
     let server = match world.open() {
@@ -205,7 +205,7 @@ async fn live_through(fault: impl Fn(u64) -> Fault, number: u64, random: &mut Ra
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operation_of_the_disk_may_fail_once_or_for_good_whichever_it_is() {
-    let mut random = Random::of(seed());
+    let mut random = Random::seeded(seed());
     let every = size(41, 1) as u64;
     let (mut tried, started) = (0, Instant::now());
     for fault in [Fault::Once, Fault::From] {
@@ -221,10 +221,10 @@ async fn an_operation_of_the_disk_may_fail_once_or_for_good_whichever_it_is() {
 const MOST_OPERATIONS: u64 = 1_500;
 
 /// The responses of a sound store, by path.
-type Answers = BTreeMap<String, Value>;
+type Responses = BTreeMap<String, Value>;
 
 /// A store with some of everything, in more than one group of blocks.
-async fn filled(random: &mut Random) -> (World, Answers) {
+async fn filled(random: &mut Random) -> (World, Responses) {
     let mut world = World::new(random).await;
     let server = world.open().unwrap();
     let text = "x".repeat(400);
@@ -247,19 +247,19 @@ async fn filled(random: &mut Random) -> (World, Answers) {
     for user in server.get("/endusers").await.as_array().unwrap() {
         paths.push(format!("/activities?limit=2000&endUserId={}", user["_id"].as_str().unwrap()));
     }
-    let mut answers = Answers::new();
+    let mut responses = Responses::new();
     for path in paths {
-        let answer = server.get(&path).await;
-        answers.insert(path, answer);
+        let response = server.get(&path).await;
+        responses.insert(path, response);
     }
     server.store.close();
-    (world, answers)
+    (world, responses)
 }
 
 /// The outcome of a flipped bit.
 #[derive(Debug, Default)]
 struct Flips {
-    refused: usize,
+    rejected: usize,
     answered: usize,
     scrubbed: usize,
     renewed: usize,
@@ -268,8 +268,8 @@ struct Flips {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_flipped_bit_is_answered_as_if_it_were_sound() {
-    let mut random = Random::of(seed());
-    let (world, answers) = filled(&mut random).await;
+    let mut random = Random::seeded(seed());
+    let (world, responses) = filled(&mut random).await;
     let (flips, started) = (size(20, 1_000), Instant::now());
     let (bytes, mut seen) = (world.disk.bytes(), Flips::default());
     // Wherever the key of an index row is: no checksum of a value covers it.
@@ -281,22 +281,22 @@ async fn no_flipped_bit_is_answered_as_if_it_were_sound() {
     for bit in in_keys.into_iter().chain(anywhere) {
         let disk = Disk::with_bytes(bytes.clone());
         disk.flip(bit);
-        look_at(&world, disk, bit, &answers, &mut seen).await;
+        look_at(&world, disk, bit, &responses, &mut seen).await;
     }
     println!("{flips} flips in {} bytes: {seen:?}, {:?}", bytes.len(), started.elapsed());
 }
 
-async fn look_at(world: &World, disk: Disk, bit: usize, answers: &Answers, seen: &mut Flips) {
+async fn look_at(world: &World, disk: Disk, bit: usize, responses: &Responses, seen: &mut Flips) {
     let store_file = || Box::new(disk.clone());
     let server = match Direct::open(store_file(), world.clock.clone(), world.tokens.clone()) {
         Ok(server) => server,
-        Err(OpenError::Damaged(_)) => {
-            seen.refused += 1;
+        Err(OpenError::Corrupted(_)) => {
+            seen.rejected += 1;
             return;
         }
         Err(error) => panic!("bit {bit}: {error}"),
     };
-    let damaged = compare(&server, answers, bit).await;
+    let damaged = compare(&server, responses, bit).await;
     assert_eq!(server.store.status().damaged, damaged, "bit {bit}");
     let mut scrub = Scrub::default();
     while !scrub.is_over {
@@ -304,15 +304,15 @@ async fn look_at(world: &World, disk: Disk, bit: usize, answers: &Answers, seen:
     }
     // What is corrupted stops no other write.
     let other = json!({"name": "Other", "externalId": "other"});
-    let (mut status, mut answer) = server.send(Method::POST, "/companies", None, &other).await;
+    let (mut status, mut response) = server.send(Method::POST, "/companies", None, &other).await;
     let is_renewed = status == StatusCode::SERVICE_UNAVAILABLE && damaged + scrub.damaged == 0;
     if is_renewed {
         // What redb notes of its pages was hit, and not one of the rows: these are written again.
         settle(&server).await;
-        (status, answer) = server.send(Method::POST, "/companies", None, &other).await;
+        (status, response) = server.send(Method::POST, "/companies", None, &other).await;
         assert_eq!(server.get("/companies/extid-other").await["name"], "Other", "bit {bit}");
     }
-    assert!(status == StatusCode::OK || damaged > 0 || scrub.damaged > 0, "bit {bit}: {answer}");
+    assert!(status == StatusCode::OK || damaged > 0 || scrub.damaged > 0, "bit {bit}: {response}");
     server.store.close();
     if is_renewed {
         seen.renewed += 1;
@@ -330,15 +330,15 @@ async fn look_at(world: &World, disk: Disk, bit: usize, answers: &Answers, seen:
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_whose_notes_of_its_pages_are_damaged_is_written_anew() {
-    let mut world = World::new(&mut Random::of(1)).await;
+async fn a_store_whose_notes_of_its_pages_are_corrupted_is_written_anew() {
+    let mut world = World::new(&mut Random::seeded(1)).await;
     let server = world.open().unwrap();
     for sender in &mut world.senders {
         sender.send(&server, 5).await;
     }
-    let mut answers = Answers::new();
+    let mut responses = Responses::new();
     for path in ["/companies", "/endusers", "/activities", "/settings"] {
-        answers.insert(path.to_owned(), server.get(path).await);
+        responses.insert(path.to_owned(), server.get(path).await);
     }
     server.store.close();
     let (bytes, mut seen) = (world.disk.bytes(), Flips::default());
@@ -347,21 +347,21 @@ async fn a_store_whose_notes_of_its_pages_are_damaged_is_written_anew() {
     for (_, number) in blocks.filter(|(block, _)| block.iter().any(|byte| *byte != 0)) {
         let (disk, bit) = (Disk::with_bytes(bytes.clone()), number * BLOCK_BYTES * 8 + 77);
         disk.flip(bit);
-        look_at(&world, disk, bit, &answers, &mut seen).await;
+        look_at(&world, disk, bit, &responses, &mut seen).await;
     }
     assert!(seen.renewed > 0, "{seen:?}");
     println!("{seen:?}");
 }
 
 /// How many responses differ from those of the sound store; these must report corruption.
-async fn compare(server: &Direct, answers: &Answers, bit: usize) -> u64 {
+async fn compare(server: &Direct, responses: &Responses, bit: usize) -> u64 {
     let mut damaged = 0;
-    for (path, expected) in answers {
-        let (status, answer) = server.send(Method::GET, path, None, &Value::Null).await;
+    for (path, expected) in responses {
+        let (status, response) = server.send(Method::GET, path, None, &Value::Null).await;
         match status {
-            StatusCode::OK => assert!(answer == *expected, "bit {bit}: {path} is wrong"),
+            StatusCode::OK => assert!(response == *expected, "bit {bit}: {path} is wrong"),
             _ => {
-                assert_eq!(answer["code"], "data_corrupted", "bit {bit}: {path}: {answer}");
+                assert_eq!(response["code"], "data_corrupted", "bit {bit}: {path}: {response}");
                 damaged += 1;
             }
         }
@@ -370,8 +370,8 @@ async fn compare(server: &Direct, answers: &Answers, bit: usize) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn damage_is_told_with_the_id_that_was_asked_for() {
-    let world = World::new(&mut Random::of(1)).await;
+async fn corruption_is_told_with_the_id_that_was_asked_for() {
+    let world = World::new(&mut Random::seeded(1)).await;
     let server = world.open().unwrap();
     let text = "x".repeat(100);
     let company = |n| json!({"name": format!("Company {n}"), "externalId": format!("c{n}"), "custom": {"text": text}});
@@ -389,10 +389,10 @@ async fn damage_is_told_with_the_id_that_was_asked_for() {
     }
     let server = world.open().unwrap();
     let by_id = format!("/companies/{id}");
-    let (status, answer) = server.send(Method::GET, &by_id, None, &Value::Null).await;
+    let (status, response) = server.send(Method::GET, &by_id, None, &Value::Null).await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
-    assert_eq!(answer["code"], "data_corrupted");
-    assert_eq!(answer["detail"], format!("stored data of `{id}` is corrupted"));
+    assert_eq!(response["code"], "data_corrupted");
+    assert_eq!(response["detail"], format!("stored data of `{id}` is corrupted"));
     assert_eq!(server.store.status().damaged, 1);
     assert_eq!(server.get("/companies/extid-c20").await["name"], "Company 20");
     let other = json!({"name": "Other"});
@@ -428,7 +428,7 @@ async fn a_long_run_of_many_days_loses_nothing_and_does_not_grow() {
     if !is_alone("integrity::a_long_run_of_many_days_loses_nothing_and_does_not_grow") {
         return;
     }
-    let mut random = Random::of(seed());
+    let mut random = Random::seeded(seed());
     let (days, started) = (size(12, 100), Instant::now());
     let mut world = World::new(&mut random).await;
     let server = world.open().unwrap();

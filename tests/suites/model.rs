@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    client::{Answer, Client},
+    client::{Client, Response},
     in_process::is_in_memory,
     model::{
         Random,
@@ -55,7 +55,7 @@ async fn what_random_events_come_to_is_what_the_model_says() {
     let seed = number_in("SVCTRACK_MODEL_SEED").unwrap_or(now.unsigned_abs());
     let count = number_in("SVCTRACK_MODEL_EVENTS").map_or(EVENTS, |count| count as usize);
     println!("SVCTRACK_MODEL_SEED={seed} SVCTRACK_MODEL_EVENTS={count}");
-    let mut random = Random::of(seed);
+    let mut random = Random::seeded(seed);
     let plan = generator::plan(&mut random, count, now);
     // In memory nothing outlives a crash.
     let crashes = if is_in_memory() { 0 } else { (count / EVENTS_PER_CRASH).min(MAX_CRASHES) };
@@ -133,15 +133,15 @@ async fn send_all(client: Client, line: Arc<Line>) {
 
 /// `None` unless the request has been acknowledged.
 async fn send(client: &Client, body: &Body) -> Option<()> {
-    let (answer, expected) = match body {
+    let (response, expected) = match body {
         Body::Company(company) => return create(client, company).await,
         Body::Realtime(event) => (client.track(event).await, StatusCode::OK),
         Body::Wrong(event) => (client.track(event).await, StatusCode::UNPROCESSABLE_ENTITY),
         Body::Pipeline(calls) => {
             let json = [("content-type", "application/json")];
             let call = client.as_pipeline();
-            let answer = call.send(Method::POST, "/dock/segment", &json, calls.to_string()).await;
-            (answer, StatusCode::OK)
+            let response = call.send(Method::POST, "/dock/segment", &json, calls.to_string()).await;
+            (response, StatusCode::OK)
         }
         Body::Bulk(rows, _, key) => {
             let path = format!("/analytics/bulk/{TENANT}");
@@ -149,21 +149,21 @@ async fn send(client: &Client, body: &Body) -> Option<()> {
             (client.send(Method::POST, &path, &headers, rows.to_string()).await, StatusCode::OK)
         }
     };
-    let answer = acknowledged(answer)?;
-    assert_eq!(answer.status, expected, "{}", answer.text());
+    let response = acknowledged(response)?;
+    assert_eq!(response.status, expected, "{}", response.text());
     if let Body::Bulk(_, wrong, _) = body {
         let all = wrong.len();
         let mut wrong: Vec<_> = wrong.iter().take(NAMED).map(usize::to_string).collect();
         wrong.extend((all > NAMED).then(|| "...".to_owned()));
-        let named = answer.headers.get("svctrack-rejected").map(|names| names.to_str().unwrap());
+        let named = response.headers.get("svctrack-rejected").map(|names| names.to_str().unwrap());
         assert_eq!(named.unwrap_or_default(), wrong.join(","));
     }
     Some(())
 }
 
 /// A response that says that the request was dealt with, whatever came of it.
-fn acknowledged(answer: Result<Answer, String>) -> Option<Answer> {
-    answer.ok().filter(|answer| !answer.status.is_server_error())
+fn acknowledged(response: Result<Response, String>) -> Option<Response> {
+    response.ok().filter(|response| !response.status.is_server_error())
 }
 
 /// Creates a company, unless it was created before a crash.
@@ -174,8 +174,8 @@ async fn create(client: &Client, company: &Company) -> Option<()> {
         "domains": [company.domain],
     });
     let json = [("content-type", "application/json")];
-    let answer = client.send(Method::POST, "/companies", &json, body.to_string()).await;
-    let status = acknowledged(answer)?.status;
+    let response = client.send(Method::POST, "/companies", &json, body.to_string()).await;
+    let status = acknowledged(response)?.status;
     assert!([StatusCode::OK, StatusCode::CONFLICT].contains(&status), "{status}");
     Some(())
 }

@@ -129,9 +129,9 @@ async fn a_folder_of_another_package_is_left_as_it_is() {
     let manifest = folder.path().join("package.json");
     let foreign = r#"{"name": "shop"}"#;
     fs::write(&manifest, foreign).unwrap();
-    let refused = write().await.unwrap();
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(!refused.status.success() && said.contains("files of another package"), "{said}");
+    let rejected = write().await.unwrap();
+    let said = String::from_utf8_lossy(&rejected.stderr).into_owned();
+    assert!(!rejected.status.success() && said.contains("files of another package"), "{said}");
     assert_eq!(fs::read_to_string(&manifest).unwrap(), foreign);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 
@@ -165,7 +165,7 @@ async fn the_module_does_nothing_where_there_is_no_browser() {
 }
 
 #[tokio::test]
-async fn the_compiler_takes_right_calls_and_refuses_wrong_ones() {
+async fn the_compiler_takes_right_calls_and_rejects_wrong_ones() {
     let folder = package().await;
     let tools = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("typescript");
     fs::create_dir_all(&tools).unwrap();

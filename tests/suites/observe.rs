@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    client::{Answer, Client},
+    client::{Client, Response},
     in_process::InProcess,
     process::{PATIENCE, Server},
     project,
@@ -23,7 +23,7 @@ use svctrack_tests::{
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
-use crate::startup::refusal;
+use crate::startup::rejection;
 
 /// A server whose log is in a file.
 struct Logged {
@@ -65,8 +65,8 @@ impl Logged {
     }
 }
 
-fn request_id(answer: &Answer) -> &str {
-    answer.headers["x-request-id"].to_str().unwrap()
+fn request_id(response: &Response) -> &str {
+    response.headers["x-request-id"].to_str().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,15 +100,15 @@ async fn each_rejected_request_leaves_a_line_with_its_cause_that_its_id_finds() 
         last = send(Method::POST, &tracking, event).await;
     }
     sent.push((last, "too_many_requests", Some("/analytics/{tenant}")));
-    for (answer, cause, route) in &sent {
-        let line = logged.line(request_id(answer)).await;
-        let is_json = answer.headers["content-type"] == "application/problem+json";
-        let code = if is_json { answer.json()["code"].clone() } else { json!(cause) };
+    for (response, cause, route) in &sent {
+        let line = logged.line(request_id(response)).await;
+        let is_json = response.headers["content-type"] == "application/problem+json";
+        let code = if is_json { response.json()["code"].clone() } else { json!(cause) };
         assert_eq!(line["cause"], code, "{line}");
         assert!(cause.is_empty() || line["cause"] == *cause, "{line}");
-        assert_eq!(line["status"], answer.status.as_u16(), "{line}");
+        assert_eq!(line["status"], response.status.as_u16(), "{line}");
         assert_eq!(line["route"].as_str(), *route, "{line}");
-        assert_eq!(line["bytes_out"], answer.body.len(), "{line}");
+        assert_eq!(line["bytes_out"], response.body.len(), "{line}");
         assert_eq!(line["client"], "127.0.0.1", "{line}");
         assert!(line["ms"].as_f64().unwrap() >= 0.0, "{line}");
         let is_known = !matches!(
@@ -158,8 +158,8 @@ async fn requests_that_succeed_are_logged_as_far_as_is_asked_for() {
 async fn a_slow_request_and_a_stream_are_logged_when_they_end() {
     let logged = Logged::start(&["--log-format", "json", "--log-slow-ms", "0"]).await;
     let client = &logged.server.client;
-    let answer = client.get("/companies").await;
-    let line = logged.line(request_id(&answer)).await;
+    let response = client.get("/companies").await;
+    let line = logged.line(request_id(&response)).await;
     assert_eq!((&line["status"], &line["tenant"]), (&json!(200), &json!(TENANT)));
     let events = client.listen("/activities/stream", &[]).await;
     assert!(!logged.log().contains("/activities/stream"));
@@ -289,13 +289,13 @@ impl Logged {
 }
 
 async fn scrape(admin: &Client) -> Scrape {
-    let answer = admin.get("/metrics").await;
+    let response = admin.get("/metrics").await;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     assert_eq!(
-        (answer.status, &answer.headers["content-type"]),
+        (response.status, &response.headers["content-type"]),
         (StatusCode::OK, &kind.parse().unwrap())
     );
-    Scrape::read(answer.text())
+    Scrape::read(response.text())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -420,7 +420,7 @@ async fn a_server_is_ready_until_it_stops_and_offers_nothing_else_to_its_operato
     assert_eq!(health["version"], env!("CARGO_PKG_VERSION"));
     let other = tempfile::tempdir().unwrap();
     let taken = admin.address();
-    let said = refusal(other.path(), &["--admin-listen", taken]).await;
+    let said = rejection(other.path(), &["--admin-listen", taken]).await;
     assert!(said.contains(taken) && said.contains("--admin-listen, or `off`"), "{said}");
     logged.server.stop().await;
 }

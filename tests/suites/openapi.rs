@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use svctrack_core::resources::REGISTRY;
 use svctrack_tests::{
     case::Case,
-    client::{Answer, Client},
+    client::{Client, Response},
     in_process::InProcess,
 };
 
@@ -116,8 +116,8 @@ async fn every_operation_has_a_description_and_examples_that_have_its_schemas() 
                 wrong.push(format!("{name}: no example of `{parameter}`"));
             }
         }
-        let answered = &operation.says["responses"]["200"]["content"];
-        let contents = ["application/json", "text/plain"].map(|kind| &answered[kind]);
+        let content = &operation.says["responses"]["200"]["content"];
+        let contents = ["application/json", "text/plain"].map(|kind| &content[kind]);
         let is_open = |content: &&Value| content["schema"] == json!({"type": "object"});
         let contents = contents.into_iter().filter(|content| !is_open(content));
         let taken = operation.bodies().into_iter().map(|(_, content)| content);
@@ -150,8 +150,8 @@ async fn every_example_works_as_it_stands_in_the_order_of_the_document_and_is_an
             bodies.push(("", &Value::Null));
         }
         for (media_type, content) in bodies {
-            let answer = send(&server, &operation, media_type, &content["example"]).await;
-            let faults = answer_faults(&document, &operation, &answer);
+            let response = send(&server, &operation, media_type, &content["example"]).await;
+            let faults = response_faults(&document, &operation, &response);
             wrong.extend(faults.iter().map(|fault| format!("{}: {fault}", operation.name())));
         }
     }
@@ -164,7 +164,7 @@ async fn send(
     operation: &Operation,
     media_type: &str,
     example: &Value,
-) -> Answer {
+) -> Response {
     let client = match operation.says["x-scope"].as_str() {
         Some("operator") => &server.operator,
         _ => &server.client,
@@ -222,9 +222,9 @@ async fn every_list_is_answered_as_csv_and_so_described() {
             let operator = operation.says["x-scope"] == "operator";
             let client = if operator { &server.operator } else { &server.client };
             let csv = [("accept", "text/csv")];
-            let answer = client.send(Method::GET, &operation.path, &csv, "").await.unwrap();
-            let kind = answer.headers["content-type"].to_str().unwrap();
-            assert!(kind.starts_with("text/csv"), "{}: {}", operation.name(), answer.text());
+            let response = client.send(Method::GET, &operation.path, &csv, "").await.unwrap();
+            let kind = response.headers["content-type"].to_str().unwrap();
+            assert!(kind.starts_with("text/csv"), "{}: {}", operation.name(), response.text());
             lists += 1;
         }
     }
@@ -234,40 +234,40 @@ async fn every_list_is_answered_as_csv_and_so_described() {
 }
 
 /// What is otherwise in a response than it is described.
-fn answer_faults(document: &Value, operation: &Operation, answer: &Answer) -> Vec<String> {
-    let described = &operation.says["responses"][answer.status.as_str()];
-    let worked = answer.status.is_success() || answer.status.is_redirection();
+fn response_faults(document: &Value, operation: &Operation, response: &Response) -> Vec<String> {
+    let described = &operation.says["responses"][response.status.as_str()];
+    let worked = response.status.is_success() || response.status.is_redirection();
     if !worked || described.is_null() {
-        return vec![format!("{} {}", answer.status, answer.text())];
+        return vec![format!("{} {}", response.status, response.text())];
     }
-    let mut faults = header_faults(described, answer);
-    if answer.headers.get("svctrack-bulk-errors").is_some_and(|count| count != "0") {
-        faults.push(answer.text().to_owned());
+    let mut faults = header_faults(described, response);
+    if response.headers.get("svctrack-bulk-errors").is_some_and(|count| count != "0") {
+        faults.push(response.text().to_owned());
     }
-    let kind = answer.headers.get("content-type").map(|kind| kind.to_str().unwrap());
+    let kind = response.headers.get("content-type").map(|kind| kind.to_str().unwrap());
     let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
     let content = &described["content"][kind];
     if content.is_null() != kind.is_empty() {
         faults.push(format!("answered as `{kind}`"));
     }
     let body = match kind {
-        "application/json" => answer.json(),
-        "text/plain" => Value::String(answer.text().to_owned()),
+        "application/json" => response.json(),
+        "text/plain" => Value::String(response.text().to_owned()),
         _ => return faults,
     };
     faults.extend(fault(document, &content["schema"], &body));
     if body["refused"].as_u64().is_some_and(|count| count > 0) {
-        faults.push(answer.text().to_owned());
+        faults.push(response.text().to_owned());
     }
     faults
 }
 
 /// Our own headers, and those that callers act on, are described where they come.
-fn header_faults(described: &Value, answer: &Answer) -> Vec<String> {
+fn header_faults(described: &Value, response: &Response) -> Vec<String> {
     let acted_on = ["etag", "link", "idempotent-replayed", "x-request-id"];
     let described: BTreeSet<String> =
         described["headers"].as_object().unwrap().keys().map(|name| name.to_lowercase()).collect();
-    let names = answer.headers.keys().map(|name| name.as_str());
+    let names = response.headers.keys().map(|name| name.as_str());
     names
         .filter(|name| name.starts_with("svctrack-") || acted_on.contains(name))
         .filter(|name| !described.contains(*name))

@@ -7,7 +7,7 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_core::{
     resources::REGISTRY,
-    schema::{Kind, ResourceDef},
+    schema::{FieldKind, ResourceDef},
 };
 pub(crate) use svctrack_tests::reader::{Reader, attribute, sign_in};
 use svctrack_tests::{
@@ -31,12 +31,12 @@ pub(crate) async fn walk(reader: &Reader<'_>) -> BTreeMap<String, String> {
     let (mut found, mut seen) = (BTreeMap::new(), BTreeSet::from(["/".to_owned()]));
     let mut ahead = VecDeque::from(["/".to_owned()]);
     while let Some(path) = ahead.pop_front() {
-        let answer = reader.get(&path).await;
-        assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
-        if answer.headers["content-type"] != "text/html; charset=utf-8" {
+        let response = reader.get(&path).await;
+        assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
+        if response.headers["content-type"] != "text/html; charset=utf-8" {
             continue;
         }
-        let html = answer.text().to_owned();
+        let html = response.text().to_owned();
         for link in attribute(&html, "href").chain(attribute(&html, " src")) {
             let link = link.replace("&amp;", "&").split('#').next().unwrap().to_owned();
             let is_own = link == "/" || link.starts_with("/app/");
@@ -57,8 +57,8 @@ pub(crate) async fn store_samples(client: &Client, text: &str) {
     let product = json!({"name": text, "externalId": "sample"});
     assert_eq!(client.post("/products", &product).await.status, StatusCode::OK);
     for def in REGISTRY.iter().filter(|def| !matches!(def.path, "companies" | "products")) {
-        let answer = client.post(&format!("/{}", def.path), &sample(def, id, text)).await;
-        assert_eq!(answer.status, StatusCode::OK, "{}: {}", def.path, answer.text());
+        let response = client.post(&format!("/{}", def.path), &sample(def, id, text)).await;
+        assert_eq!(response.status, StatusCode::OK, "{}: {}", def.path, response.text());
     }
     let view = json!({"views": {"companies": {text: "sort=name"}}}).to_string();
     let json_type = [("content-type", "application/json")];
@@ -79,7 +79,7 @@ fn sample(def: &ResourceDef, company: &str, text: &str) -> Value {
     for field in def.fields.iter().filter(|field| field.is_sent()) {
         if field.refers.is_some_and(|refers| refers.resource == "company") {
             record[field.name] = json!(company);
-        } else if field.kind == Kind::Text
+        } else if field.kind == FieldKind::Text
             && field.values.is_empty()
             && !NAMES.contains(&field.name)
         {
@@ -108,8 +108,8 @@ async fn every_page_opens_escapes_what_is_stored_and_runs_no_script_of_others() 
         let different: BTreeSet<_> = ids.iter().collect();
         assert_eq!(ids.len(), different.len(), "{path} has an id twice");
         assert_eq!(html.matches("<h1").count(), 1, "{path}");
-        let answer = reader.get(path).await;
-        let policy = answer.headers["content-security-policy"].to_str().unwrap();
+        let response = reader.get(path).await;
+        let policy = response.headers["content-security-policy"].to_str().unwrap();
         // WebAssembly checks forms.
         let is_checked = html.contains(" data-check=\"");
         let scripts = if is_checked { "'self' 'wasm-unsafe-eval';" } else { "'self';" };
@@ -117,7 +117,7 @@ async fn every_page_opens_escapes_what_is_stored_and_runs_no_script_of_others() 
             policy.starts_with(&format!("default-src 'none'; script-src {scripts}")),
             "{policy}"
         );
-        assert_eq!(answer.headers["cache-control"], "no-store", "{path}");
+        assert_eq!(response.headers["cache-control"], "no-store", "{path}");
     }
     assert!(shown > 20, "the texts are on {shown} pages alone");
 }
@@ -130,9 +130,9 @@ async fn nobody_sees_a_page_without_signing_in_and_no_tenant_sees_anothers() {
     let other = server.operator.post("/tenants", &json!({"name": "other"})).await.json();
     let other = sign_in(&server.anonymous, other["token"]["token"].as_str().unwrap()).await;
     for path in walk(&reader).await.keys() {
-        let answer = server.anonymous.get(path).await;
-        assert_eq!(answer.status, StatusCode::SEE_OTHER, "{path}");
-        assert!(answer.headers["location"].to_str().unwrap().starts_with("/sign-in"), "{path}");
+        let response = server.anonymous.get(path).await;
+        assert_eq!(response.status, StatusCode::SEE_OTHER, "{path}");
+        assert!(response.headers["location"].to_str().unwrap().starts_with("/sign-in"), "{path}");
         let theirs = other.get(path).await;
         // What a filter asks for is shown to who asks.
         let is_asked_for = path.contains("x-naughty");
@@ -157,8 +157,8 @@ async fn a_form_is_taken_from_a_page_of_the_same_session_alone() {
     let with = encoded(&[("name", "Acme"), ("csrf", &own)]);
     for site in ["cross-site", "same-site", "none"] {
         let headers = [("cookie", reader.cookie.as_str()), FORM, ("sec-fetch-site", site)];
-        let answer = server.anonymous.send(Method::POST, path, &headers, with.clone()).await;
-        assert_eq!(answer.unwrap().status, StatusCode::FORBIDDEN, "{site}");
+        let response = server.anonymous.send(Method::POST, path, &headers, with.clone()).await;
+        assert_eq!(response.unwrap().status, StatusCode::FORBIDDEN, "{site}");
     }
     assert_eq!(server.client.get("/companies").await.json(), json!([]));
     assert_eq!(reader.submit(path, &body).await.status, StatusCode::SEE_OTHER);
@@ -243,10 +243,10 @@ async fn a_wrong_token_does_not_sign_in_and_many_are_slowed() {
     for _ in 0..12 {
         let body = encoded(&[("token", "svt_wrong"), ("next", "/app/customers")]);
         let sent = server.anonymous.send(Method::POST, "/sign-in", &[FORM, OWN_PAGE], body).await;
-        let answer = sent.unwrap();
-        assert!(!answer.headers.contains_key("set-cookie"));
-        assert!(answer.text().contains("value=\"/app/customers\""), "{}", answer.text());
-        statuses.push(answer.status);
+        let response = sent.unwrap();
+        assert!(!response.headers.contains_key("set-cookie"));
+        assert!(response.text().contains("value=\"/app/customers\""), "{}", response.text());
+        statuses.push(response.status);
     }
     assert_eq!(statuses[0], StatusCode::UNAUTHORIZED);
     assert_eq!(statuses[11], StatusCode::TOO_MANY_REQUESTS);
@@ -374,9 +374,9 @@ async fn a_form_with_more_fields_than_any_has_is_rejected() {
     let server = InProcess::start().await;
     let reader = reader_of(&server).await;
     let pairs = vec![("name", ""); 10_001];
-    let answer = reader.submit("/app/records/companies/new", &pairs).await;
-    assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert!(answer.text().contains("at most 10000 fields"), "{}", answer.text());
+    let response = reader.submit("/app/records/companies/new", &pairs).await;
+    assert_eq!(response.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(response.text().contains("at most 10000 fields"), "{}", response.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]

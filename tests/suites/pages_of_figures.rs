@@ -14,9 +14,9 @@ use svctrack_tests::{client::Client, data, in_process::InProcess};
 use crate::pages::{Reader, attribute, sign_in, token};
 
 async fn page(reader: &Reader<'_>, path: &str) -> String {
-    let answer = reader.get(path).await;
-    assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
-    answer.text().to_owned()
+    let response = reader.get(path).await;
+    assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
+    response.text().to_owned()
 }
 
 /// A server with a customer who has a license in each of two currencies, of which one ends.
@@ -175,22 +175,22 @@ async fn closed_months_show_why_they_differ_and_why_they_were_reopened() {
 /// Waits until the demo is filled.
 async fn wait_for_demo(reader: &Reader<'_>) -> String {
     for _ in 0..600 {
-        let answer = reader.get("/app/demo").await;
-        let text = answer.text().to_owned();
+        let response = reader.get("/app/demo").await;
+        let text = response.text().to_owned();
         assert!(!text.contains("incomplete"), "{text}");
         if !text.contains("are stored") {
             return text;
         }
-        assert!(answer.headers.contains_key("refresh"), "{text}");
+        assert!(response.headers.contains_key("refresh"), "{text}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     panic!("the demo is not complete");
 }
 
-fn with_cookie<'c>(client: &'c Client, answer: &svctrack_tests::client::Answer) -> Reader<'c> {
-    assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text());
-    let cookie = answer.headers["set-cookie"].to_str().unwrap();
-    Reader::of(client, cookie.split(';').next().unwrap())
+fn with_cookie<'c>(client: &'c Client, response: &svctrack_tests::client::Response) -> Reader<'c> {
+    assert_eq!(response.status, StatusCode::SEE_OTHER, "{}", response.text());
+    let cookie = response.headers["set-cookie"].to_str().unwrap();
+    Reader::signed_in(client, cookie.split(';').next().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_tests::{
-    client::{Answer, Client},
+    client::{Client, Response},
     in_process::InProcess,
 };
 
@@ -25,10 +25,10 @@ async fn hidden(reader: &Reader<'_>, path: &str, name: &str) -> String {
     found.unwrap_or_else(|| panic!("{path} has no {name}: {}", page.text())).replace("&quot;", "\"")
 }
 
-fn assert_rejected(answer: &Answer, texts: &[&str]) {
-    assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", answer.text());
+fn assert_rejected(response: &Response, texts: &[&str]) {
+    assert_eq!(response.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", response.text());
     for text in texts {
-        assert!(answer.text().contains(text), "{text} is not in {}", answer.text());
+        assert!(response.text().contains(text), "{text} is not in {}", response.text());
     }
 }
 
@@ -165,9 +165,9 @@ async fn a_form_that_is_sent_twice_creates_once() {
         reader.submit(path, &pairs),
         reader.submit(path, &pairs)
     );
-    for answer in [&one, &two, &three] {
-        assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text());
-        assert_eq!(answer.headers["location"], one.headers["location"]);
+    for response in [&one, &two, &three] {
+        assert_eq!(response.status, StatusCode::SEE_OTHER, "{}", response.text());
+        assert_eq!(response.headers["location"], one.headers["location"]);
     }
     assert_eq!(
         server.client.get("/companies?name=Ember").await.json().as_array().unwrap().len(),

@@ -15,9 +15,9 @@ use tokio::time::timeout;
 use crate::pages::{Reader, sign_in, token};
 
 async fn page(reader: &Reader<'_>, path: &str) -> String {
-    let answer = reader.get(path).await;
-    assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
-    answer.text().to_owned()
+    let response = reader.get(path).await;
+    assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
+    response.text().to_owned()
 }
 
 /// A server that knows a company, and a user of it.

@@ -65,9 +65,9 @@ impl Logged {
 
     /// The client of a request for nothing, with these headers.
     async fn client_with(&self, headers: &[(&str, &str)]) -> String {
-        let answer =
+        let response =
             self.server.client.send(hyper::Method::GET, "/nowhere", headers, "").await.unwrap();
-        self.client_of(answer.headers["x-request-id"].to_str().unwrap()).await
+        self.client_of(response.headers["x-request-id"].to_str().unwrap()).await
     }
 }
 
@@ -75,11 +75,11 @@ impl Logged {
 async fn ask(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> Result<String, String> {
     let request = b"GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     stream.write_all(request).await.unwrap();
-    let mut answer = Vec::new();
-    let _ = timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap();
-    let answer = String::from_utf8(answer).unwrap();
-    let id = answer.split("x-request-id: ").nth(1).and_then(|rest| rest.lines().next());
-    id.map(str::to_owned).ok_or(answer)
+    let mut response = Vec::new();
+    let _ = timeout(PATIENCE, stream.read_to_end(&mut response)).await.unwrap();
+    let response = String::from_utf8(response).unwrap();
+    let id = response.split("x-request-id: ").nth(1).and_then(|rest| rest.lines().next());
+    id.map(str::to_owned).ok_or(response)
 }
 
 /// A header of version 2 from 203.0.113.7, with a command, and an addition that is to be skipped.

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use hyper::Method;
 use serde_json::{Value, json};
 use svctrack_tests::{
-    client::{Answer, Client},
+    client::{Client, Response},
     in_process::InProcess,
 };
 
@@ -20,26 +20,26 @@ async fn year(client: &Client) -> String {
     id(&made)
 }
 
-fn id(answer: &Answer) -> String {
-    answer.json()["_id"].as_str().unwrap().to_owned()
+fn id(response: &Response) -> String {
+    response.json()["_id"].as_str().unwrap().to_owned()
 }
 
 async fn licenses(client: &Client) -> Vec<Value> {
     client.get("/licenses").await.json().as_array().unwrap().clone()
 }
 
-async fn renew(client: &Client, key: &str) -> Answer {
+async fn renew(client: &Client, key: &str) -> Response {
     post(client, "/licenses/extid-first/renew", key, "{}").await
 }
 
 const LOSE: &str = "/licenses/extid-first/lose";
 const PRICE: &str = r#"{"lostReason":"price"}"#;
 
-async fn lose(client: &Client, key: &str) -> Answer {
+async fn lose(client: &Client, key: &str) -> Response {
     post(client, LOSE, key, PRICE).await
 }
 
-async fn post(client: &Client, path: &str, key: &str, body: &str) -> Answer {
+async fn post(client: &Client, path: &str, key: &str, body: &str) -> Response {
     let headers = [("content-type", "application/json"), ("idempotency-key", key)];
     client.send(Method::POST, path, &headers, body.to_owned()).await.unwrap()
 }
@@ -120,10 +120,10 @@ async fn of_renewals_at_the_same_time_one_is_made() {
     let server = InProcess::start().await;
     year(&server.client).await;
     let keys: Vec<String> = (0..8).map(|key| format!("k{key}")).collect();
-    let answers = join_all(keys.iter().map(|key| renew(&server.client, key))).await;
-    let made = answers.iter().filter(|answer| answer.status == 200).count();
-    let refused = answers.iter().filter(|answer| answer.status == 409).count();
-    assert_eq!((made, refused), (1, 7));
+    let responses = join_all(keys.iter().map(|key| renew(&server.client, key))).await;
+    let made = responses.iter().filter(|response| response.status == 200).count();
+    let rejected = responses.iter().filter(|response| response.status == 409).count();
+    assert_eq!((made, rejected), (1, 7));
     assert_eq!(licenses(&server.client).await.len(), 2);
 }
 
@@ -148,10 +148,10 @@ async fn a_license_that_is_lost_says_why_and_is_lost_once() {
     }
     assert_eq!(shown, stored);
 
-    let refused = lose(&server.client, "other").await;
-    assert_eq!(refused.status, 409);
+    let rejected = lose(&server.client, "other").await;
+    assert_eq!(rejected.status, 409);
     let message = format!("the license `{first}` is already `lost`");
-    assert!(refused.text().contains(&message), "{}", refused.text());
+    assert!(rejected.text().contains(&message), "{}", rejected.text());
     assert_eq!(renew(&server.client, "renewal").await.status, 409);
     assert_eq!(licenses(&server.client).await.len(), 1);
     let found = server.client.get("/licenses?lostReason=price").await.json();
@@ -167,12 +167,12 @@ async fn of_a_renewal_and_a_loss_at_the_same_time_one_holds() {
     let renewals = (0..4).map(|key| format!("r{key}"));
     let losses = (0..4).map(|key| format!("l{key}"));
     let (client, keys) = (&server.client, renewals.chain(losses).collect::<Vec<_>>());
-    let answers = join_all(keys.iter().map(|key| async move {
+    let responses = join_all(keys.iter().map(|key| async move {
         if key.starts_with('r') { renew(client, key).await } else { lose(client, key).await }
     }));
-    let answers = answers.await;
-    assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 1);
-    assert_eq!(answers.iter().filter(|answer| answer.status == 409).count(), 7);
+    let responses = responses.await;
+    assert_eq!(responses.iter().filter(|response| response.status == 200).count(), 1);
+    assert_eq!(responses.iter().filter(|response| response.status == 409).count(), 7);
     let left = licenses(client).await;
     let is_lost = left.iter().any(|license| license["renewalStatus"] == "lost");
     assert_eq!(left.len(), if is_lost { 1 } else { 2 });
@@ -184,8 +184,8 @@ async fn try_scopes(client: &Client, path: &str, body: Value, scopes: &[(&[&str]
         let made = json!({"label": "x", "scopes": scopes});
         let made = client.post("/tokens", &made).await.json();
         let client = client.with_token(made["token"].as_str().unwrap());
-        let answer = client.post(path, &body).await;
-        assert_eq!(answer.status, *status, "{scopes:?}: {}", answer.text());
+        let response = client.post(path, &body).await;
+        assert_eq!(response.status, *status, "{scopes:?}: {}", response.text());
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_core::{
-    revenue::{Ledger, LicenseFacts, ReportKind, ReportQuery, Sources, Usage, report},
+    revenue::{CustomerUsage, Ledger, LicenseFacts, ReportKind, ReportQuery, Sources, report},
     value::{Document, Timestamp, Zone},
 };
 use svctrack_tests::client::Client;
@@ -67,7 +67,7 @@ async fn fresh(client: &Client, kind: ReportKind, query: &str, zone: Zone) -> Va
     let listed = listed.as_array().unwrap().iter();
     let documents: Vec<Document> =
         listed.map(|license| Document::parse(license.to_string().as_bytes()).unwrap()).collect();
-    let facts = documents.iter().filter_map(|license| LicenseFacts::of(license, zone));
+    let facts = documents.iter().filter_map(|license| LicenseFacts::from_record(license, zone));
     let ledger = Ledger::new(facts).unwrap();
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let pairs: Vec<_> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -79,7 +79,7 @@ async fn fresh(client: &Client, kind: ReportKind, query: &str, zone: Zone) -> Va
         is_asked_for: &|_| true,
         attributes_of: &|_| Vec::new(),
         name_of: &|_| None,
-        usage_of: &|_| Usage::default(),
+        usage_of: &|_| CustomerUsage::default(),
     };
     let options = query.options(now, zone, None, None).unwrap();
     serde_json::to_value(report(&query, &options, sources).unwrap()).unwrap()

@@ -9,13 +9,13 @@ use super::reports::{put, server, store_twelve};
 /// The texts of a picture that can be read as XML.
 async fn picture(client: &Client, path: &str) -> Vec<String> {
     let accept = [("accept", "image/svg+xml")];
-    let answer = client.send(Method::GET, path, &accept, "").await.unwrap();
+    let response = client.send(Method::GET, path, &accept, "").await.unwrap();
     assert_eq!(
-        (answer.status, &answer.headers["content-type"]),
+        (response.status, &response.headers["content-type"]),
         (StatusCode::OK, &"image/svg+xml".parse().unwrap())
     );
-    assert_eq!(answer.headers["content-security-policy"], "default-src 'none'; sandbox");
-    let document = roxmltree::Document::parse(answer.text()).unwrap();
+    assert_eq!(response.headers["content-security-policy"], "default-src 'none'; sandbox");
+    let document = roxmltree::Document::parse(response.text()).unwrap();
     assert!(document.root_element().attribute("role") == Some("img"), "{path}");
     let names: Vec<&str> = document.descendants().map(|node| node.tag_name().name()).collect();
     assert!(!names.contains(&"script") && !names.contains(&"b"), "{path}");
@@ -145,9 +145,9 @@ async fn pictures_are_drawn_whole_and_none_of_their_texts_covers_another() {
         ] {
             let accept = [("accept", "image/svg+xml")];
             let path = format!("/reports/{path}");
-            let answer = client.send(Method::GET, &path, &accept, "").await.unwrap();
-            assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
-            let svg = json!(answer.text());
+            let response = client.send(Method::GET, &path, &accept, "").await.unwrap();
+            assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
+            let svg = json!(response.text());
             let flaws = browser.run(&format!("document.body.innerHTML = {svg};{FLAWS}")).await;
             let flaws = flaws.as_array().unwrap().iter();
             found.extend(flaws.map(|flaw| format!("{path}, {rates}: {flaw}")));
@@ -179,8 +179,8 @@ async fn a_picture_says_what_it_leaves_out_and_names_companies() {
         assert!(texts.iter().any(|text| text == name), "{texts:?}");
     }
     let accept = [("accept", "image/svg+xml")];
-    let answer = client.send(Method::GET, explained, &accept, "").await.unwrap();
-    let document = roxmltree::Document::parse(answer.text()).unwrap();
+    let response = client.send(Method::GET, explained, &accept, "").await.unwrap();
+    let document = roxmltree::Document::parse(response.text()).unwrap();
     let fonts = document.descendants().filter_map(|node| node.attribute("font-family"));
     let fonts: Vec<&str> = fonts.collect();
     assert!(

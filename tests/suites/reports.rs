@@ -6,7 +6,7 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_core::value::Timestamp;
 use svctrack_tests::{
-    client::{Answer, Client},
+    client::{Client, Response},
     in_process::{InProcess, StillClock},
     project,
 };
@@ -23,17 +23,17 @@ pub(super) async fn server() -> InProcess {
     InProcess::with_clock(Arc::new(StillClock::at(at(NOW)))).await
 }
 
-pub(super) async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Answer {
+pub(super) async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Response {
     client.send(method, path, &[JSON], body.to_string()).await.unwrap()
 }
 
 pub(super) async fn put(client: &Client, path: &str, body: &Value) {
-    let answer = send(client, Method::PUT, path, body).await;
-    assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
-    assert!(!answer.text().contains("\"errors\":[{"), "{path}: {}", answer.text());
+    let response = send(client, Method::PUT, path, body).await;
+    assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
+    assert!(!response.text().contains("\"errors\":[{"), "{path}: {}", response.text());
 }
 
-async fn csv(client: &Client, path: &str) -> Answer {
+async fn csv(client: &Client, path: &str) -> Response {
     client.send(Method::GET, path, &[("accept", "text/csv")], "").await.unwrap()
 }
 
@@ -204,10 +204,13 @@ async fn the_other_reports_of_twelve_licenses_are_as_they_add_up() {
         .json();
     let rows = forecast["converted"]["rows"].as_array().unwrap();
     // Confirmed: Acorn 1100, Birch 270, Cedar 240, Fern 60, Gale -20; T07 adds 500; from February on Acorn is unconfirmed.
-    let of = |at: usize| {
+    let amounts_at = |at: usize| {
         (rows[at]["confirmed"].to_string(), rows[at]["unconfirmed"]["base"].to_string())
     };
-    assert_eq!([of(0), of(7)], [("1650".into(), "500".into()), ("550".into(), "1600".into())]);
+    assert_eq!(
+        [amounts_at(0), amounts_at(7)],
+        [("1650".into(), "500".into()), ("550".into(), "1600".into())]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -428,9 +431,14 @@ async fn wrong_parameters_are_rejected_with_their_codes() {
         ("customers?status=prospect", "unknown_choice", "/status"),
         ("customers?beats=1", "unknown_parameter", "/beats"),
     ] {
-        let answer = server.client.get(&format!("/reports/{query}")).await;
-        assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{query}: {}", answer.text());
-        let problem = answer.json();
+        let response = server.client.get(&format!("/reports/{query}")).await;
+        assert_eq!(
+            response.status,
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "{query}: {}",
+            response.text()
+        );
+        let problem = response.json();
         let first = (&problem["code"], &problem["errors"][0]["pointer"]);
         assert_eq!(first, (&json!(code), &json!(pointer)), "{query}");
     }
@@ -507,10 +515,10 @@ async fn every_report_is_a_table_for_spreadsheets() {
         ("forecast?explain=base", "company,companyName,companyAmount,currency,formula,license,"),
         ("customers", "company,name,status,"),
     ] {
-        let answer = csv(&server.client, &format!("/reports/{path}")).await;
-        assert_eq!(answer.status, StatusCode::OK, "{path}");
-        assert_eq!(answer.headers["content-type"], "text/csv; charset=utf-8; header=present");
-        assert!(answer.text().starts_with(head), "{path}: {}", answer.text());
+        let response = csv(&server.client, &format!("/reports/{path}")).await;
+        assert_eq!(response.status, StatusCode::OK, "{path}");
+        assert_eq!(response.headers["content-type"], "text/csv; charset=utf-8; header=present");
+        assert!(response.text().starts_with(head), "{path}: {}", response.text());
     }
     let customers = csv(&server.client, "/reports/customers").await;
     assert!(

@@ -53,7 +53,7 @@ async fn ask(client: &Client, number: usize) -> StatusCode {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_further_threads_requests_are_served_or_refused_and_nothing_panics() {
+async fn without_further_threads_requests_are_served_or_rejected_and_nothing_panics() {
     let (folder, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
     let log = folder.path().join("log");
     let server =
@@ -61,12 +61,12 @@ async fn without_further_threads_requests_are_served_or_refused_and_nothing_pani
     let acme = json!({"name": "Acme", "externalId": "acme"});
     assert_eq!(server.client.post("/companies", &acme).await.status, StatusCode::OK);
     server.limit("nproc", Resource::Nproc, Some(1));
-    let answers = join_all((0..AT_A_TIME).map(|number| ask(&server.client, number))).await;
+    let responses = join_all((0..AT_A_TIME).map(|number| ask(&server.client, number))).await;
     let expected = [StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE];
-    assert!(answers.iter().all(|status| expected.contains(status)), "{answers:?}");
+    assert!(responses.iter().all(|status| expected.contains(status)), "{responses:?}");
     server.limit("nproc", Resource::Nproc, None);
-    let answers = join_all((0..AT_A_TIME).map(|number| ask(&server.client, number))).await;
-    assert!(answers.iter().all(StatusCode::is_success), "{answers:?}");
+    let responses = join_all((0..AT_A_TIME).map(|number| ask(&server.client, number))).await;
+    assert!(responses.iter().all(StatusCode::is_success), "{responses:?}");
     server.stop().await;
     let logged = fs::read_to_string(&log).unwrap();
     assert!(!logged.contains("panic"), "{logged}");
@@ -78,7 +78,7 @@ async fn a_limit_on_the_size_of_files_is_a_full_disk() {
     let operator = Token::generate().unwrap();
     let start = || Server::start_with_operator(folder.path(), &token, &operator, &[]);
     let server = start().await;
-    let remote = Remote::of(&server, &operator);
+    let remote = Remote::for_server(&server, &operator);
     let bytes = fs::metadata(folder.path().join("svctrack.redb")).unwrap().len();
     server.limit("fsize", Resource::Fsize, Some(bytes + MORE_BYTES));
     let taken = grow_until(&remote, 0, StatusCode::INSUFFICIENT_STORAGE).await;
@@ -89,7 +89,7 @@ async fn a_limit_on_the_size_of_files_is_a_full_disk() {
     assert_eq!(server.client.post("/companies", &more).await.status, StatusCode::OK);
     server.stop().await;
     let server = start().await;
-    check_grown(&Remote::of(&server, &operator), taken).await;
+    check_grown(&Remote::for_server(&server, &operator), taken).await;
     server.kill().await;
     let (code, found) = verify(folder.path()).await;
     assert_eq!(code, Some(0), "{found}");
@@ -130,7 +130,7 @@ async fn a_pipe_in_the_place_of_the_note_of_its_address_stops_no_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_nobody_reads_holds_up_no_stop() {
+async fn a_response_that_nobody_reads_holds_up_no_stop() {
     let (folder, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
     let log = tempfile::NamedTempFile::new().unwrap();
     let server = Server::start_with_log(folder.path(), &token, &[], log.reopen().unwrap()).await;

@@ -18,7 +18,7 @@ async fn get(
     client: &Client,
     path: &str,
     headers: &[(&str, &str)],
-) -> svctrack_tests::client::Answer {
+) -> svctrack_tests::client::Response {
     client.send(Method::GET, path, headers, "").await.unwrap()
 }
 

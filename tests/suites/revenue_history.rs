@@ -78,12 +78,12 @@ async fn all(server: &InProcess, as_of: Option<Timestamp>) -> Vec<String> {
     let said = as_of.map_or(String::new(), |at| format!(r#","asOf":"{at}""#));
     let mut reports = Vec::new();
     for report in REPORTS {
-        let answer = server.client.get(&format!("/reports/{report}{past}")).await;
-        assert!(as_of.is_none() || report.contains("explain") || answer.text().contains(&said));
-        let text = match answer.status {
-            StatusCode::OK if report.starts_with("forecast") => without_actual(answer.json()),
-            StatusCode::OK => answer.text().replace(&said, ""),
-            _ => answer.json()["code"].to_string(),
+        let response = server.client.get(&format!("/reports/{report}{past}")).await;
+        assert!(as_of.is_none() || report.contains("explain") || response.text().contains(&said));
+        let text = match response.status {
+            StatusCode::OK if report.starts_with("forecast") => without_actual(response.json()),
+            StatusCode::OK => response.text().replace(&said, ""),
+            _ => response.json()["code"].to_string(),
         };
         reports.push(text);
     }
@@ -138,7 +138,7 @@ async fn in_folder(folder: &Path, clock: &Arc<StillClock>) -> InProcess {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_as_of_a_time_is_what_it_was_then() {
     for seed in 1..4 {
-        let mut random = Random::of(seed);
+        let mut random = Random::seeded(seed);
         let mut now = at("2025-03-30T09:00:00Z");
         let clock = Arc::new(StillClock::at(now));
         let folder = tempfile::tempdir().unwrap();
@@ -206,8 +206,8 @@ async fn a_company_that_was_deleted_has_its_past() {
     assert_eq!(before["currencies"][0]["rows"][0]["end"], 1100);
     clock.set(at("2024-08-10T12:00:00Z"));
     let delete = async |path: String| {
-        let answer = client.send(Method::DELETE, &path, &[], "").await.unwrap();
-        assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
+        let response = client.send(Method::DELETE, &path, &[], "").await.unwrap();
+        assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
     };
     let licenses = client.get("/licenses?companyId=extid-Acorn").await.json();
     for license in licenses.as_array().unwrap() {
@@ -271,9 +271,14 @@ async fn a_report_as_of_no_time_or_one_ahead_is_rejected() {
         ("mrr?asOf=2024-08-01T09:30:00.001Z", "as_of_ahead"),
         ("customers?asOf=2024-08-01", "unknown_parameter"),
     ] {
-        let answer = server.client.get(&format!("/reports/{query}")).await;
-        assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{query}: {}", answer.text());
-        let problem = answer.json();
+        let response = server.client.get(&format!("/reports/{query}")).await;
+        assert_eq!(
+            response.status,
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "{query}: {}",
+            response.text()
+        );
+        let problem = response.json();
         let first = (&problem["code"], &problem["errors"][0]["pointer"]);
         assert_eq!(first, (&json!(code), &json!("/asOf")), "{query}");
     }

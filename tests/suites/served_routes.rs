@@ -10,6 +10,7 @@ fn filled(path: &str) -> String {
     let parts = path.split('/').map(|part| match part {
         "{call}" => "track",
         "{page}" => "operations",
+        "{group}" => "companies",
         part if part.starts_with('{') => TENANT,
         part => part,
     });
@@ -18,9 +19,9 @@ fn filled(path: &str) -> String {
 
 /// Whether a client finds a route.
 async fn finds(client: &Client, method: &Method, path: &str) -> bool {
-    let answer = client.send(method.clone(), path, &[], "").await.unwrap();
-    let text = String::from_utf8_lossy(&answer.body);
-    !(answer.status == StatusCode::NOT_FOUND && text.contains("route_not_found"))
+    let response = client.send(method.clone(), path, &[], "").await.unwrap();
+    let text = String::from_utf8_lossy(&response.body);
+    !(response.status == StatusCode::NOT_FOUND && text.contains("route_not_found"))
 }
 
 async fn start(routes: &str) -> (tempfile::TempDir, Token, Server) {

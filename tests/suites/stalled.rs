@@ -24,7 +24,7 @@ use svctrack_store::embedded::{
 use svctrack_tests::{
     TENANT,
     alone::is_alone,
-    client::{Answer, Client},
+    client::{Client, Response},
     device::{DEVICE_TOOLS, Device, Journal},
     disk::Disk,
     in_process::InProcess,
@@ -158,9 +158,9 @@ impl StoreFile for Hanging {
 async fn settle(client: &Client, expect: &str) {
     let started = Instant::now();
     loop {
-        let answer = client.get("/health").await;
-        let health = answer.json()["status"].as_str().unwrap().to_owned();
-        assert_eq!(answer.status == StatusCode::OK, health == "ok");
+        let response = client.get("/health").await;
+        let health = response.json()["status"].as_str().unwrap().to_owned();
+        assert_eq!(response.status == StatusCode::OK, health == "ok");
         if health == expect {
             return;
         }
@@ -170,7 +170,7 @@ async fn settle(client: &Client, expect: &str) {
 }
 
 /// Creates a company of this name with a number of texts; the same call each time.
-async fn create(client: Client, name: &str, texts: usize) -> Answer {
+async fn create(client: Client, name: &str, texts: usize) -> Response {
     let headers = [("content-type", "application/json"), ("idempotency-key", name)];
     let custom = json!({"texts": vec!["x".repeat(TEXT_BYTES); texts]});
     let body = json!({"name": name, "externalId": name, "custom": custom}).to_string();
@@ -178,7 +178,7 @@ async fn create(client: Client, name: &str, texts: usize) -> Answer {
 }
 
 /// Sends an event; the same each time.
-async fn track(client: Client) -> Answer {
+async fn track(client: Client) -> Response {
     let event = json!({
         "externalId": "ada", "companyExternalId": "acme", "action": "Login", "messageId": "once",
     });
@@ -204,8 +204,8 @@ async fn check_a_hang(
     settle(client, "stalled").await;
     check_reads(client).await;
     for sent in [company, event] {
-        let answer = timeout(PATIENCE, sent).await.expect("it waits").unwrap();
-        assert_is_stalled(&answer);
+        let response = timeout(PATIENCE, sent).await.expect("it waits").unwrap();
+        assert_is_stalled(&response);
     }
     let later = create(client.clone(), "later", 0).await;
     assert_eq!(later.json()["code"], "store_unavailable");
@@ -225,8 +225,8 @@ async fn check_reads(client: &Client) {
         assert_eq!(client.get("/products/extid-none").await.status, StatusCode::NOT_FOUND);
         assert_eq!(client.get("/tokens").await.status, StatusCode::OK);
         assert_eq!(names(client).await, ["acme"]);
-        let answers = join_all((0..READERS).map(|_| client.get("/companies/extid-acme"))).await;
-        assert!(answers.iter().all(|answer| answer.status == StatusCode::OK));
+        let responses = join_all((0..READERS).map(|_| client.get("/companies/extid-acme"))).await;
+        assert!(responses.iter().all(|response| response.status == StatusCode::OK));
     };
     timeout(PATIENCE, read).await.expect("reads wait");
 }
@@ -237,10 +237,10 @@ async fn names(client: &Client) -> Vec<String> {
     companies.iter().map(|company| company["name"].as_str().unwrap().to_owned()).collect()
 }
 
-fn assert_is_stalled(answer: &Answer) {
-    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.text());
-    assert_eq!(answer.json()["code"], "store_stalled");
-    assert!(answer.headers.contains_key("retry-after"));
+fn assert_is_stalled(response: &Response) {
+    assert_eq!(response.status, StatusCode::SERVICE_UNAVAILABLE, "{}", response.text());
+    assert_eq!(response.json()["code"], "store_stalled");
+    assert!(response.headers.contains_key("retry-after"));
 }
 
 /// A server on a disk that hangs.
@@ -280,23 +280,23 @@ async fn reads_that_hang_are_given_up_take_few_threads_and_leave_health_alone() 
     let mut waiting: Vec<_> =
         of_all.map(|(_, path)| read(client.clone(), path.to_owned())).collect();
     waiting.push(read(unused.clone(), "/tenants".to_owned()));
-    let answers = tokio::spawn(join_all(waiting));
+    let responses = tokio::spawn(join_all(waiting));
     settle(client, "stalled").await;
     assert!(self::threads() < threads + MAX_THREADS_OF_READERS, "{}", self::threads());
-    let answers = timeout(PATIENCE, answers).await.expect("reads wait").unwrap();
+    let responses = timeout(PATIENCE, responses).await.expect("reads wait").unwrap();
     // What the read before has left in memory is served: a company again and again, of the others the first at most.
-    let is_served = |answer: &&Answer| answer.status == StatusCode::OK;
-    let others = answers.iter().enumerate().filter(|(number, _)| number % paths.len() != 0);
-    let served = others.filter(|(_, answer)| is_served(answer)).count();
+    let is_served = |response: &&Response| response.status == StatusCode::OK;
+    let others = responses.iter().enumerate().filter(|(number, _)| number % paths.len() != 0);
+    let served = others.filter(|(_, response)| is_served(response)).count();
     assert!(served < paths.len(), "{served} of {READERS} are served");
-    let stalled = answers.iter().filter(|answer| !is_served(answer));
+    let stalled = responses.iter().filter(|response| !is_served(response));
     stalled.for_each(assert_is_stalled);
     hanging.set(Hangs::Nothing);
     settle(client, "ok").await;
     assert_eq!(names(client).await, ["acme"]);
 }
 
-async fn read(client: Client, path: String) -> Answer {
+async fn read(client: Client, path: String) -> Response {
     client.get(&path).await
 }
 
@@ -339,8 +339,8 @@ async fn fill(client: &Client) {
     for first in (0..RECORDS).step_by(1_000) {
         let company = |number| json!({"externalId": format!("c{number}"), "name": "x"});
         let companies = Value::Array((first..first + 1_000).map(company).collect());
-        let answer = client.send(Method::PUT, "/companies", &json, companies.to_string()).await;
-        assert_eq!(answer.unwrap().status, StatusCode::OK);
+        let response = client.send(Method::PUT, "/companies", &json, companies.to_string()).await;
+        assert_eq!(response.unwrap().status, StatusCode::OK);
     }
 }
 
@@ -375,11 +375,11 @@ async fn a_server_whose_disk_is_frozen_gives_up_reads_of_it_and_stops() {
     let reads = (0..READERS).map(|number| {
         read(client.clone(), format!("/companies/extid-c{}", number * (RECORDS / READERS)))
     });
-    let answers = tokio::spawn(join_all(reads));
+    let responses = tokio::spawn(join_all(reads));
     settle(&client, "stalled").await;
-    let answers = timeout(PATIENCE, answers).await.expect("reads wait").unwrap();
-    let stalled = answers.iter().filter(|answer| answer.status != StatusCode::OK);
-    assert!(stalled.inspect(|answer| assert_is_stalled(answer)).count() > 0);
+    let responses = timeout(PATIENCE, responses).await.expect("reads wait").unwrap();
+    let stalled = responses.iter().filter(|response| response.status != StatusCode::OK);
+    assert!(stalled.inspect(|response| assert_is_stalled(response)).count() > 0);
     timeout(PATIENCE, client.get("/companies/extid-acme")).await.expect("reads wait");
     let sent = tokio::spawn(async move {
         let _ = client.post("/companies", &json!({"name": "globex"})).await;

@@ -28,7 +28,7 @@ async fn filled_folder() -> (TempDir, Token) {
 }
 
 /// Starts a server that is to reject; returns its one line.
-pub(crate) async fn refusal(folder: &Path, arguments: &[&str]) -> String {
+pub(crate) async fn rejection(folder: &Path, arguments: &[&str]) -> String {
     let mut command = command(folder);
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder).args(arguments);
     let output = timeout(PATIENCE, command.output()).await.unwrap().unwrap();
@@ -40,7 +40,7 @@ pub(crate) async fn refusal(folder: &Path, arguments: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_sound_store_is_refused_and_left_as_it_is() {
+async fn a_file_that_is_no_sound_store_is_rejected_and_left_as_it_is() {
     let (folder, _) = filled_folder().await;
     let sound = fs::read(folder.path().join(FILE)).unwrap();
     let other_store = tempfile::NamedTempFile::new().unwrap();
@@ -59,7 +59,7 @@ async fn a_file_that_is_no_sound_store_is_refused_and_left_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         fs::write(&path, &bytes).unwrap();
-        let said = refusal(folder.path(), &[]).await;
+        let said = rejection(folder.path(), &[]).await;
         assert!(said.contains(expect) && said.contains("cannot be opened"), "{name}: {said}");
         assert!(fs::read(&path).unwrap() == bytes, "{name}: the file was changed");
     }
@@ -82,7 +82,7 @@ fn flip(folder: &Path, places: impl IntoIterator<Item = usize>) {
 }
 
 #[tokio::test]
-async fn a_store_that_is_beyond_repair_is_refused_with_the_command_that_goes_on_from_its_backup() {
+async fn a_store_that_is_beyond_repair_is_rejected_with_the_command_that_goes_on_from_its_backup() {
     // The start of the file, the whole of a header, and all that it leads to, after the checksums of the blocks.
     let nothing_left = (0..4).map(|copy| copy * 4_096).collect();
     let blocks = (8..1_000).map(|block| block * 4_096 + 77).collect();
@@ -90,7 +90,7 @@ async fn a_store_that_is_beyond_repair_is_refused_with_the_command_that_goes_on_
         let (folder, token) = filled_folder().await;
         let data = text(folder.path());
         flip(folder.path(), places.iter().copied());
-        let said = refusal(folder.path(), &[]).await;
+        let said = rejection(folder.path(), &[]).await;
         assert!(said.contains("svctrack restore --from 'BACKUP' --data '"), "{said}");
         flip(folder.path(), places.iter().copied());
 
@@ -99,7 +99,7 @@ async fn a_store_that_is_beyond_repair_is_refused_with_the_command_that_goes_on_
         let arguments = ["backup", "--data", data, "--to", text(&backups)];
         assert_eq!(run(folder.path(), &arguments).await.0, Some(0));
         flip(folder.path(), places);
-        let said = refusal(folder.path(), &[]).await;
+        let said = rejection(folder.path(), &[]).await;
         for arguments in [["verify", "--data"], ["compact", "--data"], ["backup", "--data"]] {
             let (code, also) = run(folder.path(), &[arguments.as_slice(), &[data]].concat()).await;
             let advice = said.split_once("; restore a backup").unwrap().1;
@@ -119,7 +119,7 @@ async fn a_store_that_is_beyond_repair_is_refused_with_the_command_that_goes_on_
 }
 
 #[tokio::test]
-async fn a_store_that_a_crash_left_is_refused_when_it_is_cut_off_and_left_as_it_is() {
+async fn a_store_that_a_crash_left_is_rejected_when_it_is_cut_off_and_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
     let server = Server::start(folder.path(), &token).await;
@@ -134,7 +134,7 @@ async fn a_store_that_a_crash_left_is_refused_when_it_is_cut_off_and_left_as_it_
         let path = folder.path().join(FILE);
         let bytes = &left[..left.len() * eighths / 8 / 4096 * 4096];
         fs::write(&path, bytes).unwrap();
-        let said = refusal(folder.path(), &[]).await;
+        let said = rejection(folder.path(), &[]).await;
         assert!(said.contains("it is corrupted"), "{eighths}/8: {said}");
         assert!(fs::read(&path).unwrap() == bytes, "{eighths}/8: the file was changed");
     }
@@ -171,10 +171,10 @@ async fn the_log_holds_no_e_mail_and_no_token() {
 }
 
 #[tokio::test]
-async fn a_store_that_another_process_has_open_is_refused() {
+async fn a_store_that_another_process_has_open_is_rejected() {
     let (folder, token) = filled_folder().await;
     let server = Server::start(folder.path(), &token).await;
-    let said = refusal(folder.path(), &[]).await;
+    let said = rejection(folder.path(), &[]).await;
     assert!(said.contains("another process has it open"), "{said}");
     assert_eq!(server.client.get("/companies").await.json().as_array().unwrap().len(), 1);
     server.kill().await;
@@ -211,8 +211,8 @@ async fn the_first_start_prints_once_all_that_a_first_event_needs() {
     let client = Client::new(&base, Some(&token));
     let event = r#"{"externalId":"user-1","companyExternalId":"demo","action":"Opened report"}"#;
     let path = format!("/analytics/{tenant}");
-    let answer = client.send(hyper::Method::POST, &path, &[], event).await.unwrap();
-    assert_eq!(answer.text(), "OK");
+    let response = client.send(hyper::Method::POST, &path, &[], event).await.unwrap();
+    assert_eq!(response.text(), "OK");
     assert_eq!(client.actions().await, ["Opened report"]);
     child.kill().await.unwrap();
 
@@ -399,8 +399,8 @@ async fn the_command_line_makes_a_tenant_on_a_running_server_and_on_a_stopped_on
     let made: serde_json::Value = serde_json::from_str(&made).unwrap();
     let of_globex = server.client.with_token(made["token"]["token"].as_str().unwrap());
     assert_eq!(of_globex.get("/companies").await.text(), "[]");
-    let refused = ["--server", &server.base, "--token", token.reveal()];
-    let (code, _, said) = run(&[&["list"], &refused[..]].concat()).await;
+    let rejected = ["--server", &server.base, "--token", token.reveal()];
+    let (code, _, said) = run(&[&["list"], &rejected[..]].concat()).await;
     assert!(code == Some(1) && said.contains("operator"), "{said}");
     server.kill().await;
 

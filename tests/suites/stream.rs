@@ -105,9 +105,9 @@ async fn a_token_that_is_revoked_hears_no_more() {
 async fn an_id_to_come_back_with_must_be_one() {
     let server = server().await;
     let headers = [("last-event-id", "yesterday")];
-    let answer =
+    let response =
         server.client.send(hyper::Method::GET, "/activities/stream", &headers, "").await.unwrap();
-    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    assert_eq!(response.status, StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test(flavor = "multi_thread")]

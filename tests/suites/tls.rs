@@ -27,7 +27,7 @@ use tokio::{
 };
 use tokio_rustls::client::TlsStream;
 
-use crate::startup::refusal;
+use crate::startup::rejection;
 
 /// The name of the log in the folder of a server.
 const LOG: &str = "log";
@@ -113,10 +113,10 @@ async fn tls_1_2_and_1_3_are_spoken_and_http_1_1_is_chosen() {
         assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
         let request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         stream.write_all(request).await.unwrap();
-        let mut answer = String::new();
+        let mut response = String::new();
         // An end without a word of TLS would be an error.
-        timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        timeout(PATIENCE, stream.read_to_string(&mut response)).await.unwrap().unwrap();
+        assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
     }
     let none = connect(secured.address(), &secured.authority, &TLS13, &["h3"]).await;
     assert!(none.is_err(), "a protocol that is not served was agreed on");
@@ -142,14 +142,14 @@ async fn addresses_begin_with_https_and_the_cookie_of_a_session_is_for_tls_alone
 async fn a_request_without_tls_is_told_to_use_https_and_does_nothing() {
     let secured = Secured::start().await;
     let plain = Client::new(&format!("http://{}", secured.address()), Some(secured.token.reveal()));
-    for answer in
+    for response in
         [plain.get("/health").await, plain.post("/companies", &json!({"name": "A"})).await]
     {
         assert_eq!(
-            (answer.status, &answer.json()["code"]),
+            (response.status, &response.json()["code"]),
             (StatusCode::BAD_REQUEST, &json!("https_required"))
         );
-        assert!(answer.headers.contains_key("x-request-id"));
+        assert!(response.headers.contains_key("x-request-id"));
     }
     let none = secured.client.get("/companies").await;
     assert_eq!(none.json(), json!([]));
@@ -189,9 +189,9 @@ async fn a_new_certificate_is_used_without_a_restart_and_one_that_cannot_be_used
 /// Asks for the health of a server, which is good.
 async fn ask(stream: &mut TlsStream<TcpStream>) {
     stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
-    let mut answer = vec![0; 1_024];
-    let read = timeout(PATIENCE, stream.read(&mut answer)).await.unwrap().unwrap();
-    assert!(answer[..read].starts_with(b"HTTP/1.1 200"), "{:?}", &answer[..read]);
+    let mut response = vec![0; 1_024];
+    let read = timeout(PATIENCE, stream.read(&mut response)).await.unwrap().unwrap();
+    assert!(response[..read].starts_with(b"HTTP/1.1 200"), "{:?}", &response[..read]);
 }
 
 /// A figure of the operator's address.
@@ -227,15 +227,15 @@ async fn a_start_says_what_is_wrong_with_the_files_of_tls() {
         for (path, text) in [(&files.cert, cert), (&files.key, key)] {
             text.iter().for_each(|text| fs::write(path, text).unwrap());
         }
-        let said = refusal(folder.path(), &files.flags()).await;
+        let said = rejection(folder.path(), &files.flags()).await;
         assert!(said.contains(expect), "{expect}: {said}");
         assert!(!said.contains(&key_block), "{said}");
         assert!(!folder.path().join("svctrack.redb").exists(), "{expect}: a store was created");
     }
     let folder = tempfile::tempdir().unwrap();
     let (alone, nothing) = (["--tls-cert", "x"], ["--tls-key", "x"]);
-    assert!(refusal(folder.path(), &alone).await.contains("tls-cert needs tls-key"));
-    assert!(refusal(folder.path(), &nothing).await.contains("tls-key needs tls-cert"));
+    assert!(rejection(folder.path(), &alone).await.contains("tls-cert needs tls-key"));
+    assert!(rejection(folder.path(), &nothing).await.contains("tls-key needs tls-cert"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

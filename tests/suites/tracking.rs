@@ -8,7 +8,7 @@ use flate2::{Compression, write::GzEncoder};
 use hyper::{Method, StatusCode};
 use serde_json::json;
 use svctrack_tests::{
-    TENANT, client::Answer, in_process::InProcess, model::Random, process::PATIENCE,
+    TENANT, client::Response, in_process::InProcess, model::Random, process::PATIENCE,
 };
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::oneshot};
 
@@ -34,14 +34,14 @@ fn rows(count: usize) -> String {
 /// Rows in a body of `bytes` bytes, which still has many when it is compressed.
 fn rows_of_bytes(count: usize, bytes: usize) -> String {
     let mut body = rows(count);
-    let mut random = Random::of(1);
+    let mut random = Random::seeded(1);
     while body.len() < bytes {
         body.push(if random.percent(5) { '\n' } else { ' ' });
     }
     body
 }
 
-async fn bulk(server: &InProcess, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
+async fn bulk(server: &InProcess, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Response {
     let path = format!("/analytics/bulk/{TENANT}");
     server.anonymous.send(Method::POST, &path, headers, body).await.unwrap()
 }
@@ -55,8 +55,8 @@ fn gzip(text: &[u8]) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_of_many_commits_are_stored_in_their_order() {
     let server = server().await;
-    let answer = bulk(&server, &[], rows(4_321)).await;
-    assert_eq!((answer.status, answer.text()), (StatusCode::OK, "OK"));
+    let response = bulk(&server, &[], rows(4_321)).await;
+    assert_eq!((response.status, response.text()), (StatusCode::OK, "OK"));
     let expected: Vec<_> = (0..4_321).rev().map(|number| number.to_string()).collect();
     assert_eq!(server.client.actions().await, expected);
 }
@@ -73,8 +73,8 @@ async fn a_bulk_body_that_breaks_at_its_end_stores_nothing() {
         format!("{whole}x"),
     ];
     for body in bodies {
-        let answer = bulk(&server, &[], body).await;
-        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text());
+        let response = bulk(&server, &[], body).await;
+        assert_eq!(response.status, StatusCode::BAD_REQUEST, "{}", response.text());
     }
     assert!(server.client.actions().await.is_empty());
     assert_eq!(server.client.get("/endusers").await.text(), "[]");
@@ -87,8 +87,8 @@ async fn a_bulk_body_is_taken_up_to_its_cap_packed_or_not() {
     for (bytes, status) in [(MAX_BODY_BYTES, 200), (MAX_BODY_BYTES + 1, 413)] {
         let mut body = rows(3);
         body.push_str(&" ".repeat(bytes - body.len()));
-        let answer = bulk(&server, &packed, gzip(body.as_bytes())).await;
-        assert_eq!(answer.status, status, "{bytes} packed: {}", answer.text());
+        let response = bulk(&server, &packed, gzip(body.as_bytes())).await;
+        assert_eq!(response.status, status, "{bytes} packed: {}", response.text());
     }
     let mut body = rows(3);
     body.push_str(&" ".repeat(MAX_BODY_BYTES - body.len()));
@@ -115,9 +115,9 @@ async fn senders_of_the_largest_bodies_wait_for_one_another_and_all_are_taken() 
             assert_eq!(single.text(), "OK");
         }
     };
-    let (answers, ()) = tokio::join!(all, singles);
-    for answer in answers {
-        assert_eq!(answer.text(), "OK");
+    let (responses, ()) = tokio::join!(all, singles);
+    for response in responses {
+        assert_eq!(response.text(), "OK");
     }
     assert_eq!(server.client.actions().await.len(), SENDERS * 10);
 }
@@ -163,8 +163,8 @@ async fn an_event_of_two_senders_at_once_makes_one_user() {
     let server = server().await;
     let event = json!({"externalId": "new", "email": "new@acme.example", "companyExternalId": "acme", "action": "x"});
     let sent = (0..20).map(|_| server.anonymous.track(&event));
-    for answer in futures_util::future::join_all(sent).await {
-        assert_eq!(answer.unwrap().text(), "OK");
+    for response in futures_util::future::join_all(sent).await {
+        assert_eq!(response.unwrap().text(), "OK");
     }
     let users = server.client.get("/endusers").await.json();
     assert_eq!(users.as_array().unwrap().len(), 1);

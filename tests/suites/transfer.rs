@@ -23,9 +23,9 @@ async fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String)
 }
 
 async fn post(client: &Client, path: &str, body: Value) -> String {
-    let answer = client.post(path, &body).await;
-    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-    answer.json()["_id"].as_str().unwrap().to_owned()
+    let response = client.post(path, &body).await;
+    assert_eq!(response.status, 200, "{path}: {}", response.text());
+    response.json()["_id"].as_str().unwrap().to_owned()
 }
 
 /// Records of every resource: with keys and without, with references to each other, and with odd texts.
@@ -198,7 +198,7 @@ async fn what_is_exported_as_csv_is_the_same_when_it_is_imported_elsewhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_that_is_refused_is_told_with_its_line_and_stops_no_other() {
+async fn a_record_that_is_rejected_is_told_with_its_line_and_stops_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
     let server = Server::start(folder.path(), &token).await;
@@ -361,8 +361,8 @@ async fn an_import_says_what_it_leaves_and_what_would_come_twice() {
 async fn nobody_needs_to_read_what_a_command_says() {
     let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
     let server = Server::start(data.path(), &token).await;
-    let refused = "{}\n".repeat(100);
-    let files = folder_with("companies.ndjson", refused.as_bytes());
+    let rejected = "{}\n".repeat(100);
+    let files = folder_with("companies.ndjson", rejected.as_bytes());
     let from = files.path().to_str().unwrap();
     let import = ["import", "--server", &server.base, "--token", token.reveal(), "--from", from];
     let list = ["token", "list", "--server", &server.base, "--token", token.reveal()];
@@ -390,7 +390,7 @@ pub(crate) async fn import_from(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dry_run_names_what_the_import_then_refuses_and_writes_nothing() {
+async fn a_dry_run_names_what_the_import_then_rejects_and_writes_nothing() {
     let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
     let server = Server::start_with_acme(data.path(), &token).await;
     let (keyless, keyed) = ("65f000000000000000000001", "65f000000000000000000002");

@@ -33,8 +33,8 @@ async fn delete(client: &Client, path: &str) {
 pub(crate) async fn fill(client: &Client) {
     let put = async |path: &str, key: &str, body: Value| {
         let headers = [("content-type", "application/json"), ("idempotency-key", key)];
-        let answer = client.send(Method::PUT, path, &headers, body.to_string()).await.unwrap();
-        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+        let response = client.send(Method::PUT, path, &headers, body.to_string()).await.unwrap();
+        assert_eq!(response.status, StatusCode::OK, "{}", response.text());
     };
     let companies: Vec<_> = (0..50)
         .map(|n| json!({"name": format!("Company {n}"), "externalId": format!("c{n}"), "domains": [format!("c{n}.example")]}))
@@ -81,7 +81,7 @@ async fn a_store_that_was_killed_has_no_problems_and_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_damaged_store_is_told_with_its_problems() {
+async fn a_corrupted_store_is_told_with_its_problems() {
     let folder = filled().await;
     let path = folder.path().join(FILE);
     let mut bytes = fs::read(&path).unwrap();
@@ -94,8 +94,8 @@ async fn a_damaged_store_is_told_with_its_problems() {
     let problems = found["problems"].as_array().unwrap();
     assert!(problems.iter().any(|problem| problem["table"] == "records"), "{found}");
     let mut compact = command(folder.path());
-    let refused = compact.args(["compact", "--data"]).arg(folder.path()).output().await.unwrap();
-    let said = String::from_utf8_lossy(&refused.stderr);
+    let rejected = compact.args(["compact", "--data"]).arg(folder.path()).output().await.unwrap();
+    let said = String::from_utf8_lossy(&rejected.stderr);
     assert!(said.contains("the rest can be read: see `svctrack verify`"), "{said}");
 }
 

@@ -44,7 +44,7 @@ async fn main() {
     join_all((0..READERS).map(|number| spawned(read_records(client.clone(), number)))).await;
     send_bodies(&client).await;
     read_much(&client).await;
-    let remote = Remote::of(&server, &operator);
+    let remote = Remote::for_server(&server, &operator);
     workload::found(&remote).await;
     join_all((0..MIXERS).map(|number| spawned(mix(remote.clone(), number)))).await;
     server.stop().await;
@@ -95,9 +95,9 @@ async fn read_records(client: Client, connection: usize) {
 }
 
 async fn get(client: &Client, path: &str) -> Value {
-    let answer = client.get(path).await;
-    assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
-    answer.json()
+    let response = client.get(path).await;
+    assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
+    response.json()
 }
 
 async fn send_bodies(client: &Client) {
@@ -130,5 +130,5 @@ async fn read_much(client: &Client) {
 
 /// All that changes anything.
 async fn mix(remote: Remote, number: usize) {
-    Sender::new(number, Random::of(number as u64)).send(&remote, MIXED).await;
+    Sender::new(number, Random::seeded(number as u64)).send(&remote, MIXED).await;
 }

@@ -19,10 +19,10 @@ export function start(exports) { __wbg_set_wasm(exports); wasm.__wbindgen_start(
 /// `Error` would end the module.
 const FETCH: &str = "
 async function fetch(request) {
-  let answer;
-  try { answer = await window.fetch(request); } catch {}
-  if (!(answer instanceof Response)) throw new Error();
-  return answer;
+  let response;
+  try { response = await window.fetch(request); } catch {}
+  if (!(response instanceof Response)) throw new Error();
+  return response;
 }";
 
 /// The two files; both empty when the bundle was skipped.

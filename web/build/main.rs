@@ -46,6 +46,7 @@ fn build() -> Result<(), Failure> {
         own("app.css", "static/app.css", embed::CSS)?,
         own("favicon.svg", "static/favicon.svg", embed::SVG)?,
         own("app.js", "static/app.js", embed::JAVASCRIPT)?,
+        own("shortcuts.js", "static/shortcuts.js", embed::JAVASCRIPT)?,
         own("check.js", "static/check.js", embed::JAVASCRIPT)?,
         own("load.js", "static/load.js", embed::JAVASCRIPT)?,
         own("import.js", "static/import.js", embed::JAVASCRIPT)?,

@@ -3,7 +3,7 @@
 //! In the script a line `//: <type>` below a sentence declares the next name; the members of an event are rows of
 //! `svctrack_core`.
 
-use svctrack_core::tracking::event::{Kind, MEMBERS, Place};
+use svctrack_core::tracking::event::{MEMBERS, MemberKind, MemberSource};
 
 use crate::page::fill;
 
@@ -20,8 +20,8 @@ pub(crate) fn types() -> String {
     let names = calls.iter().filter_map(|(_, call)| call.split('(').next());
     let values = [
         ("options", written("  ", "", &declarations(OPTIONS))),
-        ("identity", written("  ", "", &members(Place::Identity))),
-        ("event_info", written("  ", "", &members(Place::Event))),
+        ("identity", written("  ", "", &members(MemberSource::Identity))),
+        ("event_info", written("  ", "", &members(MemberSource::Event))),
         ("calls", written("", "export function ", &calls)),
         ("methods", names.map(|name| format!("      {name}: typeof {name};\n")).collect()),
     ];
@@ -48,18 +48,18 @@ fn declarations(script: &str) -> Vec<Declaration> {
 }
 
 /// Members of an event at this place.
-fn members(place: Place) -> Vec<Declaration> {
+fn members(place: MemberSource) -> Vec<Declaration> {
     let rows = MEMBERS.iter().filter(|member| member.place == place);
     rows.map(|row| (row.doc.to_owned(), format!("{}?: {}", row.name, kind(row.kind)))).collect()
 }
 
-fn kind(kind: Kind) -> &'static str {
+fn kind(kind: MemberKind) -> &'static str {
     match kind {
-        Kind::Id => "Id",
-        Kind::Text | Kind::Time => "string",
-        Kind::Object => "object",
-        Kind::Number | Kind::Integer => "number",
-        Kind::Bool => "boolean",
+        MemberKind::Id => "Id",
+        MemberKind::Text | MemberKind::Time => "string",
+        MemberKind::Object => "object",
+        MemberKind::Number | MemberKind::Integer => "number",
+        MemberKind::Bool => "boolean",
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
     fn a_member_has_the_sentence_of_its_row() {
         let types = types();
         for member in MEMBERS {
-            let is_said = matches!(member.place, Place::Identity | Place::Event);
+            let is_said = matches!(member.place, MemberSource::Identity | MemberSource::Event);
             let line = format!("  /** {} */\n  {}?: ", member.doc, member.name);
             assert_eq!(types.contains(&line), is_said, "{line}");
         }

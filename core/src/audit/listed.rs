@@ -1,7 +1,7 @@
 //! The properties of an entry of the audit log, as lists return them.
 
-use super::{Outcome, Who};
-use crate::schema::{FieldDef, Kind, ListLimits, ResourceDef};
+use super::{AuditOutcome, Who};
+use crate::schema::{FieldDef, FieldKind, ListLimits, ResourceDef};
 
 /// Fields of an entry, as `/audit` returns it.
 pub static ENTRY: ResourceDef = ResourceDef {
@@ -9,39 +9,39 @@ pub static ENTRY: ResourceDef = ResourceDef {
     path: "audit",
     doc: "A write, a sign-in, an export, or denied access.",
     fields: &[
-        field("_id", Kind::Id, "Id of the entry; ids of a tenant ascend in the order of storing.")
+        field("_id", FieldKind::Id, "Id of the entry; ids of a tenant ascend in the order of storing.")
             .required(),
-        field("sequence", Kind::Integer, "Number of the first change in the tenant's change log.")
+        field("sequence", FieldKind::Integer, "Number of the first change in the tenant's change log.")
             .required(),
-        field("at", Kind::Date, "Time of the request.").required(),
-        field("action", Kind::Text, "Action as noun and verb, such as `company.update`.")
+        field("at", FieldKind::Date, "Time of the request.").required(),
+        field("action", FieldKind::Text, "Action as noun and verb, such as `company.update`.")
             .required(),
-        field("outcome", Kind::Text, "Whether the action was done, or access was denied.")
-            .one_of(&Outcome::NAMES)
+        field("outcome", FieldKind::Text, "Whether the action was done, or access was denied.")
+            .one_of(&AuditOutcome::NAMES)
             .required(),
-        field("cause", Kind::Text, "Why access was denied: a code, or the missing scope."),
-        field("count", Kind::Integer, "Number of denied requests with this cause in the minute; otherwise 1.")
+        field("cause", FieldKind::Text, "Why access was denied: a code, or the missing scope."),
+        field("count", FieldKind::Integer, "Number of denied requests with this cause in the minute; otherwise 1.")
             .required(),
         field(
             "actor",
-            Kind::Text,
+            FieldKind::Text,
             "Who acted: a token, a session of the web application, the command line on the files of the store (`local`), the service, or somebody unknown.",
         )
         .one_of(&Who::NAMES)
         .required(),
-        field("tokenId", Kind::Key, "Id of the token, or of the session's token."),
-        field("tokenName", Kind::Text, "Label of the token at the time."),
-        field("sessionId", Kind::Key, "Id of the session."),
-        field("resource", Kind::Text, "Resource of the target, as in paths."),
-        field("id", Kind::Key, "Id of the target; null for several targets."),
-        field("created", Kind::Integer, "Number of created records.").required(),
-        field("updated", Kind::Integer, "Number of updated records.").required(),
-        field("deleted", Kind::Integer, "Number of deleted records.").required(),
-        field("address", Kind::Text, "Address of the client."),
-        field("requestId", Kind::Key, "`X-Request-Id` of the response."),
+        field("tokenId", FieldKind::Key, "Id of the token, or of the session's token."),
+        field("tokenName", FieldKind::Text, "Label of the token at the time."),
+        field("sessionId", FieldKind::Key, "Id of the session."),
+        field("resource", FieldKind::Text, "Resource of the target, as in paths."),
+        field("id", FieldKind::Key, "Id of the target; null for several targets."),
+        field("created", FieldKind::Integer, "Number of created records.").required(),
+        field("updated", FieldKind::Integer, "Number of updated records.").required(),
+        field("deleted", FieldKind::Integer, "Number of deleted records.").required(),
+        field("address", FieldKind::Text, "Address of the client."),
+        field("requestId", FieldKind::Key, "`X-Request-Id` of the response."),
         field(
             "changes",
-            Kind::Values,
+            FieldKind::Values,
             "Changes of each record if these are few; otherwise of the record in the query.",
         )
         .each_with(CHANGE)
@@ -53,21 +53,21 @@ pub static ENTRY: ResourceDef = ResourceDef {
 
 /// The members of a change.
 const CHANGE: &[FieldDef] = &[
-    field("resource", Kind::Text, "Resource of the record, as in paths.").required(),
-    field("id", Kind::Key, "Id of the record.").required(),
-    field("change", Kind::Text, "Kind of change.")
+    field("resource", FieldKind::Text, "Resource of the record, as in paths.").required(),
+    field("id", FieldKind::Key, "Id of the record.").required(),
+    field("change", FieldKind::Text, "Kind of change.")
         .one_of(&["created", "updated", "deleted"])
         .required(),
     field(
         "properties",
-        Kind::Object,
+        FieldKind::Object,
         "Changed properties, each with `beforeHash` and `afterHash`, or with `before` and `after` if `auditValues` is on.",
     )
     .required(),
 ];
 
 /// A property that the service sets. A required one is never null.
-const fn field(name: &'static str, kind: Kind, doc: &'static str) -> FieldDef {
+const fn field(name: &'static str, kind: FieldKind, doc: &'static str) -> FieldDef {
     FieldDef::new(name, kind, doc).service()
 }
 
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn there_is_a_row_for_each_property() {
-        let answer = entry().answer(1, &[]);
-        let names: Vec<&str> = answer.iter().map(|(name, _)| name).collect();
+        let response = entry().to_response(1, &[]);
+        let names: Vec<&str> = response.iter().map(|(name, _)| name).collect();
         assert_eq!(names, ENTRY.fields.iter().map(|field| field.name).collect::<Vec<_>>());
     }
 }

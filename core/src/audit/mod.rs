@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 pub use self::{listed::ENTRY, query::AuditQuery};
 use crate::value::{Document, Json, ObjectId, Timestamp};
 
-/// Version of the form of [`Entry`].
+/// Version of the form of [`AuditEntry`].
 pub const ENTRY_VERSION: u8 = 1;
 /// Bytes of the hash of a value: enough that nobody finds another value with the same hash.
 pub const HASH_BYTES: usize = 16;
 
 /// An entry of the audit log as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct AuditEntry {
     /// Version of this form: the hashes of a chain over entries depend on it.
     pub version: u8,
     /// Time of the action; never before that of the previous entry.
@@ -29,13 +29,13 @@ pub struct Entry {
     /// Action: a noun and a verb, such as `company.update`.
     pub action: String,
     /// Outcome of the action.
-    pub outcome: Outcome,
+    pub outcome: AuditOutcome,
     /// Actor: a token, a person with the files of the store, or the service.
     pub actor: Who,
     /// Target of the action, where there is one.
     pub target: Option<Target>,
     /// Numbers of records that the action changed.
-    pub records: Records,
+    pub records: RecordCounts,
     /// Address of the request, where it is known.
     pub address: Option<IpAddr>,
     /// Id of the request.
@@ -44,7 +44,7 @@ pub struct Entry {
 
 /// Outcome of an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
+pub enum AuditOutcome {
     /// The command was carried out.
     Done,
     /// The caller was not let in, for want of a token or of a scope.
@@ -56,7 +56,7 @@ pub enum Outcome {
     },
 }
 
-impl Outcome {
+impl AuditOutcome {
     /// Names of the outcomes, as lists return them.
     pub const NAMES: [&'static str; 2] = ["done", "denied"];
 }
@@ -107,7 +107,7 @@ pub struct Target {
 
 /// Numbers of records that a command changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Records {
+pub struct RecordCounts {
     /// Number of records that were created.
     pub created: u32,
     /// Number of records that were updated.
@@ -116,7 +116,7 @@ pub struct Records {
     pub deleted: u32,
 }
 
-impl Records {
+impl RecordCounts {
     /// Total number of records.
     pub fn total(self) -> u64 {
         [self.created, self.updated, self.deleted].into_iter().map(u64::from).sum()
@@ -136,14 +136,14 @@ pub struct Property {
     /// Name of the property in the API.
     pub name: String,
     /// Value before the change, if there was one.
-    pub before: Option<Trace>,
+    pub before: Option<ValueTrace>,
     /// Value after the change, if there is one.
-    pub after: Option<Trace>,
+    pub after: Option<ValueTrace>,
 }
 
 /// Stored form of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Trace {
+pub enum ValueTrace {
     /// Hash of the value, with the salt of the tenant.
     Hash([u8; HASH_BYTES]),
     /// The value, as JSON.
@@ -157,17 +157,17 @@ const SAYS_NOTHING: [&str; 3] = ["_id", "updatedAt", "__v"];
 /// its property.
 ///
 /// ```
-/// use svctrack_core::{audit::{Trace, changed}, value::Document};
+/// use svctrack_core::{audit::{ValueTrace, changed}, value::Document};
 /// let record = |text: &str| Document::parse(text.as_bytes()).unwrap();
 /// let (before, after) = (record(r#"{"name":"A","mrr":1}"#), record(r#"{"name":"B","mrr":1}"#));
-/// let changed = changed(&before, &after, |_, value| Trace::Value(value.to_owned()));
-/// assert_eq!(changed.properties[0].before, Some(Trace::Value(r#""A""#.to_owned())));
+/// let changed = changed(&before, &after, |_, value| ValueTrace::Value(value.to_owned()));
+/// assert_eq!(changed.properties[0].before, Some(ValueTrace::Value(r#""A""#.to_owned())));
 /// assert_eq!(changed.properties.len(), 1);
 /// ```
 pub fn changed(
     before: &Document,
     after: &Document,
-    trace: impl Fn(&str, &str) -> Trace,
+    trace: impl Fn(&str, &str) -> ValueTrace,
 ) -> Changed {
     let mut properties = Vec::new();
     for (name, value) in after.iter().filter(|(name, _)| is_shown(name)) {
@@ -207,7 +207,7 @@ pub struct RecordChange {
     pub changed: Changed,
 }
 
-impl Entry {
+impl AuditEntry {
     /// Id of an entry: its second, and its number in the change log.
     pub fn id(&self, sequence: u64) -> ObjectId {
         let [s0, s1, s2, s3, ..] = *ObjectId::first_at(self.at).as_bytes();
@@ -221,10 +221,10 @@ impl Entry {
     }
 
     /// The entry as it is returned, with the changes of its records that are to be shown.
-    pub fn answer(&self, sequence: u64, changes: &[RecordChange]) -> Document {
+    pub fn to_response(&self, sequence: u64, changes: &[RecordChange]) -> Document {
         let (cause, count) = match &self.outcome {
-            Outcome::Done => (None, 1),
-            Outcome::Denied { cause, count } => (Some(cause.as_str()), *count),
+            AuditOutcome::Done => (None, 1),
+            AuditOutcome::Denied { cause, count } => (Some(cause.as_str()), *count),
         };
         let (token, name, session) = match &self.actor {
             Who::Token { id, name, session } => {
@@ -238,33 +238,33 @@ impl Entry {
         let number = |number: u64| Json::integer(i64::try_from(number).unwrap_or(i64::MAX));
         let target = self.target.as_ref();
         let address = self.address.map(|address| address.to_string());
-        let mut answer = Document::default();
-        answer.set("_id", Json::string(&self.id(sequence).to_string()));
-        answer.set("sequence", number(sequence));
-        answer.set("at", Json::string(&self.at.to_string()));
-        answer.set("action", Json::string(&self.action));
-        answer.set("outcome", Json::string(outcome));
-        answer.set("cause", text(cause));
-        answer.set("count", number(count));
-        answer.set("actor", Json::string(self.actor.name()));
-        answer.set("tokenId", text(token));
-        answer.set("tokenName", text(name));
-        answer.set("sessionId", text(session));
-        answer.set("resource", text(target.map(|target| target.resource.as_str())));
-        answer.set("id", text(target.and_then(|target| target.id.as_deref())));
-        answer.set("created", number(u64::from(self.records.created)));
-        answer.set("updated", number(u64::from(self.records.updated)));
-        answer.set("deleted", number(u64::from(self.records.deleted)));
-        answer.set("address", text(address.as_deref()));
-        answer.set("requestId", text(self.request_id.as_deref()));
-        let changes: Vec<Json> = changes.iter().map(RecordChange::answer).collect();
-        answer.set("changes", Json::array(&changes));
-        answer
+        let mut response = Document::default();
+        response.set("_id", Json::string(&self.id(sequence).to_string()));
+        response.set("sequence", number(sequence));
+        response.set("at", Json::string(&self.at.to_string()));
+        response.set("action", Json::string(&self.action));
+        response.set("outcome", Json::string(outcome));
+        response.set("cause", text(cause));
+        response.set("count", number(count));
+        response.set("actor", Json::string(self.actor.name()));
+        response.set("tokenId", text(token));
+        response.set("tokenName", text(name));
+        response.set("sessionId", text(session));
+        response.set("resource", text(target.map(|target| target.resource.as_str())));
+        response.set("id", text(target.and_then(|target| target.id.as_deref())));
+        response.set("created", number(u64::from(self.records.created)));
+        response.set("updated", number(u64::from(self.records.updated)));
+        response.set("deleted", number(u64::from(self.records.deleted)));
+        response.set("address", text(address.as_deref()));
+        response.set("requestId", text(self.request_id.as_deref()));
+        let changes: Vec<Json> = changes.iter().map(RecordChange::to_response).collect();
+        response.set("changes", Json::array(&changes));
+        response
     }
 }
 
 impl RecordChange {
-    fn answer(&self) -> Json {
+    fn to_response(&self) -> Json {
         let mut properties = Document::default();
         for property in &self.changed.properties {
             let mut traces = Document::default();
@@ -273,24 +273,24 @@ impl RecordChange {
                 (&property.after, "after", "afterHash"),
             ] {
                 match trace {
-                    Some(Trace::Value(json)) => {
+                    Some(ValueTrace::Value(json)) => {
                         traces.set(
                             value,
                             Json::parse(json.as_bytes()).unwrap_or_else(|_| Json::null()),
                         );
                     }
-                    Some(Trace::Hash(bytes)) => traces.set(hash, Json::string(&digits(bytes))),
+                    Some(ValueTrace::Hash(bytes)) => traces.set(hash, Json::string(&digits(bytes))),
                     None => {}
                 }
             }
             properties.set(&property.name, Json::object(&traces));
         }
-        let mut answer = Document::default();
-        answer.set("resource", Json::string(&self.resource));
-        answer.set("id", Json::string(&self.id));
-        answer.set("change", Json::string(self.change));
-        answer.set("properties", Json::object(&properties));
-        Json::object(&answer)
+        let mut response = Document::default();
+        response.set("resource", Json::string(&self.resource));
+        response.set("id", Json::string(&self.id));
+        response.set("change", Json::string(self.change));
+        response.set("properties", Json::object(&properties));
+        Json::object(&response)
     }
 }
 
@@ -308,16 +308,16 @@ fn digits(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    pub(super) fn entry() -> Entry {
+    pub(super) fn entry() -> AuditEntry {
         let id = Some("6712a0b4c3d2e1f009876543".to_owned());
-        Entry {
+        AuditEntry {
             version: ENTRY_VERSION,
             at: Timestamp::parse("2026-11-20T12:00:00Z").unwrap(),
             action: "company.update".to_owned(),
-            outcome: Outcome::Done,
+            outcome: AuditOutcome::Done,
             actor: Who::Token { id: "01234567".to_owned(), name: "CRM".to_owned(), session: None },
             target: Some(Target { resource: "companies".to_owned(), id }),
-            records: Records { updated: 1, ..Records::default() },
+            records: RecordCounts { updated: 1, ..RecordCounts::default() },
             address: Some([192, 0, 2, 7].into()),
             request_id: Some("r-1".to_owned()),
         }
@@ -327,7 +327,7 @@ mod tests {
     fn the_id_of_an_entry_has_its_number() {
         let id = entry().id(258);
         assert_eq!(id.taken_at(), entry().at);
-        assert_eq!(Entry::sequence_in(id), 258);
+        assert_eq!(AuditEntry::sequence_in(id), 258);
     }
 
     #[test]
@@ -335,7 +335,7 @@ mod tests {
         let record = |text: &str| Document::parse(text.as_bytes()).unwrap();
         let before = record(r#"{"_id":"1","name":"A","mrr":1,"updatedAt":"x","__v":0,"~":["x"]}"#);
         let after = record(r#"{"_id":"1","name":"A","domains":[],"updatedAt":"y","__v":1}"#);
-        let changed = changed(&before, &after, |name, _| Trace::Value(name.to_owned()));
+        let changed = changed(&before, &after, |name, _| ValueTrace::Value(name.to_owned()));
         let names: Vec<_> = changed
             .properties
             .iter()
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn a_change_is_answered_with_values_or_with_hashes() {
         let property = |before, after| Property { name: "mrr".to_owned(), before, after };
-        let answer = |property| {
+        let json_of = |property| {
             let changed = Changed { properties: vec![property] };
             let change = RecordChange {
                 resource: "companies".to_owned(),
@@ -355,14 +355,14 @@ mod tests {
                 change: "updated",
                 changed,
             };
-            change.answer().as_ref().text().to_owned()
+            change.to_response().as_ref().text().to_owned()
         };
         let front = r#"{"resource":"companies","id":"1","change":"updated","properties":{"mrr":"#;
-        let hash = Some(Trace::Hash([0xab; HASH_BYTES]));
+        let hash = Some(ValueTrace::Hash([0xab; HASH_BYTES]));
         let hashed = format!(r#"{front}{{"afterHash":"{}"}}}}}}"#, "ab".repeat(HASH_BYTES));
-        assert_eq!(answer(property(None, hash)), hashed);
-        let value = |text: &str| Some(Trace::Value(text.to_owned()));
+        assert_eq!(json_of(property(None, hash)), hashed);
+        let value = |text: &str| Some(ValueTrace::Value(text.to_owned()));
         let values = format!(r#"{front}{{"before":1,"after":2}}}}}}"#);
-        assert_eq!(answer(property(value("1"), value("2"))), values);
+        assert_eq!(json_of(property(value("1"), value("2"))), values);
     }
 }

@@ -1,11 +1,11 @@
 //! The query of a list of the audit log.
 
-use super::{Entry, listed::ENTRY};
+use super::{AuditEntry, listed::ENTRY};
 use crate::{
     resources,
     schema::{
         LogPage, ResourceDef,
-        list::{PairReader, Read, parse_time},
+        list::{PairReader, ReadQuery, parse_time},
     },
     value::{Issue, RecordRef, Timestamp},
 };
@@ -28,9 +28,9 @@ impl AuditQuery {
     ///
     /// # Errors
     /// Every parameter that cannot be read.
-    pub fn parse(pairs: &[(String, String)]) -> Result<Read<Self>, Vec<Issue>> {
+    pub fn parse(pairs: &[(String, String)]) -> Result<ReadQuery<Self>, Vec<Issue>> {
         let record = record_in(pairs);
-        let mut query = Self { record, from: None, to: None, page: LogPage::of(&ENTRY) };
+        let mut query = Self { record, from: None, to: None, page: LogPage::first(&ENTRY) };
         let is_of_one = query.record.is_some();
         let names_it = |name: &str| is_of_one && matches!(name, "resource" | "id");
         let mut reader = PairReader::default();
@@ -50,10 +50,10 @@ impl AuditQuery {
 
     /// Whether an entry, with its number in the change log, matches the query, as far as that is known without its
     /// record.
-    pub fn admits(&self, sequence: u64, entry: &Entry) -> bool {
+    pub fn admits(&self, sequence: u64, entry: &AuditEntry) -> bool {
         self.from.is_none_or(|from| entry.at >= from)
             && self.to.is_none_or(|to| entry.at < to)
-            && self.page.admits(|| entry.answer(sequence, &[]))
+            && self.page.admits(|| entry.to_response(sequence, &[]))
     }
 }
 

@@ -123,12 +123,12 @@ pub struct ParkedEvent {
     /// The event, whole: the JSON text of a [`crate::tracking::Event`].
     pub event: String,
     /// Index entries that the event waits for; any of these may release it.
-    pub waits: Vec<Wait>,
+    pub waits: Vec<ParkedWait>,
 }
 
 /// Index entry that a parked event waits for: that of a record that appears.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Wait {
+pub struct ParkedWait {
     /// Byte of the record's resource; 0 where the event does not wait for a record.
     pub resource: u8,
     /// Field of the entry.

@@ -2,7 +2,7 @@
 
 use super::append::Appended;
 use crate::{
-    schema::{Entry, ResourceDef},
+    schema::{IndexEntry, ResourceDef},
     value::{Document, Members, ObjectId},
 };
 
@@ -20,9 +20,9 @@ pub enum Change {
         /// Stored record after the change.
         document: Document,
         /// Index entries that the record gains; the unique ones are claims.
-        added: Vec<Entry>,
+        added: Vec<IndexEntry>,
         /// Index entries that the record loses.
-        removed: Vec<Entry>,
+        removed: Vec<IndexEntry>,
     },
     /// Removes a record with its index entries.
     Delete {
@@ -33,7 +33,7 @@ pub enum Change {
         /// Stored record before the change.
         before: Document,
         /// Index entries that the record loses: all that it has.
-        removed: Vec<Entry>,
+        removed: Vec<IndexEntry>,
     },
     /// Add to a log.
     Append(Appended),

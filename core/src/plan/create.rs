@@ -3,7 +3,7 @@
 use super::{
     change::Change,
     context::Ctx,
-    planned::{Planned, Refusal},
+    planned::{Planned, Rejection},
     record_update::{Assembled, assemble, check_claims},
 };
 use crate::{
@@ -14,14 +14,14 @@ use crate::{
 /// Plans a new record from a body that [`crate::schema::shape::check_create`] has checked.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] with all problems of the body: its own issues, references to records that do not exist, and
-/// rejections by the rules of the resource. [`Refusal::Conflict`] for a key that is taken.
+/// [`Rejection::Invalid`] with all problems of the body: its own issues, references to records that do not exist, and
+/// rejections by the rules of the resource. [`Rejection::Conflict`] for a key that is taken.
 pub fn create(
     def: &'static ResourceDef,
     body: impl Into<Shaped>,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Planned, Refusal> {
+) -> Result<Planned, Rejection> {
     let id = ctx.ids.next(ctx.now)?;
     create_as(def, id, body, lookup, ctx)
 }
@@ -36,7 +36,7 @@ pub fn create_as(
     body: impl Into<Shaped>,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Planned, Refusal> {
+) -> Result<Planned, Rejection> {
     let now = Json::string(&ctx.now.to_string());
     let mut base = Document::default();
     base.set("_id", Json::string(&id.to_string()));
@@ -64,7 +64,7 @@ pub(super) fn create_side_records(
     side_records: Vec<SideRecord>,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Vec<Change>, Refusal> {
+) -> Result<Vec<Change>, Rejection> {
     let mut changes = Vec::new();
     for SideRecord { def, id, patch } in side_records {
         changes.extend(create_as(def, id, patch, lookup, ctx)?.changes);

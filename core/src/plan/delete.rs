@@ -1,6 +1,6 @@
 //! Deleting a record, which nothing may refer to (R15).
 
-use super::{change::Change, planned::Refusal, record_update::referrer};
+use super::{change::Change, planned::Rejection, record_update::referrer};
 use crate::{
     schema::{Lookup, ResourceDef, index},
     value::{Issue, ObjectId},
@@ -9,17 +9,17 @@ use crate::{
 /// Plans the removal of the record `id`.
 ///
 /// # Errors
-/// [`Refusal::NotFound`] when the record is not there, [`Refusal::Conflict`] while another record
+/// [`Rejection::NotFound`] when the record is not there, [`Rejection::Conflict`] while another record
 /// refers to it (R29).
 pub fn delete(
     def: &'static ResourceDef,
     id: ObjectId,
     lookup: &dyn Lookup,
-) -> Result<Vec<Change>, Refusal> {
-    let stored = lookup.record(def, id)?.ok_or(Refusal::NotFound)?;
+) -> Result<Vec<Change>, Rejection> {
+    let stored = lookup.record(def, id)?.ok_or(Rejection::NotFound)?;
     if let Some((other, row)) = referrer(def, id, lookup)? {
         let message = format!("a record of `{}` refers to this one by `{}`", other.path, row.name);
-        return Err(Refusal::Conflict(vec![Issue::of_body("referred_to", message)]));
+        return Err(Rejection::Conflict(vec![Issue::of_body("referred_to", message)]));
     }
     let removed = index::entries(def, &stored);
     Ok(vec![Change::Delete { def, id, before: stored, removed }])

@@ -6,10 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    append::Wait,
+    append::ParkedWait,
     change::Change,
     context::Ctx,
-    planned::Refusal,
+    planned::Rejection,
     record_update::{fill, take_stand_ins},
     update::put,
 };
@@ -24,16 +24,16 @@ use crate::{
 
 /// A person, with all keys that identify them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Person {
+pub struct KnownPerson {
     /// `_id` of the end user.
     pub id: ObjectId,
     /// Keys of the person, each with its field, in the form in which it is compared.
     pub keys: Vec<(String, String)>,
 }
 
-impl Person {
+impl KnownPerson {
     /// The person that a record of an end user is of.
-    pub fn of(id: ObjectId, user: &Document) -> Self {
+    pub fn from_record(id: ObjectId, user: &Document) -> Self {
         let claims = index::entries(&END_USER, user).into_iter().filter(|entry| entry.unique);
         Self { id, keys: claims.map(|entry| (entry.row.to_owned(), entry.key)).collect() }
     }
@@ -59,8 +59,8 @@ impl Person {
     }
 
     /// Index entries that release events that wait for this person.
-    pub fn waits(&self) -> Vec<Wait> {
-        let wait = |(row, key): &(String, String)| Wait {
+    pub fn waits(&self) -> Vec<ParkedWait> {
+        let wait = |(row, key): &(String, String)| ParkedWait {
             resource: END_USER.code,
             row: row.clone(),
             key: key.clone(),
@@ -69,7 +69,7 @@ impl Person {
     }
 
     /// Whether the JSON of a reply names the person. Malformed JSON may.
-    pub fn is_in_answer(&self, text: &str) -> bool {
+    pub fn is_in_response(&self, text: &str) -> bool {
         let (folded, id) = (text.to_lowercase(), self.id.to_string());
         // Most replies have none of these, and need not be parsed.
         let may = folded.contains(&id)
@@ -77,7 +77,8 @@ impl Person {
                 let written = Json::string(key);
                 folded.contains(written.as_ref().text().trim_matches('"').to_lowercase().as_str())
             });
-        may && Json::parse(text.as_bytes()).map_or(true, |answer| self.is_in(answer.as_ref(), &id))
+        may && Json::parse(text.as_bytes())
+            .map_or(true, |response| self.is_in(response.as_ref(), &id))
     }
 
     fn is_in(&self, value: JsonRef<'_>, id: &str) -> bool {
@@ -101,13 +102,13 @@ impl Person {
 /// Plans a ticket without its personal data; nothing changes when it has none.
 ///
 /// # Errors
-/// [`Refusal::Lookup`] if the store cannot be read.
+/// [`Rejection::Lookup`] if the store cannot be read.
 pub fn clear_ticket(
     id: ObjectId,
     stored: &Document,
     lookup: &dyn Lookup,
     ctx: &Ctx,
-) -> Result<Vec<Change>, Refusal> {
+) -> Result<Vec<Change>, Rejection> {
     let mut cleared = stored.clone();
     take_stand_ins(&mut cleared);
     ticket::clear_people(&mut cleared);
@@ -122,14 +123,14 @@ pub fn clear_ticket(
 mod tests {
     use super::*;
 
-    fn person() -> Person {
+    fn person() -> KnownPerson {
         let user = br#"{"email":"Ada@x.example","externalId":"7","sourceId":"a\"b"}"#;
         let id = ObjectId::parse("0123456789abcdef01234567").unwrap();
-        Person::of(id, &Document::parse(user).unwrap())
+        KnownPerson::from_record(id, &Document::parse(user).unwrap())
     }
 
     #[test]
-    fn an_answer_names_a_person_by_id_or_key() {
+    fn a_response_names_a_person_by_id_or_key() {
         for naming in [
             r#"{"_id":"0123456789abcdef01234567"}"#,
             r#"{"insertsKeys":[{"externalId":"7"}]}"#,
@@ -137,10 +138,10 @@ mod tests {
             r#"{"sourceId":"a\"b"}"#,
             r#"{"externalId":"7""#,
         ] {
-            assert!(person().is_in_answer(naming), "{naming}");
+            assert!(person().is_in_response(naming), "{naming}");
         }
         for other in [r#"{"externalId":"77"}"#, r#"{"name":"7"}"#, r#"{"sourceId":"7"}"#, "[]"] {
-            assert!(!person().is_in_answer(other), "{other}");
+            assert!(!person().is_in_response(other), "{other}");
         }
     }
 

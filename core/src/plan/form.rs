@@ -4,7 +4,7 @@
 use super::patch::merge;
 use crate::{
     schema::{
-        Completion, Fill, Lookup, LookupError, Origin, ResourceDef, Sent,
+        Completion, Fill, Lookup, LookupError, Origin, ResourceDef, SentBody,
         form::read,
         shape::{check_create, check_update},
     },
@@ -60,7 +60,7 @@ fn check_whole(def: &ResourceDef, patch: &Document, before: Option<&Document>) -
     let now = Timestamp::MIN;
     let (mut base, mut patch) = (before.cloned().unwrap_or_default(), patch.clone());
     let origin = Origin::Request;
-    (def.prepare)(&mut Sent {
+    (def.prepare)(&mut SentBody {
         before,
         base: &mut base,
         patch: &mut patch,

@@ -7,7 +7,7 @@ use super::{
     change::Change,
 };
 use crate::{
-    schema::{Entry, Lookup, LookupError, ResourceDef},
+    schema::{IndexEntry, Lookup, LookupError, ResourceDef},
     value::{Document, ObjectId, Timestamp, engagement::Engagement},
 };
 
@@ -16,11 +16,11 @@ use crate::{
 pub(super) struct Entries(BTreeSet<(u8, String, String, ObjectId)>);
 
 impl Entries {
-    pub(super) fn insert(&mut self, def: &ResourceDef, id: ObjectId, entries: &[Entry]) {
+    pub(super) fn insert(&mut self, def: &ResourceDef, id: ObjectId, entries: &[IndexEntry]) {
         self.0.extend(entries.iter().map(|entry| place(def, entry.row, &entry.key, id)));
     }
 
-    pub(super) fn remove(&mut self, def: &ResourceDef, id: ObjectId, entries: &[Entry]) {
+    pub(super) fn remove(&mut self, def: &ResourceDef, id: ObjectId, entries: &[IndexEntry]) {
         for entry in entries {
             self.0.remove(&place(def, entry.row, &entry.key, id));
         }

@@ -1,15 +1,13 @@
 //! Plans commands: from the body of a call and the stored records to the changes and the response.
 //!
 //! A program that stores records calls one function per command: [`create()`], [`update()`], [`delete()`],
-//! [`upsert::upsert`], [`renew()`], [`renew_due`], [`lose()`]. [`Person`] and [`clear_ticket`] define the changes of an
+//! [`upsert::upsert`], [`renew()`], [`renew_due`], [`lose()`]. [`KnownPerson`] and [`clear_ticket`] define the changes of an
 //! erasure, and [`check_form`] checks a form without a store. Planning is pure: a [`Lookup`](crate::schema::Lookup)
 //! reads stored records, and [`Ctx`] has the time and new ids.
 //!
 //! Invariants: every rejection is decided here, so applying the changes cannot break a rule; and each [`Change`] has
 //! the version of the record that it was planned on, so that a store detects lost updates.
 
-#[cfg(feature = "records")]
-mod answer;
 #[cfg(feature = "records")]
 mod append;
 #[cfg(feature = "records")]
@@ -24,7 +22,7 @@ mod delete;
 mod erase;
 mod form;
 #[cfg(feature = "records")]
-mod lose;
+mod license_decision;
 #[cfg(feature = "records")]
 pub mod memory;
 #[cfg(feature = "records")]
@@ -36,6 +34,8 @@ mod planned;
 mod record_update;
 #[cfg(feature = "records")]
 mod renew;
+#[cfg(feature = "records")]
+mod response;
 #[cfg(feature = "records")]
 mod restore;
 #[cfg(feature = "records")]
@@ -55,19 +55,19 @@ pub use self::form::check_form;
 #[cfg(feature = "records")]
 #[doc(inline)]
 pub use self::{
-    answer::{answer, answer_rows, is_answered_as_stored, stored_text},
     append::{
         Activity, Appended, Finding, MAX_PARKED, MAX_PARKED_BYTES, MAX_REPORTED, PARKED_DAYS,
-        ParkedEvent, REPORTED_DAYS, Route, Wait,
+        ParkedEvent, ParkedWait, REPORTED_DAYS, Route,
     },
     change::{Change, version_of},
     context::Ctx,
     create::{create, create_as},
     delete::delete,
-    erase::{Person, clear_ticket},
-    lose::{RenewalDecision, lose},
-    planned::{Planned, Refusal},
+    erase::{KnownPerson, clear_ticket},
+    license_decision::{RenewalDecision, lose},
+    planned::{Planned, Rejection},
     renew::{renew, renew_due},
+    response::{is_response_as_stored, response_fields, stored_text, to_response},
     tenant::{mark_token_user, settings, token_user},
     unknown_properties::unknown_properties,
     update::update,

@@ -1,7 +1,7 @@
 //! Merges a body into a record.
 
 use crate::{
-    schema::{Kind, ResourceDef},
+    schema::{FieldKind, ResourceDef},
     value::{Document, Issue, Json, malformed::MAX_KEYS},
 };
 
@@ -17,7 +17,7 @@ pub(super) fn merge(
             into.remove(name);
             continue;
         }
-        let is_object = def.field(name).is_some_and(|field| field.kind == Kind::Object);
+        let is_object = def.field(name).is_some_and(|field| field.kind == FieldKind::Object);
         match is_object.then(|| value.to_document()).flatten() {
             Some(sent) => {
                 let known = into.value(name).and_then(|known| known.to_document());

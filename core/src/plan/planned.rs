@@ -21,7 +21,7 @@ pub struct Planned {
 
 /// Why a command cannot be carried out.
 #[derive(Debug)]
-pub enum Refusal {
+pub enum Rejection {
     /// The record does not exist.
     NotFound,
     /// The body, or the merged record, is invalid.
@@ -32,13 +32,13 @@ pub enum Refusal {
     Lookup(LookupError),
 }
 
-impl From<LookupError> for Refusal {
+impl From<LookupError> for Rejection {
     fn from(error: LookupError) -> Self {
         Self::Lookup(error)
     }
 }
 
-impl From<IdsExhausted> for Refusal {
+impl From<IdsExhausted> for Rejection {
     fn from(error: IdsExhausted) -> Self {
         Self::Lookup(error.into())
     }

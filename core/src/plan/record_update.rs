@@ -1,11 +1,11 @@
 //! From the stored record and the body to the new record (R2, R4, R5), and the index entries that it claims.
 
-use super::{context::Ctx, patch::merge, planned::Refusal, unknown_properties::ignored};
+use super::{context::Ctx, patch::merge, planned::Rejection, unknown_properties::ignored};
 use crate::{
     resources,
     schema::{
-        Completion, Entry, FieldDef, Fill, FillCtx, Kind, Lookup, LookupError, OnMissing, ReadCtx,
-        Refers, ResourceDef, Sent, Shaped, SideRecord, index,
+        Completion, FieldDef, FieldKind, Fill, FillCtx, IndexEntry, Lookup, LookupError, OnMissing,
+        ReadCtx, Refers, ResourceDef, SentBody, Shaped, SideRecord, index,
     },
     value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted},
 };
@@ -40,7 +40,7 @@ pub(super) fn assemble(
         }
     }
     let actor = ctx.actor.map(|actor| actor.to_string());
-    (def.prepare)(&mut Sent {
+    (def.prepare)(&mut SentBody {
         before,
         base: &mut base,
         patch: &mut patch,
@@ -134,7 +134,7 @@ fn resolve_references(
             }
         }
         let resolved = match (field.kind, ids.first()) {
-            (Kind::References, _) => Json::strings(ids.iter().map(String::as_str)),
+            (FieldKind::References, _) => Json::strings(ids.iter().map(String::as_str)),
             (_, Some(id)) => Json::string(id),
             (_, None) => continue,
         };
@@ -197,15 +197,15 @@ pub(super) fn fill(def: &ResourceDef, mut document: Document, ctx: FillCtx) -> D
 /// Checks that a record has no issues, and that no other record holds the claims of its entries.
 ///
 /// # Errors
-/// [`Refusal::Conflict`] with every value that is taken, [`Refusal::Invalid`] with these and the other issues, if there
+/// [`Rejection::Conflict`] with every value that is taken, [`Rejection::Invalid`] with these and the other issues, if there
 /// are any (R11).
 pub(super) fn check_claims(
     def: &'static ResourceDef,
     id: Option<ObjectId>,
-    added: &[Entry],
+    added: &[IndexEntry],
     mut issues: Vec<Issue>,
     lookup: &dyn Lookup,
-) -> Result<(), Refusal> {
+) -> Result<(), Rejection> {
     let mut taken = Vec::new();
     for entry in added.iter().filter(|entry| entry.unique) {
         let holder = lookup.find(def, entry.row, &entry.key)?;
@@ -217,10 +217,10 @@ pub(super) fn check_claims(
     }
     match (issues.is_empty(), taken.is_empty()) {
         (true, true) => Ok(()),
-        (true, false) => Err(Refusal::Conflict(taken)),
+        (true, false) => Err(Rejection::Conflict(taken)),
         (false, _) => {
             issues.extend(taken);
-            Err(Refusal::Invalid(issues))
+            Err(Rejection::Invalid(issues))
         }
     }
 }

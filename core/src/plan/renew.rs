@@ -3,7 +3,7 @@
 use super::{
     context::Ctx,
     create::create,
-    planned::{Planned, Refusal},
+    planned::{Planned, Rejection},
     record_update::take_stand_ins,
     update::update_stored,
 };
@@ -25,8 +25,8 @@ const MAX_LOOKED_AT: usize = 1_000;
 /// successor. The license becomes `renewed`, so that nothing renews it again.
 ///
 /// # Errors
-/// [`Refusal::NotFound`] when the license does not exist, [`Refusal::Conflict`] when it is lost, or already has a
-/// successor, which the message names, [`Refusal::Invalid`] when it has no fixed period or its terms do not suffice.
+/// [`Rejection::NotFound`] when the license does not exist, [`Rejection::Conflict`] when it is lost, or already has a
+/// successor, which the message names, [`Rejection::Invalid`] when it has no fixed period or its terms do not suffice.
 ///
 /// ```
 /// use svctrack_core::{
@@ -57,7 +57,7 @@ pub fn renew(
     body: Shaped,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Planned, Refusal> {
+) -> Result<Planned, Rejection> {
     let license = undecided(id, lookup, ctx)?;
     renew_stored(id, license, body, lookup, ctx)
 }
@@ -66,14 +66,14 @@ pub fn renew(
 /// notice past. None where it is not due, and where a license of its line already follows it.
 ///
 /// # Errors
-/// Those of [`renew`], and [`Refusal::Conflict`] where another license may be its successor: a renewal could then count
+/// Those of [`renew`], and [`Rejection::Conflict`] where another license may be its successor: a renewal could then count
 /// twice what the customer pays once.
 pub fn renew_due(
     id: ObjectId,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Option<Planned>, Refusal> {
-    let license = lookup.record(&LICENSE, id)?.ok_or(Refusal::NotFound)?;
+) -> Result<Option<Planned>, Rejection> {
+    let license = lookup.record(&LICENSE, id)?.ok_or(Rejection::NotFound)?;
     let zone = ctx.fill(&LICENSE, lookup)?.zone;
     if !is_due(&license, ctx.settled, zone) {
         return Ok(None);
@@ -88,7 +88,7 @@ pub fn renew_due(
             "the license {other} of the same product starts around its end, and may be its successor: set `parent` of {other}, or set `renewalStatus` of this license to `renewed`"
         );
         let issue = Issue::of_member(RENEWAL_STATUS.name, "successor_unclear", message);
-        return Err(Refusal::Conflict(vec![issue]));
+        return Err(Rejection::Conflict(vec![issue]));
     }
     renew_stored(id, license, Document::default().into(), lookup, ctx).map(Some)
 }
@@ -100,7 +100,7 @@ fn renew_stored(
     mut body: Shaped,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Planned, Refusal> {
+) -> Result<Planned, Rejection> {
     let zone = ctx.fill(&LICENSE, lookup)?.zone;
     let mut set = license.clone();
     take_stand_ins(&mut set);
@@ -108,7 +108,7 @@ fn renew_stored(
         Ok(successor) => body.patch = successor,
         Err(issues) => {
             body.add_issues(issues);
-            return Err(Refusal::Invalid(body.issues));
+            return Err(Rejection::Invalid(body.issues));
         }
     }
     let mut planned = create(&LICENSE, body, lookup, ctx)?;
@@ -125,11 +125,11 @@ pub(super) fn undecided(
     id: ObjectId,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Document, Refusal> {
-    let license = lookup.record(&LICENSE, id)?.ok_or(Refusal::NotFound)?;
+) -> Result<Document, Rejection> {
+    let license = lookup.record(&LICENSE, id)?.ok_or(Rejection::NotFound)?;
     let zone = ctx.fill(&LICENSE, lookup)?.zone;
     match obstacle(&license, &licenses_beside(&license, lookup)?, zone) {
-        Some(obstacle) => Err(Refusal::Conflict(vec![obstacle])),
+        Some(obstacle) => Err(Rejection::Conflict(vec![obstacle])),
         None => Ok(license),
     }
 }
@@ -194,8 +194,8 @@ mod tests {
                     self.0.apply(&planned.changes);
                     Ok(planned.document)
                 }
-                Err(Refusal::Invalid(issues)) => Err((422, format!("{issues:?}"))),
-                Err(Refusal::Conflict(issues)) => Err((409, format!("{issues:?}"))),
+                Err(Rejection::Invalid(issues)) => Err((422, format!("{issues:?}"))),
+                Err(Rejection::Conflict(issues)) => Err((409, format!("{issues:?}"))),
                 Err(other) => panic!("{other:?}"),
             }
         }
@@ -368,7 +368,7 @@ mod tests {
             r#""_currency":"EUR","fixedPeriod":true,"fromDate":"2026-01-01","toDate":"2026-12-31""#,
         );
         let sound = store.year("");
-        let refusals = [
+        let rejections = [
             (lost, "{}", 409, "license_lost"),
             (open, "{}", 422, "no_renewal"),
             (priceless, "{}", 422, "/mrr"),
@@ -376,7 +376,7 @@ mod tests {
             (sound, r#"{"mrr":null}"#, 422, "required"),
             (sound, r#"{"toDate":"2026-06-01"}"#, 422, "/toDate"),
         ];
-        for (license, sent, status, says) in refusals {
+        for (license, sent, status, says) in rejections {
             let before = store.status(license);
             let (found, message) = store.renew(license, sent).unwrap_err();
             assert_eq!(found, status, "{message}");

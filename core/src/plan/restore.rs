@@ -1,9 +1,9 @@
 //! Records of an export (R51): each is restored as it was, and its computed values stay computed.
 
 use super::{
-    answer::answer_rows,
     context::Ctx,
     record_update::{STAND_INS, fill},
+    response::response_fields,
     unknown_properties::is_same,
 };
 use crate::{
@@ -39,8 +39,8 @@ pub(super) fn carry(
             continue;
         };
         let is_this = |other: &FieldDef| other.name == field.name;
-        let shown =
-            before.map(|before| answer_rows(def, before, &is_this, &ReadCtx::new(ctx.now, lookup)));
+        let shown = before
+            .map(|before| response_fields(def, before, &is_this, &ReadCtx::new(ctx.now, lookup)));
         let shown = shown.transpose()?;
         let shown = shown.as_ref().and_then(|shown| shown.get(field.name));
         if !is_same(field, Some(value.as_ref()), shown) {
@@ -61,7 +61,7 @@ pub(super) fn shows(
     (lookup, ctx): (&dyn Lookup, &Ctx),
 ) -> Result<bool, LookupError> {
     let is_sent = |field: &FieldDef| body.get(field.name).is_some();
-    let shown = answer_rows(def, stored, &is_sent, &ReadCtx::new(ctx.now, lookup))?;
+    let shown = response_fields(def, stored, &is_sent, &ReadCtx::new(ctx.now, lookup))?;
     Ok(body.iter().all(|(name, value)| {
         def.field(name).is_some_and(|field| is_same(field, Some(value), shown.get(name)))
     }))
@@ -93,7 +93,7 @@ mod tests {
     use crate::{
         plan::{
             memory::Memory,
-            upsert::{Access, Outcome, Upserted, upsert},
+            upsert::{UpsertAccess, UpsertOutcome, UpsertedItem, upsert},
         },
         resources::{
             company::COMPANY, license::LICENSE, ticket::TICKET, timesheet::TIMESHEET, user::USER,
@@ -110,9 +110,14 @@ mod tests {
             Self(Memory::default(), Ctx::new(now, IdSequence::new([0; 5]), None))
         }
 
-        fn upsert(&mut self, origin: Origin, def: &'static ResourceDef, item: &str) -> Upserted {
+        fn upsert(
+            &mut self,
+            origin: Origin,
+            def: &'static ResourceDef,
+            item: &str,
+        ) -> UpsertedItem {
             let item = Document::parse(item.as_bytes());
-            let access = Access { create: true, update: true };
+            let access = UpsertAccess { create: true, update: true };
             self.1.origin = origin;
             let done = upsert(def, 0, &item, access, Handling::Lenient, &self.0, &mut self.1);
             let done = done.unwrap();
@@ -122,7 +127,7 @@ mod tests {
 
         fn created(&mut self, origin: Origin, def: &'static ResourceDef, item: &str) -> ObjectId {
             match self.upsert(origin, def, item).outcome {
-                Outcome::Created(id, _) => id,
+                UpsertOutcome::Created(id, _) => id,
                 other => panic!("{other:?}"),
             }
         }
@@ -130,7 +135,7 @@ mod tests {
         fn shown(&self, def: &'static ResourceDef, id: ObjectId, name: &str) -> Option<String> {
             let stored = self.0.record(def, id).unwrap().unwrap();
             let ctx = ReadCtx::new(self.1.now, &self.0);
-            let shown = crate::plan::answer(def, &stored, &ctx).unwrap();
+            let shown = crate::plan::to_response(def, &stored, &ctx).unwrap();
             shown.value(name).map(|value| value.text().to_owned())
         }
     }
@@ -179,7 +184,7 @@ mod tests {
             (&LICENSE, r#"{"mrr":1,"__v":0}"#, false),
         ] {
             let done = Store::new().upsert(Origin::Row, def, item);
-            assert_eq!(matches!(done.outcome, Outcome::Created(..)), is_created, "{item}");
+            assert_eq!(matches!(done.outcome, UpsertOutcome::Created(..)), is_created, "{item}");
         }
     }
 

@@ -4,7 +4,7 @@ use super::{
     change::Change,
     context::Ctx,
     create::{create, create_as},
-    planned::Refusal,
+    planned::Rejection,
     record_update,
 };
 use crate::{
@@ -23,8 +23,8 @@ const MAX_LATER_MS: i64 = 60_000;
 /// Plans the settings of a new tenant, with every default (R41).
 ///
 /// # Errors
-/// [`Refusal::Lookup`] if the store cannot be read.
-pub fn settings(lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Vec<Change>, Refusal> {
+/// [`Rejection::Lookup`] if the store cannot be read.
+pub fn settings(lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Vec<Change>, Rejection> {
     Ok(create_as(&SETTINGS, SETTINGS_ID, Document::default(), lookup, ctx)?.changes)
 }
 
@@ -32,13 +32,13 @@ pub fn settings(lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Vec<Change>, Refus
 /// R57).
 ///
 /// # Errors
-/// [`Refusal::Invalid`] when the named user does not exist.
+/// [`Rejection::Invalid`] when the named user does not exist.
 pub fn token_user(
     named: Option<&RecordRef>,
     label: &str,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<(ObjectId, Vec<Change>), Refusal> {
+) -> Result<(ObjectId, Vec<Change>), Rejection> {
     let Some(reference) = named else {
         let mut patch = Document::default();
         patch.set(user::NAME.name, Json::string(label));
@@ -53,21 +53,21 @@ pub fn token_user(
     }
     let found = quoted(&reference.to_string());
     let message = format!("`userId` must name a user that exists; found {found}");
-    Err(Refusal::Invalid(vec![Issue::of_member("userId", USER.not_found, message)]))
+    Err(Rejection::Invalid(vec![Issue::of_member("userId", USER.not_found, message)]))
 }
 
 /// Marks a user that was created for a token before marks existed: its name is the token's label, it has nothing else,
 /// and it was stored with the token (R57).
 ///
 /// # Errors
-/// [`Refusal::Lookup`] if the store cannot be read.
+/// [`Rejection::Lookup`] if the store cannot be read.
 pub fn mark_token_user(
     user: ObjectId,
     label: &str,
     issued_at: Timestamp,
     lookup: &dyn Lookup,
     now: Timestamp,
-) -> Result<Vec<Change>, Refusal> {
+) -> Result<Vec<Change>, Rejection> {
     let Some(stored) = lookup.record(&USER, user)? else { return Ok(Vec::new()) };
     let known = [user::ID.name, user::NAME.name, CREATED_AT, "updatedAt", "__v"];
     let is_plain = stored.iter().all(|(name, _)| known.contains(&name));

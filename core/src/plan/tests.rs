@@ -20,7 +20,7 @@ impl World {
         Self { store: Memory::default(), ctx }
     }
 
-    fn create(&mut self, def: &'static ResourceDef, sent: &str) -> Result<ObjectId, Refusal> {
+    fn create(&mut self, def: &'static ResourceDef, sent: &str) -> Result<ObjectId, Rejection> {
         let sent = Document::parse(sent.as_bytes()).unwrap();
         let body = shape::check_create(def, &sent);
         let planned = create(def, body, &self.store, &mut self.ctx)?;
@@ -33,7 +33,7 @@ impl World {
         def: &'static ResourceDef,
         id: ObjectId,
         sent: &str,
-    ) -> Result<usize, Refusal> {
+    ) -> Result<usize, Rejection> {
         let sent = Document::parse(sent.as_bytes()).unwrap();
         let body = shape::check_update(def, &sent);
         let planned = update(def, id, body, &self.store, &mut self.ctx)?;
@@ -41,21 +41,21 @@ impl World {
         Ok(planned.changes.len())
     }
 
-    fn delete(&mut self, def: &'static ResourceDef, id: ObjectId) -> Result<(), Refusal> {
+    fn delete(&mut self, def: &'static ResourceDef, id: ObjectId) -> Result<(), Rejection> {
         let changes = delete(def, id, &self.store)?;
         self.store.apply(&changes);
         Ok(())
     }
 
-    fn answer(&self, def: &'static ResourceDef, id: ObjectId) -> String {
+    fn to_response(&self, def: &'static ResourceDef, id: ObjectId) -> String {
         let stored = self.store.record(def, id).unwrap().unwrap();
         let ctx = ReadCtx::new(self.ctx.now, &self.store);
-        answer(def, &stored, &ctx).unwrap().to_text()
+        to_response(def, &stored, &ctx).unwrap().to_text()
     }
 }
 
-fn check_refused<T: std::fmt::Debug>(found: Result<T, Refusal>, expect: &[(&str, &str)]) {
-    let Err(Refusal::Invalid(issues) | Refusal::Conflict(issues)) = found else {
+fn check_rejected<T: std::fmt::Debug>(found: Result<T, Rejection>, expect: &[(&str, &str)]) {
+    let Err(Rejection::Invalid(issues) | Rejection::Conflict(issues)) = found else {
         panic!("not refused: {found:?}");
     };
     let found: Vec<_> = issues.iter().map(|issue| (issue.pointer.as_str(), issue.code)).collect();
@@ -69,7 +69,7 @@ fn a_created_record_has_an_id_dates_and_a_version() {
         .create(&COMPANY, r#"{"__v":9,"custom":{"b":1.10,"a":null},"name":"Acme","_id":"x"}"#)
         .unwrap();
     assert_eq!(
-        world.answer(&COMPANY, id),
+        world.to_response(&COMPANY, id),
         r#"{"_id":"000000000000000000000000","name":"Acme","custom":{"b":1.10},"createDate":"1970-01-01T00:00:00.000Z","createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"1970-01-01T00:00:00.000Z","__v":0,"status":"prospect","mrr":0,"arr":0,"mrrByCurrency":{},"issues":null,"beats":0,"beatsTotal":0,"beatTrend":0,"activityState":"never","experience":0}"#
     );
 }
@@ -77,7 +77,7 @@ fn a_created_record_has_an_id_dates_and_a_version() {
 #[test]
 fn every_problem_of_a_body_is_found() {
     let mut world = World::new();
-    check_refused(
+    check_rejected(
         world.create(&COMPANY, r#"{"externalId":7,"domains":["a",1],"custom":"x","name":" "}"#),
         &[
             ("/externalId", "wrong_type"),
@@ -86,7 +86,7 @@ fn every_problem_of_a_body_is_found() {
             ("/name", "required"),
         ],
     );
-    check_refused(
+    check_rejected(
         world.create(&COMPANY, r#"{"name":"A","sourceId":""}"#),
         &[("/sourceId", "invalid_value")],
     );
@@ -96,12 +96,12 @@ fn every_problem_of_a_body_is_found() {
 fn a_key_is_taken_until_its_holder_lets_go() {
     let mut world = World::new();
     let first = world.create(&COMPANY, r#"{"name":"A","externalId":"1"}"#).unwrap();
-    check_refused(
+    check_rejected(
         world.create(&COMPANY, r#"{"name":"B","externalId":"1"}"#),
         &[("/externalId", "taken")],
     );
     let second = world.create(&COMPANY, r#"{"name":"B","externalId":"2"}"#).unwrap();
-    check_refused(
+    check_rejected(
         world.update(&COMPANY, second, r#"{"externalId":"1"}"#),
         &[("/externalId", "taken")],
     );
@@ -121,13 +121,16 @@ fn an_update_merges_and_counts_only_real_changes() {
         world.update(&COMPANY, id, r#"{"phase":null,"custom":{"a":null,"c":3}}"#).unwrap(),
         1
     );
-    let answer = world.answer(&COMPANY, id);
-    assert!(answer.contains(r#""custom":{"b":2,"c":3}"#) && !answer.contains("phase"), "{answer}");
-    assert!(answer.contains(r#""updatedAt":"1970-01-01T00:00:01.000Z","__v":1"#), "{answer}");
+    let response = world.to_response(&COMPANY, id);
+    assert!(
+        response.contains(r#""custom":{"b":2,"c":3}"#) && !response.contains("phase"),
+        "{response}"
+    );
+    assert!(response.contains(r#""updatedAt":"1970-01-01T00:00:01.000Z","__v":1"#), "{response}");
     world.ctx.now = Timestamp::from_ms(2_000).unwrap();
-    assert_eq!(world.update(&COMPANY, id, &answer).unwrap(), 0);
-    assert_eq!(world.answer(&COMPANY, id), answer);
-    check_refused(world.update(&COMPANY, id, r#"{"name":null}"#), &[("/name", "required")]);
+    assert_eq!(world.update(&COMPANY, id, &response).unwrap(), 0);
+    assert_eq!(world.to_response(&COMPANY, id), response);
+    check_rejected(world.update(&COMPANY, id, r#"{"name":null}"#), &[("/name", "required")]);
 }
 
 #[test]
@@ -139,15 +142,15 @@ fn a_user_names_their_company_in_any_form() {
         let user = world
             .create(&END_USER, &format!(r#"{{"externalId":"{index}","companyId":"{form}"}}"#))
             .unwrap();
-        let answer = world.answer(&END_USER, user);
-        assert!(answer.contains(&format!(r#""companyId":"{company}""#)), "{answer}");
-        assert!(answer.contains(r#""companyName":"Acme""#), "{answer}");
+        let response = world.to_response(&END_USER, user);
+        assert!(response.contains(&format!(r#""companyId":"{company}""#)), "{response}");
+        assert!(response.contains(r#""companyName":"Acme""#), "{response}");
     }
-    check_refused(
+    check_rejected(
         world.create(&END_USER, r#"{"email":"a@b","companyId":"extid-2"}"#),
         &[("/companyId", "company_not_found")],
     );
-    check_refused(
+    check_rejected(
         world.create(&END_USER, "{}"),
         &[("", "identity_missing"), ("/companyId", "company_not_found")],
     );
@@ -158,9 +161,9 @@ fn a_domain_that_two_companies_own_finds_none() {
     let mut world = World::new();
     let first = world.create(&COMPANY, r#"{"name":"A","domains":["a.example"]}"#).unwrap();
     let user = world.create(&END_USER, r#"{"email":"x@A.example"}"#).unwrap();
-    assert!(world.answer(&END_USER, user).contains(&first.to_string()));
+    assert!(world.to_response(&END_USER, user).contains(&first.to_string()));
     world.create(&COMPANY, r#"{"name":"B","domains":["A.EXAMPLE"]}"#).unwrap();
-    check_refused(
+    check_rejected(
         world.create(&END_USER, r#"{"email":"y@a.example"}"#),
         &[("/companyId", "company_not_found")],
     );
@@ -171,10 +174,10 @@ fn a_company_stays_while_users_refer_to_it() {
     let mut world = World::new();
     let company = world.create(&COMPANY, r#"{"name":"A","domains":["a.example"]}"#).unwrap();
     let user = world.create(&END_USER, r#"{"email":"x@a.example"}"#).unwrap();
-    check_refused(world.delete(&COMPANY, company), &[("", "referred_to")]);
+    check_rejected(world.delete(&COMPANY, company), &[("", "referred_to")]);
     world.delete(&END_USER, user).unwrap();
     world.delete(&COMPANY, company).unwrap();
-    assert!(matches!(world.delete(&COMPANY, company), Err(Refusal::NotFound)));
+    assert!(matches!(world.delete(&COMPANY, company), Err(Rejection::NotFound)));
     world.create(&COMPANY, r#"{"name":"A","domains":["a.example"]}"#).unwrap();
 }
 
@@ -196,10 +199,10 @@ fn check_license_changes(bodies: &[&str], expect: &str) {
     for body in &bodies[1..] {
         world.update(&LICENSE, id, body).unwrap();
     }
-    let answer = Document::parse(world.answer(&LICENSE, id).as_bytes()).unwrap();
+    let response = Document::parse(world.to_response(&LICENSE, id).as_bytes()).unwrap();
     let expect = Document::parse(expect.as_bytes()).unwrap();
     for (name, value) in expect.iter() {
-        assert_eq!(answer.get(name), Some(value), "{name} in {}", answer.to_text());
+        assert_eq!(response.get(name), Some(value), "{name} in {}", response.to_text());
     }
 }
 
@@ -295,9 +298,9 @@ fn a_license_takes_from_its_product_what_it_lacks() {
         world.create(&COMPANY, r#"{"name":"A","externalId":"1"}"#).unwrap();
         world.create(&PRODUCT, product).unwrap();
         let id = world.create(&LICENSE, license).unwrap();
-        let answer = Document::parse(world.answer(&LICENSE, id).as_bytes()).unwrap();
+        let response = Document::parse(world.to_response(&LICENSE, id).as_bytes()).unwrap();
         for (name, value) in Document::parse(expect.as_bytes()).unwrap().iter() {
-            assert_eq!(answer.get(name), Some(value), "{name} in {}", answer.to_text());
+            assert_eq!(response.get(name), Some(value), "{name} in {}", response.to_text());
         }
     };
     let plan = r#"{"name":"Plan","mrr":100,"currency":"EUR","fixedPeriod":true,"autoRenews":true,"length":12,"renewalMrr":120,"renewalPeriod":6,"noticePeriod":3,"noticeUnit":"month"}"#;
@@ -339,8 +342,8 @@ fn a_company_stands_where_its_licenses_stand() {
             sent.set("companyId", crate::value::Json::string("extid-1"));
             world.create(&LICENSE, &sent.to_text()).unwrap();
         }
-        let answer = world.answer(&COMPANY, company);
-        assert!(answer.contains(&format!(r#""status":"{status}""#)), "{licenses:?}: {answer}");
+        let response = world.to_response(&COMPANY, company);
+        assert!(response.contains(&format!(r#""status":"{status}""#)), "{licenses:?}: {response}");
     };
     check(&[], "prospect");
     check(&[r#"{"mrr":1}"#], "prospect");
@@ -386,8 +389,8 @@ proptest! {
         let mut world = World::new();
         world.create(&COMPANY, r#"{"name":"A","externalId":"1"}"#).unwrap();
         let id = world.create(&END_USER, &user).unwrap();
-        let answer = world.answer(&END_USER, id);
-        prop_assert_eq!(world.update(&END_USER, id, &answer).unwrap(), 0);
+        let response = world.to_response(&END_USER, id);
+        prop_assert_eq!(world.update(&END_USER, id, &response).unwrap(), 0);
     }
 
     #[test]
@@ -396,7 +399,7 @@ proptest! {
             let mut world = World::new();
             world.create(&COMPANY, r#"{"name":"A","externalId":"1"}"#).unwrap();
             let id = world.create(&END_USER, &user).unwrap();
-            world.answer(&END_USER, id)
+            world.to_response(&END_USER, id)
         };
         prop_assert_eq!(plan(), plan());
     }

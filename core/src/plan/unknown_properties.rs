@@ -1,9 +1,9 @@
 //! Members of a body that are not stored: unknown ones, and read-only ones whose value differs from the record (R6,
 //! R49). The response of a GET can be sent with PUT without being reported here.
 
-use super::answer::answer_rows;
+use super::response::response_fields;
 use crate::{
-    schema::{FieldDef, Handling, Kind, LookupError, ReadCtx, ResourceDef, Shaped},
+    schema::{FieldDef, FieldKind, Handling, LookupError, ReadCtx, ResourceDef, Shaped},
     value::{Document, Issue, JsonRef, Timestamp, issue::quoted, near_name},
 };
 
@@ -61,10 +61,10 @@ fn fixed(
     for record in [Some(after), before].into_iter().flatten() {
         if !names.is_empty() {
             let wanted = |field: &FieldDef| names.iter().any(|name| name == field.name);
-            let answer = answer_rows(def, record, &wanted, ctx)?;
+            let response = response_fields(def, record, &wanted, ctx)?;
             names.retain(|name| {
                 def.field(name)
-                    .is_some_and(|field| !is_same(field, sent.get(name), answer.get(name)))
+                    .is_some_and(|field| !is_same(field, sent.get(name), response.get(name)))
             });
         }
     }
@@ -84,10 +84,10 @@ pub(super) fn is_same(
     let date = |value: JsonRef<'_>| value.as_str().and_then(|text| Timestamp::parse(&text));
     sent == found
         || match field.kind {
-            Kind::Number | Kind::Integer => {
+            FieldKind::Number | FieldKind::Integer => {
                 sent.as_number().is_some() && sent.as_number() == found.as_number()
             }
-            Kind::Date => date(sent).is_some() && date(sent) == date(found),
+            FieldKind::Date => date(sent).is_some() && date(sent) == date(found),
             _ => sent.as_str().is_some() && sent.as_str() == found.as_str(),
         }
 }

@@ -4,7 +4,7 @@ use super::{
     change::{Change, version_of},
     context::Ctx,
     create::create_side_records,
-    planned::{Planned, Refusal},
+    planned::{Planned, Rejection},
     record_update::{Assembled, assemble, check_claims},
 };
 use crate::{
@@ -16,15 +16,15 @@ use crate::{
 /// changes, there are no changes, and version and date stay (R4).
 ///
 /// # Errors
-/// [`Refusal::NotFound`] when the record does not exist; otherwise as [`super::create()`].
+/// [`Rejection::NotFound`] when the record does not exist; otherwise as [`super::create()`].
 pub fn update(
     def: &'static ResourceDef,
     id: ObjectId,
     body: impl Into<Shaped>,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Planned, Refusal> {
-    let stored = lookup.record(def, id)?.ok_or(Refusal::NotFound)?;
+) -> Result<Planned, Rejection> {
+    let stored = lookup.record(def, id)?.ok_or(Rejection::NotFound)?;
     update_stored(def, id, stored, body.into(), lookup, ctx)
 }
 
@@ -36,7 +36,7 @@ pub(super) fn update_stored(
     body: Shaped,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Planned, Refusal> {
+) -> Result<Planned, Rejection> {
     let passed: Vec<_> = def
         .fields
         .iter()
@@ -63,7 +63,7 @@ pub(super) fn put(
     (mut document, issues): (Document, Vec<Issue>),
     lookup: &dyn Lookup,
     ctx: &Ctx,
-) -> Result<(Change, Document), Refusal> {
+) -> Result<(Change, Document), Rejection> {
     let version = version_of(&stored);
     document.set("updatedAt", Json::string(&ctx.now.to_string()));
     document.set("__v", Json::integer(version + 1));

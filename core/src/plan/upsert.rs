@@ -4,7 +4,7 @@ use super::{
     change::Change,
     context::Ctx,
     create::create,
-    planned::{Planned, Refusal},
+    planned::{Planned, Rejection},
     restore::{carry, restored, shows},
     update::update_stored,
 };
@@ -21,7 +21,7 @@ pub const MAX_ITEMS: usize = 5_000;
 
 /// Permissions of the caller of a bulk upsert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct UpsertAccess {
     /// Whether items may create records.
     pub create: bool,
     /// Whether items may change records.
@@ -33,18 +33,18 @@ pub type Item = Result<Document, Malformed>;
 
 /// Plan for one item of a bulk upsert.
 #[derive(Debug)]
-pub struct Upserted {
+pub struct UpsertedItem {
     /// Changes to write, in order.
     pub changes: Vec<Change>,
     /// How the item is counted.
-    pub outcome: Outcome,
+    pub outcome: UpsertOutcome,
     /// Names of properties that were sent and are not stored (R49).
     pub ignored: Vec<String>,
 }
 
 /// How an item is counted (R18).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum UpsertOutcome {
     /// A record was created, with the keys that were sent.
     Created(ObjectId, Document),
     /// A record was changed.
@@ -73,16 +73,16 @@ pub enum List {
 /// Plans one item. Its changes must be applied before the next item is planned, which sees them.
 ///
 /// # Errors
-/// When the store cannot be read; every fault of the item is an [`Outcome`].
+/// When the store cannot be read; every fault of the item is an [`UpsertOutcome`].
 pub fn upsert(
     def: &'static ResourceDef,
     index: usize,
     item: &Item,
-    access: Access,
+    access: UpsertAccess,
     handling: Handling,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Upserted, LookupError> {
+) -> Result<UpsertedItem, LookupError> {
     let sent = match item {
         Ok(sent) => sent,
         Err(fault) => {
@@ -94,7 +94,7 @@ pub fn upsert(
         ctx.origin = Origin::of_row(sent);
     }
     if (def.drops)(sent) && !ctx.origin.is_record() {
-        return Ok(not_stored(Outcome::Dropped));
+        return Ok(not_stored(UpsertOutcome::Dropped));
     }
     let planned = match find(def, sent, ctx.origin, lookup)? {
         Some(found) if !access.update => {
@@ -114,13 +114,13 @@ pub fn upsert(
     };
     match planned {
         (_, Ok(planned)) => Ok(counted(def, planned, sent)),
-        (_, Err(Refusal::Lookup(error))) => Err(error),
-        (list, Err(refusal)) => Ok(failed(def, list, index, sent, &as_one_issue(refusal))),
+        (_, Err(Rejection::Lookup(error))) => Err(error),
+        (list, Err(rejection)) => Ok(failed(def, list, index, sent, &as_one_issue(rejection))),
     }
 }
 
 /// The record that an item updates, and the keys that were tried, the last of which found it.
-struct Found {
+struct MatchedRecord {
     id: ObjectId,
     keys: Vec<&'static str>,
     stored: Document,
@@ -132,7 +132,7 @@ fn find(
     sent: &Document,
     origin: Origin,
     lookup: &dyn Lookup,
-) -> Result<Option<Found>, LookupError> {
+) -> Result<Option<MatchedRecord>, LookupError> {
     let mut keys = Vec::new();
     for name in def.keys_of(origin) {
         keys.push(name);
@@ -148,7 +148,7 @@ fn find(
             None => None,
         };
         if let (Some(id), Some(stored)) = (id, stored) {
-            return Ok(Some(Found { id, keys, stored }));
+            return Ok(Some(MatchedRecord { id, keys, stored }));
         }
     }
     Ok(None)
@@ -156,12 +156,12 @@ fn find(
 
 fn change(
     def: &'static ResourceDef,
-    found: Found,
+    found: MatchedRecord,
     sent: &Document,
     handling: Handling,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Planned, Refusal> {
+) -> Result<Planned, Rejection> {
     let mut shaped = shape::check_update(def, sent);
     carry(def, sent, Some(&found.stored), &mut shaped, (lookup, ctx))?;
     leave_finding_key(def, &found, &mut shaped.patch);
@@ -172,7 +172,7 @@ fn change(
     let is_unchanged = ctx.origin.is_record()
         && shaped.issues.is_empty()
         && shows(def, &found.stored, &shaped.patch, (lookup, ctx))?;
-    let Found { id, stored, .. } = found;
+    let MatchedRecord { id, stored, .. } = found;
     match is_unchanged {
         true => {
             let ignored = shaped.ignored;
@@ -184,7 +184,7 @@ fn change(
 
 /// Leaves the value of a key that found its record by another of its values, such as one of an end user's other
 /// e-mails: it only names the record (R20, R51).
-fn leave_finding_key(def: &ResourceDef, found: &Found, patch: &mut Document) {
+fn leave_finding_key(def: &ResourceDef, found: &MatchedRecord, patch: &mut Document) {
     let Some(field) = found.keys.last().and_then(|name| def.field(name)) else {
         return;
     };
@@ -197,7 +197,7 @@ fn leave_finding_key(def: &ResourceDef, found: &Found, patch: &mut Document) {
 
 /// Rejects a change of a key that has a value, unless a key of higher priority found the record (R20). An e-mail in
 /// another case is the same key.
-fn locked(def: &ResourceDef, found: &Found, patch: &Document) -> Vec<Issue> {
+fn locked(def: &ResourceDef, found: &MatchedRecord, patch: &Document) -> Vec<Issue> {
     let changes = |name: &str| {
         let key = |value: JsonRef<'_>| Some(key_of(def.field(name)?, &value.as_str()?));
         let held = found.stored.value(name);
@@ -217,7 +217,7 @@ fn make(
     handling: Handling,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Planned, Refusal> {
+) -> Result<Planned, Rejection> {
     let mut shaped = match ctx.origin.is_record() {
         true => check_record(def, sent),
         false => check_item(def, sent),
@@ -249,21 +249,21 @@ fn check_record(def: &ResourceDef, sent: &Document) -> Shaped {
     }
 }
 
-fn counted(def: &ResourceDef, planned: Planned, sent: &Document) -> Upserted {
+fn counted(def: &ResourceDef, planned: Planned, sent: &Document) -> UpsertedItem {
     let created = planned.changes.iter().any(|change| change.creates(def, planned.id));
     let outcome = if created {
-        Outcome::Created(planned.id, keys_of(def, planned.id, sent))
+        UpsertOutcome::Created(planned.id, keys_of(def, planned.id, sent))
     } else if planned.changes.is_empty() {
-        Outcome::Unchanged(planned.id)
+        UpsertOutcome::Unchanged(planned.id)
     } else {
-        Outcome::Updated(planned.id)
+        UpsertOutcome::Updated(planned.id)
     };
-    Upserted { changes: planned.changes, outcome, ignored: planned.ignored }
+    UpsertedItem { changes: planned.changes, outcome, ignored: planned.ignored }
 }
 
 /// Result of an item of which nothing is stored.
-fn not_stored(outcome: Outcome) -> Upserted {
-    Upserted { changes: Vec::new(), outcome, ignored: Vec::new() }
+fn not_stored(outcome: UpsertOutcome) -> UpsertedItem {
+    UpsertedItem { changes: Vec::new(), outcome, ignored: Vec::new() }
 }
 
 /// `_id` and the keys that were sent (R18).
@@ -279,10 +279,10 @@ fn keys_of(def: &ResourceDef, id: ObjectId, sent: &Document) -> Document {
 }
 
 /// Issues of an item as one message, with the code and the property of the first.
-fn as_one_issue(refusal: Refusal) -> Issue {
-    let issues = match refusal {
-        Refusal::Invalid(issues) | Refusal::Conflict(issues) => issues,
-        Refusal::NotFound | Refusal::Lookup(_) => Vec::new(),
+fn as_one_issue(rejection: Rejection) -> Issue {
+    let issues = match rejection {
+        Rejection::Invalid(issues) | Rejection::Conflict(issues) => issues,
+        Rejection::NotFound | Rejection::Lookup(_) => Vec::new(),
     };
     let further: Vec<String> =
         issues.iter().skip(1).map(|issue| format!("; {}", issue.message)).collect();
@@ -293,7 +293,13 @@ fn as_one_issue(refusal: Refusal) -> Issue {
 }
 
 /// A rejected item: `{index, code, message, field?, _id?, sourceId?, externalId?}` (R19).
-fn failed(def: &ResourceDef, list: List, index: usize, sent: &Document, issue: &Issue) -> Upserted {
+fn failed(
+    def: &ResourceDef,
+    list: List,
+    index: usize,
+    sent: &Document,
+    issue: &Issue,
+) -> UpsertedItem {
     let validates = def.lists_validation_errors && list != List::Permission;
     let list = if validates { List::Validation } else { list };
     let mut element = Document::default();
@@ -315,18 +321,18 @@ fn failed(def: &ResourceDef, list: List, index: usize, sent: &Document, issue: &
         let named = if is_short { sent } else { shortened(&sent).into() };
         element.set(name, Json::string(&named));
     }
-    not_stored(Outcome::Failed(list, element))
+    not_stored(UpsertOutcome::Failed(list, element))
 }
 
-fn name_record(upserted: &mut Upserted, id: ObjectId) {
-    if let Outcome::Failed(_, element) = &mut upserted.outcome {
+fn name_record(upserted: &mut UpsertedItem, id: ObjectId) {
+    if let UpsertOutcome::Failed(_, element) = &mut upserted.outcome {
         element.set("_id", Json::string(&id.to_string()));
     }
 }
 
 /// The response to a bulk upsert, built item by item.
 #[derive(Debug, Default)]
-pub struct Summary {
+pub struct UpsertSummary {
     created: Vec<ObjectId>,
     keys_of_created: Objects,
     updated: Vec<ObjectId>,
@@ -342,21 +348,25 @@ pub struct Summary {
 /// Most names of ignored properties in a summary: more than a header has room for.
 const MAX_IGNORED: usize = 100;
 
-impl Summary {
+impl UpsertSummary {
     /// Adds the outcome of an item, in the order of the request.
-    pub fn add(&mut self, outcome: Outcome) {
+    pub fn add(&mut self, outcome: UpsertOutcome) {
         match outcome {
-            Outcome::Created(id, keys) => {
+            UpsertOutcome::Created(id, keys) => {
                 self.created.push(id);
                 self.keys_of_created.push(&keys);
             }
-            Outcome::Updated(id) => self.updated.push(id),
-            Outcome::Unchanged(_) => self.unchanged += 1,
-            Outcome::Dropped => self.dropped += 1,
-            Outcome::Failed(List::Created, element) => self.created_errors.push(&element),
-            Outcome::Failed(List::Updated, element) => self.updated_errors.push(&element),
-            Outcome::Failed(List::Permission, element) => self.permission_errors.push(&element),
-            Outcome::Failed(List::Validation, element) => self.validation_errors.push(&element),
+            UpsertOutcome::Updated(id) => self.updated.push(id),
+            UpsertOutcome::Unchanged(_) => self.unchanged += 1,
+            UpsertOutcome::Dropped => self.dropped += 1,
+            UpsertOutcome::Failed(List::Created, element) => self.created_errors.push(&element),
+            UpsertOutcome::Failed(List::Updated, element) => self.updated_errors.push(&element),
+            UpsertOutcome::Failed(List::Permission, element) => {
+                self.permission_errors.push(&element)
+            }
+            UpsertOutcome::Failed(List::Validation, element) => {
+                self.validation_errors.push(&element)
+            }
         }
     }
 
@@ -384,33 +394,33 @@ impl Summary {
     }
 
     /// The response: only counts for a resource that returns these, else the lists of the contract.
-    pub fn answer(&self, def: &ResourceDef) -> Document {
-        let mut answer = Document::default();
+    pub fn to_response(&self, def: &ResourceDef) -> Document {
+        let mut response = Document::default();
         let count = |count: usize| Json::integer(i64::try_from(count).unwrap_or(i64::MAX));
         if def.bulk_returns_counts_only {
-            answer.set("created", count(self.created.len()));
-            answer.set("updated", count(self.updated.len() + self.unchanged));
-            return answer;
+            response.set("created", count(self.created.len()));
+            response.set("updated", count(self.updated.len() + self.unchanged));
+            return response;
         }
         let changed: Vec<String> = self.updated.iter().map(ToString::to_string).collect();
         let made: Vec<String> = self.created.iter().map(ToString::to_string).collect();
         let ids = |ids: &[String]| Json::strings(ids.iter().map(String::as_str));
         let mut keys_of_changed = Objects::default();
         self.updated.iter().for_each(|id| keys_of_changed.push(&only_id(*id)));
-        answer.set("created", count(self.created.len()));
-        answer.set("createdErrors", self.created_errors.array());
-        answer.set("insertsKeys", self.keys_of_created.array());
-        answer.set("updated", count(self.updated.len()));
-        answer.set("updatedErrors", self.updated_errors.array());
-        answer.set("updatesKeys", keys_of_changed.array());
-        answer.set("nonupdates", count(self.unchanged));
-        answer.set("modified", ids(&changed));
-        answer.set("upsertedIds", ids(&made));
-        answer.set("permissionErrors", self.permission_errors.array());
+        response.set("created", count(self.created.len()));
+        response.set("createdErrors", self.created_errors.array());
+        response.set("insertsKeys", self.keys_of_created.array());
+        response.set("updated", count(self.updated.len()));
+        response.set("updatedErrors", self.updated_errors.array());
+        response.set("updatesKeys", keys_of_changed.array());
+        response.set("nonupdates", count(self.unchanged));
+        response.set("modified", ids(&changed));
+        response.set("upsertedIds", ids(&made));
+        response.set("permissionErrors", self.permission_errors.array());
         if def.lists_validation_errors {
-            answer.set("validationErrors", self.validation_errors.array());
+            response.set("validationErrors", self.validation_errors.array());
         }
-        answer
+        response
     }
 }
 

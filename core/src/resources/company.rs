@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     fields,
-    schema::{FillCtx, ListLimits, Lookup, LookupError, ReadCtx, ResourceDef, Sent},
+    schema::{FillCtx, ListLimits, Lookup, LookupError, ReadCtx, ResourceDef, SentBody},
     value::{Document, Json, ObjectId, email, engagement::ACTIVITY_STATES},
 };
 
@@ -122,7 +122,7 @@ pub(super) fn created_at(record: &Document, _: FillCtx) -> Option<Json> {
 }
 
 /// Dates a phase that changes, unless its date is sent with it (R51).
-fn date_phase(sent: &mut Sent<'_>) {
+fn date_phase(sent: &mut SentBody<'_>) {
     let is_back = sent.before.is_none() && sent.origin.is_record();
     if !sent.changes(PHASE.name) || sent.changes(PHASE_SINCE.name) || is_back {
         return;
@@ -138,7 +138,7 @@ fn read_status(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, Lo
     let standing = |license| license::standing(license, ctx.now, zone);
     let standings: Vec<_> = licenses.iter().map(standing).collect();
     let awaits = company_renewal::awaits_successor(&licenses, ctx.now, zone);
-    Ok(Some(Json::string(CompanyStatus::of(&standings, awaits).name())))
+    Ok(Some(Json::string(CompanyStatus::derive(&standings, awaits).name())))
 }
 
 engagement_rows! {

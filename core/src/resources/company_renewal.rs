@@ -95,7 +95,7 @@ pub(super) fn read_issues(
     for currency in without_rate(&licenses, &settings, ctx.now, zone) {
         issues.push(shown((RATE_MISSING, MRR.name, &no_rate(&currency))));
     }
-    let successors = Successors::of(&licenses);
+    let successors = Successors::from_licenses(&licenses);
     for license in renewed_alone(&licenses, &successors, zone) {
         let id = license.text(license::ID.name).unwrap_or_default();
         let message = format!("the license `{id}` is `renewed`, but has no successor");
@@ -117,7 +117,7 @@ fn without_rate(
     let counting = lasting.filter(|license| FROM_DATE.get(license).is_some());
     let currencies: BTreeSet<String> =
         counting.filter_map(|license| Some(CURRENCY.get(license)?.into_owned())).collect();
-    match Currencies::of(settings) {
+    match Currencies::from_settings(settings) {
         Some(rates) => {
             let today = Day::at(now, zone);
             currencies.into_iter().filter(|name| rates.rate(name, today).is_none()).collect()
@@ -140,7 +140,7 @@ fn renewed_alone<'l>(
 /// Whether the company is a customer for one of these licenses: its renewal is agreed, but the successor has not begun
 /// (R55).
 pub(super) fn awaits_successor(licenses: &[Document], now: Timestamp, zone: Zone) -> bool {
-    let successors = Successors::of(licenses);
+    let successors = Successors::from_licenses(licenses);
     renewed_alone(licenses, &successors, zone)
         .any(|license| FROM_DATE.get(license).is_some_and(|from| from <= now))
 }

@@ -62,7 +62,7 @@ pub(super) fn total_of(
     }
     let settings = settings::at_read(ctx)?;
     let today = Day::at(ctx.now, settings::time_zone(&settings));
-    Ok(match Currencies::of(&settings) {
+    Ok(match Currencies::from_settings(&settings) {
         Some(currencies) => amounts.iter().try_fold(Decimal::ZERO, |total, (currency, sum)| {
             total.checked_add(sum.checked_mul(currencies.rate(currency, today)?)?)
         }),
@@ -101,11 +101,11 @@ pub(super) fn read_mrr_by_currency(
 ) -> Result<Option<Json>, LookupError> {
     let zone = settings::time_zone_at_read(ctx)?;
     let counts = |license: &Document| license::is_active(license, ctx.now, zone);
-    let mut answer = Document::default();
+    let mut response = Document::default();
     for (currency, sum) in amounts_of(company, ctx, counts, |license| license::MRR.get(license))? {
-        answer.set(&currency, amount(sum));
+        response.set(&currency, amount(sum));
     }
-    Ok(Some(Json::object(&answer)))
+    Ok(Some(Json::object(&response)))
 }
 
 pub(super) fn amount(sum: Decimal) -> Json {

@@ -24,16 +24,16 @@ pub enum CompanyStatus {
 impl CompanyStatus {
     /// The first status that applies, by the states of a company's licenses; and whether one of them is renewed, has
     /// begun and has no successor yet.
-    pub(crate) fn of(standings: &[Standing], awaits_successor: bool) -> Self {
+    pub(crate) fn derive(standings: &[LicenseState], awaits_successor: bool) -> Self {
         let any = |standing| standings.contains(&standing);
-        let renews = any(Standing::Renewed) && any(Standing::Ahead);
-        if any(Standing::Held) || renews || awaits_successor {
+        let renews = any(LicenseState::Renewed) && any(LicenseState::Ahead);
+        if any(LicenseState::Held) || renews || awaits_successor {
             Self::Customer
-        } else if any(Standing::Ahead) {
+        } else if any(LicenseState::Ahead) {
             Self::Coming
-        } else if any(Standing::Renewed) || any(Standing::RunningOut) {
+        } else if any(LicenseState::Renewed) || any(LicenseState::RunningOut) {
             Self::Canceled
-        } else if any(Standing::Ended) {
+        } else if any(LicenseState::Ended) {
             Self::Lost
         } else {
             Self::Prospect
@@ -53,7 +53,7 @@ impl CompanyStatus {
 
 /// The state of a license at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum LicenseState {
     /// The license is ongoing and active now, or fixed and past its end.
     Held,
     /// Ongoing, and begins later.
@@ -69,7 +69,7 @@ pub(crate) enum Standing {
 
 /// The members of a license with a beginning that determine its state.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Term {
+pub(crate) struct LicenseTerm {
     pub(crate) is_ongoing: bool,
     pub(crate) is_renewed: bool,
     pub(crate) is_fixed: bool,
@@ -77,15 +77,15 @@ pub(crate) struct Term {
     pub(crate) has_ended: bool,
 }
 
-impl Term {
-    pub(crate) fn standing(self) -> Standing {
+impl LicenseTerm {
+    pub(crate) fn standing(self) -> LicenseState {
         match (self.is_ongoing, self.has_begun, self.has_ended) {
-            (true, true, false) => Standing::Held,
-            (true, _, true) if self.is_fixed => Standing::Held,
-            (true, false, _) => Standing::Ahead,
-            (false, true, false) if self.is_renewed => Standing::Renewed,
-            (_, _, false) => Standing::RunningOut,
-            (_, _, true) => Standing::Ended,
+            (true, true, false) => LicenseState::Held,
+            (true, _, true) if self.is_fixed => LicenseState::Held,
+            (true, false, _) => LicenseState::Ahead,
+            (false, true, false) if self.is_renewed => LicenseState::Renewed,
+            (_, _, false) => LicenseState::RunningOut,
+            (_, _, true) => LicenseState::Ended,
         }
     }
 }

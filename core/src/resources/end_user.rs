@@ -9,7 +9,7 @@ use super::{
 use crate::{
     fields,
     schema::{
-        Completion, FillCtx, ListLimits, Lookup, LookupError, ResourceDef, Sent, index::key_of,
+        Completion, FillCtx, ListLimits, Lookup, LookupError, ResourceDef, SentBody, index::key_of,
         shape,
     },
     value::{Document, Issue, Json, email, engagement::ACTIVITY_STATES, issue::quoted},
@@ -111,7 +111,7 @@ pub fn is_suppressed(name: &str, value: &str, lookup: &dyn Lookup) -> Result<boo
 ///
 /// # Errors
 /// Every problem found; a body without a key has one.
-pub fn read_keys(sent: &Document) -> Result<Keys, Vec<Issue>> {
+pub fn read_keys(sent: &Document) -> Result<PersonKeys, Vec<Issue>> {
     let shaped = shape::check_update(&END_USER, sent).checked()?;
     let (mut keys, mut ignored) = (Vec::new(), shaped.ignored);
     for (name, value) in shaped.patch.iter() {
@@ -130,7 +130,7 @@ pub fn read_keys(sent: &Document) -> Result<Keys, Vec<Issue>> {
 }
 
 /// Keys of people, each with its field, and the unknown names.
-pub type Keys = (Vec<(&'static str, String)>, Vec<String>);
+pub type PersonKeys = (Vec<(&'static str, String)>, Vec<String>);
 
 /// Splits a name into its first word and the rest (R34): `firstName`, `lastName`.
 pub fn split_name(name: &str) -> (&str, &str) {
@@ -139,7 +139,7 @@ pub fn split_name(name: &str) -> (&str, &str) {
 }
 
 /// Sets `firstName` and `lastName` from a `name` that changes, unless one of these changes too: they are more precise.
-fn split_sent_name(sent: &mut Sent<'_>) {
+fn split_sent_name(sent: &mut SentBody<'_>) {
     let counts = sent.changes(NAME.name) && !sent.changes_any(&[FIRST_NAME.name, LAST_NAME.name]);
     let name = sent.patch.remove(NAME.name).filter(|_| counts);
     let Some(name) = name else {
@@ -238,7 +238,7 @@ mod tests {
         let (before, base, patch_of) = (Some(&before), &mut base, &mut patch);
         let (origin, returned) = (Origin::Request, &Document::default());
         let patch_to =
-            &mut Sent { before, base, patch: patch_of, returned, now, actor: None, origin };
+            &mut SentBody { before, base, patch: patch_of, returned, now, actor: None, origin };
         split_sent_name(patch_to);
         patch.to_text()
     }

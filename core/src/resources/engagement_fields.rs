@@ -2,14 +2,14 @@
 
 use crate::{
     schema::{LookupError, ReadCtx, ResourceDef},
-    value::{Document, Json, ObjectId, engagement::EngagementRow},
+    value::{Document, Json, ObjectId, engagement::EngagementField},
 };
 
 /// The value of a field of a record.
 pub(super) fn read(
     def: &ResourceDef,
     record: &Document,
-    row: EngagementRow,
+    row: EngagementField,
     ctx: &ReadCtx<'_>,
 ) -> Result<Option<Json>, LookupError> {
     let id = record.text("_id").and_then(|id| ObjectId::parse(&id));
@@ -26,7 +26,7 @@ macro_rules! engagement_rows {
                 record: &$crate::value::Document,
                 ctx: &$crate::schema::ReadCtx<'_>,
             ) -> Result<Option<$crate::value::Json>, $crate::schema::LookupError> {
-                let row = $crate::value::engagement::EngagementRow::$row;
+                let row = $crate::value::engagement::EngagementField::$row;
                 $crate::resources::engagement_fields::read(&$def, record, row, ctx)
             }
         )*

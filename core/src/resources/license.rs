@@ -1,10 +1,10 @@
 //! License: a customer's subscription, the base of all revenue figures (R22, R23, R24).
 //!
 //! Fields that the caller does not set are derived on each write: the price, including MRR, in `license_price`, dates
-//! and cycles in `license_terms`. `Standing` in `company_status` decides whether a license is active on a day.
+//! and cycles in `license_terms`. `LicenseState` in `company_status` decides whether a license is active on a day.
 
 use super::{
-    company_status::{Standing, Term},
+    company_status::{LicenseState, LicenseTerm},
     license_issues::{self, PRODUCT_AMBIGUOUS, fill_issues},
     license_price::{
         a_twelfth, fill_arr, fill_mrr, fill_renewal_arr, fill_renewal_mrr, fill_value, twelve_times,
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     fields,
-    schema::{Completion, FillCtx, LookupError, ReadCtx, ResourceDef, Sent, index::key_of},
+    schema::{Completion, FillCtx, LookupError, ReadCtx, ResourceDef, SentBody, index::key_of},
     value::{Document, Issue, Json, Timestamp, Zone},
 };
 
@@ -188,7 +188,7 @@ const PAIRS: [(&str, &str); 5] = [
 ];
 
 /// Keeps the values that the request changes, and recomputes those that are derived from them (R23, "Updates").
-fn prepare_license(sent: &mut Sent<'_>) {
+fn prepare_license(sent: &mut SentBody<'_>) {
     if sent.before.is_some() {
         follow_price_and_period(sent);
         if sent.changes(PRODUCT_NAME.name) {
@@ -200,7 +200,7 @@ fn prepare_license(sent: &mut Sent<'_>) {
     }
 }
 
-fn follow_price_and_period(sent: &mut Sent<'_>) {
+fn follow_price_and_period(sent: &mut SentBody<'_>) {
     // A value that is sent together with a null for another one determines that other.
     keep_others(sent, &[MRR.name, ARR.name, VALUE.name]);
     keep_others(sent, &[LENGTH.name, TO_DATE.name]);
@@ -237,14 +237,14 @@ fn follow_price_and_period(sent: &mut Sent<'_>) {
 
 /// Where one of several properties that are derived from each other is cleared, counts the others that were sent as set
 /// by the caller. A form has no derived values.
-fn keep_others(sent: &mut Sent<'_>, names: &[&str]) {
+fn keep_others(sent: &mut SentBody<'_>, names: &[&str]) {
     if cfg!(feature = "records") && names.iter().any(|name| sent.clears(name)) {
         sent.keep_returned(names);
     }
 }
 
 /// Whether there is a price from which the value can be derived; a price that was derived from the value only stays.
-fn keeps_price(sent: &mut Sent<'_>) -> bool {
+fn keeps_price(sent: &mut SentBody<'_>) -> bool {
     let names = [MRR.name, ARR.name];
     if !sent.changes_any(&names) && names.iter().all(|name| sent.after(name).is_none()) {
         for name in names {
@@ -430,11 +430,11 @@ fn read_overdue(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, L
 }
 
 /// The state of a license at `now`, for the status of its company (R29).
-pub(super) fn standing(license: &Document, now: Timestamp, zone: Zone) -> Standing {
+pub(super) fn standing(license: &Document, now: Timestamp, zone: Zone) -> LicenseState {
     let Some(from) = FROM_DATE.get(license) else {
-        return Standing::Undated;
+        return LicenseState::Undated;
     };
-    let term = Term {
+    let term = LicenseTerm {
         is_ongoing: is_ongoing(license),
         is_renewed: is_renewed(license),
         is_fixed: is_fixed(license),

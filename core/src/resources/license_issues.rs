@@ -20,7 +20,7 @@ use super::{
     settings::{self, Currencies},
 };
 use crate::{
-    schema::{FieldDef, FillCtx, Kind, LookupError, ReadCtx, ResourceDef, field::handles},
+    schema::{FieldDef, FieldKind, FillCtx, LookupError, ReadCtx, ResourceDef, field::handles},
     value::{Day, Document, Json, Timestamp, Zone, time::DAY_MS},
 };
 
@@ -51,17 +51,17 @@ const MAX_LOOKED_AT: usize = 1_000;
 pub(super) const PRODUCT_AMBIGUOUS: &str = "product_ambiguous";
 
 /// An issue: `code`, the property, and the message.
-pub(super) type Found<'f> = (&'static str, &'static str, &'f str);
+pub(super) type LicenseIssue<'f> = (&'static str, &'static str, &'f str);
 
 /// The members of an issue.
 pub(super) const MEMBERS: &[FieldDef] = &[
-    FieldDef::new("code", Kind::Text, "What it is, stable.").required(),
-    FieldDef::new("field", Kind::Text, "The property that it is about.").required(),
-    FieldDef::new("message", Kind::Text, "What is wrong.").required(),
+    FieldDef::new("code", FieldKind::Text, "What it is, stable.").required(),
+    FieldDef::new("field", FieldKind::Text, "The property that it is about.").required(),
+    FieldDef::new("message", FieldKind::Text, "What is wrong.").required(),
 ];
 
 /// The issue in a response.
-pub(super) fn shown((code, field, message): Found<'_>) -> Json {
+pub(super) fn shown((code, field, message): LicenseIssue<'_>) -> Json {
     let mut issue = Document::default();
     for (member, text) in MEMBERS.iter().zip([code, field, message]) {
         issue.set(member.name, Json::string(text));
@@ -88,7 +88,7 @@ pub(super) fn fill_issues(license: &Document, ctx: FillCtx) -> Option<Json> {
 
 const AMOUNT_TOO_LARGE: &str = "amount_too_large";
 
-fn missing(license: &Document, zone: Zone) -> [(bool, Found<'static>); 6] {
+fn missing(license: &Document, zone: Zone) -> [(bool, LicenseIssue<'static>); 6] {
     let has = |name: &str| license.value(name).is_some();
     let ambiguous = ISSUES.get(license).is_some_and(|issues| {
         issues.iter().any(|issue| issue.as_ref().text().contains(PRODUCT_AMBIGUOUS))
@@ -111,7 +111,7 @@ fn missing(license: &Document, zone: Zone) -> [(bool, Found<'static>); 6] {
     [ambiguous, from, currency, price, open, short]
 }
 
-fn differing(license: &Document, zone: Zone) -> [(bool, Found<'static>); 3] {
+fn differing(license: &Document, zone: Zone) -> [(bool, LicenseIssue<'static>); 3] {
     let message = "`value` is not `mrr` times `length`";
     let value = differs(VALUE.get(license), MRR.get(license), spread_of(license, zone));
     let value = (value, ("value_differs", VALUE.name, message));
@@ -170,7 +170,7 @@ pub(super) fn at_read(
     {
         let zone = settings::time_zone_at_read(ctx)?;
         let others = ctx.referring(licenses, COMPANY_ID.name, company, MAX_LOOKED_AT)?;
-        if others.is_some_and(|others| !Successors::of(&others).has(license, zone)) {
+        if others.is_some_and(|others| !Successors::from_licenses(&others).has(license, zone)) {
             let message = "the license is `renewed`, but has no successor";
             issues.push(shown((SUCCESSOR_MISSING, RENEWAL_STATUS.name, message)));
         }
@@ -178,7 +178,7 @@ pub(super) fn at_read(
     let settings = settings::at_read(ctx)?;
     let today = || Day::at(ctx.now, settings::time_zone(&settings));
     if let Some(currency) = CURRENCY.get(license)
-        && let Some(currencies) = Currencies::of(&settings)
+        && let Some(currencies) = Currencies::from_settings(&settings)
         && currencies.rate(&currency, today()).is_none()
     {
         issues.push(shown((RATE_MISSING, CURRENCY.name, &no_rate(&currency))));
@@ -210,7 +210,7 @@ pub(super) struct Successors {
 
 impl Successors {
     /// Successors among the licenses of a company.
-    pub(super) fn of(licenses: &[Document]) -> Self {
+    pub(super) fn from_licenses(licenses: &[Document]) -> Self {
         let mut successors = Self::default();
         for license in licenses {
             if let Some(from) = FROM_DATE.get(license) {
@@ -294,8 +294,9 @@ mod tests {
         let renewed = create(&mut store, &LICENSE, &text("renewed"));
         let says_missing = |store: &Memory, def, id: ObjectId| {
             let record = store.record(def, id).unwrap().unwrap();
-            let answer = plan::answer(def, &record, &ReadCtx::new(Timestamp::MIN, store)).unwrap();
-            answer.to_text().contains(SUCCESSOR_MISSING)
+            let response =
+                plan::to_response(def, &record, &ReadCtx::new(Timestamp::MIN, store)).unwrap();
+            response.to_text().contains(SUCCESSOR_MISSING)
         };
         for _ in 1..MAX_LOOKED_AT {
             create(&mut store, &LICENSE, &text("ongoing"));

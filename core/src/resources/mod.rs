@@ -28,7 +28,7 @@ pub mod user;
 use crate::schema::ResourceDef;
 #[cfg(feature = "records")]
 use crate::{
-    schema::{Filter, Kind, Lookup, LookupError, filter::Operand},
+    schema::{FieldKind, Filter, Lookup, LookupError, filter::Operand},
     value::RecordRef,
 };
 
@@ -68,7 +68,7 @@ pub fn resolve(
 ) -> Result<(), LookupError> {
     for filter in filters {
         let target = match filter.field.kind {
-            Kind::Id => Some(def),
+            FieldKind::Id => Some(def),
             _ => filter.field.refers.and_then(|refers| by_name(refers.resource)),
         };
         let Some(target) = target else { continue };
@@ -194,7 +194,7 @@ mod tests {
         for (def, id) in made {
             let lookup = Counting(store.clone(), Cell::new(0));
             let stored = lookup.record(def, id).unwrap().unwrap();
-            plan::answer(def, &stored, &ReadCtx::new(Timestamp::MIN, &lookup)).unwrap();
+            plan::to_response(def, &stored, &ReadCtx::new(Timestamp::MIN, &lookup)).unwrap();
             assert_eq!(lookup.1.get() == usize::MAX, def.needs_scan, "{}", def.path);
         }
     }

@@ -153,7 +153,7 @@ enum Rate {
 
 impl Currencies {
     /// The currencies that are set, if a base and a rate are.
-    pub fn of(settings: &Document) -> Option<Self> {
+    pub fn from_settings(settings: &Document) -> Option<Self> {
         let set = CURRENCIES.get(settings)?;
         let base = set.text(BASE)?.into_owned();
         let rates = set.value(RATES)?.to_document()?;
@@ -297,12 +297,12 @@ fn check(settings: &mut Document, completion: &mut Completion<'_>) -> Result<(),
 }
 
 fn check_views(views: &Document, issues: &mut Vec<Issue>) {
-    let mut refuse =
+    let mut reject =
         |message: String| issues.push(Issue::of_member(VIEWS.name, "invalid_value", message));
     let mut count = 0;
     for (resource, named) in views.iter() {
         let Some(named) = named.to_document() else {
-            refuse(format!(
+            reject(format!(
                 "`views` must hold names and queries by resource; found {}",
                 quoted(resource)
             ));
@@ -313,7 +313,7 @@ fn check_views(views: &Document, issues: &mut Vec<Issue>) {
             let is_name = !name.trim().is_empty() && name.chars().count() <= MAX_VIEW_NAME;
             let query = query.as_str();
             if !is_name || query.is_none_or(|query| query.len() > MAX_VIEW_QUERY) {
-                refuse(format!(
+                reject(format!(
                     "a view must have a name of 1 to {MAX_VIEW_NAME} characters and a query of at most {MAX_VIEW_QUERY} bytes; found {}",
                     quoted(name)
                 ));
@@ -321,7 +321,7 @@ fn check_views(views: &Document, issues: &mut Vec<Issue>) {
         }
     }
     if count > MAX_VIEWS {
-        refuse(format!("`views` must have at most {MAX_VIEWS} names; found {count}"));
+        reject(format!("`views` must have at most {MAX_VIEWS} names; found {count}"));
     }
 }
 
@@ -341,28 +341,28 @@ fn is_whole_within(value: JsonRef<'_>, least: i64, greatest: i64) -> bool {
 }
 
 fn check_currencies(currencies: &Document, issues: &mut Vec<Issue>) {
-    let mut refuse = |message: String| {
+    let mut reject = |message: String| {
         issues.push(Issue::of_member(CURRENCIES.name, "invalid_value", message));
     };
     if currencies.text(BASE).is_none_or(|base| base.trim().is_empty()) {
-        refuse("`currencies` must have a `base` such as `EUR`".to_owned());
+        reject("`currencies` must have a `base` such as `EUR`".to_owned());
     }
     for (name, _) in currencies.iter().filter(|(name, _)| ![BASE, RATES].contains(name)) {
-        refuse(format!("`currencies` must hold `base` and `rates`; found {}", quoted(name)));
+        reject(format!("`currencies` must hold `base` and `rates`; found {}", quoted(name)));
     }
     let Some(rates) = currencies.value(RATES) else { return };
     let Some(rates) = rates.to_document() else {
-        return refuse(format!(
+        return reject(format!(
             "`rates` must be an object of currencies and numbers; found {}",
             quoted(rates.text())
         ));
     };
     if rates.iter().count() > MAX_RATES {
-        refuse(format!("`rates` must have at most {MAX_RATES} currencies"));
+        reject(format!("`rates` must have at most {MAX_RATES} currencies"));
     }
     for (currency, rate) in rates.iter() {
         if !Rate::read(rate).is_some_and(|rate| rate.is_positive()) {
-            refuse(format!(
+            reject(format!(
                 "the rate of {} must be a positive number, or positive numbers by days such as `2026-01-31`; found {}",
                 quoted(currency),
                 quoted(rate.text())
@@ -375,13 +375,13 @@ fn check_currencies(currencies: &Document, issues: &mut Vec<Issue>) {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Document {
+    fn document(text: &str) -> Document {
         Document::parse(text.as_bytes()).unwrap()
     }
 
     #[test]
     fn the_limits_of_a_tenant_are_read() {
-        let set = of(
+        let set = document(
             r#"{"maxNewEndUsersPerHour":50,"activityRetentionDays":30,"rateLimits":{"requestsPerSecond":7,"trackingPerSecond":9}}"#,
         );
         let limits = |set: &Document| {
@@ -399,10 +399,10 @@ mod tests {
     #[test]
     fn a_rate_is_what_one_unit_is_worth_in_the_base_currency() {
         let day = |text| Day::parse(text).unwrap();
-        let set = of(
+        let set = document(
             r#"{"currencies":{"base":"EUR","rates":{"USD":0.9,"GBP":{"2024-01-01":1.15,"2024-06-01":1.17}}}}"#,
         );
-        let currencies = Currencies::of(&set).unwrap();
+        let currencies = Currencies::from_settings(&set).unwrap();
         assert_eq!(currencies.base(), "EUR");
         let all = currencies.rates().map(|(currency, from, rate)| {
             let from = from.map_or("always".to_owned(), |from| from.to_string());
@@ -418,7 +418,7 @@ mod tests {
         for nothing in
             [r#"{"currencies":{"base":"EUR"}}"#, r#"{"currencies":{"base":"EUR","rates":{}}}"#]
         {
-            assert_eq!(Currencies::of(&of(nothing)), None);
+            assert_eq!(Currencies::from_settings(&document(nothing)), None);
         }
     }
 
@@ -426,7 +426,10 @@ mod tests {
     fn a_rate_that_is_none_is_named() {
         let issues = |rates: &str| {
             let mut issues = Vec::new();
-            check_currencies(&of(&format!(r#"{{"base":"EUR","rates":{rates}}}"#)), &mut issues);
+            check_currencies(
+                &document(&format!(r#"{{"base":"EUR","rates":{rates}}}"#)),
+                &mut issues,
+            );
             issues.len()
         };
         for sound in [r#"{"USD":0.9}"#, r#"{"USD":{"2024-02-29":0.9}}"#, "{}"] {
@@ -447,7 +450,7 @@ mod tests {
 
     #[test]
     fn the_audit_log_is_retained_for_a_year_without_values_unless_set() {
-        let read = |set: &str| (audit_values(&of(set)), audit_retention_days(&of(set)));
+        let read = |set: &str| (audit_values(&document(set)), audit_retention_days(&document(set)));
         assert_eq!(read("{}"), (false, 365));
         assert_eq!(read(r#"{"auditValues":true,"auditRetentionDays":30}"#), (true, 30));
         assert_eq!(read(r#"{"auditValues":false,"auditRetentionDays":1}"#), (false, 1));
@@ -464,13 +467,16 @@ mod tests {
         let rates = |count| {
             let mut issues = Vec::new();
             let rates = members(count, "1");
-            check_currencies(&of(&format!(r#"{{"base":"EUR","rates":{rates}}}"#)), &mut issues);
+            check_currencies(
+                &document(&format!(r#"{{"base":"EUR","rates":{rates}}}"#)),
+                &mut issues,
+            );
             issues.len()
         };
         assert_eq!([MAX_RATES, MAX_RATES + 1].map(rates), [0, 1]);
         let views = |text: &str| {
             let mut issues = Vec::new();
-            check_views(&of(text), &mut issues);
+            check_views(&document(text), &mut issues);
             issues.len()
         };
         // All resources together.

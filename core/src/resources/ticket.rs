@@ -14,8 +14,8 @@ use super::{
 use crate::{
     fields,
     schema::{
-        Completion, FieldDef, FillCtx, Kind, ListLimits, Lookup, LookupError, ResourceDef, Sent,
-        SideRecord, index::key_of,
+        Completion, FieldDef, FieldKind, FillCtx, ListLimits, Lookup, LookupError, ResourceDef,
+        SentBody, SideRecord, index::key_of,
     },
     value::{Document, Issue, Json, ObjectId, RecordRef, Timestamp, email},
 };
@@ -119,13 +119,13 @@ fields! {
 
 /// The members of an entry of the history.
 const HISTORY_ENTRY: &[FieldDef] = &[
-    FieldDef::new("status", Kind::Text, "Status that it entered.").required(),
-    FieldDef::new("time", Kind::Date, "When it did.").required(),
+    FieldDef::new("status", FieldKind::Text, "Status that it entered.").required(),
+    FieldDef::new("time", FieldKind::Date, "When it did.").required(),
 ];
 /// The members of an end user of the conversation.
 const NAMED_USER: &[FieldDef] = &[
-    FieldDef::new("id", Kind::Id, "`_id` of the end user.").required(),
-    FieldDef::new("name", Kind::Text, "Name of the end user, as it was sent."),
+    FieldDef::new("id", FieldKind::Id, "`_id` of the end user.").required(),
+    FieldDef::new("name", FieldKind::Text, "Name of the end user, as it was sent."),
 ];
 
 /// The longest time spent, in minutes: a thousand years.
@@ -176,7 +176,7 @@ fn no_values(_: &Document, _: FillCtx) -> Option<Json> {
 }
 
 /// Sets the kind of the ticket from `type` as sent; a changed status without a history is the history's next entry.
-fn prepare_ticket(sent: &mut Sent<'_>) {
+fn prepare_ticket(sent: &mut SentBody<'_>) {
     if let Some(kind) = sent.patch.remove(TYPE.name) {
         let is_shown = sent.before.is_some() || sent.origin.is_record();
         let sent_back = is_shown && kind.as_ref().as_str().as_deref() == Some(TICKET_TYPE);

@@ -2,7 +2,7 @@
 
 use crate::{
     fields,
-    schema::{Completion, LookupError, ResourceDef, Sent},
+    schema::{Completion, LookupError, ResourceDef, SentBody},
     value::{Document, Issue, Json},
 };
 
@@ -66,7 +66,7 @@ pub static TIMESHEET: ResourceDef = ResourceDef {
 
 /// Sets the approval: a new timesheet is `submitted`, whatever was sent, unless an import brings it. A change to
 /// `approved` sets the approver and the time, unless they were sent; a change from it clears both (R25).
-fn set_approval(sent: &mut Sent<'_>) {
+fn set_approval(sent: &mut SentBody<'_>) {
     let is_new = sent.before.is_none();
     if is_new && (!sent.origin.is_import() || sent.patch.get(STATUS.name).is_none())
         || sent.patch.get(STATUS.name).is_some_and(|status| status.is_null())

@@ -5,11 +5,11 @@ use super::{
     calendar::{Day, Interval},
     hex,
     ledger::NEVER,
-    listed::Listed,
+    listed::Capped,
     money_units::money,
-    options::{Valuation, View},
+    options::{MovementView, Valuation},
     payer::Payer,
-    scope::{Excluded, MissingRate, Scope},
+    scope::{Excluded, MissingRate, ReportScope},
 };
 use crate::value::{Number, ObjectId, Timestamp, counted, issue::shortened};
 
@@ -29,7 +29,7 @@ pub struct About {
     /// Time zone of the days.
     pub time_zone: &'static str,
     /// Definition of a movement.
-    pub view: View,
+    pub view: MovementView,
     /// Days of a gap or an overlap that is bridged.
     pub gap_days: u32,
     /// Days within which a return is a reactivation; null for any number.
@@ -89,7 +89,7 @@ pub(super) mod text {
 }
 
 impl About {
-    pub(super) fn of(scope: &Scope<'_>) -> Self {
+    pub(super) fn from_scope(scope: &ReportScope<'_>) -> Self {
         let options = scope.options;
         let constant = options.rate_date.unwrap_or(options.to.before());
         Self {
@@ -148,9 +148,9 @@ pub struct OverdueLicense {
 }
 
 pub(super) fn overdue_licenses(
-    scope: &Scope<'_>,
+    scope: &ReportScope<'_>,
     payer: &Payer<'_>,
-    list: &mut Listed<OverdueLicense>,
+    list: &mut Capped<OverdueLicense>,
 ) {
     for license in overdue_of(scope, payer) {
         list.push(|| OverdueLicense {
@@ -181,7 +181,7 @@ pub struct Overlap {
 
 /// Each license of a company that begins while another one of the same product and currency lasts, if both do in the
 /// report.
-pub(super) fn overlaps_of(scope: &Scope<'_>, payer: &Payer<'_>, list: &mut Listed<Overlap>) {
+pub(super) fn overlaps_of(scope: &ReportScope<'_>, payer: &Payer<'_>, list: &mut Capped<Overlap>) {
     let (Some(first), Some(last)) = (scope.borders.starts().first(), scope.borders.ends().last())
     else {
         return;

@@ -7,44 +7,44 @@ use std::ops::{AddAssign, SubAssign};
 
 use super::{
     ledger::License,
-    movement_class::{Spread, Tally},
-    options::View,
-    payer::{Payer, Revalued, Stream, Windows, places},
-    scope::{Scope, index},
+    movement_class::{MovementTally, Spread},
+    options::MovementView,
+    payer::{Payer, ReportWindows, Revalued, Stream, places},
+    scope::{ReportScope, index},
 };
 
 /// Sums of companies, by currency and in the base currency.
 #[derive(Debug)]
 pub(super) struct Account {
     windows: usize,
-    view: View,
+    view: MovementView,
     by_currency: Vec<Option<Box<InCurrency>>>,
-    mixed: Option<Box<Series>>,
+    mixed: Option<Box<AccountSeries>>,
     mixed_fx: Vec<i128>,
 }
 
 #[derive(Debug)]
 struct InCurrency {
     /// Companies with this currency only, and companies with others.
-    alone: Series,
-    shared: Option<Series>,
+    alone: AccountSeries,
+    shared: Option<AccountSeries>,
     overdue: Spread<Overdue>,
 }
 
 #[derive(Debug)]
-struct Series {
-    pairs: Spread<Tally>,
+struct AccountSeries {
+    pairs: Spread<MovementTally>,
     /// Movements within each window, in the view of activities.
-    activities: Option<Spread<Tally>>,
+    activities: Option<Spread<MovementTally>>,
 }
 
-impl Series {
-    fn over(windows: usize, view: View) -> Self {
-        let activities = (view == View::Activities).then(|| Spread::over(windows));
+impl AccountSeries {
+    fn over(windows: usize, view: MovementView) -> Self {
+        let activities = (view == MovementView::Activities).then(|| Spread::over(windows));
         Self { pairs: Spread::over(windows), activities }
     }
 
-    fn add(&mut self, scope: &Scope<'_>, stream: &Stream, windows: Windows<'_>) {
+    fn add(&mut self, scope: &ReportScope<'_>, stream: &Stream, windows: ReportWindows<'_>) {
         stream.pairs(scope, windows, |from, to, tally| self.pairs.add(from, to, tally));
         if let Some(activities) = &mut self.activities {
             stream.activities(scope, windows, |from, to, tally| activities.add(from, to, tally));
@@ -59,7 +59,7 @@ impl Series {
     }
 
     /// Amounts paid, and the movements of the view.
-    fn sums(&self) -> Vec<(Tally, Tally)> {
+    fn sums(&self) -> Vec<(MovementTally, MovementTally)> {
         let pairs = self.pairs.sums();
         let moves = self.activities.as_ref().map_or_else(|| pairs.clone(), Spread::sums);
         pairs.into_iter().zip(moves).collect()
@@ -89,10 +89,10 @@ impl SubAssign for Overdue {
 
 /// Sums of an interval, in one currency.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sums {
+pub(super) struct MrrSums {
     /// Amounts paid at the start, at the rate of the end, and at the end.
-    pub(super) paid: Tally,
-    pub(super) moves: Tally,
+    pub(super) paid: MovementTally,
+    pub(super) moves: MovementTally,
     /// Change that rates made to the amount paid at the start.
     pub(super) fx: i128,
     pub(super) overdue: Overdue,
@@ -100,11 +100,16 @@ pub(super) struct Sums {
 
 impl Account {
     /// No company yet, over a number of windows, with the movements of a view.
-    pub(super) fn new(scope: &Scope<'_>, windows: usize, view: View) -> Self {
+    pub(super) fn new(scope: &ReportScope<'_>, windows: usize, view: MovementView) -> Self {
         Self { windows, view, by_currency: places(scope), mixed: None, mixed_fx: vec![0; windows] }
     }
 
-    pub(super) fn add(&mut self, scope: &Scope<'_>, payer: &Payer<'_>, windows: Windows<'_>) {
+    pub(super) fn add(
+        &mut self,
+        scope: &ReportScope<'_>,
+        payer: &Payer<'_>,
+        windows: ReportWindows<'_>,
+    ) {
         let is_alone = payer.parts.len() == 1;
         for (currency, stream) in payer.parts {
             if let Some(series) = self.series(*currency, is_alone) {
@@ -123,24 +128,30 @@ impl Account {
         }
     }
 
-    fn series(&mut self, currency: u32, is_alone: bool) -> Option<&mut Series> {
+    fn series(&mut self, currency: u32, is_alone: bool) -> Option<&mut AccountSeries> {
         let (windows, view) = (self.windows, self.view);
         let place = self.by_currency.get_mut(index(currency))?;
         let sums = place.get_or_insert_with(|| {
-            let alone = Series::over(windows, view);
+            let alone = AccountSeries::over(windows, view);
             Box::new(InCurrency { alone, shared: None, overdue: Spread::over(windows) })
         });
         Some(if is_alone {
             &mut sums.alone
         } else {
-            sums.shared.get_or_insert_with(|| Series::over(windows, view))
+            sums.shared.get_or_insert_with(|| AccountSeries::over(windows, view))
         })
     }
 
-    fn add_mixed(&mut self, scope: &Scope<'_>, payer: &Payer<'_>, windows: Windows<'_>) {
+    fn add_mixed(
+        &mut self,
+        scope: &ReportScope<'_>,
+        payer: &Payer<'_>,
+        windows: ReportWindows<'_>,
+    ) {
         let Some(stream) = payer.mixed else { return };
         let view = self.view;
-        let series = self.mixed.get_or_insert_with(|| Box::new(Series::over(self.windows, view)));
+        let series =
+            self.mixed.get_or_insert_with(|| Box::new(AccountSeries::over(self.windows, view)));
         if scope.is_dated() {
             let revalued = Revalued { scope, parts: payer.parts, mixed: stream };
             revalued.pairs(windows, |at, tally| series.pairs.add(at, at + 1, tally));
@@ -172,7 +183,8 @@ impl Account {
         }
         if let Some(theirs) = &other.mixed {
             let (windows, view) = (self.windows, self.view);
-            let own = self.mixed.get_or_insert_with(|| Box::new(Series::over(windows, view)));
+            let own =
+                self.mixed.get_or_insert_with(|| Box::new(AccountSeries::over(windows, view)));
             own.join(theirs);
         }
         for (sum, other) in self.mixed_fx.iter_mut().zip(&other.mixed_fx) {
@@ -186,30 +198,37 @@ impl Account {
     }
 
     /// The sums of a currency.
-    pub(super) fn in_currency(&self, currency: u32) -> Vec<Sums> {
+    pub(super) fn in_currency(&self, currency: u32) -> Vec<MrrSums> {
         let Some(Some(sums)) = self.by_currency.get(index(currency)) else {
-            return vec![Sums::default(); self.windows];
+            return vec![MrrSums::default(); self.windows];
         };
-        let mut series =
-            Series { pairs: sums.alone.pairs.clone(), activities: sums.alone.activities.clone() };
+        let mut series = AccountSeries {
+            pairs: sums.alone.pairs.clone(),
+            activities: sums.alone.activities.clone(),
+        };
         if let Some(shared) = &sums.shared {
             series.join(shared);
         }
         let overdue = sums.overdue.sums();
         let rows = series.sums().into_iter().zip(overdue);
-        rows.map(|((paid, moves), overdue)| Sums { paid, moves, fx: 0, overdue }).collect()
+        rows.map(|((paid, moves), overdue)| MrrSums { paid, moves, fx: 0, overdue }).collect()
     }
 
     /// The sums in the base currency.
-    pub(super) fn converted(&self, scope: &Scope<'_>) -> Vec<Sums> {
+    pub(super) fn converted(&self, scope: &ReportScope<'_>) -> Vec<MrrSums> {
         let intervals = scope.intervals_of(self.windows);
         let mut rows = match &self.mixed {
             Some(mixed) => {
                 let sums = mixed.sums().into_iter().zip(&self.mixed_fx);
-                sums.map(|((paid, moves), fx)| Sums { paid, moves, fx: *fx, ..Sums::default() })
-                    .collect()
+                sums.map(|((paid, moves), fx)| MrrSums {
+                    paid,
+                    moves,
+                    fx: *fx,
+                    ..MrrSums::default()
+                })
+                .collect()
             }
-            None => vec![Sums::default(); self.windows],
+            None => vec![MrrSums::default(); self.windows],
         };
         for (place, currency) in self.by_currency.iter().zip(0_u32..) {
             let Some(sums) = place else { continue };
@@ -236,7 +255,7 @@ fn add_at<T: AddAssign>(sums: &mut [T], at: usize, part: T) {
 
 /// The licenses of a company that are past and ongoing, and have no successor.
 pub(super) fn overdue_of<'p>(
-    scope: &'p Scope<'_>,
+    scope: &'p ReportScope<'_>,
     payer: &'p Payer<'_>,
 ) -> impl Iterator<Item = &'p License> {
     let now = scope.options.now.as_ms();

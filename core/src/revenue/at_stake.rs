@@ -15,7 +15,7 @@ use crate::{
 
 /// Usage of the product by a company, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct CustomerUsage {
     /// Latest activity of the company that was not passive.
     pub last_active: Option<Timestamp>,
     /// Activity state of the company (R52), as the record has it.
@@ -31,7 +31,7 @@ pub struct Usage {
 /// Age from which on an open ticket weighs more.
 const OLD_TICKET_MS: i64 = 7 * DAY_MS;
 
-impl Usage {
+impl CustomerUsage {
     /// Adds the engagement of the company.
     pub fn add_company(&mut self, engagement: &Engagement, now: Timestamp) {
         self.last_active = engagement.last_active();
@@ -179,25 +179,25 @@ pub struct AtStake {
 
 /// Facts of one customer that the amount at stake depends on.
 #[derive(Debug)]
-pub(super) struct Case<'c> {
+pub(super) struct StakeCase<'c> {
     pub(super) mrr: Number,
     pub(super) currency: &'c str,
     /// Days to the renewal or to the last day of notice.
     pub(super) days: Option<i64>,
     /// Usage; none where no usage is known of any company.
-    pub(super) usage: Option<&'c Usage>,
+    pub(super) usage: Option<&'c CustomerUsage>,
     pub(super) tickets: [u64; 2],
     pub(super) now: Timestamp,
     pub(super) zone: Zone,
 }
 
-impl Case<'_> {
+impl StakeCase<'_> {
     pub(super) fn weigh(&self, weights: &Weights) -> AtStake {
         let day = |time| self.zone.day(time);
         let last_active = self.usage.and_then(|usage| usage.last_active);
         let idle_days = last_active.map(|last| day(self.now) - day(last));
         let of_usage =
-            |points: &dyn Fn(&Usage) -> Decimal| self.usage.map(points).unwrap_or_default();
+            |points: &dyn Fn(&CustomerUsage) -> Decimal| self.usage.map(points).unwrap_or_default();
         let idle = of_usage(&|_| weights.idle(idle_days));
         let users = of_usage(&|usage| weights.users * fall(usage.users_active));
         let beats = of_usage(&|usage| weights.beats * fall(usage.beats));
@@ -277,8 +277,8 @@ mod tests {
         let now = Timestamp::parse("2024-08-01").unwrap();
         let last_active =
             idle.map(|days| Timestamp::from_ms_clamped(now.as_ms() - days * 86_400_000));
-        let usage = Usage { last_active, users_active, beats, ..Usage::default() };
-        let case = Case {
+        let usage = CustomerUsage { last_active, users_active, beats, ..CustomerUsage::default() };
+        let case = StakeCase {
             mrr: Decimal::from(mrr).into(),
             currency: "EUR",
             days,

@@ -196,9 +196,9 @@ impl Borders {
     }
 
     /// The intervals: name, first day, and first day after the interval.
-    pub(super) fn periods(&self) -> Vec<Period> {
+    pub(super) fn periods(&self) -> Vec<ReportPeriod> {
         let pairs = self.days.iter().zip(self.days.iter().skip(1));
-        let period = |(from, to): (&Day, &Day)| Period {
+        let period = |(from, to): (&Day, &Day)| ReportPeriod {
             period: self.interval.name(*from),
             from: *from,
             to: *to,
@@ -214,7 +214,7 @@ fn times_of(days: &[Day], zone: Zone) -> Result<Vec<i64>, ReportError> {
 
 /// An interval of a report.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Period {
+pub struct ReportPeriod {
     /// Name of the period: `2024-02-29`, `2024-W09`, `2024-02`, `2024-Q1` or `2024`.
     pub period: String,
     /// First day of the interval.

@@ -17,9 +17,9 @@ use super::{
     hex,
     ledger::Ledger,
     license_facts::LicenseFacts,
-    movements::{MovementRow, Movements},
-    options::Options,
-    rates::Rates,
+    mrr_movements::{MovementRow, Movements},
+    options::ReportOptions,
+    rates::ExchangeRates,
     series::Series,
 };
 use crate::value::{ObjectId, Timestamp};
@@ -83,8 +83,8 @@ pub struct SinceClosing<'s> {
     pub licenses: BTreeMap<ObjectId, ChangedLicense>,
     /// The licenses of now.
     pub ledger: &'s Ledger,
-    /// Rates when the month was closed, and now.
-    pub rates: [Option<Rates>; 2],
+    /// ExchangeRates when the month was closed, and now.
+    pub rates: [Option<ExchangeRates>; 2],
     /// Whether the tenant's time zone was changed.
     pub time_zone_changed: bool,
 }
@@ -108,7 +108,7 @@ impl SinceClosing<'_> {
     }
 
     /// The companies that differ by the changes of their licenses, in the order of [`CompanyDifference::rank`].
-    fn companies(&self, options: &Options) -> Result<Vec<CompanyDifference>, ReportError> {
+    fn companies(&self, options: &ReportOptions) -> Result<Vec<CompanyDifference>, ReportError> {
         let facts = self.changed().flat_map(|(_, it)| it.facts());
         let companies: BTreeSet<ObjectId> = facts.map(|facts| facts.company).collect();
         let now = self.ledger.of_companies(&companies);
@@ -124,10 +124,10 @@ impl SinceClosing<'_> {
         };
         let (then, now) = (lines(&then)?, lines(&now)?);
         let differing = companies.into_iter().filter_map(|company| {
-            let of = |lines: &BTreeMap<_, Vec<MonthFigures>>| {
+            let own_lines = |lines: &BTreeMap<_, Vec<MonthFigures>>| {
                 lines.get(&company).cloned().unwrap_or_default()
             };
-            let mut currencies = Difference::of_each(&of(&then), &of(&now));
+            let mut currencies = Difference::of_each(&own_lines(&then), &own_lines(&now));
             currencies.retain(|it| !it.difference.is_zero());
             (!currencies.is_empty()).then_some(CompanyDifference { company, currencies })
         });
@@ -158,12 +158,12 @@ impl SinceClosing<'_> {
         day: Option<Day>,
     ) -> bool {
         let [then, now] = &self.rates;
-        let base = |rates: &Option<Rates>, converted: Option<&str>| {
-            converted.or(rates.as_ref().map(Rates::base)).map(str::to_owned)
+        let base = |rates: &Option<ExchangeRates>, converted: Option<&str>| {
+            converted.or(rates.as_ref().map(ExchangeRates::base)).map(str::to_owned)
         };
         let [base_then, base_now] = [base(then, converted[0]), base(now, converted[1])];
-        let rate = |rates: &Option<Rates>, base: &Option<String>, name: &String| {
-            let rate = |rates: &Rates| rates.on(name, day?);
+        let rate = |rates: &Option<ExchangeRates>, base: &Option<String>, name: &String| {
+            let rate = |rates: &ExchangeRates| rates.on(name, day?);
             if base.as_ref() == Some(name) {
                 Some(Decimal::ONE)
             } else {
@@ -177,7 +177,11 @@ impl SinceClosing<'_> {
 
 impl CompanyDifference {
     /// The largest difference in the base currency first; what has no rate after it, by currency.
-    fn rank(&self, rates: Option<&Rates>, day: Option<Day>) -> Option<(&str, Reverse<Decimal>)> {
+    fn rank(
+        &self,
+        rates: Option<&ExchangeRates>,
+        day: Option<Day>,
+    ) -> Option<(&str, Reverse<Decimal>)> {
         let ranks = self.currencies.iter().map(|it| {
             let amounts = it.difference.amounts().map(|amount| amount.as_decimal().abs());
             let largest = amounts.into_iter().max().unwrap_or_default();
@@ -204,12 +208,13 @@ pub struct Difference {
 impl Difference {
     /// Each currency of both, by name.
     fn of_each(closed: &[MonthFigures], now: &[MonthFigures]) -> Vec<Self> {
-        let of = |lines: &[MonthFigures], name: &str| {
+        let line_of = |lines: &[MonthFigures], name: &str| {
             lines.iter().find(|line| line.currency == name).cloned()
         };
         let names: BTreeSet<&String> = closed.iter().chain(now).map(|it| &it.currency).collect();
-        let between =
-            |name: &&String| Self::between(of(closed, name).as_ref(), of(now, name).as_ref());
+        let between = |name: &&String| {
+            Self::between(line_of(closed, name).as_ref(), line_of(now, name).as_ref())
+        };
         names.iter().filter_map(between).collect()
     }
 
@@ -254,7 +259,7 @@ impl Closing {
     ) -> Result<MonthDifference, ReportError> {
         let now = |series: &Series<MovementRow>| {
             let row = series.rows.iter().find(|row| row.period.period == self.month)?;
-            Some(MonthFigures::of(&series.currency, row))
+            Some(MonthFigures::from_row(&series.currency, row))
         };
         let rows: Vec<MonthFigures> = report.currencies.iter().filter_map(now).collect();
         let currencies = Difference::of_each(&self.currencies, &rows);

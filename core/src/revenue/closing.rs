@@ -12,12 +12,12 @@ use super::{
     explain::{CompanyMovements, mrr_by_company},
     hex,
     ledger::Ledger,
-    movements::{MovementRow, Movements},
-    options::{Options, View},
+    mrr_movements::{MovementRow, Movements},
+    options::{MovementView, ReportOptions},
     query::{ReportKind, ReportQuery},
-    rates::Rates,
+    rates::ExchangeRates,
     series::{Series, scopes},
-    table::{Row, Table},
+    table::{TableRow, TextTable},
 };
 use crate::value::{Document, Issue, Number, ObjectId, Timestamp};
 
@@ -56,14 +56,14 @@ pub struct Closing {
     /// Time zone of the days.
     pub time_zone: String,
     /// Definition of a movement.
-    pub view: View,
+    pub view: MovementView,
     /// Days of a gap or an overlap that is bridged.
     pub gap_days: u32,
     /// Days within which a return is a reactivation; null for any number.
     pub reactivation_within: Option<u32>,
     /// The day of the rates.
     pub rate_date: Option<Day>,
-    /// Each currency by itself.
+    /// Figures of each currency, not converted.
     pub currencies: Vec<MonthFigures>,
     /// All in the base currency; null where a rate was missing.
     pub converted: Option<MonthFigures>,
@@ -77,9 +77,9 @@ pub struct Closing {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum ListedMonth {
-    /// With its figures.
+    /// A closed month and its figures.
     Closed(Box<Closing>),
-    /// Without any.
+    /// A month that was reopened, which has no figures.
     Reopened(ReopenedMonth),
 }
 
@@ -159,7 +159,7 @@ pub struct MonthFigures {
 /// A closed month with the figures of each company.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClosedMonth {
-    /// The month.
+    /// The month and the figures of the tenant.
     #[serde(flatten)]
     pub closing: Closing,
     /// Those that pay at an end of it, or move in it.
@@ -172,7 +172,7 @@ pub struct CompanyFigures {
     /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
-    /// Each currency by itself.
+    /// Figures of each currency, not converted.
     pub currencies: Vec<MonthFigures>,
     /// All in the base currency; null where a rate was missing.
     pub converted: Option<MonthFigures>,
@@ -202,7 +202,7 @@ impl MonthFigures {
         [start, new, reactivation, expansion, contraction, churn, negative, end].map(|line| *line)
     }
 
-    pub(super) fn of(currency: &str, row: &MovementRow) -> Self {
+    pub(super) fn from_row(currency: &str, row: &MovementRow) -> Self {
         let amounts = [
             row.start,
             row.new,
@@ -217,7 +217,7 @@ impl MonthFigures {
     }
 
     /// Adds the currency and the figures to a row.
-    fn cells(&self, row: Row) -> Row {
+    fn cells(&self, row: TableRow) -> TableRow {
         let row = row.text(&self.currency).money(&self.amounts(), &self.currency);
         row.text(self.customers)
     }
@@ -228,7 +228,7 @@ impl MonthFigures {
 
     /// Lines of the first row of a series.
     pub(super) fn of_first(series: &Series<MovementRow>) -> Option<Self> {
-        Some(Self::of(&series.currency, series.rows.first()?))
+        Some(Self::from_row(&series.currency, series.rows.first()?))
     }
 
     pub(super) fn is_zero(&self) -> bool {
@@ -250,9 +250,9 @@ impl Closing {
     ///
     /// # Errors
     /// [`ReportError::MonthNotEnded`]
-    pub fn of(report: &Movements) -> Result<Self, ReportError> {
+    pub fn from_report(report: &Movements) -> Result<Self, ReportError> {
         let about = &report.about;
-        let zone = Options::zone_of(about.time_zone)?;
+        let zone = ReportOptions::zone_of(about.time_zone)?;
         if Day::at(about.now, zone) < about.to {
             return Err(ReportError::MonthNotEnded);
         }
@@ -275,12 +275,12 @@ impl Closing {
     ///
     /// # Errors
     /// When an option is invalid.
-    pub fn options(&self) -> Result<Options, ReportError> {
+    pub fn options(&self) -> Result<ReportOptions, ReportError> {
         let invalid = || ReportError::InvalidMonth(self.month.clone());
         let (from, to) = self.days().ok_or_else(invalid)?;
-        let options = Options::between(&from.to_string(), &to.to_string(), self.closed_at)?;
-        Ok(Options {
-            zone: Options::zone_of(&self.time_zone)?,
+        let options = ReportOptions::between(&from.to_string(), &to.to_string(), self.closed_at)?;
+        Ok(ReportOptions {
+            zone: ReportOptions::zone_of(&self.time_zone)?,
             view: self.view,
             gap_days: self.gap_days,
             reactivation_within: self.reactivation_within,
@@ -296,9 +296,9 @@ impl Closing {
     pub fn by_company(
         self,
         ledger: &Ledger,
-        rates: Option<Rates>,
+        rates: Option<ExchangeRates>,
     ) -> Result<ClosedMonth, ReportError> {
-        let rows = mrr_by_company(ledger, &Options { rates, ..self.options()? })?;
+        let rows = mrr_by_company(ledger, &ReportOptions { rates, ..self.options()? })?;
         let lines = |row: CompanyMovements| {
             let converted = row.converted.as_ref().filter(|_| self.converted.is_some());
             CompanyFigures {
@@ -320,11 +320,11 @@ impl Closing {
     }
 
     /// Closed months as rows of text.
-    pub fn table(closings: &[Self]) -> Table {
-        let mut table = Table::new(MONTH_COLUMNS.into_iter().chain(FIGURE_COLUMNS));
+    pub fn table(closings: &[Self]) -> TextTable {
+        let mut table = TextTable::new(MONTH_COLUMNS.into_iter().chain(FIGURE_COLUMNS));
         for closing in closings {
             for (scope, lines) in scopes(&closing.currencies, closing.converted.as_ref()) {
-                let row = Row::default().text(&closing.month).text(closing.closed_at);
+                let row = TableRow::default().text(&closing.month).text(closing.closed_at);
                 let row = row.option(closing.closed_by.as_ref()).text(scope);
                 table.push(lines.cells(row));
             }
@@ -350,7 +350,7 @@ impl Closing {
 
     /// When the month begins and ends.
     pub fn times(&self) -> Option<Range<Timestamp>> {
-        let zone = Options::zone_of(&self.time_zone).ok()?;
+        let zone = ReportOptions::zone_of(&self.time_zone).ok()?;
         let (from, to) = self.days()?;
         Some(from.begin(zone)?..to.begin(zone)?)
     }
@@ -363,11 +363,11 @@ impl Closing {
 
 impl ClosedMonth {
     /// The figures of each company, as rows of text.
-    pub(super) fn table(&self) -> Table {
-        let mut table = Table::new(COMPANY_COLUMNS.into_iter().chain(FIGURE_COLUMNS));
+    pub(super) fn table(&self) -> TextTable {
+        let mut table = TextTable::new(COMPANY_COLUMNS.into_iter().chain(FIGURE_COLUMNS));
         for company in &self.companies {
             for (scope, lines) in scopes(&company.currencies, company.converted.as_ref()) {
-                let row = Row::default().text(&self.closing.month).text(company.company);
+                let row = TableRow::default().text(&self.closing.month).text(company.company);
                 table.push(lines.cells(row.text(scope)));
             }
         }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 
 use super::{
     about::About,
-    account::{Account, Sums},
-    calendar::{Day, Interval, Period},
+    account::{Account, MrrSums},
+    calendar::{Day, Interval, ReportPeriod},
     error::ReportError,
     ledger::Ledger,
     money_units::{CONVERTED_SCALE, number_of, ratio},
-    options::{Options, View},
-    payer::{Payer, Windows, each_payer},
-    scope::Scope,
+    options::{MovementView, ReportOptions},
+    payer::{Payer, ReportWindows, each_payer},
+    scope::ReportScope,
     series::{Series, scopes},
-    table::{Row, Table},
+    table::{TableRow, TextTable},
 };
 use crate::value::{Number, Timestamp, number::MONEY_SCALE};
 
@@ -29,7 +29,7 @@ pub struct Cohorts {
     #[serde(flatten)]
     pub about: About,
     /// Intervals with cells at their ends.
-    pub columns: Vec<Column>,
+    pub columns: Vec<CohortColumn>,
     /// Cohorts in each currency.
     pub currencies: Vec<Series<Cohort>>,
     /// Cohorts in the base currency; null where a rate is missing.
@@ -39,10 +39,10 @@ pub struct Cohorts {
 /// An interval with cells at its end.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Column {
+pub struct CohortColumn {
     /// Name and days of the interval.
     #[serde(flatten)]
-    pub period: Period,
+    pub period: ReportPeriod,
     /// Whether the interval is over by now, and not cut by the end of the report.
     pub is_complete: bool,
 }
@@ -77,19 +77,19 @@ pub struct CohortCell {
 ///
 /// # Errors
 /// When an option is invalid.
-pub fn cohorts(ledger: &Ledger, options: &Options) -> Result<Cohorts, ReportError> {
+pub fn cohorts(ledger: &Ledger, options: &ReportOptions) -> Result<Cohorts, ReportError> {
     check_interval(options.interval)?;
-    let scope = Scope::new(ledger, options)?;
-    let windows = Windows { starts: scope.borders.starts(), ends: scope.borders.ends() };
+    let scope = ReportScope::new(ledger, options)?;
+    let windows = ReportWindows { starts: scope.borders.starts(), ends: scope.borders.ends() };
     let mut accounts: BTreeMap<Day, Account> = BTreeMap::new();
     each_payer(&scope, |payer| {
         let Some(first) = cohort_of(&scope, payer) else { return };
         let account = accounts.entry(first);
         let account =
-            account.or_insert_with(|| Account::new(&scope, windows.len(), View::EndPoints));
+            account.or_insert_with(|| Account::new(&scope, windows.len(), MovementView::EndPoints));
         account.add(&scope, payer, windows);
     });
-    let printer = Printer { scope: &scope, accounts: &accounts, columns: columns(&scope) };
+    let printer = CohortsBuilder { scope: &scope, accounts: &accounts, columns: columns(&scope) };
     let numbers = scope.currencies.iter();
     let currencies = numbers.map(|number| {
         let currency = ledger.currency(*number).to_owned();
@@ -102,7 +102,12 @@ pub fn cohorts(ledger: &Ledger, options: &Options) -> Result<Cohorts, ReportErro
     let converted = base.map(|base| {
         printer.series(base, CONVERTED_SCALE, |account| Some(account.converted(&scope)))
     });
-    Ok(Cohorts { about: About::of(&scope), columns: printer.columns, currencies, converted })
+    Ok(Cohorts {
+        about: About::from_scope(&scope),
+        columns: printer.columns,
+        currencies,
+        converted,
+    })
 }
 
 /// Rejects intervals that cannot define cohorts.
@@ -116,36 +121,36 @@ pub(super) fn check_interval(interval: Interval) -> Result<(), ReportError> {
 }
 
 /// First day of the interval in which a company first pays; none if it does not before the end of the report.
-pub(super) fn cohort_of(scope: &Scope<'_>, payer: &Payer<'_>) -> Option<Day> {
+pub(super) fn cohort_of(scope: &ReportScope<'_>, payer: &Payer<'_>) -> Option<Day> {
     let first = payer.parts.iter().filter_map(|(_, stream)| stream.first_paid()).min()?;
     let last = scope.borders.ends().last().filter(|last| first < **last);
     let day = Day::at(Timestamp::from_ms_clamped(first), scope.options.zone);
     last.map(|_| scope.options.interval.start_of(day))
 }
 
-fn columns(scope: &Scope<'_>) -> Vec<Column> {
+fn columns(scope: &ReportScope<'_>) -> Vec<CohortColumn> {
     let now = scope.options.now.as_ms();
     let interval = scope.options.interval;
     let columns = scope.borders.periods().into_iter().zip(scope.borders.ends());
-    let column = |(period, end): (Period, &i64)| {
+    let column = |(period, end): (ReportPeriod, &i64)| {
         let is_complete = *end <= now && interval.start_of(period.to) == period.to;
-        Column { period, is_complete }
+        CohortColumn { period, is_complete }
     };
     columns.map(column).collect()
 }
 
-struct Printer<'p> {
-    scope: &'p Scope<'p>,
+struct CohortsBuilder<'p> {
+    scope: &'p ReportScope<'p>,
     accounts: &'p BTreeMap<Day, Account>,
-    columns: Vec<Column>,
+    columns: Vec<CohortColumn>,
 }
 
-impl Printer<'_> {
+impl CohortsBuilder<'_> {
     fn series(
         &self,
         currency: String,
         scale: u32,
-        sums: impl Fn(&Account) -> Option<Vec<Sums>>,
+        sums: impl Fn(&Account) -> Option<Vec<MrrSums>>,
     ) -> Series<Cohort> {
         let rows = self.accounts.iter().filter_map(|(from, account)| {
             let cells = self.cells(*from, &sums(account)?, scale);
@@ -154,7 +159,7 @@ impl Printer<'_> {
         Series { currency, rows: rows.collect() }
     }
 
-    fn cells(&self, from: Day, sums: &[Sums], scale: u32) -> Vec<Option<CohortCell>> {
+    fn cells(&self, from: Day, sums: &[MrrSums], scale: u32) -> Vec<Option<CohortCell>> {
         let mut first: Option<(i128, i64)> = None;
         let cells = self.columns.iter().zip(sums).map(|(column, sums)| {
             if column.period.to <= from {
@@ -175,8 +180,8 @@ impl Printer<'_> {
 
 impl Cohorts {
     /// The cells as text, each in a row.
-    pub fn table(&self) -> Table {
-        let mut table = Table::new([
+    pub fn table(&self) -> TextTable {
+        let mut table = TextTable::new([
             "scope",
             "currency",
             "cohort",
@@ -194,7 +199,7 @@ impl Cohorts {
                 for (column, cell) in self.columns.iter().zip(&cohort.cells) {
                     let Some(cell) = cell else { continue };
                     let row =
-                        Row::default().text(scope).text(&series.currency).text(&cohort.cohort);
+                        TableRow::default().text(scope).text(&series.currency).text(&cohort.cohort);
                     let row = row.period(&column.period).text(column.is_complete);
                     let row = row.money(&[cell.mrr], &series.currency).text(cell.logos);
                     table.push(row.percent(&[cell.share, cell.logo_share]));

@@ -7,18 +7,18 @@ use rust_decimal::Decimal;
 use super::{
     about::About,
     account::overdue_of,
-    at_stake::{AtStake, Case, Usage, Weights},
+    at_stake::{AtStake, CustomerUsage, StakeCase, Weights},
     calendar::Day,
     error::ReportError,
     hex,
     ledger::Ledger,
     money_units::{CONVERTED_SCALE, money, number_of},
-    options::Options,
+    options::ReportOptions,
     payer::{Payer, each_payer},
     renewals::notice_of,
-    scope::Scope,
+    scope::ReportScope,
     status::status_of,
-    table::{Row, Table},
+    table::{TableRow, TextTable},
 };
 use crate::{
     resources::company_status::CompanyStatus,
@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Usage of the product by a company, from the caller.
-pub type UsageOf<'u> = &'u dyn Fn(ObjectId) -> Usage;
+pub type UsageOf<'u> = &'u dyn Fn(ObjectId) -> CustomerUsage;
 /// The name of a company.
 pub type NameOf<'n> = &'n dyn Fn(ObjectId) -> Option<String>;
 
@@ -109,15 +109,15 @@ pub struct CurrencyAmount {
 /// When an option is invalid.
 pub fn customers(
     ledger: &Ledger,
-    options: &Options,
+    options: &ReportOptions,
     usage_of: UsageOf<'_>,
     weights: &Weights,
 ) -> Result<Customers, ReportError> {
-    let scope = Scope::new(ledger, options)?;
-    let mut lines: Vec<(Customer, Usage)> = Vec::new();
+    let scope = ReportScope::new(ledger, options)?;
+    let mut lines: Vec<(Customer, CustomerUsage)> = Vec::new();
     each_payer(&scope, |payer| {
         let usage = usage_of(payer.id);
-        lines.push((Customer::of(&scope, payer, &usage), usage));
+        lines.push((Customer::new(&scope, payer, &usage), usage));
     });
     let is_known = lines.iter().any(|(_, usage)| usage.last_active.is_some());
     let mut rows: Vec<Customer> = lines
@@ -126,7 +126,7 @@ pub fn customers(
         .collect();
     rows.sort_by_key(|row| (Reverse(row.at_stake.as_ref().map(|stake| stake.amount)), row.company));
     Ok(Customers {
-        about: About::of(&scope),
+        about: About::from_scope(&scope),
         usage: if is_known { "known" } else { "unknown" },
         most_points: weights.most().into(),
         total: rows.len(),
@@ -135,7 +135,7 @@ pub fn customers(
 }
 
 impl Customer {
-    fn of(scope: &Scope<'_>, payer: &Payer<'_>, usage: &Usage) -> Self {
+    fn new(scope: &ReportScope<'_>, payer: &Payer<'_>, usage: &CustomerUsage) -> Self {
         let now = scope.options.now.as_ms();
         let just_after = now.saturating_add(1);
         let ledger = scope.ledger;
@@ -187,8 +187,8 @@ impl Customer {
     /// Adds the amount at stake.
     fn weighed(
         mut self,
-        scope: &Scope<'_>,
-        usage: &Usage,
+        scope: &ReportScope<'_>,
+        usage: &CustomerUsage,
         is_known: bool,
         weights: &Weights,
     ) -> Self {
@@ -197,7 +197,7 @@ impl Customer {
             return self;
         };
         let mrr = mrr.as_decimal().max(Decimal::ZERO) + overdue.as_decimal().max(Decimal::ZERO);
-        let case = Case {
+        let case = StakeCase {
             mrr: mrr.into(),
             currency,
             days: self.days,
@@ -212,7 +212,7 @@ impl Customer {
 }
 
 /// Sum of amounts of currencies, in the base currency; none where a rate is missing for one of them.
-fn in_base(scope: &Scope<'_>, amounts: &[(u32, i128)]) -> Option<Number> {
+fn in_base(scope: &ReportScope<'_>, amounts: &[(u32, i128)]) -> Option<Number> {
     let is_known = |(currency, amount): &(u32, i128)| *amount == 0 || scope.has_rate(*currency);
     let converts = scope.base.is_some() && amounts.iter().all(is_known);
     let sum = amounts.iter().map(|(currency, amount)| amount * scope.last_rate(*currency)).sum();
@@ -221,7 +221,10 @@ fn in_base(scope: &Scope<'_>, amounts: &[(u32, i128)]) -> Option<Number> {
 
 /// The next renewal among the ongoing fixed licenses without successor: its end, its last day of notice if that is
 /// ahead, and the days to the nearer of both.
-fn renewal_of(scope: &Scope<'_>, payer: &Payer<'_>) -> (Option<Day>, Option<Day>, Option<i64>) {
+fn renewal_of(
+    scope: &ReportScope<'_>,
+    payer: &Payer<'_>,
+) -> (Option<Day>, Option<Day>, Option<i64>) {
     let zone = scope.options.zone;
     let now = scope.options.now;
     let today = Day::at(now, zone);
@@ -251,8 +254,8 @@ fn trend([now, before]: [u64; 2]) -> Number {
 
 impl Customers {
     /// The rows as text.
-    pub fn table(&self) -> Table {
-        let mut table = Table::new([
+    pub fn table(&self) -> TextTable {
+        let mut table = TextTable::new([
             "company",
             "name",
             "status",
@@ -280,7 +283,7 @@ impl Customers {
         let currency = self.about.base_currency.as_deref().unwrap_or_default();
         for row in &self.rows {
             let stake = row.at_stake.as_ref();
-            let cells = Row::default().text(row.company).option(row.name.as_ref());
+            let cells = TableRow::default().text(row.company).option(row.name.as_ref());
             let paid = row.currencies.iter().map(|paid| format!("{} {}", paid.currency, paid.mrr));
             let cells = cells.text(row.status.name()).text(paid.collect::<Vec<_>>().join("; "));
             let cells = cells.text(currency);

@@ -21,7 +21,7 @@ pub type IsAskedFor<'a> = &'a dyn Fn(ObjectId) -> bool;
 /// Page of the customers, its filters and its order.
 #[derive(Clone, Debug)]
 pub struct CustomerPage {
-    pub(super) sort: Sort,
+    pub(super) sort: CustomerSort,
     pub(super) status: Option<&'static str>,
     pub(super) activity_state: Option<String>,
     /// Filters by properties of the company, as of lists.
@@ -32,12 +32,12 @@ pub struct CustomerPage {
 
 /// An order of customers; the largest amount at stake first by default.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sort {
+pub(super) struct CustomerSort {
     property: &'static str,
     descending: bool,
 }
 
-impl Default for Sort {
+impl Default for CustomerSort {
     fn default() -> Self {
         Self { property: "atStake", descending: true }
     }
@@ -87,12 +87,12 @@ impl CustomerPage {
         "-openTickets",
     ];
 
-    pub(super) fn sort_of(text: &str) -> Result<Sort, ReportError> {
+    pub(super) fn sort_of(text: &str) -> Result<CustomerSort, ReportError> {
         let unknown = || ReportError::UnknownChoice("sort", Self::SORTS, text.to_owned());
         let known = Self::SORTS.iter().find(|known| **known == text).ok_or_else(unknown)?;
         let (property, descending) =
             known.strip_prefix('-').map_or((*known, false), |property| (property, true));
-        Ok(Sort { property, descending })
+        Ok(CustomerSort { property, descending })
     }
 
     /// Applies the filters, the order and the page to the customers.
@@ -122,7 +122,7 @@ impl CustomerPage {
     }
 }
 
-impl Sort {
+impl CustomerSort {
     fn compare(self, a: &Customer, b: &Customer) -> Ordering {
         match (self.key(a), self.key(b)) {
             (Some(a), Some(b)) if self.descending => b.cmp(&a),

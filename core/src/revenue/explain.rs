@@ -1,27 +1,27 @@
 //! Explanation of a figure: its companies and licenses, and the formula in numbers.
 
 use super::{
-    account::{Account, Sums, overdue_of},
-    calendar::{Day, Period},
+    account::{Account, MrrSums, overdue_of},
+    calendar::{Day, ReportPeriod},
     cohorts::{check_interval, cohort_of},
     customers::NameOf,
     error::ReportError,
     hex,
     ledger::{Ledger, NEVER},
     money_units::{CONVERTED_SCALE, RATE_SCALE, money, number_of},
-    movements::{MovementRow, Printer, SegmentOf},
-    options::{Options, View},
-    payer::{Payer, Windows, each_payer},
-    scope::Scope,
+    mrr_movements::{MovementRow, MovementsBuilder, SegmentOf},
+    options::{MovementView, ReportOptions},
+    payer::{Payer, ReportWindows, each_payer},
+    scope::ReportScope,
     series::Series,
-    table::{Row, Table},
+    table::{TableRow, TextTable},
 };
 use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};
 
 /// A line of a report, of MRR or of retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Line {
+pub enum ReportLine {
     /// MRR just before the period.
     Start,
     /// MRR just before the period ends.
@@ -54,7 +54,7 @@ pub enum Line {
     Retained,
 }
 
-impl Line {
+impl ReportLine {
     /// The names of all.
     pub const NAMES: &'static [&'static str] = &[
         "start",
@@ -103,7 +103,7 @@ impl Line {
         name_of(Self::NAMES, &Self::ALL, self)
     }
 
-    fn of(self, sums: &Sums) -> i128 {
+    fn amount(self, sums: &MrrSums) -> i128 {
         let (paid, moves) = (&sums.paid, &sums.moves);
         match self {
             Self::Start => paid.start - sums.fx,
@@ -154,7 +154,7 @@ pub struct Cell {
     /// First day after the period.
     pub to: Day,
     /// The line of the report that is explained.
-    pub line: Line,
+    pub line: ReportLine,
     /// Currency; none for all in the base currency.
     pub currency: Option<String>,
     /// Segment, where one is requested: its name, or none for companies without one.
@@ -169,7 +169,7 @@ pub struct Cell {
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// The line of the report that is explained.
-    pub line: Line,
+    pub line: ReportLine,
     /// The first day of the period.
     pub from: Day,
     /// First day after the period.
@@ -235,14 +235,14 @@ pub struct LicenseShare {
 }
 
 /// Explains a figure of [`mrr`](super::mrr), [`retention`](super::retention) or [`cohorts`](super::cohorts); the MRR of
-/// a cohort's cell is its [`Line::End`].
+/// a cohort's cell is its [`ReportLine::End`].
 ///
 /// # Errors
 /// When an option is invalid, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
 /// converted, or a segment or a cohort without companies.
 pub fn explain(
     ledger: &Ledger,
-    options: &Options,
+    options: &ReportOptions,
     segment_of: Option<SegmentOf<'_>>,
     cell: &Cell,
 ) -> Result<Explanation, ReportError> {
@@ -250,7 +250,7 @@ pub fn explain(
         check_interval(options.interval)?;
     }
     let options = &narrowed(options, cell.from, cell.to);
-    let scope = Scope::of_span(ledger, options)?;
+    let scope = ReportScope::of_span(ledger, options)?;
     let number = scope.asked_currency(cell.currency.as_deref())?;
     let base = scope.base.clone().unwrap_or_default();
     let mut has_segment = cell.segment.is_none();
@@ -275,10 +275,11 @@ pub fn explain(
             }
             has_cohort = true;
         }
-        let amounts = [View::EndPoints, View::Activities].map(|view| looker.amount(payer, view));
+        let amounts = [MovementView::EndPoints, MovementView::Activities]
+            .map(|view| looker.amount(payer, view));
         totals.iter_mut().zip(amounts).for_each(|(total, amount)| *total += amount);
         let [end_points, activities] = amounts;
-        let own = if options.view == View::Activities { activities } else { end_points };
+        let own = if options.view == MovementView::Activities { activities } else { end_points };
         if own != 0 {
             companies.push((own, looker.share(payer, own)));
         }
@@ -291,7 +292,7 @@ pub fn explain(
     }
     companies.sort_by_key(|(amount, share)| (std::cmp::Reverse(amount.abs()), share.company));
     let [end_points, activities] = totals.map(|total| looker.number(total));
-    let amount = if options.view == View::Activities { activities } else { end_points };
+    let amount = if options.view == MovementView::Activities { activities } else { end_points };
     Ok(Explanation {
         line: cell.line,
         from: cell.from,
@@ -326,15 +327,15 @@ pub(super) fn add_up(
 }
 
 /// Options for the only period of a cell, at the rates of the report.
-pub(super) fn narrowed(options: &Options, from: Day, to: Day) -> Options {
+pub(super) fn narrowed(options: &ReportOptions, from: Day, to: Day) -> ReportOptions {
     let rate_date = Some(options.rate_date.unwrap_or(options.to.before()));
-    Options { from, to, rate_date, ..options.clone() }
+    ReportOptions { from, to, rate_date, ..options.clone() }
 }
 
 struct Looker<'l> {
-    scope: &'l Scope<'l>,
+    scope: &'l ReportScope<'l>,
     number: Option<u32>,
-    line: Line,
+    line: ReportLine,
     scale: u32,
 }
 
@@ -350,16 +351,16 @@ impl Looker<'_> {
         (start, borders.ends().last().copied().unwrap_or_default())
     }
 
-    fn amount(&self, payer: &Payer<'_>, view: View) -> i128 {
+    fn amount(&self, payer: &Payer<'_>, view: MovementView) -> i128 {
         let (start, end) = self.window();
-        let windows = Windows { starts: &[start], ends: &[end] };
+        let windows = ReportWindows { starts: &[start], ends: &[end] };
         let mut account = Account::new(self.scope, windows.len(), view);
         account.add(self.scope, payer, windows);
         let sums = match self.number {
             Some(number) => account.in_currency(number),
             None => account.converted(self.scope),
         };
-        sums.first().map_or(0, |sums| self.line.of(sums))
+        sums.first().map_or(0, |sums| self.line.amount(sums))
     }
 
     fn rate(&self, currency: u32) -> i128 {
@@ -408,7 +409,7 @@ impl Looker<'_> {
             overdue_of(self.scope, payer).map(|license| license.id).collect();
         let licenses = payer.links.with_ends(payer.licenses).filter(|(license, end)| {
             let lasts = license.from < last && start <= *end;
-            let is_overdue = self.line == Line::Overdue && overdue.contains(&license.id);
+            let is_overdue = self.line == ReportLine::Overdue && overdue.contains(&license.id);
             (lasts || is_overdue) && self.scope.counts(license) && self.rate(license.currency) != 0
         });
         let ledger = self.scope.ledger;
@@ -439,8 +440,8 @@ impl Explanation {
     }
 
     /// Licenses as text, each with the amount of its company.
-    pub fn table(&self) -> Table {
-        let mut table = Table::new([
+    pub fn table(&self) -> TextTable {
+        let mut table = TextTable::new([
             "company",
             "companyName",
             "companyAmount",
@@ -459,7 +460,7 @@ impl Explanation {
         ]);
         for company in &self.companies {
             for license in &company.licenses {
-                let row = Row::default().text(company.company).option(company.name.as_ref());
+                let row = TableRow::default().text(company.company).option(company.name.as_ref());
                 let row = row.money(&[company.amount], &self.currency).text(&self.currency);
                 let row = row.text(&company.formula).text(license.license).text(&license.product);
                 let row = row.text(&license.currency).text(license.from).option(license.end);
@@ -492,16 +493,16 @@ pub struct CompanyMovements {
 /// When an option is invalid.
 pub fn mrr_by_company(
     ledger: &Ledger,
-    options: &Options,
+    options: &ReportOptions,
 ) -> Result<Vec<CompanyMovements>, ReportError> {
-    let scope = Scope::of_span(ledger, options)?;
+    let scope = ReportScope::of_span(ledger, options)?;
     let (Some(start), Some(end)) = (scope.borders.starts().first(), scope.borders.ends().last())
     else {
         return Ok(Vec::new());
     };
-    let windows = Windows { starts: &[*start], ends: &[*end] };
-    let period = Period { period: "span".to_owned(), from: options.from, to: options.to };
-    let printer = Printer { scope: &scope, periods: vec![period] };
+    let windows = ReportWindows { starts: &[*start], ends: &[*end] };
+    let period = ReportPeriod { period: "span".to_owned(), from: options.from, to: options.to };
+    let printer = MovementsBuilder { scope: &scope, periods: vec![period] };
     let mut rows = Vec::new();
     each_payer(&scope, |payer| {
         let mut account = Account::new(&scope, windows.len(), options.view);

@@ -6,8 +6,8 @@ use super::{
     explain::add_up,
     hex,
     money_units::{CONVERTED_SCALE, RATE_SCALE, number_of},
-    scope::Scope,
-    table::Row,
+    scope::ReportScope,
+    table::TableRow,
 };
 use crate::value::{Number, ObjectId, number::MONEY_SCALE};
 
@@ -62,17 +62,17 @@ pub struct LineCompany<R> {
 }
 
 /// A license as a line counts it: its amount, its term in the formula, and the license as it is returned.
-pub(super) type Counted<R> = (i128, String, R);
+pub(super) type CountedLicense<R> = (i128, String, R);
 
 /// Currency and rates in which a line is counted.
-pub(super) struct Counter<'c> {
-    pub(super) scope: &'c Scope<'c>,
+pub(super) struct LineCounter<'c> {
+    pub(super) scope: &'c ReportScope<'c>,
     /// Number of the currency; none for all in the base currency.
     pub(super) in_currency: Option<u32>,
     pub(super) name: &'static str,
 }
 
-impl Counter<'_> {
+impl LineCounter<'_> {
     pub(super) fn number(&self, units: i128) -> Number {
         let scale = if self.in_currency.is_some() { MONEY_SCALE } else { CONVERTED_SCALE };
         number_of(units, scale)
@@ -95,7 +95,7 @@ impl Counter<'_> {
     pub(super) fn company<R>(
         &self,
         company: ObjectId,
-        counted: impl Iterator<Item = Counted<R>>,
+        counted: impl Iterator<Item = CountedLicense<R>>,
     ) -> Option<(i128, LineCompany<R>)> {
         let (mut units, mut terms, mut licenses) = (0, Vec::new(), Vec::new());
         for (amount, term, license) in counted.filter(|(amount, ..)| *amount != 0) {
@@ -143,12 +143,12 @@ impl<L, R> LineExplanation<L, R> {
     }
 
     /// Licenses, each with the beginning of its row.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (Row, &R)> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = (TableRow, &R)> {
         let companies = self.companies.iter();
         companies
             .flat_map(|company| company.licenses.iter().map(move |license| (company, license)))
             .map(|(company, license)| {
-                let row = Row::default().text(company.company).option(company.name.as_ref());
+                let row = TableRow::default().text(company.company).option(company.name.as_ref());
                 let row = row.money(&[company.amount], &self.currency).text(&self.currency);
                 (row.text(&company.formula), license)
             })

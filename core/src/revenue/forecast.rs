@@ -4,16 +4,16 @@ use std::ops::{AddAssign, SubAssign};
 
 use super::{
     about::About,
-    calendar::Period,
+    calendar::ReportPeriod,
     error::ReportError,
     ledger::{Ledger, License, NEVER},
     money_units::{CONVERTED_SCALE, number_of},
     movement_class::Spread,
-    options::Options,
+    options::ReportOptions,
     payer::{Payer, each_payer},
-    scope::{Scope, index},
+    scope::{ReportScope, index},
     series::{Series, scopes},
-    table::{Row, Table},
+    table::{TableRow, TextTable},
 };
 use crate::value::{Number, Timestamp, number::MONEY_SCALE};
 
@@ -38,7 +38,7 @@ pub struct Forecast {
 pub struct ForecastRow {
     /// Name and days of the interval.
     #[serde(flatten)]
-    pub period: Period,
+    pub period: ReportPeriod,
     /// Of licenses that are signed.
     pub confirmed: Number,
     /// Expected MRR of licenses that are over by then, in each scenario.
@@ -78,13 +78,13 @@ pub struct Later<'l> {
 /// When an option is invalid.
 pub fn forecast(
     ledger: &Ledger,
-    options: &Options,
+    options: &ReportOptions,
     later: Option<Later<'_>>,
 ) -> Result<Forecast, ReportError> {
-    let scope = Scope::new(ledger, options)?;
-    let expected = Sums::of(&scope);
-    let later_scope = later.map(|later| Scope::new(later.ledger, options)).transpose()?;
-    let later_sums = later_scope.as_ref().map(Sums::of);
+    let scope = ReportScope::new(ledger, options)?;
+    let expected = ExpectedSums::from_scope(&scope);
+    let later_scope = later.map(|later| ReportScope::new(later.ledger, options)).transpose()?;
+    let later_sums = later_scope.as_ref().map(ExpectedSums::from_scope);
     let (known, known_scope) =
         later_sums.as_ref().zip(later_scope.as_ref()).unwrap_or((&expected, &scope));
     let now = later.map_or(options.now, |later| later.now);
@@ -114,7 +114,7 @@ pub fn forecast(
     let converted =
         base.map(|base| series(base, expected.converted(&scope), actual, CONVERTED_SCALE));
     let assume_renewed = options.assume_renewed;
-    Ok(Forecast { about: About::of(&scope), assume_renewed, currencies, converted })
+    Ok(Forecast { about: About::from_scope(&scope), assume_renewed, currencies, converted })
 }
 
 /// Expected MRR at a time: signed, and in three scenarios.
@@ -129,7 +129,7 @@ impl Expected {
         Self { confirmed: self.confirmed * rate, scenarios: self.scenarios.map(|sum| sum * rate) }
     }
 
-    fn row(&self, period: &Period, actual: Option<Number>, scale: u32) -> ForecastRow {
+    fn row(&self, period: &ReportPeriod, actual: Option<Number>, scale: u32) -> ForecastRow {
         let scenarios = |signed: i128| {
             let [base, optimistic, pessimistic] =
                 self.scenarios.map(|expected| number_of(signed + expected, scale));
@@ -162,17 +162,17 @@ impl SubAssign for Expected {
     }
 }
 
-struct Sums(Vec<Spread<Expected>>);
+struct ExpectedSums(Vec<Spread<Expected>>);
 
-impl Sums {
-    fn of(scope: &Scope<'_>) -> Self {
+impl ExpectedSums {
+    fn from_scope(scope: &ReportScope<'_>) -> Self {
         let currencies = 0..scope.ledger.currency_count();
         let mut sums = Self(currencies.map(|_| Spread::over(scope.borders.len())).collect());
         each_payer(scope, |payer| sums.add(scope, payer));
         sums
     }
 
-    fn add(&mut self, scope: &Scope<'_>, payer: &Payer<'_>) {
+    fn add(&mut self, scope: &ReportScope<'_>, payer: &Payer<'_>) {
         let ends = scope.borders.ends();
         for (at, (license, end)) in payer.links.with_ends(payer.licenses).enumerate() {
             let Some(sums) = self.0.get_mut(index(license.currency)) else { continue };
@@ -197,7 +197,7 @@ impl Sums {
         self.0.get(index(currency)).map(Spread::sums).unwrap_or_default()
     }
 
-    fn converted(&self, scope: &Scope<'_>) -> Vec<Expected> {
+    fn converted(&self, scope: &ReportScope<'_>) -> Vec<Expected> {
         let mut rows = vec![Expected::default(); scope.borders.len()];
         for (sums, currency) in self.0.iter().zip(0_u32..) {
             for (at, (row, sums)) in rows.iter_mut().zip(sums.sums()).enumerate() {
@@ -211,7 +211,7 @@ impl Sums {
 /// Expected MRR of a license once it is over, in each scenario; none unless it is ongoing, has no successor, and renews
 /// automatically or is assumed to.
 pub(super) fn expected_of(
-    scope: &Scope<'_>,
+    scope: &ReportScope<'_>,
     payer: &Payer<'_>,
     at: usize,
     license: &License,
@@ -224,8 +224,8 @@ pub(super) fn expected_of(
 
 impl Forecast {
     /// The rows as text.
-    pub fn table(&self) -> Table {
-        let mut table = Table::new([
+    pub fn table(&self) -> TextTable {
+        let mut table = TextTable::new([
             "scope",
             "currency",
             "period",
@@ -243,7 +243,8 @@ impl Forecast {
         ]);
         for (scope, series) in scopes(&self.currencies, self.converted.as_ref()) {
             for row in &series.rows {
-                let cells = Row::default().text(scope).text(&series.currency).period(&row.period);
+                let cells =
+                    TableRow::default().text(scope).text(&series.currency).period(&row.period);
                 let amounts = [row.unconfirmed, row.total]
                     .map(|sums| [sums.base, sums.optimistic, sums.pessimistic]);
                 let cells = cells.money(&[row.confirmed], &series.currency);

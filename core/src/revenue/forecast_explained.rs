@@ -5,15 +5,15 @@ use super::{
     calendar::Day,
     error::ReportError,
     explain::{line_of, name_of, narrowed},
-    explained_line::{Counted, Counter, LineCell, LineExplanation},
+    explained_line::{CountedLicense, LineCell, LineCounter, LineExplanation},
     forecast::{Later, expected_of},
     hex,
     ledger::{Ledger, License},
     money_units::money,
-    options::Options,
+    options::ReportOptions,
     payer::{Payer, each_payer},
-    scope::Scope,
-    table::Table,
+    scope::ReportScope,
+    table::TextTable,
 };
 use crate::value::{Number, ObjectId, Timestamp};
 
@@ -41,7 +41,7 @@ pub enum ForecastLine {
 
 /// Licenses that a line counts: signed ones, and expected ones in a scenario.
 #[derive(Clone, Copy, Debug)]
-struct Lines {
+struct ForecastCount {
     confirmed: bool,
     scenario: Option<usize>,
 }
@@ -84,7 +84,7 @@ impl ForecastLine {
         name_of(Self::NAMES, &Self::ALL, self)
     }
 
-    fn counted(self) -> Lines {
+    fn counted(self) -> ForecastCount {
         let (confirmed, scenario) = match self {
             Self::Confirmed | Self::Actual => (true, None),
             Self::UnconfirmedBase => (false, Some(0)),
@@ -94,7 +94,7 @@ impl ForecastLine {
             Self::Optimistic => (true, Some(1)),
             Self::Pessimistic => (true, Some(2)),
         };
-        Lines { confirmed, scenario }
+        ForecastCount { confirmed, scenario }
     }
 }
 
@@ -138,15 +138,16 @@ pub struct ExpectedLicense {
 /// converted, and for the actual MRR of a period that has not ended.
 pub fn explain_forecast(
     ledger: &Ledger,
-    options: &Options,
+    options: &ReportOptions,
     later: Option<Later<'_>>,
     cell: ForecastCell,
 ) -> Result<ForecastExplanation, ReportError> {
     let is_actual = cell.line == ForecastLine::Actual;
     let options = narrowed(options, cell.from, cell.to);
-    let asked = Scope::of_span(ledger, &options)?;
+    let asked = ReportScope::of_span(ledger, &options)?;
     let later = later.filter(|_| is_actual);
-    let later_scope = later.map(|later| Scope::of_span(later.ledger, &options)).transpose()?;
+    let later_scope =
+        later.map(|later| ReportScope::of_span(later.ledger, &options)).transpose()?;
     let scope = later_scope.as_ref().unwrap_or(&asked);
     let border = scope.borders.ends().last().copied().unwrap_or_default();
     let now = later.map_or(options.now, |later| later.now);
@@ -161,7 +162,7 @@ pub fn explain_forecast(
         }
         None => scope.asked_currency(None)?,
     };
-    let counter = Counter { scope, in_currency, name: cell.line.name() };
+    let counter = LineCounter { scope, in_currency, name: cell.line.name() };
     let counted = cell.line.counted();
     let mut companies = Vec::new();
     each_payer(scope, |payer| {
@@ -180,11 +181,11 @@ pub fn explain_forecast(
 
 /// Monthly amount of a license just before a border, and the property that it comes from.
 fn monthly_of(
-    scope: &Scope<'_>,
+    scope: &ReportScope<'_>,
     payer: &Payer<'_>,
     (at, license): (usize, &License),
     is_confirmed: bool,
-    counted: Lines,
+    counted: ForecastCount,
 ) -> Option<(&'static str, i128)> {
     if is_confirmed {
         return counted.confirmed.then_some(("mrr", license.mrr));
@@ -194,11 +195,11 @@ fn monthly_of(
 }
 
 fn share(
-    counter: &Counter<'_>,
+    counter: &LineCounter<'_>,
     license: &License,
     is_confirmed: bool,
     (source, monthly): (&'static str, i128),
-) -> Counted<ExpectedLicense> {
+) -> CountedLicense<ExpectedLicense> {
     let scope = counter.scope;
     let units = monthly * counter.rate(license.currency);
     let amount = counter.number(units);
@@ -220,7 +221,7 @@ fn share(
 
 impl ForecastExplanation {
     /// Licenses as text, each with the amount of its company.
-    pub fn table(&self) -> Table {
+    pub fn table(&self) -> TextTable {
         let columns = [
             "license",
             "product",
@@ -233,7 +234,7 @@ impl ForecastExplanation {
             "rate",
             "amount",
         ];
-        let mut table = Table::new(Self::COLUMNS.into_iter().chain(columns));
+        let mut table = TextTable::new(Self::COLUMNS.into_iter().chain(columns));
         for (row, license) in self.rows() {
             let row = row.text(license.license).text(&license.product).text(&license.currency);
             let row = row.text(license.from).option(license.end).text(license.is_confirmed);

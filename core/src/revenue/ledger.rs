@@ -29,8 +29,8 @@ const MAX_CURRENCIES: usize = 200;
 pub struct Ledger {
     licenses: Vec<License>,
     companies: Vec<Company>,
-    currencies: Names,
-    products: Names,
+    currencies: NumberedNames,
+    products: NumberedNames,
     excluded: Vec<(Reason, ObjectId, ObjectId)>,
     total: i128,
 }
@@ -139,12 +139,12 @@ pub enum Reason {
 
 /// Names as small numbers.
 #[derive(Clone, Debug, Default)]
-struct Names {
+struct NumberedNames {
     numbers: HashMap<Box<str>, u32>,
     names: Vec<Box<str>>,
 }
 
-impl Names {
+impl NumberedNames {
     fn number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;

@@ -9,7 +9,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use super::{
     ledger::{License, NEVER},
-    options::Options,
+    options::ReportOptions,
 };
 use crate::value::{ObjectId, Timestamp, Zone, time::DAY_MS};
 
@@ -18,7 +18,7 @@ const NONE: usize = usize::MAX;
 
 /// Ends and successors of the licenses of a company, in their order.
 #[derive(Debug)]
-pub(super) struct Links {
+pub(super) struct LicenseLinks {
     gap_days: i64,
     zone: Zone,
     ends: Vec<i64>,
@@ -26,8 +26,8 @@ pub(super) struct Links {
     followed: Vec<bool>,
 }
 
-impl Links {
-    pub(super) fn new(options: &Options) -> Self {
+impl LicenseLinks {
+    pub(super) fn new(options: &ReportOptions) -> Self {
         Self {
             gap_days: options.gap_days.into(),
             zone: options.zone,
@@ -48,7 +48,7 @@ impl Links {
         let mut at = 0;
         for group in licenses.chunk_by(|a, b| (a.currency, a.product) == (b.currency, b.product)) {
             if group.len() > 1 && !self.join_in_line(group, at) {
-                let joined = Group::of(group, self.zone, self.gap_days).join();
+                let joined = LicenseGroup::from_licenses(group, self.zone, self.gap_days).join();
                 joined
                     .into_iter()
                     .for_each(|(end, start)| self.join(at + end, at + start, licenses));
@@ -117,7 +117,7 @@ impl Links {
     /// before it that a gap leaves without successor: of its currency, else of another one, since a renewal may change
     /// the currency.
     fn follow_parents(&mut self, licenses: &[License]) {
-        let parents = Parents::of(licenses);
+        let parents = Parents::from_licenses(licenses);
         let mut lines: Vec<(ObjectId, i64, ObjectId, usize)> = licenses
             .iter()
             .enumerate()
@@ -131,8 +131,9 @@ impl Links {
             }
             let mut free = Free::default();
             for begun in line.chunk_by(|a, b| a.1 == b.1) {
-                let of = |(.., at): &(_, _, _, usize)| Some((*at, licenses.get(*at)?.currency));
-                let begun: Vec<(usize, u32)> = begun.iter().filter_map(of).collect();
+                let to_currency =
+                    |(.., at): &(_, _, _, usize)| Some((*at, licenses.get(*at)?.currency));
+                let begun: Vec<(usize, u32)> = begun.iter().filter_map(to_currency).collect();
                 for (start, currency) in &begun {
                     if self.followed.get(*start) == Some(&false)
                         && let Some(end) = free.take_of(*currency)
@@ -191,7 +192,7 @@ impl Free {
 struct Parents(Vec<(ObjectId, ObjectId)>);
 
 impl Parents {
-    fn of(licenses: &[License]) -> Self {
+    fn from_licenses(licenses: &[License]) -> Self {
         let mut parents: Vec<_> =
             licenses.iter().filter_map(|license| Some((license.id, license.parent?))).collect();
         parents.sort_unstable();
@@ -211,7 +212,7 @@ impl Parents {
 }
 
 /// Licenses of one company, product and currency, in the order of their starts.
-struct Group<'l> {
+struct LicenseGroup<'l> {
     licenses: &'l [License],
     gap_days: i64,
     end_days: Vec<i64>,
@@ -225,8 +226,8 @@ struct Group<'l> {
 /// An end and the start that is nearest to it: days apart, ids, and places.
 type Pair = (i64, ObjectId, ObjectId, usize, usize);
 
-impl<'l> Group<'l> {
-    fn of(licenses: &'l [License], zone: Zone, gap_days: i64) -> Self {
+impl<'l> LicenseGroup<'l> {
+    fn from_licenses(licenses: &'l [License], zone: Zone, gap_days: i64) -> Self {
         let day = |time: i64| zone.day(Timestamp::from_ms_clamped(time));
         let starts = licenses.iter().enumerate();
         let mut starts: Vec<_> =

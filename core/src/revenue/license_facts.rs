@@ -48,7 +48,7 @@ pub struct LicenseFacts<'f> {
     pub currency: Cow<'f, str>,
     /// Beginning of the license; a license without a beginning does not count.
     pub from: Option<Timestamp>,
-    /// End of the license, as [`Period`](crate::value::period::Period) reads it; none for one without end.
+    /// End of the license, as [`ReportPeriod`](crate::value::period::Period) reads it; none for one without end.
     pub end: Option<Timestamp>,
     /// Monthly value, in the license's currency.
     #[serde(with = "super::money_units::exact")]
@@ -103,14 +103,14 @@ const READ: [&str; 18] = [
 ];
 
 impl LicenseFacts<'static> {
-    /// [`LicenseFacts::of`] the text of a record, which is not read whole.
+    /// [`LicenseFacts::from_record`] the text of a record, which is not read whole.
     pub fn of_stored(license: &[u8], zone: Zone) -> Option<Self> {
         Some(Self::as_stored(license)?.ending_in(zone))
     }
 
     /// [`LicenseFacts::as_written`] in the text of a record, which is not read whole.
     pub fn as_stored(license: &[u8]) -> Option<Self> {
-        Some(LicenseFacts::as_written(&Picked::of(license, READ))?.into_owned())
+        Some(LicenseFacts::as_written(&Picked::find(license, READ))?.into_owned())
     }
 }
 
@@ -170,10 +170,10 @@ impl<'f> LicenseFacts<'f> {
     /// let stored = br#"{"_id":"000000000000000000000001","companyId":"000000000000000000000002",
     ///     "_currency":"EUR","fromDate":"2024-01-01","toDate":"2024-12-31","mrr":100}"#;
     /// let stored = Document::parse(stored).unwrap();
-    /// let facts = LicenseFacts::of(&stored, Zone::UTC).unwrap();
+    /// let facts = LicenseFacts::from_record(&stored, Zone::UTC).unwrap();
     /// assert_eq!(facts.end.unwrap().to_string(), "2025-01-01T00:00:00.000Z");
     /// ```
-    pub fn of(license: &'f impl Members, zone: Zone) -> Option<Self> {
+    pub fn from_record(license: &'f impl Members, zone: Zone) -> Option<Self> {
         Some(Self::as_written(license)?.ending_in(zone))
     }
 
@@ -232,7 +232,7 @@ mod tests {
                 r#"{{"_id":"000000000000000000000001","companyId":"000000000000000000000002","fromDate":"2024-01-01",{terms}}}"#
             );
             let stored = Document::parse(stored.as_bytes()).unwrap();
-            let found = LicenseFacts::of(&stored, Zone::UTC).unwrap();
+            let found = LicenseFacts::from_record(&stored, Zone::UTC).unwrap();
             assert_eq!((found.end.map(|end| end.to_string()), found.fixed), facts, "{terms}");
         }
     }

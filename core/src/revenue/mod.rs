@@ -1,8 +1,8 @@
 //! Revenue reports: MRR and its movements, retention, renewals, forecast, and customers by MRR at stake.
 //!
-//! Every report is a pure function of a [`Ledger`] and [`Options`]. A ledger is created from [`LicenseFacts`], which
+//! Every report is a pure function of a [`Ledger`] and [`ReportOptions`]. A ledger is created from [`LicenseFacts`], which
 //! come from records or are created by hand. A license counts from its start until its end, which is exclusive (R23).
-//! Movements compare the total MRR of a company, never a single license. Amounts are exact; only a [`Table`] rounds
+//! Movements compare the total MRR of a company, never a single license. Amounts are exact; only a [`TextTable`] rounds
 //! them for display.
 
 mod about;
@@ -26,7 +26,7 @@ mod license_facts;
 mod listed;
 mod money_units;
 mod movement_class;
-mod movements;
+mod mrr_movements;
 mod options;
 mod parameters;
 mod payer;
@@ -51,8 +51,8 @@ mod usage_report;
 #[doc(inline)]
 pub use self::{
     about::{About, OverdueLicense, Overlap},
-    at_stake::{AtStake, Usage, Weights},
-    calendar::{Day, Interval, MAX_INTERVALS, Period, Unit},
+    at_stake::{AtStake, CustomerUsage, Weights},
+    calendar::{Day, Interval, MAX_INTERVALS, ReportPeriod, Unit},
     closed_difference::{
         ChangedLicense, CompanyDifference, Difference, MonthDifference, SinceClosing,
     },
@@ -60,12 +60,12 @@ pub use self::{
         ClosedMonth, Closing, ClosingRequest, CompanyFigures, ListedMonth, MonthFigures,
         ReopenedMonth, Reopening, days_of_month,
     },
-    cohorts::{Cohort, CohortCell, Cohorts, Column, cohorts},
+    cohorts::{Cohort, CohortCell, CohortColumn, Cohorts, cohorts},
     customers::{CurrencyAmount, Customer, Customers, NameOf, UsageOf, customers},
     customers_query::{AttributesOf, CustomerPage, IsAskedFor},
     error::ReportError,
     explain::{
-        Cell, CompanyMovements, CompanyShare, Explanation, LicenseShare, Line, explain,
+        Cell, CompanyMovements, CompanyShare, Explanation, LicenseShare, ReportLine, explain,
         mrr_by_company,
     },
     explained_line::{LineCell, LineCompany, LineExplanation},
@@ -76,13 +76,15 @@ pub use self::{
     ledger::{Ledger, Reason},
     license_facts::{LicenseFacts, RenewalStatus},
     listed::MAX_LISTED,
-    movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
-    options::{History, MAX_GAP_DAYS, Options, Valuation, View},
-    parameters::{Form, PARAMETERS, Parameter},
+    mrr_movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
+    options::{History, MAX_GAP_DAYS, MovementView, ReportOptions, Valuation},
+    parameters::{PARAMETERS, Parameter, ParameterType},
     picture::{Drawn, Mark, Picture},
     query::{ReportKind, ReportQuery},
-    rates::Rates,
-    renewals::{Outcome, RenewalLine, RenewalRates, RenewalRow, Renewals, RenewalsBy, renewals},
+    rates::ExchangeRates,
+    renewals::{
+        RenewalLine, RenewalOutcome, RenewalRates, RenewalRow, Renewals, RenewalsBy, renewals,
+    },
     renewals_explained::{
         RenewalShare, RenewalsCell, RenewalsExplanation, RenewalsLine, explain_renewals,
     },
@@ -91,7 +93,7 @@ pub use self::{
     scope::{Excluded, MissingRate},
     segments::SegmentBy,
     series::Series,
-    table::Table,
+    table::TextTable,
     usage_explained::{ExplainedUser, UsageExplanation},
     usage_line::UsageLine,
     usage_plan::UsagePlan,

@@ -4,7 +4,7 @@ use std::ops::{AddAssign, SubAssign};
 
 /// Sums of an interval: amounts in units, and companies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct MovementTally {
     /// MRR of all companies at the start, and at the end.
     pub(super) start: i128,
     pub(super) end: i128,
@@ -31,7 +31,7 @@ pub(super) struct Tally {
 
 /// Reason for which a company begins to pay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum CustomerEntry {
     New,
     Reactivation,
 }
@@ -43,9 +43,9 @@ pub(super) struct Paid {
     pub(super) all: i128,
 }
 
-impl Tally {
+impl MovementTally {
     /// Lines of one company that pays `a` before and `b` after.
-    pub(super) fn of(a: Paid, b: Paid, entry: impl FnOnce() -> Entry) -> Self {
+    pub(super) fn classify(a: Paid, b: Paid, entry: impl FnOnce() -> CustomerEntry) -> Self {
         let (before, after) = (a.counted.max(0), b.counted.max(0));
         let mut tally = Self {
             start: a.counted,
@@ -59,8 +59,8 @@ impl Tally {
         match (before > 0, after > 0) {
             (false, true) if a.all > 0 => (tally.entering, tally.entered) = (after, 1),
             (false, true) => match entry() {
-                Entry::New => (tally.new, tally.new_customers) = (after, 1),
-                Entry::Reactivation => (tally.reactivation, tally.reactivated) = (after, 1),
+                CustomerEntry::New => (tally.new, tally.new_customers) = (after, 1),
+                CustomerEntry::Reactivation => (tally.reactivation, tally.reactivated) = (after, 1),
             },
             (true, false) if b.all > 0 => (tally.leaving, tally.left) = (before, 1),
             (true, false) => (tally.churn, tally.churned) = (before, 1),
@@ -120,7 +120,7 @@ impl Tally {
     }
 }
 
-impl AddAssign for Tally {
+impl AddAssign for MovementTally {
     fn add_assign(&mut self, mut other: Self) {
         for (sum, amount) in self.amounts().into_iter().zip(other.amounts()) {
             *sum += *amount;
@@ -131,7 +131,7 @@ impl AddAssign for Tally {
     }
 }
 
-impl SubAssign for Tally {
+impl SubAssign for MovementTally {
     fn sub_assign(&mut self, mut other: Self) {
         for (sum, amount) in self.amounts().into_iter().zip(other.amounts()) {
             *sum -= *amount;
@@ -188,10 +188,10 @@ impl<T: Copy + Default + AddAssign + SubAssign> Spread<T> {
 mod tests {
     use super::*;
 
-    fn check(a: i128, b: i128, expect: Tally) {
+    fn check(a: i128, b: i128, expect: MovementTally) {
         let paid = |amount| Paid { counted: amount, all: amount };
-        let found = Tally::of(paid(a), paid(b), || Entry::New);
-        let start = Tally { start: a, end: b, base: a.max(0), ..expect };
+        let found = MovementTally::classify(paid(a), paid(b), || CustomerEntry::New);
+        let start = MovementTally { start: a, end: b, base: a.max(0), ..expect };
         assert_eq!(found, start, "{a} to {b}");
     }
 
@@ -200,23 +200,44 @@ mod tests {
         check(
             -5,
             10,
-            Tally { negative: 5, new: 10, new_customers: 1, customers: 1, ..Tally::default() },
+            MovementTally {
+                negative: 5,
+                new: 10,
+                new_customers: 1,
+                customers: 1,
+                ..MovementTally::default()
+            },
         );
         check(
             10,
             -5,
-            Tally { negative: -5, churn: 10, churned: 1, customers_start: 1, ..Tally::default() },
+            MovementTally {
+                negative: -5,
+                churn: 10,
+                churned: 1,
+                customers_start: 1,
+                ..MovementTally::default()
+            },
         );
-        check(-5, -7, Tally { negative: -2, ..Tally::default() });
-        check(7, 5, Tally { contraction: 2, customers_start: 1, customers: 1, ..Tally::default() });
+        check(-5, -7, MovementTally { negative: -2, ..MovementTally::default() });
+        check(
+            7,
+            5,
+            MovementTally {
+                contraction: 2,
+                customers_start: 1,
+                customers: 1,
+                ..MovementTally::default()
+            },
+        );
     }
 
     #[test]
     fn a_product_that_moves_enters_and_leaves() {
         let (nothing, other) = (Paid { counted: 0, all: 5 }, Paid { counted: 3, all: 8 });
-        let entered = Tally::of(nothing, other, || Entry::New);
+        let entered = MovementTally::classify(nothing, other, || CustomerEntry::New);
         assert_eq!((entered.entering, entered.entered, entered.new), (3, 1, 0));
-        let left = Tally::of(other, nothing, || Entry::New);
+        let left = MovementTally::classify(other, nothing, || CustomerEntry::New);
         assert_eq!((left.leaving, left.left, left.churn), (3, 1, 0));
     }
 

@@ -3,7 +3,7 @@
 use super::{
     calendar::{Day, Interval},
     error::ReportError,
-    rates::Rates,
+    rates::ExchangeRates,
 };
 use crate::value::{ObjectId, Timestamp, Zone};
 
@@ -15,7 +15,7 @@ pub(super) const MAX_REACTIVATION_DAYS: u32 = 36_500;
 /// Definition of a movement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum View {
+pub enum MovementView {
     /// MRR of a company at the end of an interval against its start.
     #[default]
     EndPoints,
@@ -23,7 +23,7 @@ pub enum View {
     Activities,
 }
 
-impl View {
+impl MovementView {
     /// The names of both.
     pub const NAMES: &'static [&'static str] = &["endPoints", "activities"];
 
@@ -70,7 +70,7 @@ impl Valuation {
 
 /// Options of a report.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ReportOptions {
     /// First day of the report.
     pub from: Day,
     /// First day after the report.
@@ -87,13 +87,13 @@ pub struct Options {
     /// number.
     pub reactivation_within: Option<u32>,
     /// Definition of a movement.
-    pub view: View,
+    pub view: MovementView,
     /// The only company that counts.
     pub company: Option<ObjectId>,
     /// The only product that counts.
     pub product: Option<String>,
     /// Base currency and rates; without them, a report in one currency alone has a total.
-    pub rates: Option<Rates>,
+    pub rates: Option<ExchangeRates>,
     /// Valuation, which selects the rates.
     pub valuation: Valuation,
     /// Day of constant rates; none for the last day of the report.
@@ -113,7 +113,7 @@ pub struct History {
     pub since: Option<Timestamp>,
 }
 
-impl Options {
+impl ReportOptions {
     /// Options of a report by month, in UTC, from `from` to the exclusive `to`.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl Options {
             now,
             gap_days: 0,
             reactivation_within: None,
-            view: View::EndPoints,
+            view: MovementView::EndPoints,
             company: None,
             product: None,
             rates: None,

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use super::{
     ledger::{License, NEVER},
-    license_chain::Links,
-    movement_class::{Entry, Paid, Tally},
-    scope::{Scope, index},
+    license_chain::LicenseLinks,
+    movement_class::{CustomerEntry, MovementTally, Paid},
+    scope::{ReportScope, index},
 };
 use crate::value::{ObjectId, Timestamp};
 
@@ -17,7 +17,7 @@ use crate::value::{ObjectId, Timestamp};
 pub(super) struct Payer<'p> {
     pub(super) id: ObjectId,
     pub(super) licenses: &'p [License],
-    pub(super) links: &'p Links,
+    pub(super) links: &'p LicenseLinks,
     /// MRR in each currency of the company.
     pub(super) parts: &'p [(u32, Stream)],
     /// MRR in the base currency, where the company has several currencies.
@@ -25,8 +25,8 @@ pub(super) struct Payer<'p> {
 }
 
 /// Passes all companies in turn.
-pub(super) fn each_payer(scope: &Scope<'_>, mut visit: impl FnMut(&Payer<'_>)) {
-    let mut links = Links::new(scope.options);
+pub(super) fn each_payer(scope: &ReportScope<'_>, mut visit: impl FnMut(&Payer<'_>)) {
+    let mut links = LicenseLinks::new(scope.options);
     let mut parts: Vec<(u32, Stream)> = Vec::new();
     let mut spare: Vec<Stream> = Vec::new();
     let mut mixed = Stream::default();
@@ -52,7 +52,7 @@ pub(super) fn each_payer(scope: &Scope<'_>, mut visit: impl FnMut(&Payer<'_>)) {
 
 /// MRR from a point in time on, until the next step.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct PaymentStep {
     pub(super) at: i64,
     pub(super) paid: Paid,
 }
@@ -60,19 +60,19 @@ pub(super) struct Step {
 /// Steps in the order of time; the MRR differs from one to the next.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
-    steps: Vec<Step>,
+    steps: Vec<PaymentStep>,
     first_paid: Option<usize>,
-    changes: Vec<Step>,
+    changes: Vec<PaymentStep>,
 }
 
 /// Pairs of a start and an end to compare, both in the order of time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Windows<'w> {
+pub(super) struct ReportWindows<'w> {
     pub(super) starts: &'w [i64],
     pub(super) ends: &'w [i64],
 }
 
-impl Windows<'_> {
+impl ReportWindows<'_> {
     pub(super) fn len(&self) -> usize {
         self.starts.len().min(self.ends.len())
     }
@@ -88,21 +88,21 @@ impl Stream {
     /// Reads licenses, the first of which is at `at` among those of its company.
     fn fill(
         &mut self,
-        scope: &Scope<'_>,
+        scope: &ReportScope<'_>,
         licenses: &[License],
         at: usize,
-        links: &Links,
+        links: &LicenseLinks,
         weight: impl Fn(u32) -> i128,
     ) {
         self.changes.clear();
         for (at, license) in (at..).zip(licenses) {
             let all = license.mrr * weight(license.currency);
             let counted = if scope.counts(license) { all } else { 0 };
-            self.changes.push(Step { at: license.from, paid: Paid { counted, all } });
+            self.changes.push(PaymentStep { at: license.from, paid: Paid { counted, all } });
             let end = links.end(at);
             if end != NEVER {
                 let paid = Paid { counted: -counted, all: -all };
-                self.changes.push(Step { at: end, paid });
+                self.changes.push(PaymentStep { at: end, paid });
             }
         }
         self.changes.sort_unstable_by_key(|change| change.at);
@@ -118,14 +118,14 @@ impl Stream {
                 paid.all += change.paid.all;
             }
             if let Some(change) = changes.first().filter(|_| paid != before) {
-                self.steps.push(Step { at: change.at, paid });
+                self.steps.push(PaymentStep { at: change.at, paid });
                 before = paid;
             }
         }
         self.first_paid = self.steps.iter().position(|step| step.paid.counted > 0);
     }
 
-    pub(super) fn steps(&self) -> &[Step] {
+    pub(super) fn steps(&self) -> &[PaymentStep] {
         &self.steps
     }
 
@@ -151,29 +151,31 @@ impl Stream {
     }
 
     /// Kind of the entry of a company that pays nothing after a number of steps, and then does.
-    pub(super) fn entry(&self, scope: &Scope<'_>, steps: usize) -> Entry {
+    pub(super) fn entry(&self, scope: &ReportScope<'_>, steps: usize) -> CustomerEntry {
         if self.first_paid.is_none_or(|first| first >= steps) {
-            return Entry::New;
+            return CustomerEntry::New;
         }
-        let Some(days) = scope.options.reactivation_within else { return Entry::Reactivation };
-        let is_paid = |step: &Step| step.paid.counted > 0;
+        let Some(days) = scope.options.reactivation_within else {
+            return CustomerEntry::Reactivation;
+        };
+        let is_paid = |step: &PaymentStep| step.paid.counted > 0;
         let (before, after) = self.steps.split_at_checked(steps).unwrap_or((&self.steps, &[]));
         let stopped = before.iter().rposition(is_paid).and_then(|last| self.steps.get(last + 1));
         let returned = after.iter().find(|step| is_paid(step));
-        let day = |step: &Step| scope.options.zone.day(Timestamp::from_ms_clamped(step.at));
+        let day = |step: &PaymentStep| scope.options.zone.day(Timestamp::from_ms_clamped(step.at));
         let is_within = stopped
             .zip(returned)
             .is_some_and(|(stopped, returned)| day(returned) - day(stopped) <= i64::from(days));
-        if is_within { Entry::Reactivation } else { Entry::New }
+        if is_within { CustomerEntry::Reactivation } else { CustomerEntry::New }
     }
 
     /// Compares the MRR just before the start and just before the end of each window; passes ranges of windows with the
     /// same result.
     pub(super) fn pairs(
         &self,
-        scope: &Scope<'_>,
-        windows: Windows<'_>,
-        mut add: impl FnMut(usize, usize, Tally),
+        scope: &ReportScope<'_>,
+        windows: ReportWindows<'_>,
+        mut add: impl FnMut(usize, usize, MovementTally),
     ) {
         let (Some(start), Some(end)) = (windows.starts.first(), windows.ends.first()) else {
             return;
@@ -188,7 +190,7 @@ impl Stream {
             let next = next.min(windows.len());
             let (a, b) = (self.after(i), self.after(j));
             if (a.counted, b.counted) != (0, 0) {
-                add(at, next, Tally::of(a, b, || self.entry(scope, i)));
+                add(at, next, MovementTally::classify(a, b, || self.entry(scope, i)));
             }
             at = next;
             i = self.advance(i, windows.starts.get(at));
@@ -209,9 +211,9 @@ impl Stream {
     /// Adds each step to its line, in the range of windows that it falls in.
     pub(super) fn activities(
         &self,
-        scope: &Scope<'_>,
-        windows: Windows<'_>,
-        mut add: impl FnMut(usize, usize, Tally),
+        scope: &ReportScope<'_>,
+        windows: ReportWindows<'_>,
+        mut add: impl FnMut(usize, usize, MovementTally),
     ) {
         let Some(first) = windows.starts.first() else { return };
         for at in self.before(*first)..self.steps.len() {
@@ -220,7 +222,8 @@ impl Stream {
             if falls.start >= windows.len() {
                 return;
             }
-            let tally = Tally::of(self.after(at), step.paid, || self.entry(scope, at));
+            let tally =
+                MovementTally::classify(self.after(at), step.paid, || self.entry(scope, at));
             add(falls.start, falls.end, tally);
         }
     }
@@ -228,7 +231,7 @@ impl Stream {
 
 /// MRR of a company in its currencies, each at the rate of an interval.
 pub(super) struct Revalued<'p> {
-    pub(super) scope: &'p Scope<'p>,
+    pub(super) scope: &'p ReportScope<'p>,
     pub(super) parts: &'p [(u32, Stream)],
     pub(super) mixed: &'p Stream,
 }
@@ -243,23 +246,27 @@ impl Revalued<'_> {
     }
 
     /// Pairs of each interval, as [`Stream::pairs`] returns them.
-    pub(super) fn pairs(&self, windows: Windows<'_>, mut add: impl FnMut(usize, Tally)) {
+    pub(super) fn pairs(
+        &self,
+        windows: ReportWindows<'_>,
+        mut add: impl FnMut(usize, MovementTally),
+    ) {
         let borders = windows.starts.iter().zip(windows.ends).enumerate();
         for ((at, (start, end)), interval) in borders.zip(self.scope.intervals_of(windows.len())) {
             let rate = |currency| self.scope.rate(interval, currency);
             let (a, b) = (self.paid(*start, false, rate), self.paid(*end, false, rate));
             if (a.counted, b.counted) != (0, 0) {
-                add(at, Tally::of(a, b, || self.entry(*start)));
+                add(at, MovementTally::classify(a, b, || self.entry(*start)));
             }
         }
     }
 
-    fn entry(&self, start: i64) -> Entry {
+    fn entry(&self, start: i64) -> CustomerEntry {
         self.mixed.entry(self.scope, self.mixed.before(start))
     }
 
     /// Change that rates make to the MRR at the start of each interval.
-    pub(super) fn fx(&self, windows: Windows<'_>, mut add: impl FnMut(usize, i128)) {
+    pub(super) fn fx(&self, windows: ReportWindows<'_>, mut add: impl FnMut(usize, i128)) {
         for (at, start) in windows.starts.iter().enumerate() {
             let change =
                 |currency| self.scope.rate(at, currency) - self.scope.rate_before(at, currency);
@@ -267,7 +274,11 @@ impl Revalued<'_> {
         }
     }
 
-    pub(super) fn activities(&self, windows: Windows<'_>, mut add: impl FnMut(usize, Tally)) {
+    pub(super) fn activities(
+        &self,
+        windows: ReportWindows<'_>,
+        mut add: impl FnMut(usize, MovementTally),
+    ) {
         let mut times: Vec<i64> =
             self.parts.iter().flat_map(|(_, stream)| stream.steps()).map(|step| step.at).collect();
         times.sort_unstable();
@@ -282,14 +293,14 @@ impl Revalued<'_> {
             for window in falls {
                 let rate = |currency| self.scope.rate(first + window, currency);
                 let (a, b) = (self.paid(time, false, rate), self.paid(time, true, rate));
-                add(window, Tally::of(a, b, || self.entry(time)));
+                add(window, MovementTally::classify(a, b, || self.entry(time)));
             }
         }
     }
 }
 
 /// A place for each currency.
-pub(super) fn places<T>(scope: &Scope<'_>) -> Vec<Option<T>> {
+pub(super) fn places<T>(scope: &ReportScope<'_>) -> Vec<Option<T>> {
     let mut places = Vec::new();
     places.resize_with(index(u32::try_from(scope.ledger.currency_count()).unwrap_or(0)), || None);
     places

@@ -8,8 +8,8 @@ use super::{
     explained_line::LineExplanation,
     forecast::{Forecast, ForecastRow},
     money_units::percent,
-    movements::{MovementRow, Movements},
-    query::{Part, ReportQuery},
+    mrr_movements::{MovementRow, Movements},
+    query::{ReportPart, ReportQuery},
     renewals::{RenewalRow, Renewals},
     report::Report,
     retention::Retention,
@@ -67,7 +67,7 @@ impl Report {
         match self {
             Self::Mrr(report) => report.picture(),
             Self::Retention(report) => match &report.cohorts {
-                Some(cohorts) if query.part == Part::Cohorts => cohorts.picture(),
+                Some(cohorts) if query.part == ReportPart::Cohorts => cohorts.picture(),
                 _ => report.retention.picture(),
             },
             Self::Renewals(report) => report.picture(),

@@ -6,12 +6,12 @@ use super::{
     calendar::{Day, Interval},
     customers_query::CustomerPage,
     error::ReportError,
-    explain::Line,
+    explain::ReportLine,
     forecast_explained::ForecastLine,
-    options::{Options, Valuation, View},
-    parameters::{Form, PARAMETERS, Parameter},
-    rates::Rates,
-    renewals::{Outcome, RenewalsBy},
+    options::{MovementView, ReportOptions, Valuation},
+    parameters::{PARAMETERS, Parameter, ParameterType},
+    rates::ExchangeRates,
+    renewals::{RenewalOutcome, RenewalsBy},
     renewals_explained::RenewalsLine,
     segments::SegmentBy,
     usage_line::UsageLine,
@@ -47,7 +47,7 @@ pub struct ReportQuery {
     to: Option<Day>,
     interval: Interval,
     zone: Option<Zone>,
-    view: View,
+    view: MovementView,
     gap_days: u32,
     reactivation_within: Option<u32>,
     company: Option<RecordRef>,
@@ -58,13 +58,13 @@ pub struct ReportQuery {
     as_of: Option<Timestamp>,
     pub(super) renewals_by: RenewalsBy,
     /// Outcome of the licenses to list; none for all.
-    pub(super) outcome: Option<Outcome>,
+    pub(super) outcome: Option<RenewalOutcome>,
     /// Property of the segments; for customers, the properties of the filters.
     pub(super) attributes: Vec<SegmentBy>,
     pub(super) explain: Option<Explain>,
     pub(super) page: CustomerPage,
     /// Which of the tables of a report is wanted.
-    pub(super) part: Part,
+    pub(super) part: ReportPart,
     is_dark: bool,
     closed_month: Option<String>,
 }
@@ -83,7 +83,7 @@ pub(super) struct Explain {
 /// The line of a figure to explain.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ExplainedLine {
-    Revenue(Line),
+    Revenue(ReportLine),
     Forecast(ForecastLine),
     Renewals(RenewalsLine),
     Usage(UsageLine),
@@ -91,7 +91,7 @@ pub(super) enum ExplainedLine {
 
 /// A table of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ReportPart {
     #[default]
     Figures,
     /// The cohorts of the retention.
@@ -108,7 +108,7 @@ impl ReportQuery {
     /// # Errors
     /// All problems of the parameters.
     pub fn parse(kind: ReportKind, pairs: &[(String, String)]) -> Result<Self, Vec<Issue>> {
-        let mut sent = Sent::default();
+        let mut sent = SentParameters::default();
         for (name, value) in pairs {
             sent.add(kind, name, value);
         }
@@ -118,7 +118,7 @@ impl ReportQuery {
 
     /// What asks for the figures of each company in a closed month.
     pub fn of_closed_month(month: String) -> Self {
-        Self { closed_month: Some(month), ..Sent::default().read(ReportKind::Mrr) }
+        Self { closed_month: Some(month), ..SentParameters::default().read(ReportKind::Mrr) }
     }
 
     /// The closed month of whose companies it is; none of any other report.
@@ -188,9 +188,9 @@ impl ReportQuery {
         &self,
         now: Timestamp,
         of_tenant: Zone,
-        rates: Option<Rates>,
+        rates: Option<ExchangeRates>,
         company: Option<ObjectId>,
-    ) -> Result<Options, ReportError> {
+    ) -> Result<ReportOptions, ReportError> {
         let zone = self.zone(of_tenant);
         let today = Day::at(now, zone);
         let (from, to) = match self.kind {
@@ -206,7 +206,7 @@ impl ReportQuery {
         if to <= from {
             return Err(ReportError::FromAfterTo);
         }
-        Ok(Options {
+        Ok(ReportOptions {
             from,
             to,
             interval: self.interval,
@@ -228,13 +228,13 @@ impl ReportQuery {
 
 /// Parameters as they were sent, and their problems.
 #[derive(Default)]
-struct Sent<'s> {
+struct SentParameters<'s> {
     values: BTreeMap<&'static str, &'s str>,
     filters: Vec<Filter>,
     issues: Vec<Issue>,
 }
 
-impl<'s> Sent<'s> {
+impl<'s> SentParameters<'s> {
     fn add(&mut self, kind: ReportKind, name: &str, value: &'s str) {
         let known = || PARAMETERS.iter().filter(|parameter| parameter.of.contains(&kind));
         if let Some(Parameter { name, .. }) = known().find(|parameter| parameter.name == name) {
@@ -275,7 +275,7 @@ impl<'s> Sent<'s> {
 
     fn number(&mut self, name: &'static str) -> Option<u32> {
         let most = PARAMETERS.iter().find_map(|parameter| match parameter.form {
-            Form::Number(most) if parameter.name == name => Some(most),
+            ParameterType::Number(most) if parameter.name == name => Some(most),
             _ => None,
         });
         let most = most.unwrap_or(u32::MAX);
@@ -314,8 +314,8 @@ impl<'s> Sent<'s> {
             from: self.day("from"),
             to: self.day("to"),
             interval: self.value("interval", Interval::parse).unwrap_or(Interval::Month),
-            zone: self.value("timeZone", Options::zone_of),
-            view: self.value("view", View::parse).unwrap_or_default(),
+            zone: self.value("timeZone", ReportOptions::zone_of),
+            view: self.value("view", MovementView::parse).unwrap_or_default(),
             gap_days: self.number("gapDays").unwrap_or_default(),
             reactivation_within: self.number("reactivationWithin"),
             company: self.value("companyId", |text| {
@@ -332,7 +332,7 @@ impl<'s> Sent<'s> {
                 true => RenewalsBy::default(),
                 false => self.value("by", RenewalsBy::parse).unwrap_or_default(),
             },
-            outcome: self.choice("outcome", Outcome::NAMES).and_then(Outcome::named),
+            outcome: self.choice("outcome", RenewalOutcome::NAMES).and_then(RenewalOutcome::named),
             attributes: match by {
                 Some(by) => by.into_iter().collect(),
                 None => Vec::new(),
@@ -341,10 +341,10 @@ impl<'s> Sent<'s> {
             page,
             is_dark: self.choice("theme", THEMES) == Some("dark"),
             part: match self.choice("part", parts_of(kind)) {
-                Some("cohorts") => Part::Cohorts,
-                Some("licenses") => Part::Licenses,
-                Some("actions") => Part::Actions,
-                _ => Part::Figures,
+                Some("cohorts") => ReportPart::Cohorts,
+                Some("licenses") => ReportPart::Licenses,
+                Some("actions") => ReportPart::Actions,
+                _ => ReportPart::Figures,
             },
             closed_month: None,
         }
@@ -355,7 +355,7 @@ impl<'s> Sent<'s> {
             ReportKind::Forecast => ForecastLine::parse(name).map(ExplainedLine::Forecast),
             ReportKind::Renewals => RenewalsLine::parse(name).map(ExplainedLine::Renewals),
             ReportKind::Usage => UsageLine::parse(name).map(ExplainedLine::Usage),
-            _ => Line::parse(name).map(ExplainedLine::Revenue),
+            _ => ReportLine::parse(name).map(ExplainedLine::Revenue),
         });
         Some(Explain {
             line: line?,

@@ -10,21 +10,21 @@ use crate::resources::settings::Currencies;
 /// A base currency, and rates of other currencies: each from a day on, until the next one.
 ///
 /// ```
-/// use svctrack_core::revenue::{Day, Rates};
-/// let mut rates = Rates::new("EUR");
+/// use svctrack_core::revenue::{Day, ExchangeRates};
+/// let mut rates = ExchangeRates::new("EUR");
 /// rates.set("USD", Day::parse("2023-01-01").unwrap(), "0.92".parse().unwrap()).unwrap();
 /// rates.set("USD", Day::parse("2024-06-01").unwrap(), "0.90".parse().unwrap()).unwrap();
 /// assert_eq!(rates.on("USD", Day::parse("2024-05-31").unwrap()), Some("0.92".parse().unwrap()));
 /// assert_eq!(rates.on("USD", Day::parse("2022-12-31").unwrap()), None);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rates {
+pub struct ExchangeRates {
     base: String,
     always: BTreeMap<String, Decimal>,
     dated: BTreeMap<String, BTreeMap<Day, Decimal>>,
 }
 
-impl Rates {
+impl ExchangeRates {
     /// A base currency, and no rates yet.
     pub fn new(base: impl Into<String>) -> Self {
         Self { base: base.into(), always: BTreeMap::new(), dated: BTreeMap::new() }
@@ -34,7 +34,7 @@ impl Rates {
     ///
     /// # Errors
     /// [`ReportError::InvalidRate`] for a rate beyond 1,000,000,000.
-    pub fn of(currencies: &Currencies) -> Result<Self, ReportError> {
+    pub fn from_currencies(currencies: &Currencies) -> Result<Self, ReportError> {
         let mut rates = Self::new(currencies.base());
         for (currency, from, rate) in currencies.rates() {
             match from {

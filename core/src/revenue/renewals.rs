@@ -5,18 +5,18 @@
 
 use super::{
     about::About,
-    calendar::{Day, Period},
+    calendar::{Day, ReportPeriod},
     error::ReportError,
     hex,
     ledger::{Ledger, License},
     license_facts::RenewalStatus,
     money_units::{CONVERTED_SCALE, number_of, ratio},
-    options::Options,
+    options::ReportOptions,
     payer::{Payer, each_payer},
     renewals_explained::RenewalsLine,
-    scope::{Scope, index},
+    scope::{ReportScope, index},
     series::{Series, scopes},
-    table::{Row, Table},
+    table::{TableRow, TextTable},
 };
 use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};
 
@@ -51,7 +51,7 @@ impl RenewalsBy {
 /// The outcome of a license.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Outcome {
+pub enum RenewalOutcome {
     /// The license has a successor, or will have one.
     Renewed,
     /// The license is not renewed.
@@ -62,7 +62,7 @@ pub enum Outcome {
     Open,
 }
 
-impl Outcome {
+impl RenewalOutcome {
     /// The names of all.
     pub const NAMES: &'static [&'static str] = &["renewed", "churned", "overdue", "open"];
 
@@ -95,7 +95,7 @@ pub struct Renewals {
 
 impl Renewals {
     /// Lists only the licenses of an outcome; the figures stay those of all.
-    pub(super) fn list(&mut self, outcome: Outcome) {
+    pub(super) fn list(&mut self, outcome: RenewalOutcome) {
         self.licenses.retain(|line| line.outcome == outcome);
         self.licenses_total = self.licenses.len();
     }
@@ -107,7 +107,7 @@ impl Renewals {
 pub struct RenewalRow {
     /// Name and days of the interval.
     #[serde(flatten)]
-    pub period: Period,
+    pub period: ReportPeriod,
     /// MRR of the licenses.
     pub base: Number,
     /// MRR that is renewed.
@@ -167,7 +167,7 @@ pub struct RenewalLine {
     /// Monthly value, not converted.
     pub mrr: Number,
     /// Outcome of the renewal at the time of the report.
-    pub outcome: Outcome,
+    pub outcome: RenewalOutcome,
     /// Monthly amount of the successor, or of the agreement, not converted.
     pub renewed_mrr: Option<Number>,
     /// Currency of `renewed_mrr`.
@@ -183,19 +183,21 @@ pub struct RenewalLine {
 /// When an option is invalid.
 pub fn renewals(
     ledger: &Ledger,
-    options: &Options,
+    options: &ReportOptions,
     by: RenewalsBy,
 ) -> Result<Renewals, ReportError> {
-    let scope = Scope::new(ledger, options)?;
+    let scope = ReportScope::new(ledger, options)?;
     let windows = scope.borders.len();
     let mut sums = vec![Vec::new(); ledger.currency_count()];
-    sums.fill_with(|| vec![Sums::default(); windows]);
-    let mut total = vec![Sums::default(); windows];
+    sums.fill_with(|| vec![RenewalSums::default(); windows]);
+    let mut total = vec![RenewalSums::default(); windows];
     let mut lines: Vec<(Day, RenewalLine)> = Vec::new();
-    let mut ending: Vec<Ending> = Vec::new();
+    let mut ending: Vec<EndingLicense> = Vec::new();
     each_payer(&scope, |payer| {
         ending.clear();
-        ending.extend((0..payer.licenses.len()).filter_map(|at| Ending::of(&scope, payer, at, by)));
+        ending.extend(
+            (0..payer.licenses.len()).filter_map(|at| EndingLicense::find(&scope, payer, at, by)),
+        );
         // A stable sort: within an interval, each currency's licenses stay next to each other.
         ending.sort_by_key(|ending| ending.interval);
         for licenses in ending.chunk_by(|a, b| a.interval == b.interval) {
@@ -221,7 +223,7 @@ pub fn renewals(
     });
     let base = scope.base.clone().filter(|_| scope.converts());
     Ok(Renewals {
-        about: About::of(&scope),
+        about: About::from_scope(&scope),
         by,
         currencies: currencies.collect(),
         converted: base.map(|base| series(base, &periods, &total, CONVERTED_SCALE)),
@@ -232,13 +234,13 @@ pub fn renewals(
 
 /// A license that ends in an interval, and its outcome.
 #[derive(Debug)]
-pub(super) struct Ending {
+pub(super) struct EndingLicense {
     at: usize,
     interval: usize,
     pub(super) currency: u32,
     day: Day,
     mrr: i128,
-    outcome: Outcome,
+    outcome: RenewalOutcome,
     /// Monthly amount of the successor, and its currency.
     renewed: i128,
     renewed_currency: u32,
@@ -246,16 +248,16 @@ pub(super) struct Ending {
 
 /// Share of an ending license in the figures of its interval.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Due {
+pub(super) struct DueAmounts {
     pub(super) mrr: i128,
     /// Renewed MRR; none in another currency that cannot be compared.
     pub(super) renewed: Option<i128>,
-    outcome: Outcome,
+    outcome: RenewalOutcome,
 }
 
-impl Ending {
-    pub(super) fn of(
-        scope: &Scope<'_>,
+impl EndingLicense {
+    pub(super) fn find(
+        scope: &ReportScope<'_>,
         payer: &Payer<'_>,
         at: usize,
         by: RenewalsBy,
@@ -280,22 +282,22 @@ impl Ending {
     }
 
     /// Share of the license in its currency.
-    pub(super) fn in_own_currency(&self, scope: &Scope<'_>) -> Due {
+    pub(super) fn in_own_currency(&self, scope: &ReportScope<'_>) -> DueAmounts {
         let currencies = (self.renewed_currency, self.currency);
         let renewed = scope.exchanged(self.interval, self.renewed, currencies);
-        Due { mrr: self.mrr, renewed, outcome: self.outcome }
+        DueAmounts { mrr: self.mrr, renewed, outcome: self.outcome }
     }
 
     /// Share of the license in the base currency, at a rate for each currency.
-    pub(super) fn converted(&self, rate: impl Fn(u32) -> i128) -> Due {
+    pub(super) fn converted(&self, rate: impl Fn(u32) -> i128) -> DueAmounts {
         let renewed = Some(self.renewed * rate(self.renewed_currency));
-        Due { mrr: self.mrr * rate(self.currency), renewed, outcome: self.outcome }
+        DueAmounts { mrr: self.mrr * rate(self.currency), renewed, outcome: self.outcome }
     }
 
-    pub(super) fn line(&self, scope: &Scope<'_>, payer: &Payer<'_>) -> Option<RenewalLine> {
+    pub(super) fn line(&self, scope: &ReportScope<'_>, payer: &Payer<'_>) -> Option<RenewalLine> {
         let license = payer.licenses.get(self.at)?;
         let successor = payer.links.successor(self.at).and_then(|at| payer.licenses.get(at));
-        let renewed = self.outcome == Outcome::Renewed;
+        let renewed = self.outcome == RenewalOutcome::Renewed;
         Some(RenewalLine {
             license: license.id,
             company: payer.id,
@@ -314,7 +316,7 @@ impl Ending {
 }
 
 /// The last day on which a license that renews automatically can be cancelled.
-pub(super) fn notice_of(scope: &Scope<'_>, license: &License) -> Option<Day> {
+pub(super) fn notice_of(scope: &ReportScope<'_>, license: &License) -> Option<Day> {
     let end = license.end_time().filter(|_| license.auto_renews && license.fixed)?;
     let day = Day::at(end, scope.options.zone);
     license.notice.map_or(Some(day), |(count, unit)| day.back(count, unit))
@@ -322,25 +324,27 @@ pub(super) fn notice_of(scope: &Scope<'_>, license: &License) -> Option<Day> {
 
 /// Outcome of a license, the first that applies: a successor, lost, renewed without one, past, ahead.
 fn outcome_of(
-    scope: &Scope<'_>,
+    scope: &ReportScope<'_>,
     payer: &Payer<'_>,
     at: usize,
     license: &License,
-) -> (Outcome, i128, u32) {
+) -> (RenewalOutcome, i128, u32) {
     let own = license.currency;
     let successor = payer.links.successor(at).and_then(|at| payer.licenses.get(at));
     match (successor, license.status) {
-        (Some(next), _) => (Outcome::Renewed, next.mrr.max(0), next.currency),
-        (None, RenewalStatus::Lost) => (Outcome::Churned, 0, own),
-        (None, RenewalStatus::Renewed) => (Outcome::Renewed, license.renewal_mrr().max(0), own),
-        _ if license.end < scope.options.now.as_ms() => (Outcome::Overdue, 0, own),
-        _ => (Outcome::Open, 0, own),
+        (Some(next), _) => (RenewalOutcome::Renewed, next.mrr.max(0), next.currency),
+        (None, RenewalStatus::Lost) => (RenewalOutcome::Churned, 0, own),
+        (None, RenewalStatus::Renewed) => {
+            (RenewalOutcome::Renewed, license.renewal_mrr().max(0), own)
+        }
+        _ if license.end < scope.options.now.as_ms() => (RenewalOutcome::Overdue, 0, own),
+        _ => (RenewalOutcome::Open, 0, own),
     }
 }
 
 /// Sums of an interval.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sums {
+pub(super) struct RenewalSums {
     base: i128,
     renewed: i128,
     upgrade: i128,
@@ -356,45 +360,54 @@ pub(super) struct Sums {
 }
 
 /// Adds the licenses of one company that end in one interval.
-fn add(sums: &mut [Sums], licenses: &[Ending], due: impl Fn(&Ending) -> Due) {
+fn add(
+    sums: &mut [RenewalSums],
+    licenses: &[EndingLicense],
+    due: impl Fn(&EndingLicense) -> DueAmounts,
+) {
     let Some(sums) = licenses.first().and_then(|ending| sums.get_mut(ending.interval)) else {
         return;
     };
     licenses.iter().for_each(|ending| sums.add(due(ending)));
-    let is_renewed = licenses.iter().any(|ending| ending.outcome == Outcome::Renewed);
-    let decided = [Outcome::Renewed, Outcome::Churned];
+    let is_renewed = licenses.iter().any(|ending| ending.outcome == RenewalOutcome::Renewed);
+    let decided = [RenewalOutcome::Renewed, RenewalOutcome::Churned];
     let is_decided = licenses.iter().all(|ending| decided.contains(&ending.outcome));
     sums.companies += 1;
     sums.renewed_companies += i64::from(is_renewed);
     sums.decided_companies += i64::from(is_renewed || is_decided);
 }
 
-fn series(currency: String, periods: &[Period], sums: &[Sums], scale: u32) -> Series<RenewalRow> {
+fn series(
+    currency: String,
+    periods: &[ReportPeriod],
+    sums: &[RenewalSums],
+    scale: u32,
+) -> Series<RenewalRow> {
     let rows = periods.iter().zip(sums).map(|(period, sums)| sums.row(period, scale));
     Series { currency, rows: rows.collect() }
 }
 
-impl Sums {
-    pub(super) fn add(&mut self, due: Due) {
+impl RenewalSums {
+    pub(super) fn add(&mut self, due: DueAmounts) {
         let mrr = due.mrr;
         self.base += mrr;
         self.licenses += 1;
         match due.outcome {
-            Outcome::Renewed => {
+            RenewalOutcome::Renewed => {
                 let renewed = due.renewed.unwrap_or(mrr);
                 self.not_compared += i64::from(due.renewed.is_none());
                 self.renewed += renewed.min(mrr);
                 self.upgrade += (renewed - mrr).max(0);
                 self.downgrade += (mrr - renewed).max(0);
             }
-            Outcome::Churned => self.churned += mrr,
-            Outcome::Overdue => self.overdue += mrr,
-            Outcome::Open => self.open += mrr,
+            RenewalOutcome::Churned => self.churned += mrr,
+            RenewalOutcome::Overdue => self.overdue += mrr,
+            RenewalOutcome::Open => self.open += mrr,
         }
     }
 
     /// The amount of a line.
-    pub(super) fn of(&self, line: RenewalsLine) -> i128 {
+    pub(super) fn amount(&self, line: RenewalsLine) -> i128 {
         match line {
             RenewalsLine::Base => self.base,
             RenewalsLine::Renewed => self.renewed,
@@ -406,7 +419,7 @@ impl Sums {
         }
     }
 
-    fn row(&self, period: &Period, scale: u32) -> RenewalRow {
+    fn row(&self, period: &ReportPeriod, scale: u32) -> RenewalRow {
         let number = |units| number_of(units, scale);
         let rates = |base: i128, companies: i64| RenewalRates {
             gross: ratio(self.renewed, base),
@@ -433,8 +446,8 @@ impl Sums {
 
 impl Renewals {
     /// The rows as text.
-    pub fn table(&self) -> Table {
-        let mut table = Table::new([
+    pub fn table(&self) -> TextTable {
+        let mut table = TextTable::new([
             "scope",
             "currency",
             "period",
@@ -466,8 +479,8 @@ impl Renewals {
     }
 
     /// The licenses as text.
-    pub fn license_table(&self) -> Table {
-        let mut table = Table::new([
+    pub fn license_table(&self) -> TextTable {
+        let mut table = TextTable::new([
             "license",
             "company",
             "product",
@@ -481,7 +494,7 @@ impl Renewals {
             "successor",
         ]);
         for line in &self.licenses {
-            let row = Row::default().text(line.license).text(line.company).text(&line.product);
+            let row = TableRow::default().text(line.license).text(line.company).text(&line.product);
             table.push(line.cells_of_outcome(row.text(&line.currency)));
         }
         table.noted(&self.about.note())
@@ -496,7 +509,7 @@ impl RenewalLine {
     }
 
     /// Adds the end of the license and its outcome to a row.
-    pub(super) fn cells_of_outcome(&self, row: Row) -> Row {
+    pub(super) fn cells_of_outcome(&self, row: TableRow) -> TableRow {
         let row = row.text(self.end).option(self.notice).money(&[self.mrr], &self.currency);
         let renewed = self.renewed_currency.as_deref().unwrap_or_default();
         let row = row.text(self.outcome.name()).money_option(self.renewed_mrr, renewed);
@@ -504,7 +517,7 @@ impl RenewalLine {
     }
 }
 
-impl Outcome {
+impl RenewalOutcome {
     fn name(self) -> &'static str {
         match self {
             Self::Renewed => "renewed",
@@ -516,8 +529,8 @@ impl Outcome {
 }
 
 impl RenewalRow {
-    fn cells(&self, scope: &str, currency: &str) -> Row {
-        let row = Row::default().text(scope).text(currency).period(&self.period);
+    fn cells(&self, scope: &str, currency: &str) -> TableRow {
+        let row = TableRow::default().text(scope).text(currency).period(&self.period);
         let (base, decided) = (self.of_base, self.of_decided);
         row.money(
             &[

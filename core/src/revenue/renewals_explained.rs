@@ -3,13 +3,13 @@
 use super::{
     error::ReportError,
     explain::{line_of, name_of, narrowed},
-    explained_line::{Counter, LineCell, LineExplanation},
+    explained_line::{LineCell, LineCounter, LineExplanation},
     ledger::Ledger,
-    options::Options,
+    options::ReportOptions,
     payer::each_payer,
-    renewals::{Ending, RenewalLine, RenewalsBy, Sums},
-    scope::Scope,
-    table::Table,
+    renewals::{EndingLicense, RenewalLine, RenewalSums, RenewalsBy},
+    scope::ReportScope,
+    table::TextTable,
 };
 use crate::value::Number;
 
@@ -85,26 +85,26 @@ pub struct RenewalShare {
 /// converted.
 pub fn explain_renewals(
     ledger: &Ledger,
-    options: &Options,
+    options: &ReportOptions,
     by: RenewalsBy,
     cell: RenewalsCell,
 ) -> Result<RenewalsExplanation, ReportError> {
     let options = narrowed(options, cell.from, cell.to);
-    let scope = Scope::of_span(ledger, &options)?;
+    let scope = ReportScope::of_span(ledger, &options)?;
     let in_currency = scope.asked_currency(cell.currency.as_deref())?;
-    let counter = Counter { scope: &scope, in_currency, name: cell.line.name() };
+    let counter = LineCounter { scope: &scope, in_currency, name: cell.line.name() };
     let mut companies = Vec::new();
     each_payer(&scope, |payer| {
         let ending = (0..payer.licenses.len()).filter_map(|at| {
-            let ending = Ending::of(&scope, payer, at, by)?;
+            let ending = EndingLicense::find(&scope, payer, at, by)?;
             let due = match in_currency {
                 Some(number) if number != ending.currency => return None,
                 Some(_) => ending.in_own_currency(&scope),
                 None => ending.converted(|currency| counter.rate(currency)),
             };
-            let mut sums = Sums::default();
+            let mut sums = RenewalSums::default();
             sums.add(due);
-            let units = sums.of(cell.line);
+            let units = sums.amount(cell.line);
             let renewal = ending.line(&scope, payer)?;
             let follows = matches!(
                 cell.line,
@@ -130,7 +130,7 @@ pub fn explain_renewals(
 
 impl RenewalsExplanation {
     /// Licenses as text, each with the amount of its company.
-    pub fn table(&self) -> Table {
+    pub fn table(&self) -> TextTable {
         let columns = [
             "license",
             "product",
@@ -145,7 +145,7 @@ impl RenewalsExplanation {
             "rate",
             "amount",
         ];
-        let mut table = Table::new(Self::COLUMNS.into_iter().chain(columns));
+        let mut table = TextTable::new(Self::COLUMNS.into_iter().chain(columns));
         for (row, RenewalShare { renewal, rate, amount }) in self.rows() {
             let row = row.text(renewal.license).text(&renewal.product).text(&renewal.currency);
             let row = renewal.cells_of_outcome(row).option(*rate);

@@ -16,13 +16,13 @@ use super::{
     forecast::{Forecast, Later, forecast},
     forecast_explained::{ForecastCell, ForecastExplanation, explain_forecast},
     ledger::Ledger,
-    movements::{Movements, NONE, REST, SegmentOf, mrr, rest_of},
-    options::Options,
-    query::{Explain, ExplainedLine, Part, ReportKind, ReportQuery, SPAN},
+    mrr_movements::{Movements, NONE, REST, SegmentOf, mrr, rest_of},
+    options::ReportOptions,
+    query::{Explain, ExplainedLine, ReportKind, ReportPart, ReportQuery, SPAN},
     renewals::{Renewals, renewals},
     renewals_explained::{RenewalsCell, RenewalsExplanation, explain_renewals},
     retention::{Retention, retention},
-    table::Table,
+    table::TextTable,
     usage_explained::UsageExplanation,
     usage_report::UsageReport,
 };
@@ -90,7 +90,7 @@ pub struct RetentionAndCohorts {
 /// When an option is invalid.
 pub fn report(
     query: &ReportQuery,
-    options: &Options,
+    options: &ReportOptions,
     sources: Sources<'_>,
 ) -> Result<Report, ReportError> {
     let ledger = sources.ledger;
@@ -103,7 +103,7 @@ pub fn report(
         ReportKind::Mrr => Report::Mrr(mrr(ledger, options, segment_of)?.into()),
         ReportKind::Retention => {
             let has_cohorts = !matches!(options.interval, Interval::Day | Interval::Week);
-            if query.part == Part::Cohorts && !has_cohorts {
+            if query.part == ReportPart::Cohorts && !has_cohorts {
                 cohorts(ledger, options)?;
             }
             let cohorts = has_cohorts.then(|| cohorts(ledger, options)).transpose()?;
@@ -135,7 +135,7 @@ fn first_attribute(sources: Sources<'_>, company: ObjectId) -> Option<String> {
 fn explained(
     query: &ReportQuery,
     asked: &Explain,
-    options: &Options,
+    options: &ReportOptions,
     sources: Sources<'_>,
 ) -> Result<Report, ReportError> {
     let segment_of = |company| first_attribute(sources, company);
@@ -176,7 +176,7 @@ fn explained(
 
 impl Explain {
     /// Days of the period, which is one of the report's.
-    fn days(&self, options: &Options) -> Result<(Day, Day), ReportError> {
+    fn days(&self, options: &ReportOptions) -> Result<(Day, Day), ReportError> {
         if self.period == SPAN {
             return Ok((options.from, options.to));
         }
@@ -189,22 +189,22 @@ impl Explain {
 
 impl Report {
     /// Table of a report.
-    pub fn table(&self, query: &ReportQuery) -> Table {
+    pub fn table(&self, query: &ReportQuery) -> TextTable {
         match self {
             Self::Mrr(report) => report.table(),
-            Self::Retention(report) if query.part == Part::Cohorts => {
+            Self::Retention(report) if query.part == ReportPart::Cohorts => {
                 report.cohorts.as_ref().map(Cohorts::table).unwrap_or_default()
             }
             Self::Retention(report) => report.retention.table(),
-            Self::Renewals(report) if query.part == Part::Licenses => report.license_table(),
+            Self::Renewals(report) if query.part == ReportPart::Licenses => report.license_table(),
             Self::Renewals(report) => report.table(),
             Self::Forecast(report) => report.table(),
             Self::Customers(report) => report.table(),
             Self::Explanation(explanation) => explanation.table(),
             Self::ForecastExplanation(explanation) => explanation.table(),
             Self::RenewalsExplanation(explanation) => explanation.table(),
-            Self::Usage(report) if query.part == Part::Cohorts => report.cohort_table(),
-            Self::Usage(report) if query.part == Part::Actions => report.action_table(),
+            Self::Usage(report) if query.part == ReportPart::Cohorts => report.cohort_table(),
+            Self::Usage(report) if query.part == ReportPart::Actions => report.action_table(),
             Self::Usage(report) => report.table(),
             Self::UsageExplanation(explanation) => explanation.table(),
             Self::ClosedMonth(month) => month.table(),

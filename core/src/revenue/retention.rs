@@ -3,16 +3,16 @@
 
 use super::{
     about::About,
-    account::{Account, Sums},
-    calendar::Period,
+    account::{Account, MrrSums},
+    calendar::ReportPeriod,
     error::ReportError,
     ledger::Ledger,
     money_units::{CONVERTED_SCALE, number_of, ratio},
-    options::Options,
-    payer::{Windows, each_payer},
-    scope::Scope,
+    options::ReportOptions,
+    payer::{ReportWindows, each_payer},
+    scope::ReportScope,
     series::scopes,
-    table::{Row, Table},
+    table::{TableRow, TextTable},
 };
 use crate::value::{Number, number::MONEY_SCALE};
 
@@ -72,7 +72,7 @@ pub struct RetentionSeries {
 pub struct RetentionRow {
     /// Name and days of the period.
     #[serde(flatten)]
-    pub period: Period,
+    pub period: ReportPeriod,
     /// MRR of the companies at the start, at the rates of the end, without amounts below 0.
     pub base: Number,
     /// MRR that is retained of the base: of each company at most what it paid.
@@ -101,17 +101,17 @@ pub struct RetentionRow {
 ///
 /// # Errors
 /// When an option is invalid.
-pub fn retention(ledger: &Ledger, options: &Options) -> Result<Retention, ReportError> {
-    let scope = Scope::new(ledger, options)?;
+pub fn retention(ledger: &Ledger, options: &ReportOptions) -> Result<Retention, ReportError> {
+    let scope = ReportScope::new(ledger, options)?;
     let (starts, ends) = (scope.borders.starts(), scope.borders.ends());
     let (year_days, years) = scope.borders.a_year_before_ends(options.zone)?;
     let (first, last) = (starts.get(..1), ends.len().checked_sub(1).and_then(|at| ends.get(at..)));
     let windows = [
-        Windows { starts, ends },
-        Windows { starts: &years, ends },
-        Windows { starts: first.unwrap_or_default(), ends: last.unwrap_or_default() },
+        ReportWindows { starts, ends },
+        ReportWindows { starts: &years, ends },
+        ReportWindows { starts: first.unwrap_or_default(), ends: last.unwrap_or_default() },
     ];
-    let mut accounts: Vec<(Account, Windows<'_>)> = windows
+    let mut accounts: Vec<(Account, ReportWindows<'_>)> = windows
         .into_iter()
         .map(|windows| (Account::new(&scope, windows.len(), options.view), windows))
         .collect();
@@ -120,9 +120,10 @@ pub fn retention(ledger: &Ledger, options: &Options) -> Result<Retention, Report
     });
     let periods = scope.borders.periods();
     let trailing = periods.iter().zip(year_days);
-    let trailing = trailing.map(|(period, from)| Period { from, ..period.clone() }).collect();
-    let span = Period { period: "span".to_owned(), from: options.from, to: options.to };
-    let printer = Printer { accounts: &accounts, periods: [periods, trailing, vec![span]] };
+    let trailing = trailing.map(|(period, from)| ReportPeriod { from, ..period.clone() }).collect();
+    let span = ReportPeriod { period: "span".to_owned(), from: options.from, to: options.to };
+    let printer =
+        RetentionBuilder { accounts: &accounts, periods: [periods, trailing, vec![span]] };
     let numbers = scope.currencies.iter();
     let currencies = numbers.filter_map(|number| {
         let currency = ledger.currency(*number).to_owned();
@@ -130,7 +131,7 @@ pub fn retention(ledger: &Ledger, options: &Options) -> Result<Retention, Report
     });
     let base = scope.base.clone().filter(|_| scope.converts());
     Ok(Retention {
-        about: About::of(&scope),
+        about: About::from_scope(&scope),
         formulas: FORMULAS,
         currencies: currencies.collect(),
         converted: base.and_then(|base| {
@@ -139,21 +140,21 @@ pub fn retention(ledger: &Ledger, options: &Options) -> Result<Retention, Report
     })
 }
 
-struct Printer<'p> {
-    accounts: &'p [(Account, Windows<'p>)],
-    periods: [Vec<Period>; 3],
+struct RetentionBuilder<'p> {
+    accounts: &'p [(Account, ReportWindows<'p>)],
+    periods: [Vec<ReportPeriod>; 3],
 }
 
-impl Printer<'_> {
+impl RetentionBuilder<'_> {
     fn series(
         &self,
         currency: String,
         scale: u32,
-        sums: impl Fn(&Account) -> Vec<Sums>,
+        sums: impl Fn(&Account) -> Vec<MrrSums>,
     ) -> Option<RetentionSeries> {
         let mut lists = self.accounts.iter().zip(&self.periods).map(|((account, _), periods)| {
             let rows = periods.iter().zip(sums(account));
-            rows.map(|(period, sums)| RetentionRow::of(period, &sums, scale)).collect::<Vec<_>>()
+            rows.map(|(period, sums)| RetentionRow::new(period, &sums, scale)).collect::<Vec<_>>()
         });
         let (rows, trailing_year, span) = (lists.next()?, lists.next()?, lists.next()?);
         Some(RetentionSeries { currency, rows, trailing_year, span: span.into_iter().next()? })
@@ -161,7 +162,7 @@ impl Printer<'_> {
 }
 
 impl RetentionRow {
-    fn of(period: &Period, sums: &Sums, scale: u32) -> Self {
+    fn new(period: &ReportPeriod, sums: &MrrSums, scale: u32) -> Self {
         let (paid, moves) = (&sums.paid, &sums.moves);
         let lost = moves.churn + moves.contraction;
         let came_back = moves.expansion + moves.reactivation;
@@ -181,8 +182,8 @@ impl RetentionRow {
         }
     }
 
-    fn cells(&self, scope: &str, currency: &str, of: &str) -> Row {
-        let row = Row::default().text(scope).text(currency).text(of).period(&self.period);
+    fn cells(&self, scope: &str, currency: &str, of: &str) -> TableRow {
+        let row = TableRow::default().text(scope).text(currency).text(of).period(&self.period);
         row.money(&[self.base, self.kept, self.retained], currency)
             .text(self.customers)
             .text(self.lost_customers)
@@ -199,8 +200,8 @@ impl RetentionRow {
 
 impl Retention {
     /// The rows as text.
-    pub fn table(&self) -> Table {
-        let mut table = Table::new([
+    pub fn table(&self) -> TextTable {
+        let mut table = TextTable::new([
             "scope",
             "currency",
             "over",

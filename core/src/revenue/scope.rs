@@ -8,18 +8,18 @@ use super::{
     ledger::{Ledger, License, Reason},
     listed::MAX_LISTED,
     money_units,
-    options::{Options, Valuation},
-    rates::Rates,
+    options::{ReportOptions, Valuation},
+    rates::ExchangeRates,
 };
 use crate::value::ObjectId;
 
 /// Options of a report, resolved.
 #[derive(Debug)]
-pub(super) struct Scope<'r> {
+pub(super) struct ReportScope<'r> {
     pub(super) ledger: &'r Ledger,
-    pub(super) options: &'r Options,
+    pub(super) options: &'r ReportOptions,
     pub(super) borders: Borders,
-    product: Product,
+    product: ProductFilter,
     /// The currencies that occur, by name.
     pub(super) currencies: Vec<u32>,
     /// Base currency, where there is one.
@@ -32,7 +32,7 @@ pub(super) struct Scope<'r> {
 
 /// Filter of the licenses by product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Product {
+enum ProductFilter {
     Any,
     Only(u32),
     Unknown,
@@ -60,27 +60,32 @@ pub struct Excluded {
     pub total: usize,
 }
 
-impl<'r> Scope<'r> {
-    pub(super) fn new(ledger: &'r Ledger, options: &'r Options) -> Result<Self, ReportError> {
+impl<'r> ReportScope<'r> {
+    pub(super) fn new(ledger: &'r Ledger, options: &'r ReportOptions) -> Result<Self, ReportError> {
         let borders = Borders::between(options.from, options.to, options.interval, options.zone)?;
         Self::with(ledger, options, borders)
     }
 
     /// Scope with the whole report as its only interval.
-    pub(super) fn of_span(ledger: &'r Ledger, options: &'r Options) -> Result<Self, ReportError> {
+    pub(super) fn of_span(
+        ledger: &'r Ledger,
+        options: &'r ReportOptions,
+    ) -> Result<Self, ReportError> {
         let borders = Borders::around(options.from, options.to, options.interval, options.zone)?;
         Self::with(ledger, options, borders)
     }
 
     fn with(
         ledger: &'r Ledger,
-        options: &'r Options,
+        options: &'r ReportOptions,
         borders: Borders,
     ) -> Result<Self, ReportError> {
         options.check()?;
         let product = match &options.product {
-            None => Product::Any,
-            Some(name) => ledger.product_number(name).map_or(Product::Unknown, Product::Only),
+            None => ProductFilter::Any,
+            Some(name) => {
+                ledger.product_number(name).map_or(ProductFilter::Unknown, ProductFilter::Only)
+            }
         };
         let mut scope = Self {
             ledger,
@@ -100,9 +105,9 @@ impl<'r> Scope<'r> {
     /// Whether a license is of the product that counts.
     pub(super) fn counts(&self, license: &License) -> bool {
         match self.product {
-            Product::Any => true,
-            Product::Only(product) => license.product == product,
-            Product::Unknown => false,
+            ProductFilter::Any => true,
+            ProductFilter::Only(product) => license.product == product,
+            ProductFilter::Unknown => false,
         }
     }
 
@@ -125,7 +130,7 @@ impl<'r> Scope<'r> {
     }
 
     pub(super) fn has_product(&self) -> bool {
-        self.product != Product::Any
+        self.product != ProductFilter::Any
     }
 
     fn find_currencies(&mut self) {
@@ -148,7 +153,7 @@ impl<'r> Scope<'r> {
         let days = self.rate_days();
         let day = self.options.to.before();
         // A single currency is added up without rates, whatever the base is (R28).
-        let is_plain = |rates: &&Rates| rates.is_empty() && self.currencies.len() == 1;
+        let is_plain = |rates: &&ExchangeRates| rates.is_empty() && self.currencies.len() == 1;
         let Some(rates) = self.options.rates.as_ref().filter(|rates| !is_plain(rates)) else {
             let name = |number: &u32| self.ledger.currency(*number).to_owned();
             if let [one] = self.currencies.as_slice() {

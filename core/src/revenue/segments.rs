@@ -3,7 +3,7 @@
 use super::error::ReportError;
 use crate::{
     resources::company::COMPANY,
-    schema::Kind,
+    schema::FieldKind,
     value::{Members, nearest},
 };
 
@@ -25,7 +25,7 @@ impl SegmentBy {
     /// use svctrack_core::{revenue::SegmentBy, value::Document};
     /// let company = Document::parse(br#"{"phase":"live","custom":{"plan":"pro"}}"#).unwrap();
     /// let plan = SegmentBy::parse("custom.plan").unwrap();
-    /// assert_eq!(plan.of(&company).as_deref(), Some("pro"));
+    /// assert_eq!(plan.segment_of(&company).as_deref(), Some("pro"));
     /// assert!(SegmentBy::parse("tags").is_err());
     /// ```
     ///
@@ -40,7 +40,11 @@ impl SegmentBy {
         let row = COMPANY.field(name).filter(|row| row.is_stored()).ok_or_else(unknown)?;
         let has_one_value = !matches!(
             row.kind,
-            Kind::References | Kind::Texts | Kind::Values | Kind::Object | Kind::Date
+            FieldKind::References
+                | FieldKind::Texts
+                | FieldKind::Values
+                | FieldKind::Object
+                | FieldKind::Date
         );
         has_one_value.then_some(Self { property: row.name, key: None }).ok_or_else(unknown)
     }
@@ -52,7 +56,7 @@ impl SegmentBy {
     }
 
     /// Segment of a company; none where the property is empty.
-    pub fn of(&self, company: &impl Members) -> Option<String> {
+    pub fn segment_of(&self, company: &impl Members) -> Option<String> {
         let value = company.get(self.property)?;
         let value = match &self.key {
             Some(key) => value.member(key)?,

@@ -1,17 +1,17 @@
 //! The status of a company by the licenses of a report.
 
-use super::{ledger::License, license_facts::RenewalStatus, payer::Payer, scope::Scope};
+use super::{ledger::License, license_facts::RenewalStatus, payer::Payer, scope::ReportScope};
 use crate::{
-    resources::company_status::{CompanyStatus, SUCCESSOR_DAYS, Term},
+    resources::company_status::{CompanyStatus, LicenseTerm, SUCCESSOR_DAYS},
     value::time::DAY_MS,
 };
 
 /// Status of the company as its record has it, but for licenses that no report counts.
-pub(super) fn status_of(scope: &Scope<'_>, payer: &Payer<'_>) -> CompanyStatus {
+pub(super) fn status_of(scope: &ReportScope<'_>, payer: &Payer<'_>) -> CompanyStatus {
     let now = scope.options.now.as_ms();
     let licenses = payer.licenses;
     let is_renewed = |license: &License| license.status == RenewalStatus::Renewed;
-    let term = |license: &License| Term {
+    let term = |license: &License| LicenseTerm {
         is_ongoing: license.is_ongoing(),
         is_renewed: is_renewed(license),
         is_fixed: license.fixed,
@@ -22,7 +22,7 @@ pub(super) fn status_of(scope: &Scope<'_>, payer: &Payer<'_>) -> CompanyStatus {
     let awaits = |license: &License| {
         is_renewed(license) && license.from <= now && !has_successor(license, licenses)
     };
-    CompanyStatus::of(&standings, licenses.iter().any(awaits))
+    CompanyStatus::derive(&standings, licenses.iter().any(awaits))
 }
 
 /// Whether a license of the same product begins near the end of another, or names it as its parent.

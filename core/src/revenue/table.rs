@@ -1,19 +1,19 @@
 //! Rows of a report as text, one shape for all, from which CSV is written.
 
-use super::{calendar::Period, money_units};
+use super::{calendar::ReportPeriod, money_units};
 use crate::value::Number;
 
 /// A report as rows of text, with two decimals of money (none or three where the currency has that many) and
 /// percentages with two: for people and spreadsheets. Printed rows may differ from their total by a cent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Table {
+pub struct TextTable {
     /// Names of the columns.
     pub header: Vec<String>,
     /// The rows, each as long as the header.
     pub rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     pub(super) fn new<'h>(header: impl IntoIterator<Item = &'h str>) -> Self {
         Self { header: header.into_iter().map(ToOwned::to_owned).collect(), rows: Vec::new() }
     }
@@ -26,16 +26,16 @@ impl Table {
         self
     }
 
-    pub(super) fn push(&mut self, row: Row) {
+    pub(super) fn push(&mut self, row: TableRow) {
         self.rows.push(row.0);
     }
 }
 
 /// The cells of a row.
 #[derive(Debug, Default)]
-pub(super) struct Row(Vec<String>);
+pub(super) struct TableRow(Vec<String>);
 
-impl Row {
+impl TableRow {
     pub(super) fn text(mut self, text: impl ToString) -> Self {
         self.0.push(text.to_string());
         self
@@ -46,7 +46,7 @@ impl Row {
         self.text(text.map(|text| text.to_string()).unwrap_or_default())
     }
 
-    pub(super) fn period(self, period: &Period) -> Self {
+    pub(super) fn period(self, period: &ReportPeriod) -> Self {
         self.text(&period.period).text(period.from).text(period.to)
     }
 

@@ -7,13 +7,13 @@ use super::{
     hex,
     listed::MAX_LISTED,
     picture::{Mark, Picture, drawn},
-    table::{Row, Table},
+    table::{TableRow, TextTable},
     usage_line::UsageLine,
     usage_plan::{UsageCell, UsagePlan},
     usage_report::CompanyOf,
 };
 use crate::{
-    usage::{Counts, Person, quarter_begin},
+    usage::{UsageCounts, UserUsage, quarter_begin},
     value::ObjectId,
 };
 
@@ -64,7 +64,7 @@ impl UsagePlan {
     /// Users of the figure to explain, if there is one.
     pub fn explanation(
         &self,
-        counts: &Counts,
+        counts: &UsageCounts,
         company_of: CompanyOf<'_>,
     ) -> Option<UsageExplanation> {
         let cell = self.cell.as_ref()?;
@@ -72,7 +72,7 @@ impl UsagePlan {
             UsageLine::Dormant => cell.before..cell.from,
             _ => cell.from..cell.to,
         });
-        let user = |(user, person): &(ObjectId, Person)| ExplainedUser {
+        let user = |(user, person): &(ObjectId, UserUsage)| ExplainedUser {
             user: *user,
             company: company_of(*user),
             first_active: self.first_day(person),
@@ -97,11 +97,11 @@ impl UsagePlan {
         })
     }
 
-    fn first_day(&self, person: &Person) -> Day {
+    fn first_day(&self, person: &UserUsage) -> Day {
         Day::at(quarter_begin(person.presence.first.unwrap_or_default()), self.options.zone)
     }
 
-    fn counts_in(&self, cell: &UsageCell, person: &Person) -> bool {
+    fn counts_in(&self, cell: &UsageCell, person: &UserUsage) -> bool {
         let presence = &person.presence;
         let first = self.first_day(person);
         let is_new = cell.from <= first && first < cell.to;
@@ -145,11 +145,12 @@ fn with_action(cell: &UsageCell) -> String {
 
 impl UsageExplanation {
     /// The users as text.
-    pub(super) fn table(&self) -> Table {
+    pub(super) fn table(&self) -> TextTable {
         let mut table =
-            Table::new(["user", "company", "firstActive", "days", "activities", "occurrences"]);
+            TextTable::new(["user", "company", "firstActive", "days", "activities", "occurrences"]);
         for user in &self.users {
-            let row = Row::default().text(user.user).option(user.company).text(user.first_active);
+            let row =
+                TableRow::default().text(user.user).option(user.company).text(user.first_active);
             table.push(row.text(user.days).text(user.activities).text(user.occurrences));
         }
         table

@@ -2,7 +2,7 @@
 
 use super::{
     picture::{Drawn, Mark, Picture, drawn, in_percent, negated},
-    query::Part,
+    query::ReportPart,
     usage_report::{UsageReport, UsageRow},
 };
 use crate::value::Number;
@@ -14,11 +14,11 @@ const MAX_ACTIONS: usize = 20;
 
 impl UsageReport {
     /// Chart of a part of the report.
-    pub(super) fn picture(&self, part: Part) -> Picture {
+    pub(super) fn picture(&self, part: ReportPart) -> Picture {
         let (what, labels, series) = match part {
-            Part::Cohorts => self.lines_of_cohorts(),
-            Part::Actions => self.bars_of_actions(),
-            Part::Figures | Part::Licenses => self.bars_of_periods(),
+            ReportPart::Cohorts => self.lines_of_cohorts(),
+            ReportPart::Actions => self.bars_of_actions(),
+            ReportPart::Figures | ReportPart::Licenses => self.bars_of_periods(),
         };
         let (from, to, now) = (self.from, self.to, self.now);
         Picture {
@@ -27,7 +27,7 @@ impl UsageReport {
             description: format!("From {from} until before {to}, as of {now}."),
             labels,
             series,
-            is_ranking: part == Part::Actions,
+            is_ranking: part == ReportPart::Actions,
         }
     }
 

@@ -4,14 +4,14 @@
 use std::ops::Range;
 
 use super::{
-    calendar::{Borders, Day, Interval, Period},
+    calendar::{Borders, Day, Interval, ReportPeriod},
     error::ReportError,
-    options::Options,
+    options::ReportOptions,
     query::{Explain, ExplainedLine, ReportQuery, SPAN},
     usage_line::UsageLine,
 };
 use crate::{
-    usage::{Calendar, Counting, Windows},
+    usage::{Calendar, UsageCounting, Windows},
     value::{Timestamp, Unit},
 };
 
@@ -27,17 +27,17 @@ const MAX_WEEKS: u32 = 53;
 /// The days of a report.
 #[derive(Clone, Debug)]
 pub struct UsagePlan {
-    pub(super) options: Options,
+    pub(super) options: ReportOptions,
     /// The day of `now`.
     pub(super) today: Day,
     /// First day that is read.
     start: Day,
     /// The periods of the report.
-    pub(super) periods: Vec<Period>,
+    pub(super) periods: Vec<ReportPeriod>,
     /// First day of the interval before the first period, which ends with it.
     before: Day,
     /// The weeks of the cohorts.
-    pub(super) weeks: Vec<Period>,
+    pub(super) weeks: Vec<ReportPeriod>,
     pub(super) cell: Option<UsageCell>,
 }
 
@@ -61,8 +61,8 @@ impl UsagePlan {
     ///
     /// # Errors
     /// When its days, or the figure to explain, are invalid.
-    pub fn of(query: &ReportQuery, options: &Options) -> Result<Self, ReportError> {
-        let &Options { from, to, interval, zone, now, .. } = options;
+    pub fn from_query(query: &ReportQuery, options: &ReportOptions) -> Result<Self, ReportError> {
+        let &ReportOptions { from, to, interval, zone, now, .. } = options;
         let periods = Borders::between(from, to, interval, zone)?.periods();
         if to.number() - from.number() > i64::from(MAX_DAYS) {
             return Err(ReportError::TooLong(MAX_DAYS));
@@ -88,9 +88,9 @@ impl UsagePlan {
     }
 
     /// An empty count of what the report needs.
-    pub fn counting(&self) -> Counting {
+    pub fn counting(&self) -> UsageCounting {
         let days = self.place(self.options.to);
-        let calendar = Calendar::of(self.start, days, self.options.zone);
+        let calendar = Calendar::new(self.start, days, self.options.zone);
         let end = self.place(self.end());
         let cell = self.cell.as_ref().map(|cell| {
             let days = match cell.line {
@@ -105,7 +105,7 @@ impl UsagePlan {
             before: end.saturating_sub(2 * MONTH)..end.saturating_sub(MONTH),
             cell,
         };
-        Counting::new(calendar, windows)
+        UsageCounting::new(calendar, windows)
     }
 
     /// End of the day of `now`: until then the same activities result in the same report.
@@ -127,7 +127,7 @@ impl UsagePlan {
         self.place(days.start)..self.place(days.end)
     }
 
-    pub(super) fn of_period(&self, period: &Period) -> Range<usize> {
+    pub(super) fn of_period(&self, period: &ReportPeriod) -> Range<usize> {
         self.places(period.from..period.to)
     }
 
@@ -140,12 +140,12 @@ impl UsagePlan {
     }
 
     /// Last day of a period that has begun, if one has.
-    pub(super) fn last_day(&self, period: &Period) -> Option<Day> {
+    pub(super) fn last_day(&self, period: &ReportPeriod) -> Option<Day> {
         (period.from <= self.today).then(|| period.to.min(self.today.after()).before())
     }
 
     /// Whether the days of a period have ended.
-    pub(super) fn is_over(&self, period: &Period) -> bool {
+    pub(super) fn is_over(&self, period: &ReportPeriod) -> bool {
         period.to <= self.today
     }
 }
@@ -153,7 +153,7 @@ impl UsagePlan {
 impl UsagePlan {
     fn cell_of(&self, asked: &Explain) -> Result<Option<UsageCell>, ReportError> {
         let ExplainedLine::Usage(line) = asked.line else { return Ok(None) };
-        let named = |periods: &[Period], name: &str, option| {
+        let named = |periods: &[ReportPeriod], name: &str, option| {
             let found = periods.iter().find(|period| period.period == name);
             found.cloned().ok_or(ReportError::UnknownCell(option))
         };

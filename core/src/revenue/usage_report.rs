@@ -6,14 +6,14 @@ use rust_decimal::Decimal;
 
 use super::{
     about::text,
-    calendar::{Day, Interval, Period},
+    calendar::{Day, Interval, ReportPeriod},
     hex,
     money_units::ratio,
-    table::{Row, Table},
+    table::{TableRow, TextTable},
     usage_plan::{MONTH, UsagePlan, WEEK},
 };
 use crate::{
-    usage::{ActionCounts, Counts, Lifecycle, Presence, cohorts, lifecycles, trailing},
+    usage::{ActionCounts, Lifecycle, Presence, UsageCounts, cohorts, lifecycles, trailing},
     value::{Number, ObjectId, Timestamp},
 };
 
@@ -63,7 +63,7 @@ pub struct UsageReport {
 pub struct UsageRow {
     /// Name and days of the period.
     #[serde(flatten)]
-    pub period: Period,
+    pub period: ReportPeriod,
     /// Whether the last day of the period has ended.
     pub is_over: bool,
     /// Activities of the period, without passive ones.
@@ -231,7 +231,7 @@ const FORMULAS: UsageFormulas = UsageFormulas {
 
 impl UsagePlan {
     /// Report of what was counted.
-    pub fn report(&self, counts: &Counts, company_of: CompanyOf<'_>) -> UsageReport {
+    pub fn report(&self, counts: &UsageCounts, company_of: CompanyOf<'_>) -> UsageReport {
         let options = &self.options;
         let users: Vec<&Presence> =
             counts.people.iter().map(|(_, person)| &person.presence).collect();
@@ -249,7 +249,7 @@ impl UsagePlan {
             all.filter_map(|counts| counts.periods.get(at)).sum()
         };
         let rows = self.periods.iter().zip(of_users.into_iter().zip(of_companies)).enumerate();
-        let row = |(at, (period, (users, companies))): (usize, (&Period, _))| UsageRow {
+        let row = |(at, (period, (users, companies))): (usize, (&ReportPeriod, _))| UsageRow {
             period: period.clone(),
             is_over: self.is_over(period),
             activities: activities(at),
@@ -273,18 +273,18 @@ impl UsagePlan {
             formulas: FORMULAS,
             rows: rows.map(row).collect(),
             retention: self.retention(counts, &users),
-            actions: listed.iter().map(ActionRow::of).collect(),
+            actions: listed.iter().map(ActionRow::new).collect(),
             other_actions: others,
             fading: fading(counts),
         }
     }
 
-    fn active_counts(&self, counts: &Counts, all: &[&Presence]) -> Vec<ActiveCounts> {
+    fn active_counts(&self, counts: &UsageCounts, all: &[&Presence]) -> Vec<ActiveCounts> {
         let days = counts.calendar.len();
         let [daily, weekly, monthly] = trailing(all.iter().copied(), [1, WEEK, MONTH], days);
         let first_day = |quarter| counts.calendar.day_of(quarter);
         let lifecycles = lifecycles(all.iter().copied(), &self.with_before(), first_day);
-        let of_period = |(period, lifecycle): (&Period, Lifecycle)| {
+        let of_period = |(period, lifecycle): (&ReportPeriod, Lifecycle)| {
             let Lifecycle { active, new, returning, resurrecting, dormant } = lifecycle;
             let last = self.last_day(period).map(|day| self.place(day));
             let at = |counts: &[u64]| counts.get(last?).copied();
@@ -308,15 +308,15 @@ impl UsagePlan {
         self.periods.iter().zip(lifecycles).map(of_period).collect()
     }
 
-    fn retention(&self, counts: &Counts, users: &[&Presence]) -> UsageRetention {
+    fn retention(&self, counts: &UsageCounts, users: &[&Presence]) -> UsageRetention {
         let weeks: Vec<_> = self.weeks.iter().map(|week| self.of_period(week)).collect();
         let first_day = |quarter| counts.calendar.day_of(quarter);
         let found = cohorts(users.iter().copied(), &weeks, first_day);
         let is_over =
-            |week: &Period| self.is_over(week) && Interval::Week.start_of(week.to) == week.to;
-        let cohort = |(at, (week, found)): (usize, (&Period, &crate::usage::Cohort))| {
+            |week: &ReportPeriod| self.is_over(week) && Interval::Week.start_of(week.to) == week.to;
+        let cohort = |(at, (week, found)): (usize, (&ReportPeriod, &crate::usage::Cohort))| {
             let users = found.kept.first().copied().unwrap_or_default();
-            let cell = |(week, kept): (&Period, &u64)| RetentionCell {
+            let cell = |(week, kept): (&ReportPeriod, &u64)| RetentionCell {
                 period: week.period.clone(),
                 users: *kept,
                 share: ratio(i128::from(*kept), i128::from(users)),
@@ -346,20 +346,20 @@ fn mean_of(cohorts: &[UsageCohort], week: usize) -> MeanRetention {
 }
 
 impl ActionRow {
-    fn of((action, counts): &(String, ActionCounts)) -> Self {
+    fn new((action, counts): &(String, ActionCounts)) -> Self {
         Self {
             action: action.clone(),
             activities: counts.activities,
             occurrences: counts.occurrences,
             users: counts.users,
             periods: counts.periods.clone(),
-            trend: Trend::of(counts),
+            trend: Trend::new(counts),
         }
     }
 }
 
 impl Trend {
-    fn of(counts: &ActionCounts) -> Self {
+    fn new(counts: &ActionCounts) -> Self {
         let ActionCounts { recent, before, .. } = *counts;
         let change = Decimal::from(recent) - Decimal::from(before);
         let share = change.checked_div(Decimal::from(recent.max(before))).unwrap_or_default();
@@ -370,22 +370,22 @@ impl Trend {
 }
 
 /// Actions that have lost the most activities, these first.
-fn fading(counts: &Counts) -> Vec<ActionTrend> {
+fn fading(counts: &UsageCounts) -> Vec<ActionTrend> {
     let lost = |(_, counts): &&(String, ActionCounts)| counts.before.saturating_sub(counts.recent);
     let mut fading: Vec<_> = counts.actions.iter().filter(|action| lost(action) > 0).collect();
     fading.sort_by_key(|action| Reverse(lost(action)));
     fading.truncate(MAX_FADING);
     let trend = |(action, counts): &(String, ActionCounts)| ActionTrend {
         action: action.clone(),
-        trend: Trend::of(counts),
+        trend: Trend::new(counts),
     };
     fading.into_iter().map(trend).collect()
 }
 
 impl UsageReport {
     /// The periods as text.
-    pub fn table(&self) -> Table {
-        let of = |name: &'static str| {
+    pub fn table(&self) -> TextTable {
+        let lines_of = |name: &'static str| {
             [
                 "Active",
                 "New",
@@ -402,12 +402,12 @@ impl UsageReport {
         let names: Vec<String> = ["period", "from", "to", "isOver", "activities", "occurrences"]
             .map(ToOwned::to_owned)
             .into_iter()
-            .chain(of("users"))
-            .chain(of("companies"))
+            .chain(lines_of("users"))
+            .chain(lines_of("companies"))
             .collect();
-        let mut table = Table::new(names.iter().map(String::as_str));
+        let mut table = TextTable::new(names.iter().map(String::as_str));
         for row in &self.rows {
-            let cells = Row::default().period(&row.period).text(row.is_over);
+            let cells = TableRow::default().period(&row.period).text(row.is_over);
             let cells = cells.text(row.activities).text(row.occurrences);
             table.push(row.companies.cells(row.users.cells(cells)));
         }
@@ -415,8 +415,8 @@ impl UsageReport {
     }
 
     /// The cohorts as text: a row for each week of each.
-    pub fn cohort_table(&self) -> Table {
-        let mut table = Table::new([
+    pub fn cohort_table(&self) -> TextTable {
+        let mut table = TextTable::new([
             "cohort",
             "from",
             "cohortUsers",
@@ -428,7 +428,8 @@ impl UsageReport {
         ]);
         for cohort in &self.retention.cohorts {
             for (week, cell) in cohort.cells.iter().enumerate() {
-                let row = Row::default().text(&cohort.cohort).text(cohort.from).text(cohort.users);
+                let row =
+                    TableRow::default().text(&cohort.cohort).text(cohort.from).text(cohort.users);
                 let row = row.text(&cell.period).text(week).text(cell.users);
                 table.push(row.percent(&[cell.share]).text(cell.is_over));
             }
@@ -437,12 +438,13 @@ impl UsageReport {
     }
 
     /// Actions as text, all others last.
-    pub fn action_table(&self) -> Table {
+    pub fn action_table(&self) -> TextTable {
         let header = ["action", "activities", "occurrences", "users", "recent", "before", "trend"];
         let periods = self.rows.iter().map(|row| row.period.period.as_str());
-        let mut table = Table::new(header.into_iter().chain(periods));
+        let mut table = TextTable::new(header.into_iter().chain(periods));
         for row in &self.actions {
-            let cells = Row::default().text(&row.action).text(row.activities).text(row.occurrences);
+            let cells =
+                TableRow::default().text(&row.action).text(row.activities).text(row.occurrences);
             let cells = cells.text(row.users).text(row.trend.recent).text(row.trend.before);
             let cells = cells.percent(&[Some(row.trend.trend)]);
             table.push(row.periods.iter().fold(cells, |cells, count| cells.text(count)));
@@ -452,7 +454,7 @@ impl UsageReport {
 }
 
 impl ActiveCounts {
-    fn cells(&self, row: Row) -> Row {
+    fn cells(&self, row: TableRow) -> TableRow {
         let row = row.text(self.active).text(self.new).text(self.returning);
         let row = row.text(self.resurrecting).text(self.dormant);
         let row = row.option(self.daily).option(self.weekly).option(self.monthly);

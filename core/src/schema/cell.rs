@@ -5,7 +5,7 @@
 //! with their full-width forms, and after blanks and line breaks. Such a text gets a leading `'`, and so does one that
 //! begins with `'` itself, so that removing one `'` restores the text.
 
-use super::field::{FieldDef, Kind};
+use super::field::{FieldDef, FieldKind};
 use crate::value::{Json, issue::quoted};
 
 /// Signs that no cell begins with, after blanks.
@@ -23,13 +23,13 @@ pub fn is_formula(text: &str) -> bool {
 pub fn is_text(field: &FieldDef) -> bool {
     !matches!(
         field.kind,
-        Kind::References
-            | Kind::Texts
-            | Kind::Values
-            | Kind::Object
-            | Kind::Integer
-            | Kind::Number
-            | Kind::Bool
+        FieldKind::References
+            | FieldKind::Texts
+            | FieldKind::Values
+            | FieldKind::Object
+            | FieldKind::Integer
+            | FieldKind::Number
+            | FieldKind::Bool
     )
 }
 
@@ -54,7 +54,7 @@ pub fn value_of(field: &FieldDef, cell: &str) -> Result<Option<Json>, String> {
         return Ok(Some(Json::strings(items)));
     }
     match (field.kind, word(text)) {
-        (Kind::Bool, Some(is_true)) => Ok(Some(Json::bool(is_true))),
+        (FieldKind::Bool, Some(is_true)) => Ok(Some(Json::bool(is_true))),
         _ => Json::parse(text.as_bytes()).map(Some).map_err(|_| expected(field, text)),
     }
 }
@@ -94,16 +94,18 @@ fn word(text: &str) -> Option<bool> {
 }
 
 fn is_list(field: &FieldDef) -> bool {
-    matches!(field.kind, Kind::References | Kind::Texts | Kind::Values)
+    matches!(field.kind, FieldKind::References | FieldKind::Texts | FieldKind::Values)
 }
 
 fn expected(field: &FieldDef, found: &str) -> String {
     let expected = match field.kind {
-        Kind::Integer | Kind::Number => {
+        FieldKind::Integer | FieldKind::Number => {
             "a number with a decimal point and without thousands separators, such as 1234.5"
         }
-        Kind::Bool => "true or false",
-        Kind::References | Kind::Texts | Kind::Values => "items separated by `|`, or a JSON array",
+        FieldKind::Bool => "true or false",
+        FieldKind::References | FieldKind::Texts | FieldKind::Values => {
+            "items separated by `|`, or a JSON array"
+        }
         _ => "a JSON object",
     };
     format!("`{}` must be {expected}; found {}", field.name, quoted(found))
@@ -137,11 +139,11 @@ mod tests {
             Ok(r#"["a.example","b.example"]"#)
         );
         assert_eq!(read("domains", r#"["a|b"]"#).as_deref(), Ok(r#"["a|b"]"#));
-        assert!(read("domains", "[a").unwrap_err().contains("items with `|` between"));
+        assert!(read("domains", "[a").unwrap_err().contains("items separated by `|`"));
         for cell in ["1.234,50", "5 EUR"] {
             let said = read("mrr", cell).unwrap_err();
             assert!(
-                said.contains(&format!("decimal point, such as 1234.5; found `{cell}`")),
+                said.contains(&format!("separators, such as 1234.5; found `{cell}`")),
                 "{said}"
             );
         }

@@ -12,12 +12,12 @@ use crate::value::{self, Document, Json, JsonRef, Members, ObjectId, Timestamp};
 
 /// Kind of the value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FieldKind {
     /// The record's own id.
     Id,
     /// The id of another record, in any form of R2.
     Reference,
-    /// Ids of other records: each as for [`Kind::Reference`], or an object with an `_id`.
+    /// Ids of other records: each as for [`FieldKind::Reference`], or an object with an `_id`.
     References,
     /// An id from the caller: 1 to 512 bytes, no control characters.
     Key,
@@ -99,7 +99,7 @@ pub struct FieldDef {
     /// Property name in the API.
     pub name: &'static str,
     /// Kind of the value.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// Description of the field, one or a few sentences.
     pub doc: &'static str,
     /// Whether a create needs the field.
@@ -154,7 +154,7 @@ const fn on_read(fill: FillOnRead) -> FillOnRead {
 
 impl FieldDef {
     /// A field that the caller may set, with no further rule.
-    pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
+    pub const fn new(name: &'static str, kind: FieldKind, doc: &'static str) -> Self {
         Self {
             name,
             kind,
@@ -175,7 +175,7 @@ impl FieldDef {
             claims_as: None,
             indexed: false,
             ordered: false,
-            folded: matches!(kind, Kind::Email),
+            folded: matches!(kind, FieldKind::Email),
             personal: false,
         }
     }
@@ -355,7 +355,7 @@ impl FieldDef {
 /// Rust types of the values of a kind.
 pub trait FieldType {
     /// The kind of the field.
-    const KIND: Kind;
+    const KIND: FieldKind;
     /// Rust type of a value.
     type Value<'a>;
     /// Reads a stored value.
@@ -390,7 +390,7 @@ macro_rules! field_types {
             pub enum $name {}
 
             impl FieldType for $name {
-                const KIND: Kind = Kind::$name;
+                const KIND: FieldKind = FieldKind::$name;
                 type Value<'a> = $value;
                 fn read(value: JsonRef<'_>) -> Option<Self::Value<'_>> {
                     let read: for<'a> fn(JsonRef<'a>) -> Option<Self::Value<'a>> = $read;
@@ -402,31 +402,31 @@ macro_rules! field_types {
 }
 
 field_types! {
-    /// See [`Kind::Id`].
+    /// See [`FieldKind::Id`].
     Id => ObjectId, |value| ObjectId::parse(&value.as_str()?);
-    /// See [`Kind::Reference`].
+    /// See [`FieldKind::Reference`].
     Reference => ObjectId, |value| ObjectId::parse(&value.as_str()?);
-    /// See [`Kind::References`].
+    /// See [`FieldKind::References`].
     References => Vec<String>, texts_of;
-    /// See [`Kind::Key`].
+    /// See [`FieldKind::Key`].
     Key => Cow<'a, str>, |value| value.as_str();
-    /// See [`Kind::Email`].
+    /// See [`FieldKind::Email`].
     Email => Cow<'a, str>, |value| value.as_str();
-    /// See [`Kind::Text`].
+    /// See [`FieldKind::Text`].
     Text => Cow<'a, str>, |value| value.as_str();
-    /// See [`Kind::Texts`].
+    /// See [`FieldKind::Texts`].
     Texts => Vec<String>, texts_of;
-    /// See [`Kind::Values`].
+    /// See [`FieldKind::Values`].
     Values => Vec<Json>, |value| value.items();
-    /// See [`Kind::Object`].
+    /// See [`FieldKind::Object`].
     Object => Document, |value| value.to_document();
-    /// See [`Kind::Date`].
+    /// See [`FieldKind::Date`].
     Date => Timestamp, |value| Timestamp::parse(&value.as_str()?);
-    /// See [`Kind::Integer`].
+    /// See [`FieldKind::Integer`].
     Integer => i64, |value| value.as_number_text()?.parse().ok();
-    /// See [`Kind::Number`].
+    /// See [`FieldKind::Number`].
     Number => Decimal, |value| value.as_number().map(value::Number::as_decimal);
-    /// See [`Kind::Bool`].
+    /// See [`FieldKind::Bool`].
     Bool => bool, |value| value.as_bool();
 }
 
@@ -464,7 +464,7 @@ macro_rules! fields {
         /// The fields, in the order of the contract.
         pub static FIELDS: &[$crate::schema::field::FieldDef] = &[
             $(
-                $crate::schema::field::FieldDef::new($name, $crate::schema::field::Kind::$kind, concat!($($doc),+))
+                $crate::schema::field::FieldDef::new($name, $crate::schema::field::FieldKind::$kind, concat!($($doc),+))
                     $(.$option($($argument)?))*,
             )*
         ];
@@ -481,8 +481,8 @@ macro_rules! handles {
         )*
 
         #[cfg(test)]
-        pub(super) const HANDLES: &[(&str, $crate::schema::field::Kind)] =
-            &[$(($name, $crate::schema::field::Kind::$kind)),*];
+        pub(super) const HANDLES: &[(&str, $crate::schema::field::FieldKind)] =
+            &[$(($name, $crate::schema::field::FieldKind::$kind)),*];
     };
 }
 

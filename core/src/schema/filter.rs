@@ -9,7 +9,7 @@ use std::{borrow::Cow, cmp::Ordering};
 use rust_decimal::Decimal;
 
 use super::{
-    field::{FieldDef, Kind, OnMissing},
+    field::{FieldDef, FieldKind, OnMissing},
     index::key_of,
     order::SortKey,
     search::Search,
@@ -95,7 +95,7 @@ impl Filter {
     ) -> Option<Result<Self, Issue>> {
         let (path, operator) = split_operator(name);
         let (field, key) = property(fields, path)?;
-        let reading = Reading { name, field, is_free: key.is_some() };
+        let reading = ParameterReading { name, field, is_free: key.is_some() };
         let condition = reading.condition(operator, value);
         Some(condition.map(|condition| Self { field, key: key.map(str::to_owned), condition }))
     }
@@ -133,7 +133,7 @@ impl Filter {
             Operand::Null => value.is_none(),
             // A mark that only the service sets is false where it is absent.
             Operand::Bool(false) if value.is_none() => {
-                self.field.kind == Kind::Bool && !self.field.is_sent()
+                self.field.kind == FieldKind::Bool && !self.field.is_sent()
             }
             _ => any(value, &|value| operand.order_of(self.field, value) == Some(Ordering::Equal)),
         })
@@ -226,7 +226,7 @@ impl Operand {
                 let key = if field.folded { Cow::Owned(key_of(field, &found)) } else { found };
                 Some(key.as_bytes().cmp(asked.as_bytes()))
             }
-            Self::Free(asked, text) => Some(match SortKey::of(Some(value)) {
+            Self::Free(asked, text) => Some(match SortKey::from_value(Some(value)) {
                 SortKey::Text(found) => found.as_bytes().cmp(text.as_bytes()),
                 found => found.cmp(asked),
             }),
@@ -253,9 +253,9 @@ fn property<'p>(
 ) -> Option<(&'static FieldDef, Option<&'p str>)> {
     let field = |name: &str| fields.iter().find(|field| field.name == name);
     match path.split_once('.') {
-        Some((name, key)) if !key.is_empty() => {
-            field(name).filter(|field| field.kind == Kind::Object).map(|field| (field, Some(key)))
-        }
+        Some((name, key)) if !key.is_empty() => field(name)
+            .filter(|field| field.kind == FieldKind::Object)
+            .map(|field| (field, Some(key))),
         _ => Some((field(path)?, None)),
     }
 }
@@ -269,13 +269,13 @@ pub(crate) fn split_operator(name: &str) -> (&str, Option<&str>) {
 }
 
 /// A parameter while its value is read.
-struct Reading<'a> {
+struct ParameterReading<'a> {
     name: &'a str,
     field: &'static FieldDef,
     is_free: bool,
 }
 
-impl Reading<'_> {
+impl ParameterReading<'_> {
     fn condition(&self, operator: Option<&str>, value: &str) -> Result<Condition, Issue> {
         let compared = |side| Ok(Condition::Compared(side, self.bound(value)?));
         match operator {
@@ -290,8 +290,8 @@ impl Reading<'_> {
                 "false" => Ok(Condition::Exists(false)),
                 _ => Err(unreadable(self.name, "`true` or `false`", value)),
             },
-            Some("contains") => Ok(Condition::Contains(Search::of(&unescaped(value)).into())),
-            Some("prefix") => Ok(Condition::Prefix(Search::of(&unescaped(value)).into())),
+            Some("contains") => Ok(Condition::Contains(Search::new(&unescaped(value)).into())),
+            Some("prefix") => Ok(Condition::Prefix(Search::new(&unescaped(value)).into())),
             Some(other) => {
                 let expected = format!("followed by one of {}", quoted_list(&OPERATORS));
                 let path = split_operator(self.name).0;
@@ -310,7 +310,7 @@ impl Reading<'_> {
 
     /// Value that others are compared with.
     fn bound(&self, value: &str) -> Result<Operand, Issue> {
-        if self.field.kind == Kind::Bool && !self.is_free {
+        if self.field.kind == FieldKind::Bool && !self.is_free {
             return Err(unreadable(self.name, "without an operator, or with `ne`", value));
         }
         match self.operand(value)? {
@@ -329,20 +329,20 @@ impl Reading<'_> {
         }
         let (trimmed, field) = (text.trim(), self.field);
         let (read, expected) = match field.kind {
-            Kind::Number | Kind::Integer => {
+            FieldKind::Number | FieldKind::Integer => {
                 let number = Number::parse(trimmed);
                 (number.map(|number| Operand::Number(number.as_decimal())), "a number")
             }
-            Kind::Bool => (trimmed.parse().ok().map(Operand::Bool), "`true` or `false`"),
-            Kind::Date => {
+            FieldKind::Bool => (trimmed.parse().ok().map(Operand::Bool), "`true` or `false`"),
+            FieldKind::Date => {
                 let date = parse_date(trimmed);
                 (date.map(|date| Operand::Date(date, date.to_string())), "an ISO 8601 date")
             }
-            Kind::Id | Kind::Reference | Kind::References => {
+            FieldKind::Id | FieldKind::Reference | FieldKind::References => {
                 let is_one = is_loose(field) || RecordRef::parse(trimmed).is_some();
                 (is_one.then(|| Operand::Text(trimmed.to_owned())), RecordRef::FORMS)
             }
-            Kind::Object => (None, "`null`, or a key below it, as in `custom.x`"),
+            FieldKind::Object => (None, "`null`, or a key below it, as in `custom.x`"),
             _ if !field.values.is_empty() => return self.choice(trimmed),
             _ => return Ok(Operand::Text(key_of(field, &text))),
         };
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_refused(query: &str, message: &str) {
+    fn check_rejected(query: &str, message: &str) {
         let (name, value) = query.split_once('=').unwrap();
         let issue = Filter::parse(LICENSE.fields, name, value).unwrap().unwrap_err();
         assert_eq!((issue.code, issue.message.as_str()), ("invalid_parameter", message));
@@ -520,24 +520,24 @@ mod tests {
 
     #[test]
     fn a_value_that_is_none_of_the_propertys_is_named() {
-        check_refused("mrr[gte]=abc", "`mrr[gte]` must be a number; found `abc`");
-        check_refused("mrr[gte]=null", "`mrr[gte]` must be a value with an order; found `null`");
-        check_refused(
+        check_rejected("mrr[gte]=abc", "`mrr[gte]` must be a number; found `abc`");
+        check_rejected("mrr[gte]=null", "`mrr[gte]` must be a value with an order; found `null`");
+        check_rejected(
             "renewalDate[lt]=soon",
             "`renewalDate[lt]` must be an ISO 8601 date; found `soon`",
         );
-        check_refused(
+        check_rejected(
             "renewalStatus=ongoing,activ",
             "`renewalStatus` must be one of `ongoing`, `renewed`, `lost`; found `activ`",
         );
-        check_refused("autoRenews=yes", "`autoRenews` must be `true` or `false`; found `yes`");
-        check_refused("mrr[exists]=1", "`mrr[exists]` must be `true` or `false`; found `1`");
-        check_refused(
+        check_rejected("autoRenews=yes", "`autoRenews` must be `true` or `false`; found `yes`");
+        check_rejected("mrr[exists]=1", "`mrr[exists]` must be `true` or `false`; found `1`");
+        check_rejected(
             "mrr[above]=1",
             "`mrr` must be followed by one of `gte`, `gt`, `lte`, `lt`, `ne`, `exists`, `contains`, `prefix`; found `above`",
         );
         let forms = RecordRef::FORMS;
-        check_refused("companyId=acme", &format!("`companyId` must be {forms}; found `acme`"));
+        check_rejected("companyId=acme", &format!("`companyId` must be {forms}; found `acme`"));
         assert!(Filter::parse(LICENSE.fields, "colour", "red").is_none());
         assert!(Filter::parse(LICENSE.fields, "custom.", "red").is_none());
     }

@@ -3,7 +3,7 @@
 
 use super::{
     cell::value_of,
-    field::{FieldDef, Kind},
+    field::{FieldDef, FieldKind},
     resource::ResourceDef,
 };
 use crate::value::{Document, Issue, Json, JsonRef};
@@ -13,12 +13,12 @@ pub fn filled(field: &FieldDef, value: Option<JsonRef<'_>>) -> String {
     let Some(value) = value.filter(|value| !value.is_null()) else { return String::new() };
     if let Some(text) = value.as_str() {
         return match field.kind {
-            Kind::Date => text.strip_suffix("T00:00:00.000Z").unwrap_or(&text).to_owned(),
+            FieldKind::Date => text.strip_suffix("T00:00:00.000Z").unwrap_or(&text).to_owned(),
             _ => text.into_owned(),
         };
     }
     match value.items() {
-        Some(items) if field.kind == Kind::Texts => joined(&items),
+        Some(items) if field.kind == FieldKind::Texts => joined(&items),
         _ => value.text().to_owned(),
     }
 }
@@ -38,7 +38,8 @@ fn joined(items: &[Json]) -> String {
 
 /// Whether a property has a field of several lines.
 pub fn has_lines(field: &FieldDef) -> bool {
-    field.long || matches!(field.kind, Kind::Object | Kind::Values | Kind::References)
+    field.long
+        || matches!(field.kind, FieldKind::Object | FieldKind::Values | FieldKind::References)
 }
 
 /// Properties that a form sends for a resource: those that differ from the texts that `record` filled it with. An empty
@@ -99,11 +100,11 @@ fn changes(value: Json, stored: Option<JsonRef<'_>>) -> Json {
 
 /// Value of a field; null where the field is empty.
 fn value(field: &FieldDef, text: &str) -> Result<Json, String> {
-    if field.kind == Kind::Texts && !text.trim_start().starts_with('[') {
+    if field.kind == FieldKind::Texts && !text.trim_start().starts_with('[') {
         let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
         return Ok(Json::strings(items));
     }
-    let is_text = matches!(field.kind, Kind::Text | Kind::Key | Kind::Email);
+    let is_text = matches!(field.kind, FieldKind::Text | FieldKind::Key | FieldKind::Email);
     if is_text && !text.is_empty() {
         return Ok(Json::string(text));
     }

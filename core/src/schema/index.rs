@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::{
-    field::{FieldDef, Kind},
+    field::{FieldDef, FieldKind},
     resource::ResourceDef,
 };
 use crate::value::{Document, JsonRef, email};
 
 /// One entry of a record in an index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
+pub struct IndexEntry {
     /// Name of the field that is indexed.
     pub row: &'static str,
     /// Whether the entry is a claim: no other record of the tenant may hold it.
@@ -25,7 +25,7 @@ pub fn key_of(field: &FieldDef, value: &str) -> String {
 }
 
 /// All index entries of a record.
-pub fn entries(def: &ResourceDef, document: &Document) -> Vec<Entry> {
+pub fn entries(def: &ResourceDef, document: &Document) -> Vec<IndexEntry> {
     let mut entries = Vec::new();
     let is_indexed = |field: &&FieldDef| {
         field.unique || field.indexed || field.ordered || field.claims_as.is_some()
@@ -38,13 +38,13 @@ pub fn entries(def: &ResourceDef, document: &Document) -> Vec<Entry> {
             (field.claims_as.unwrap_or(field.name), field.claims_as.is_some() || field.unique);
         // An e-mail may be in two fields; its entry is in the index once.
         let claimed = |key: &String| {
-            entries.iter().any(|entry: &Entry| entry.row == name && entry.key == *key)
+            entries.iter().any(|entry: &IndexEntry| entry.row == name && entry.key == *key)
         };
         let keys: Vec<String> = match field.claims_as {
             Some(_) => keys.into_iter().filter(|key| !claimed(key)).collect(),
             None => keys,
         };
-        entries.extend(keys.into_iter().map(|key| Entry { row: name, unique, key }));
+        entries.extend(keys.into_iter().map(|key| IndexEntry { row: name, unique, key }));
     }
     entries
 }
@@ -56,7 +56,7 @@ fn keys_of_nothing(field: &FieldDef) -> Vec<String> {
 
 fn keys_of(field: &FieldDef, value: JsonRef<'_>) -> Vec<String> {
     let mut keys: Vec<String> = match field.kind {
-        Kind::Texts => {
+        FieldKind::Texts => {
             let items = value.items().unwrap_or_default();
             items.iter().filter_map(|item| Some(key_of(field, &item.as_ref().as_str()?))).collect()
         }
@@ -68,7 +68,7 @@ fn keys_of(field: &FieldDef, value: JsonRef<'_>) -> Vec<String> {
 }
 
 /// The entries of `of` that `other` does not have.
-pub fn difference(of: &[Entry], other: &[Entry]) -> Vec<Entry> {
-    let other: BTreeSet<&Entry> = other.iter().collect();
+pub fn difference(of: &[IndexEntry], other: &[IndexEntry]) -> Vec<IndexEntry> {
+    let other: BTreeSet<&IndexEntry> = other.iter().collect();
     of.iter().filter(|entry| !other.contains(entry)).cloned().collect()
 }

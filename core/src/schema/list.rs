@@ -40,7 +40,7 @@ pub struct ListQuery {
 
 /// Query that was read, and the parameters that were ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Read<T> {
+pub struct ReadQuery<T> {
     /// The query, as it was parsed.
     pub query: T,
     /// Parameters that are not known (R49).
@@ -61,7 +61,10 @@ impl ListQuery {
     ///
     /// # Errors
     /// Every parameter that cannot be read; a `limit` above the maximum is one of them (R13).
-    pub fn parse(def: &ResourceDef, pairs: &[(String, String)]) -> Result<Read<Self>, Vec<Issue>> {
+    pub fn parse(
+        def: &ResourceDef,
+        pairs: &[(String, String)],
+    ) -> Result<ReadQuery<Self>, Vec<Issue>> {
         Self::parse_within(def, def.list, pairs)
     }
 
@@ -73,7 +76,7 @@ impl ListQuery {
         def: &ResourceDef,
         limits: ListLimits,
         pairs: &[(String, String)],
-    ) -> Result<Read<Self>, Vec<Issue>> {
+    ) -> Result<ReadQuery<Self>, Vec<Issue>> {
         let mut query = Self {
             limit: limits.default,
             offset: 0,
@@ -179,7 +182,7 @@ impl ListQuery {
     }
 
     /// A page of records that are all in memory, as they are returned, lowest id first.
-    pub fn page(&self, def: &ResourceDef, records: Vec<Document>) -> Listed {
+    pub fn page(&self, def: &ResourceDef, records: Vec<Document>) -> ListedRecords {
         let id = |record: &Document| record.text("_id").and_then(|id| ObjectId::parse(&id));
         let mut found: Vec<_> =
             records.into_iter().filter(|record| self.admits(def, record)).collect();
@@ -197,7 +200,7 @@ impl ListQuery {
         }
         let is_last = found.len() <= self.offset.saturating_add(self.limit);
         let page = found.into_iter().skip(self.offset).take(self.limit);
-        Listed { records: page.map(|record| self.select(record)).collect(), total, is_last }
+        ListedRecords { records: page.map(|record| self.select(record)).collect(), total, is_last }
     }
 
     fn is_behind(&self, id: Option<ObjectId>, after: ObjectId) -> bool {
@@ -227,7 +230,7 @@ pub fn selected(select: Option<&[String]>, record: Document) -> Document {
 
 /// A page of records that were all at hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedRecords {
     /// Records of the page, with the properties that are asked for.
     pub records: Vec<Document>,
     /// Total number of records.
@@ -347,9 +350,9 @@ impl PairReader {
         self.unknown.push(Unknown { name: name.to_owned(), nearest });
     }
 
-    pub(crate) fn finish<T>(self, query: T) -> Result<Read<T>, Vec<Issue>> {
+    pub(crate) fn finish<T>(self, query: T) -> Result<ReadQuery<T>, Vec<Issue>> {
         if self.issues.is_empty() {
-            Ok(Read { query, unknown: self.unknown, ignored: self.ignored })
+            Ok(ReadQuery { query, unknown: self.unknown, ignored: self.ignored })
         } else {
             Err(self.issues)
         }
@@ -392,7 +395,7 @@ fn is_property(fields: &[FieldDef], path: &str) -> bool {
 
 fn parse_search(value: &str) -> Result<Search, Issue> {
     if value.chars().count() <= MAX_SEARCH_CHARS {
-        return Ok(Search::of(value));
+        return Ok(Search::new(value));
     }
     Err(unreadable("search", &format!("at most {MAX_SEARCH_CHARS} characters long"), value))
 }
@@ -420,7 +423,7 @@ mod tests {
         value::JsonRef,
     };
 
-    fn read(def: &ResourceDef, query: &str) -> Result<Read<ListQuery>, Vec<Issue>> {
+    fn read(def: &ResourceDef, query: &str) -> Result<ReadQuery<ListQuery>, Vec<Issue>> {
         let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
         let pairs: Vec<_> =
             pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -428,7 +431,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_refused(query: &str, message: &str) {
+    fn check_rejected(query: &str, message: &str) {
         let issues = read(&PRODUCT, query).unwrap_err();
         assert_eq!(
             issues.iter().map(|issue| issue.message.as_str()).collect::<Vec<_>>(),
@@ -440,27 +443,27 @@ mod tests {
     fn what_cannot_be_read_is_named() {
         for bad in ["0", "2001", "-1", "ten", "1.5", ""] {
             let text = format!("`limit` must be a whole number from 1 to 2000; found `{bad}`");
-            check_refused(&format!("limit={bad}"), &text);
+            check_rejected(&format!("limit={bad}"), &text);
         }
-        check_refused("offset=x", "`offset` must be a whole number; found `x`");
-        check_refused("after=x", "`after` must be an `_id`; found `x`");
-        check_refused(
+        check_rejected("offset=x", "`offset` must be a whole number; found `x`");
+        check_rejected("after=x", "`after` must be an `_id`; found `x`");
+        check_rejected(
             "sort=-colour",
             "`sort` must be a property, with a leading `-` to reverse the order; found `-colour`",
         );
-        check_refused(
+        check_rejected(
             "sort=name&after=6553f1000102030405ffffff",
             "`after` works only with the order by `_id`",
         );
-        check_refused("updatedSince=now", "`updatedSince` must be an ISO 8601 date; found `now`");
+        check_rejected("updatedSince=now", "`updatedSince` must be an ISO 8601 date; found `now`");
     }
 
     #[test]
     fn short_names_stand_for_long_ones() {
         let read = read(&TICKET, "l=7&o=2&s=open&cid=extid-a,extid-b&x=1").unwrap();
         assert_eq!((read.query.limit, read.query.offset), (7, 2));
-        let of = |filter: &Filter| (filter.field.name, filter.texts().unwrap().len());
-        let filters: Vec<_> = read.query.filters.iter().map(of).collect();
+        let name_and_count = |filter: &Filter| (filter.field.name, filter.texts().unwrap().len());
+        let filters: Vec<_> = read.query.filters.iter().map(name_and_count).collect();
         assert_eq!(filters, [("status", 1), ("companyId", 2)]);
         assert_eq!(read.unknown.iter().map(|unknown| &unknown.name).collect::<Vec<_>>(), ["x"]);
     }

@@ -29,7 +29,7 @@ pub struct LogPage {
 
 impl LogPage {
     /// First page of the log whose entries `def` describes.
-    pub fn of(def: &'static ResourceDef) -> Self {
+    pub fn first(def: &'static ResourceDef) -> Self {
         Self {
             def,
             filters: Vec::new(),
@@ -60,11 +60,11 @@ impl LogPage {
     }
 
     /// Whether an entry passes the filters, as it is returned.
-    pub fn admits(&self, answer: impl FnOnce() -> Document) -> bool {
+    pub fn admits(&self, response: impl FnOnce() -> Document) -> bool {
         if self.filters.is_empty() {
             return true;
         }
-        let answer = answer();
-        self.filters.iter().all(|filter| filter.admits(&answer))
+        let response = response();
+        self.filters.iter().all(|filter| filter.admits(&response))
     }
 }

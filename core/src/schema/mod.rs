@@ -31,10 +31,10 @@ mod unknown_parameters;
 
 #[doc(inline)]
 pub use self::{
-    field::{AtRead, Field, FieldDef, Fill, Kind, OnMissing, Refers},
-    index::Entry,
+    field::{AtRead, Field, FieldDef, FieldKind, Fill, OnMissing, Refers},
+    index::IndexEntry,
     lookup::{FillCtx, Lookup, LookupError, ReadCtx},
-    resource::{Completion, ListLimits, Origin, ResourceDef, Sent, SideRecord, VERSION},
+    resource::{Completion, ListLimits, Origin, ResourceDef, SentBody, SideRecord, VERSION},
     shape::{Handling, Shaped},
 };
 #[cfg(feature = "records")]

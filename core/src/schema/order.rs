@@ -39,7 +39,7 @@ impl SortKey {
     }
 
     /// The key of a value.
-    pub fn of(value: Option<JsonRef<'_>>) -> Self {
+    pub fn from_value(value: Option<JsonRef<'_>>) -> Self {
         let Some(value) = value.filter(|value| !value.is_null()) else {
             return Self::Nothing;
         };
@@ -53,9 +53,9 @@ impl SortKey {
             return Self::Text(text.into_owned());
         }
         match value.items() {
-            Some(items) => {
-                Self::Array(items.iter().map(|item| Self::of(Some(item.as_ref()))).collect())
-            }
+            Some(items) => Self::Array(
+                items.iter().map(|item| Self::from_value(Some(item.as_ref()))).collect(),
+            ),
             None => Self::Object(value.text().to_owned()),
         }
     }
@@ -74,8 +74,10 @@ impl Sort {
     /// The key by which a record is ordered.
     pub fn key(&self, record: &dyn Members) -> SortKey {
         match self.path.strip_prefix("custom.") {
-            Some(key) => SortKey::of(record.get("custom").and_then(|custom| custom.member(key))),
-            None => SortKey::of(record.get(&self.path)),
+            Some(key) => {
+                SortKey::from_value(record.get("custom").and_then(|custom| custom.member(key)))
+            }
+            None => SortKey::from_value(record.get(&self.path)),
         }
     }
 
@@ -169,10 +171,10 @@ mod tests {
         ];
         let keys: Vec<_> = ordered
             .iter()
-            .map(|text| SortKey::of(Some(Json::parse(text.as_bytes()).unwrap().as_ref())))
+            .map(|text| SortKey::from_value(Some(Json::parse(text.as_bytes()).unwrap().as_ref())))
             .collect();
         assert!(keys.windows(2).all(|pair| pair[0] < pair[1]), "{keys:?}");
-        assert_eq!(SortKey::of(None), SortKey::Nothing);
+        assert_eq!(SortKey::from_value(None), SortKey::Nothing);
     }
 
     fn ids(count: usize) -> Vec<ObjectId> {
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_would_take_too_much_memory_are_refused() {
+    fn keys_that_would_take_too_much_memory_are_rejected() {
         let sort = Sort { path: "name".to_owned(), descending: false };
         let key = || SortKey::Text("x".repeat(MAX_KEY_BYTES / 8 - 100));
         let fill = |wanted, descending| {

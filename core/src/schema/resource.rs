@@ -51,7 +51,7 @@ pub struct ResourceDef {
     /// Error code of a reference to a record of this resource that does not exist.
     pub not_found: &'static str,
     /// Prepares the merge of a body, for properties that set others.
-    pub prepare: fn(&mut Sent<'_>),
+    pub prepare: fn(&mut SentBody<'_>),
     /// Completes a merged record from other records and checks it, before `if_absent` and `on_write` fields are filled.
     pub complete: fn(&mut Document, &mut Completion<'_>) -> Result<(), LookupError>,
 }
@@ -98,7 +98,7 @@ impl Origin {
 }
 
 /// Body that was sent, before it is merged into a record.
-pub struct Sent<'a> {
+pub struct SentBody<'a> {
     /// The stored record; none for a create.
     pub before: Option<&'a Document>,
     /// Target of the merge: the record without the placeholder values of absent ones.
@@ -115,7 +115,7 @@ pub struct Sent<'a> {
     pub origin: Origin,
 }
 
-impl Sent<'_> {
+impl SentBody<'_> {
     /// Whether the body changes this property.
     pub fn changes(&self, name: &str) -> bool {
         self.sets(name) || self.clears(name)

@@ -9,7 +9,7 @@ pub struct Search(Finder<'static>);
 
 impl Search {
     /// Prepares a text for a search.
-    pub fn of(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         Self(Finder::new(folded(text).as_bytes()).into_owned())
     }
 
@@ -79,14 +79,14 @@ mod tests {
             ("ada", "a da", false, false),
             ("ada", "", false, false),
         ] {
-            let found = Search::of(search);
+            let found = Search::new(search);
             assert_eq!(
                 (found.is_in(text), found.begins(text)),
                 (is_in, begins),
                 "{search}, {text}"
             );
         }
-        assert_eq!(Search::of("Ada"), Search::of("ADA"));
-        assert_ne!(Search::of("Ada"), Search::of("Ida"));
+        assert_eq!(Search::new("Ada"), Search::new("ADA"));
+        assert_ne!(Search::new("Ada"), Search::new("Ida"));
     }
 }

@@ -1,6 +1,6 @@
 //! Checks one sent value against its field, and converts it to its stored form.
 
-use super::field::{FieldDef, Kind, OnMissing};
+use super::field::{FieldDef, FieldKind, OnMissing};
 use crate::value::{
     Issue, Json, JsonRef, Number, RecordRef, Timestamp, email,
     issue::{quoted, quoted_list},
@@ -18,29 +18,29 @@ pub(crate) fn read_value(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, I
         return Ok(Json::null());
     }
     match field.kind {
-        Kind::Text => read_text(field, value),
-        Kind::Key => {
+        FieldKind::Text => read_text(field, value),
+        FieldKind::Key => {
             read_fitting(field, value, key::is_key, "1 to 512 bytes without control characters")
         }
-        Kind::Email => read_fitting(field, value, email::is_usable, "an e-mail address"),
-        Kind::Reference => {
+        FieldKind::Email => read_fitting(field, value, email::is_usable, "an e-mail address"),
+        FieldKind::Reference => {
             read_fitting(field, value, |text| is_reference(field, text), RecordRef::FORMS)
         }
-        Kind::References => read_references(field, value),
-        Kind::Texts => read_texts(field, value),
-        Kind::Values => value
+        FieldKind::References => read_references(field, value),
+        FieldKind::Texts => read_texts(field, value),
+        FieldKind::Values => value
             .items()
             .map(|_| value.to_json())
             .ok_or_else(|| wrong_type(field, "an array", value)),
-        Kind::Object if value.is_object() => Ok(value.to_json()),
-        Kind::Object => Err(wrong_type(field, "an object", value)),
-        Kind::Date => read_date(field, value),
-        Kind::Integer => read_integer(field, value),
-        Kind::Number => read_number(field, value),
-        Kind::Bool if value.as_bool().is_some() => Ok(value.to_json()),
-        Kind::Bool => Err(wrong_type(field, "true or false", value)),
+        FieldKind::Object if value.is_object() => Ok(value.to_json()),
+        FieldKind::Object => Err(wrong_type(field, "an object", value)),
+        FieldKind::Date => read_date(field, value),
+        FieldKind::Integer => read_integer(field, value),
+        FieldKind::Number => read_number(field, value),
+        FieldKind::Bool if value.as_bool().is_some() => Ok(value.to_json()),
+        FieldKind::Bool => Err(wrong_type(field, "true or false", value)),
         // Only the service sets an id; a field that can be sent never gets here.
-        Kind::Id => Ok(value.to_json()),
+        FieldKind::Id => Ok(value.to_json()),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
     schema::{
         LogPage,
         filter::{Comparison, Condition, Operand, split_operator, texts_of, unreadable},
-        list::{COMPANY_NAMES, PairReader, Read, parse_bool, parse_time},
+        list::{COMPANY_NAMES, PairReader, ReadQuery, parse_bool, parse_time},
     },
     value::{
         Document, Issue, Json, Number, ObjectId, RecordRef, Timestamp, issue::quoted_list,
@@ -73,7 +73,7 @@ pub struct ActivityQuery {
 impl ActivityQuery {
     /// All of a user.
     pub fn of_user(user: ObjectId, limit: usize, after: Option<ObjectId>) -> Self {
-        let page = LogPage { limit, after, ..LogPage::of(&ACTIVITY) };
+        let page = LogPage { limit, after, ..LogPage::first(&ACTIVITY) };
         Self { end_user: Some(RecordRef::Id(user)), page, ..Self::all() }
     }
 
@@ -86,7 +86,7 @@ impl ActivityQuery {
             to: None,
             passive: None,
             order: ActivityOrder::default(),
-            page: LogPage::of(&ACTIVITY),
+            page: LogPage::first(&ACTIVITY),
         }
     }
 
@@ -94,7 +94,7 @@ impl ActivityQuery {
     ///
     /// # Errors
     /// Every parameter that cannot be read.
-    pub fn parse(pairs: &[(String, String)]) -> Result<Read<Self>, Vec<Issue>> {
+    pub fn parse(pairs: &[(String, String)]) -> Result<ReadQuery<Self>, Vec<Issue>> {
         let mut query = Self::all();
         let mut reader = PairReader::default();
         for (name, value) in pairs {
@@ -194,60 +194,60 @@ pub fn first_kept(settings: &Document, now: Timestamp) -> Option<ObjectId> {
 /// Properties of the user that the response for an activity has, from the text of the record as it is stored.
 pub fn of_user(stored: &[u8]) -> Document {
     let fields = [end_user::EXTERNAL_ID.name, end_user::NAME.name, end_user::EMAIL.name];
-    Picked::of(stored, fields).to_document()
+    Picked::find(stored, fields).to_document()
 }
 
 /// Properties of the company that the response for an activity has, from the text of the record as it is stored.
 pub fn of_company(stored: &[u8]) -> Document {
-    Picked::of(stored, [company::NAME.name]).to_document()
+    Picked::find(stored, [company::NAME.name]).to_document()
 }
 
 /// Response for an activity: names and e-mail are those that the user and the company have now (R38, R51).
-pub fn answer(
+pub fn to_response(
     activity: &Activity,
     user: Option<&Document>,
     company: Option<&Document>,
 ) -> Document {
-    let mut answer = Document::default();
+    let mut response = Document::default();
     let id = |id: ObjectId| Json::string(&id.to_string());
     let text = |text: &Option<String>| text.as_deref().map_or_else(Json::null, Json::string);
-    let of = |record: Option<&Document>, field: &str| {
+    let value_of = |record: Option<&Document>, field: &str| {
         record
             .and_then(|record| record.value(field))
             .map_or_else(Json::null, |value| value.to_json())
     };
     let info = activity.info.as_deref().and_then(|info| Json::parse(info.as_bytes()).ok());
-    answer.set("_id", id(activity.id));
-    answer.set("companyId", activity.company_id.map_or_else(Json::null, id));
-    answer.set("companyName", of(company, company::NAME.name));
-    answer.set("endUserId", id(activity.end_user_id));
-    answer.set("endUserName", of(user, end_user::NAME.name));
-    answer.set("email", of(user, end_user::EMAIL.name));
-    answer.set("externalId", of(user, end_user::EXTERNAL_ID.name));
-    answer.set("assetId", activity.asset_id.map_or_else(Json::null, id));
-    answer.set("assetExtId", text(&activity.asset));
-    answer.set("projectId", activity.project_id.map_or_else(Json::null, id));
-    answer.set("projectExtId", text(&activity.project));
-    answer.set("action", Json::string(&activity.action));
-    answer.set("info", info.unwrap_or_else(Json::null));
-    answer.set("count", Json::integer(activity.count.into()));
-    answer.set("weight", weight(activity.weight));
-    answer.set("passive", Json::bool(activity.passive));
-    answer.set("date", Json::string(&activity.date.to_string()));
-    answer.set("receivedAt", Json::string(&activity.received_at.to_string()));
-    answer.set("route", Json::string(activity.route.name()));
-    answer.set("messageId", text(&activity.message_id));
-    answer
+    response.set("_id", id(activity.id));
+    response.set("companyId", activity.company_id.map_or_else(Json::null, id));
+    response.set("companyName", value_of(company, company::NAME.name));
+    response.set("endUserId", id(activity.end_user_id));
+    response.set("endUserName", value_of(user, end_user::NAME.name));
+    response.set("email", value_of(user, end_user::EMAIL.name));
+    response.set("externalId", value_of(user, end_user::EXTERNAL_ID.name));
+    response.set("assetId", activity.asset_id.map_or_else(Json::null, id));
+    response.set("assetExtId", text(&activity.asset));
+    response.set("projectId", activity.project_id.map_or_else(Json::null, id));
+    response.set("projectExtId", text(&activity.project));
+    response.set("action", Json::string(&activity.action));
+    response.set("info", info.unwrap_or_else(Json::null));
+    response.set("count", Json::integer(activity.count.into()));
+    response.set("weight", weight(activity.weight));
+    response.set("passive", Json::bool(activity.passive));
+    response.set("date", Json::string(&activity.date.to_string()));
+    response.set("receivedAt", Json::string(&activity.received_at.to_string()));
+    response.set("route", Json::string(activity.route.name()));
+    response.set("messageId", text(&activity.message_id));
+    response
 }
 
 /// Response for a parked event (R35), as it was sent.
-pub fn answer_parked(parked: &ParkedEvent) -> Document {
-    let mut answer = Document::default();
-    answer.set("_id", Json::string(&parked.id.to_string()));
-    answer.set("code", Json::string(&parked.code));
-    answer.set("receivedAt", Json::string(&parked.received_at.to_string()));
-    answer.set("route", Json::string(parked.route.name()));
-    let Ok(event) = serde_json::from_str::<Event>(&parked.event) else { return answer };
+pub fn parked_response(parked: &ParkedEvent) -> Document {
+    let mut response = Document::default();
+    response.set("_id", Json::string(&parked.id.to_string()));
+    response.set("code", Json::string(&parked.code));
+    response.set("receivedAt", Json::string(&parked.received_at.to_string()));
+    response.set("route", Json::string(parked.route.name()));
+    let Ok(event) = serde_json::from_str::<Event>(&parked.event) else { return response };
     let texts = [
         (name::ACTION, event.action.as_deref()),
         (name::MESSAGE_ID, event.message_id.as_deref()),
@@ -258,12 +258,12 @@ pub fn answer_parked(parked: &ParkedEvent) -> Document {
     let members = members.map(|(name, value)| (name, value.map(str::to_owned)));
     for (name, value) in members.chain(texts) {
         if let Some(value) = value {
-            answer.set(name, Json::string(&value));
+            response.set(name, Json::string(&value));
         }
     }
     let info = event.info.and_then(|info| Json::parse(info.as_bytes()).ok());
-    answer.set(name::INFO, info.unwrap_or_else(Json::null));
-    answer
+    response.set(name::INFO, info.unwrap_or_else(Json::null));
+    response
 }
 
 /// The shortest text of a weight; a weight beyond the range of amounts is a float.
@@ -280,7 +280,7 @@ pub(super) mod tests {
     use super::*;
     use crate::{
         plan::Route,
-        tracking::{Identity, event::Call},
+        tracking::{Identity, event::PipelineCall},
     };
 
     const ID: &str = "6553f1000102030405000001";
@@ -413,10 +413,10 @@ pub(super) mod tests {
         assert_eq!(order("sort=-_id"), Ok(ActivityOrder::NewestStored));
         assert_eq!(order(&format!("sort=-date&endUserId={ID}")), Ok(ActivityOrder::NewestDate));
         assert_eq!(order(&format!("sort=-date&c={ID}")), Ok(ActivityOrder::NewestDate));
-        for refused in
+        for rejected in
             ["sort=-date".to_owned(), format!("sort=-date&c={ID},{OTHER}"), "sort=date".to_owned()]
         {
-            assert_eq!(order(&refused), Err("/sort".to_owned()), "{refused}");
+            assert_eq!(order(&rejected), Err("/sort".to_owned()), "{rejected}");
         }
     }
 
@@ -447,7 +447,7 @@ pub(super) mod tests {
             count: None,
             date: Some(at("2026-11-19")),
             message_id: Some("m".to_owned()),
-            call: Call::Event,
+            call: PipelineCall::Event,
         };
         let parked = ParkedEvent {
             id: id(ID),
@@ -458,7 +458,7 @@ pub(super) mod tests {
             waits: Vec::new(),
         };
         assert_eq!(
-            answer_parked(&parked).to_text(),
+            parked_response(&parked).to_text(),
             format!(
                 r#"{{"_id":"{ID}","code":"user_unknown","receivedAt":"2026-11-20T00:00:00.000Z","route":"realtime","externalId":"7","action":"Login","messageId":"m","date":"2026-11-19T00:00:00.000Z","info":{{"n":1.10}}}}"#
             )

@@ -1,12 +1,13 @@
 //! Route 4, the bulk call: from a row of an array to an [`Event`] (R31, R32, R36, R48).
 
 use super::{
-    event::{Call, Event, Identity, MAX_EVENT_BYTES, name},
+    event::{Event, Identity, MAX_EVENT_BYTES, PipelineCall, name},
     reader::{
-        ACTION, DATE, FIRST_NAME, INFO, LAST_NAME, Names, Reader, Taken, Unreadable, joined_name,
+        ACTION, DATE, FIRST_NAME, INFO, LAST_NAME, MemberNames, MemberReader, ReadEvent,
+        Unreadable, joined_name,
     },
 };
-use crate::value::{Document, Issue, JsonRef, json_rows::Row};
+use crate::value::{Document, Issue, JsonRef, json_rows::JsonRow};
 
 /// The largest body of a bulk call, in bytes after decoding: about 150,000 rows (R30).
 pub const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
@@ -20,13 +21,14 @@ const EXTERNAL_ID: &[&str] = &["euExtId", name::EXTERNAL_ID, "userId", "user_id"
 const COMPANY: &[&str] = &["cId", name::COMPANY, "companyId", "company_id"];
 /// The time of the call: it does not correct dates in bulk, which stay as they are (R45).
 const NOT_CORRECTED: &[&str] = &[name::SENT_AT];
-const NAMES: Names = Names { external_id: "euExtId", email: name::EMAIL, company: "cId" };
+const NAMES: MemberNames =
+    MemberNames { external_id: "euExtId", email: name::EMAIL, company: "cId" };
 
 /// Reads a row of a bulk call.
 ///
 /// # Errors
 /// [`Unreadable`], with every problem found.
-pub fn read(row: Row) -> Result<Taken, Unreadable> {
+pub fn read(row: JsonRow) -> Result<ReadEvent, Unreadable> {
     check_size(row.bytes)?;
     read_members(&row.members.map_err(Unreadable::Malformed)?)
 }
@@ -40,8 +42,8 @@ pub(super) fn check_size(bytes: usize) -> Result<(), Unreadable> {
     Err(Unreadable::Invalid(vec![Issue::of_body("event_too_large", message)]))
 }
 
-fn read_members(row: &Document) -> Result<Taken, Unreadable> {
-    let mut reader = Reader::of(row);
+fn read_members(row: &Document) -> Result<ReadEvent, Unreadable> {
+    let mut reader = MemberReader::new(row);
     let email = reader.text(&[name::EMAIL]);
     let mut external_id = reader.id(EXTERNAL_ID);
     if external_id.is_none() && email.is_none() {
@@ -63,13 +65,13 @@ fn read_members(row: &Document) -> Result<Taken, Unreadable> {
         count: reader.count(read_count),
         date: reader.date(),
         message_id: reader.text(&[name::MESSAGE_ID]),
-        call: Call::Event,
+        call: PipelineCall::Event,
     };
     let spellings = [EXTERNAL_ID, COMPANY, FIRST_NAME, LAST_NAME, DATE, NOT_CORRECTED];
     let unread = reader.unread_of(&event, &spellings);
     let sent = row.value(name::COUNT);
     let has_other_count = sent.is_some_and(|sent| count_of(sent).is_none());
-    reader.finish(event, &NAMES, unread).map(|taken| Taken { has_other_count, ..taken })
+    reader.finish(event, &NAMES, unread).map(|taken| ReadEvent { has_other_count, ..taken })
 }
 
 /// Reads a `count`; a value that is not a whole number from 0 to [`MAX_COUNT`] counts as 1 (rule 7, R36).
@@ -86,10 +88,10 @@ fn count_of(sent: JsonRef<'_>) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::{Timestamp, json_rows::Rows};
+    use crate::value::{Timestamp, json_rows::JsonRows};
 
-    fn take(body: &str) -> Result<Taken, Unreadable> {
-        read(Rows::check(body.as_bytes()).unwrap().next().unwrap())
+    fn take(body: &str) -> Result<ReadEvent, Unreadable> {
+        read(JsonRows::check(body.as_bytes()).unwrap().next().unwrap())
     }
 
     fn only(row: &str) -> Result<Event, Unreadable> {

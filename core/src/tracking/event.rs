@@ -16,14 +16,14 @@ pub struct Member {
     /// Description of the member, for the OpenAPI description and the script's types.
     pub doc: &'static str,
     /// Kind of the value.
-    pub kind: Kind,
+    pub kind: MemberKind,
     /// Source of the member.
-    pub place: Place,
+    pub place: MemberSource,
 }
 
 /// Kind of the value of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MemberKind {
     /// An id of the caller: a text; the script accepts a number too.
     Id,
     /// A string without further rules.
@@ -42,7 +42,7 @@ pub enum Kind {
 
 /// Source of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum MemberSource {
     /// Identifies the user: `identify` stores it, and `track` uses it for one event.
     Identity,
     /// A member of one event, from `track`.
@@ -65,8 +65,8 @@ macro_rules! members {
         pub static MEMBERS: &[Member] = &[$(Member {
             name: $name,
             doc: concat!($($doc),+).trim_ascii(),
-            kind: Kind::$kind,
-            place: Place::$place,
+            kind: MemberKind::$kind,
+            place: MemberSource::$place,
         }),*];
     };
 }
@@ -142,15 +142,15 @@ pub struct Event {
     pub message_id: Option<String>,
     /// Kind of call that the event came with.
     #[cfg(feature = "records")]
-    #[serde(default, skip_serializing_if = "Call::is_event")]
-    pub call: Call,
+    #[serde(default, skip_serializing_if = "PipelineCall::is_event")]
+    pub call: PipelineCall,
 }
 
 /// The call of a pipeline or an SDK, where it changes how the event is processed (R47).
 #[cfg(feature = "records")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Call {
+pub enum PipelineCall {
     /// A call that changes no record.
     #[default]
     Event,
@@ -159,11 +159,11 @@ pub enum Call {
     /// A view of an app's screen, which counts as a page view does.
     Screen,
     /// A call that ties its user to a company, which it creates or fills.
-    Group(Box<Group>),
+    Group(Box<GroupCall>),
 }
 
 #[cfg(feature = "records")]
-impl Call {
+impl PipelineCall {
     fn is_event(&self) -> bool {
         *self == Self::Event
     }
@@ -172,7 +172,7 @@ impl Call {
 /// Company of a `group` call, whose `externalId` is the event's company id.
 #[cfg(feature = "records")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Group {
+pub struct GroupCall {
     /// Name of the company.
     pub name: Option<String>,
     /// Domain of the company's e-mail addresses, in lower case.
@@ -181,7 +181,7 @@ pub struct Group {
 
 /// Fault of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum EventFault {
     /// Neither an e-mail nor an id of the user is given.
     IdentityMissing,
     /// The user's id is too long or has control characters.
@@ -198,7 +198,7 @@ pub enum Fault {
     MessageIdTooLong,
 }
 
-impl Fault {
+impl EventFault {
     /// Stable code of the fault, the same in the browser and on the server.
     pub fn code(self) -> &'static str {
         match self {
@@ -245,7 +245,7 @@ impl Fault {
 
 impl Event {
     /// All faults of the event, in the order of its members.
-    pub fn faults(&self) -> impl Iterator<Item = Fault> {
+    pub fn faults(&self) -> impl Iterator<Item = EventFault> {
         let who = &self.identity;
         let bad_key = |id: &Option<String>| id.as_deref().is_some_and(|id| !key::is_key(id));
         let bad_email = who.email.as_deref().is_some_and(|address| !email::is_usable(address));
@@ -253,13 +253,13 @@ impl Event {
         let bad_weight = self.weight.is_some_and(|weight| !weight.is_finite() || weight < 0.0);
         let long_id = self.message_id.as_deref().is_some_and(|id| id.len() > MAX_MESSAGE_ID_BYTES);
         let checks = [
-            (who.external_id.is_none() && who.email.is_none(), Fault::IdentityMissing),
-            (bad_key(&who.external_id), Fault::ExternalIdInvalid),
-            (bad_email, Fault::EmailInvalid),
-            (bad_key(&who.company), Fault::CompanyInvalid),
-            (bad_info, Fault::InfoInvalid),
-            (bad_weight, Fault::WeightInvalid),
-            (long_id, Fault::MessageIdTooLong),
+            (who.external_id.is_none() && who.email.is_none(), EventFault::IdentityMissing),
+            (bad_key(&who.external_id), EventFault::ExternalIdInvalid),
+            (bad_email, EventFault::EmailInvalid),
+            (bad_key(&who.company), EventFault::CompanyInvalid),
+            (bad_info, EventFault::InfoInvalid),
+            (bad_weight, EventFault::WeightInvalid),
+            (long_id, EventFault::MessageIdTooLong),
         ];
         checks.into_iter().filter(|(wrong, _)| *wrong).map(|(_, fault)| fault)
     }
@@ -270,11 +270,11 @@ mod tests {
     use super::*;
 
     fn check(event: Event, expect: &[&str]) {
-        let codes: Vec<_> = event.faults().map(Fault::code).collect();
+        let codes: Vec<_> = event.faults().map(EventFault::code).collect();
         assert_eq!(codes, expect);
     }
 
-    fn of(external_id: &str, email: &str) -> Event {
+    fn event_from(external_id: &str, email: &str) -> Event {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let identity =
             Identity { external_id: some(external_id), email: some(email), ..Identity::default() };
@@ -283,14 +283,14 @@ mod tests {
 
     #[test]
     fn an_event_needs_a_way_to_find_its_user() {
-        check(of("", ""), &["identity_missing"]);
-        check(of("7", ""), &[]);
-        check(of("", "ada@example.com"), &[]);
+        check(event_from("", ""), &["identity_missing"]);
+        check(event_from("7", ""), &[]);
+        check(event_from("", "ada@example.com"), &[]);
     }
 
     #[test]
     fn every_fault_is_found() {
-        let mut event = of("\n", "nobody");
+        let mut event = event_from("\n", "nobody");
         event.identity.company = Some("x".repeat(513));
         event.info = Some("[]".to_owned());
         event.weight = Some(-1.0);
@@ -306,21 +306,21 @@ mod tests {
                 "message_id_too_long",
             ],
         );
-        check(Event { weight: Some(f64::NAN), ..of("7", "") }, &["weight_invalid"]);
+        check(Event { weight: Some(f64::NAN), ..event_from("7", "") }, &["weight_invalid"]);
     }
 
     #[cfg(feature = "records")]
     #[test]
     fn a_stored_event_names_its_call_only_where_that_changes_something() {
         let stored = |call| serde_json::to_string(&Event { call, ..Event::default() }).unwrap();
-        assert!(!stored(Call::Event).contains("call"));
-        assert!(stored(Call::Page).contains(r#""call":"page""#));
+        assert!(!stored(PipelineCall::Event).contains("call"));
+        assert!(stored(PipelineCall::Page).contains(r#""call":"page""#));
     }
 
     #[test]
     fn what_is_just_within_the_limits_is_no_fault() {
         let message_id = Some("x".repeat(MAX_MESSAGE_ID_BYTES));
-        check(Event { weight: Some(0.0), message_id, ..of("7", "") }, &[]);
+        check(Event { weight: Some(0.0), message_id, ..event_from("7", "") }, &[]);
         assert_eq!(MAX_EVENT_BYTES, 65_536);
     }
 }

@@ -2,7 +2,7 @@
 //! before the event, which then finds it as any other event does.
 
 use super::{
-    event::{Call, Group},
+    event::{GroupCall, PipelineCall},
     incoming::{EventLookup, Incoming, TrackingSettings, is_repeated},
     integration_issues::{DOMAIN_OF_ANOTHER, Note},
     matching::{is_suppressed, sent_company, unplannable},
@@ -29,7 +29,7 @@ pub fn plan(
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
-    if !matches!(sent.event.call, Call::Group(_)) || is_repeated(sent, lookup, ctx)? {
+    if !matches!(sent.event.call, PipelineCall::Group(_)) || is_repeated(sent, lookup, ctx)? {
         return Ok(Vec::new());
     }
     replay(sent, lookup, ctx)
@@ -44,7 +44,7 @@ pub fn replay(
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
-    let Call::Group(group) = &sent.event.call else { return Ok(Vec::new()) };
+    let PipelineCall::Group(group) = &sent.event.call else { return Ok(Vec::new()) };
     let identity = &sent.event.identity;
     let Some(key) = &identity.company else { return Ok(Vec::new()) };
     if is_suppressed(identity, lookup)? {
@@ -85,7 +85,7 @@ pub(super) fn why_not_made(
 /// Creates a company; without a name its id is the name, which is required.
 fn create(
     key: &str,
-    group: &Group,
+    group: &GroupCall,
     lookup: &dyn EventLookup,
     notes: &mut Vec<Note>,
     ctx: &mut Ctx,
@@ -105,7 +105,7 @@ fn create(
 /// Fills only empty properties (rule 2). A company always has a name, and its domains stay.
 fn fill(
     id: ObjectId,
-    group: &Group,
+    group: &GroupCall,
     lookup: &dyn EventLookup,
     notes: &mut Vec<Note>,
     ctx: &mut Ctx,
@@ -125,7 +125,7 @@ fn fill(
 /// Domain for a company's `domains`. A domain of another company stays with that company alone: shared by two it would
 /// find neither (R35).
 fn free_domain(
-    group: &Group,
+    group: &GroupCall,
     lookup: &dyn Lookup,
     notes: &mut Vec<Note>,
 ) -> Result<Option<Json>, LookupError> {

@@ -80,7 +80,7 @@ pub trait EventLookup: Lookup {
     /// # Errors
     /// If the store cannot be read.
     fn user(&self, id: ObjectId) -> Result<Option<KnownUser>, LookupError> {
-        Ok(self.record(&END_USER, id)?.map(|record| KnownUser::of(id, &record)))
+        Ok(self.record(&END_USER, id)?.map(|record| KnownUser::from_record(id, &record)))
     }
 }
 
@@ -101,7 +101,7 @@ pub struct KnownUser {
 
 impl KnownUser {
     /// The user of a stored record.
-    pub fn of(id: ObjectId, record: &dyn Members) -> Self {
+    pub fn from_record(id: ObjectId, record: &dyn Members) -> Self {
         let value = |name| record.get(name).filter(|value| !value.is_null());
         let company = value(end_user::COMPANY_ID.name).and_then(JsonRef::as_str);
         Self {

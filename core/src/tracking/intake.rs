@@ -2,16 +2,18 @@
 //! unknown, and reports issues.
 
 use super::{
-    event::{Call, Event, Identity},
+    event::{Event, Identity, PipelineCall},
     group,
     incoming::is_repeated,
     integration_issues::{self, Note},
-    matching::{self, Company, Found, user_key},
+    matching::{self, CompanyMatch, UserMatch, user_key},
     pipeline::{Ignored, Why},
     script::is_placeholder,
 };
 use crate::{
-    plan::{Activity, Appended, Change, Ctx, Finding, ParkedEvent, Route, Wait, memory::Memory},
+    plan::{
+        Activity, Appended, Change, Ctx, Finding, ParkedEvent, ParkedWait, Route, memory::Memory,
+    },
     resources::{
         asset::{self, ASSET},
         company::{self, COMPANY},
@@ -78,11 +80,11 @@ pub fn plan(
     let message = sent.event.message_id.clone();
     let message = message.map(|id| Appended::Message(id, ctx.settled, sent.route));
     match settle(sent, lookup, ctx)? {
-        Settled::Stored(stored) => {
+        EventOutcome::Stored(stored) => {
             changes.extend(message.map(Change::Append));
             changes.extend(stored);
         }
-        Settled::Waits(note, also) => {
+        EventOutcome::Waits(note, also) => {
             let finding = note.finding(sent);
             if is_parked(sent.route, &note) {
                 changes.extend(message.map(Change::Append));
@@ -98,9 +100,9 @@ pub fn plan(
 /// Type of a call that views a page or a screen.
 fn page_of(event: &Event) -> Option<&'static str> {
     match event.call {
-        Call::Page => Some("page"),
-        Call::Screen => Some("screen"),
-        Call::Event | Call::Group(_) => None,
+        PipelineCall::Page => Some("page"),
+        PipelineCall::Screen => Some("screen"),
+        PipelineCall::Event | PipelineCall::Group(_) => None,
     }
 }
 
@@ -118,8 +120,8 @@ pub fn replay(
         return Ok(None);
     }
     Ok(match settle(sent, lookup, ctx)? {
-        Settled::Stored(changes) => Some(changes),
-        Settled::Waits(..) => None,
+        EventOutcome::Stored(changes) => Some(changes),
+        EventOutcome::Waits(..) => None,
     })
 }
 
@@ -128,7 +130,7 @@ fn found(finding: Finding) -> Change {
 }
 
 /// The outcome of an event.
-enum Settled {
+enum EventOutcome {
     Stored(Vec<Change>),
     /// The user cannot be created yet, for this reason; with the other notes.
     Waits(Note, Vec<Note>),
@@ -138,30 +140,30 @@ fn settle(
     sent: &Incoming<'_>,
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
-) -> Result<Settled, LookupError> {
+) -> Result<EventOutcome, LookupError> {
     let identity = &sent.event.identity;
     let mut notes = placeholders(identity);
     let (mut changes, user) = match matching::find_user(identity, lookup, &mut notes)? {
-        Found::Known(user) => {
+        UserMatch::Known(user) => {
             matching::check_company(identity, &user, lookup, &mut notes)?;
             matching::fill_empty(user, identity, lookup, ctx)?
         }
-        Found::Unknown(new) => match matching::find_company(identity, lookup)? {
-            Company::Found(company) => match why_not_made(sent.settings, lookup, ctx)? {
+        UserMatch::Unknown(new) => match matching::find_company(identity, lookup)? {
+            CompanyMatch::Found(company) => match why_not_made(sent.settings, lookup, ctx)? {
                 None => create_user(&new, company, sent.settings, lookup, ctx)?,
-                Some(note) => return Ok(Settled::Waits(note, notes)),
+                Some(note) => return Ok(EventOutcome::Waits(note, notes)),
             },
-            Company::Unknown => {
-                return Ok(Settled::Waits(why_no_company(sent, lookup, ctx)?, notes));
+            CompanyMatch::Unknown => {
+                return Ok(EventOutcome::Waits(why_no_company(sent, lookup, ctx)?, notes));
             }
-            Company::NotSaid => return Ok(Settled::Waits(Note::UserUnknown, notes)),
+            CompanyMatch::NotSaid => return Ok(EventOutcome::Waits(Note::UserUnknown, notes)),
         },
     };
     let activity = activity(sent, &user, lookup, &mut notes, ctx)?;
     changes.push(engaged(sent, &user, activity.as_deref(), ctx));
     changes.extend(activity.map(|activity| Change::Append(Appended::Activity(activity))));
     changes.extend(notes.iter().map(|note| found(note.finding(sent))));
-    Ok(Settled::Stored(changes))
+    Ok(EventOutcome::Stored(changes))
 }
 
 /// Reason for which the company that was sent is missing: that of a `group` call would have been created, if it could.
@@ -171,7 +173,7 @@ fn why_no_company(
     ctx: &Ctx,
 ) -> Result<Note, LookupError> {
     let not_made = match sent.event.call {
-        Call::Group(_) => group::why_not_made(sent.settings, lookup, ctx)?,
+        PipelineCall::Group(_) => group::why_not_made(sent.settings, lookup, ctx)?,
         _ => None,
     };
     let company = sent.event.identity.company.clone().unwrap_or_default();
@@ -209,9 +211,9 @@ fn create_user(
 }
 
 fn placeholders(identity: &Identity) -> Vec<Note> {
-    let of = |id: &Option<String>| id.clone().filter(|id| is_placeholder(id));
-    let user = of(&identity.external_id).map(Note::PlaceholderUser);
-    let company = of(&identity.company).map(Note::PlaceholderCompany);
+    let placeholder = |id: &Option<String>| id.clone().filter(|id| is_placeholder(id));
+    let user = placeholder(&identity.external_id).map(Note::PlaceholderUser);
+    let company = placeholder(&identity.company).map(Note::PlaceholderCompany);
     user.into_iter().chain(company).collect()
 }
 
@@ -309,18 +311,22 @@ pub fn is_waited_for(def: &ResourceDef) -> bool {
 }
 
 /// Index entry that releases parked events of a report entry.
-pub fn wait_behind(route: Route, code: &str, cause: &str) -> Wait {
-    Wait { resource: 0, row: "report".to_owned(), key: format!("{} {code} {cause}", route.name()) }
+pub fn wait_behind(route: Route, code: &str, cause: &str) -> ParkedWait {
+    ParkedWait {
+        resource: 0,
+        row: "report".to_owned(),
+        key: format!("{} {code} {cause}", route.name()),
+    }
 }
 
 /// Index entry that releases events when a tenant lets them create users, or more of them.
-pub fn wait_for_creation() -> Wait {
-    Wait { resource: 0, row: "autoCreateEndUsers".to_owned(), key: String::new() }
+pub fn wait_for_creation() -> ParkedWait {
+    ParkedWait { resource: 0, row: "autoCreateEndUsers".to_owned(), key: String::new() }
 }
 
 /// The index entries of users and companies that would identify the owner of the event.
-fn waits_of(identity: &Identity) -> Vec<Wait> {
-    let wait = |def: &ResourceDef, row: &str, key: String| Wait {
+fn waits_of(identity: &Identity) -> Vec<ParkedWait> {
+    let wait = |def: &ResourceDef, row: &str, key: String| ParkedWait {
         resource: def.code,
         row: row.to_owned(),
         key,

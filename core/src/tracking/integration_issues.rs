@@ -20,7 +20,7 @@ use crate::{
     },
     schema::{
         LogPage, ResourceDef,
-        list::{PairReader, Read, parse_time},
+        list::{PairReader, ReadQuery, parse_time},
     },
     value::{
         Document, Issue, Json, ObjectId, Timestamp, email,
@@ -216,7 +216,7 @@ fn people(event: &Event) -> Vec<String> {
 
 /// Finding of a rejected row of a bulk call, or call of an array (R31).
 #[must_use]
-pub fn refused(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Finding {
+pub fn rejected(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Finding {
     let mut sample = Document::default();
     sample.set("index", Json::integer(i64::try_from(index).unwrap_or(i64::MAX)));
     if !issue.pointer.is_empty() {
@@ -301,7 +301,7 @@ fn without_words(message: &str) -> &str {
 
 /// Finding of a ticket that a bulk call rejected, with its error: the response has only counts (R18).
 #[must_use]
-pub fn refused_ticket(element: &Document, at: Timestamp) -> Finding {
+pub fn rejected_ticket(element: &Document, at: Timestamp) -> Finding {
     let text = |name| element.text(name).unwrap_or_default().into_owned();
     let mut sample = element.clone();
     sample.set("message", Json::string(without_words(&text("message"))));
@@ -439,7 +439,7 @@ pub fn messages_full(route: Route, at: Timestamp) -> Finding {
 
 /// Stored form of an entry of the report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ReportEntry {
     /// Id of the entry, as `/integrationissues` shows it.
     pub id: ObjectId,
     /// The route by which it was received.
@@ -460,9 +460,9 @@ pub struct Entry {
     pub cause: String,
 }
 
-impl Entry {
+impl ReportEntry {
     /// The entry that `finding` begins.
-    pub fn of(finding: &Finding, id: ObjectId, people: Vec<u64>) -> Self {
+    pub fn from_finding(finding: &Finding, id: ObjectId, people: Vec<u64>) -> Self {
         Self {
             id,
             route: finding.route,
@@ -479,21 +479,25 @@ impl Entry {
     /// Folds a finding of the same cause into the entry, which shows the latest.
     pub fn fold(&mut self, finding: &Finding, people: Vec<u64>) {
         let count = self.count.saturating_add(finding.count);
-        *self = Self { count, at: self.at.max(finding.at), ..Self::of(finding, self.id, people) };
+        *self = Self {
+            count,
+            at: self.at.max(finding.at),
+            ..Self::from_finding(finding, self.id, people)
+        };
     }
 
     /// The entry as it is returned.
-    pub fn answer(&self) -> Document {
-        let mut answer = Document::default();
+    pub fn to_response(&self) -> Document {
+        let mut response = Document::default();
         let sample = Json::parse(self.sample.as_bytes()).unwrap_or_else(|_| Json::null());
-        answer.set("_id", Json::string(&self.id.to_string()));
-        answer.set("route", Json::string(self.route.name()));
-        answer.set("code", Json::string(&self.code));
-        answer.set("message", Json::string(&self.message));
-        answer.set("at", Json::string(&self.at.to_string()));
-        answer.set("count", Json::integer(i64::try_from(self.count).unwrap_or(i64::MAX)));
-        answer.set("sample", sample);
-        answer
+        response.set("_id", Json::string(&self.id.to_string()));
+        response.set("route", Json::string(self.route.name()));
+        response.set("code", Json::string(&self.code));
+        response.set("message", Json::string(&self.message));
+        response.set("at", Json::string(&self.at.to_string()));
+        response.set("count", Json::integer(i64::try_from(self.count).unwrap_or(i64::MAX)));
+        response.set("sample", sample);
+        response
     }
 }
 
@@ -511,8 +515,8 @@ impl IntegrationIssueQuery {
     ///
     /// # Errors
     /// Every parameter that cannot be read.
-    pub fn parse(pairs: &[(String, String)]) -> Result<Read<Self>, Vec<Issue>> {
-        let mut query = Self { from: None, page: LogPage::of(&ENTRY) };
+    pub fn parse(pairs: &[(String, String)]) -> Result<ReadQuery<Self>, Vec<Issue>> {
+        let mut query = Self { from: None, page: LogPage::first(&ENTRY) };
         let mut reader = PairReader::default();
         for (name, value) in pairs {
             query.read(name, value, &mut reader);
@@ -528,8 +532,8 @@ impl IntegrationIssueQuery {
     }
 
     /// Whether an entry matches the query.
-    pub fn admits(&self, entry: &Entry) -> bool {
-        self.from.is_none_or(|from| entry.at >= from) && self.page.admits(|| entry.answer())
+    pub fn admits(&self, entry: &ReportEntry) -> bool {
+        self.from.is_none_or(|from| entry.at >= from) && self.page.admits(|| entry.to_response())
     }
 }
 
@@ -558,7 +562,7 @@ mod tests {
     #[test]
     fn an_entry_adds_up_what_it_folds_and_shows_the_latest_time() {
         let at = Timestamp::from_ms_clamped;
-        let mut entry = Entry::of(&finding(at(5), 2), ObjectId::MIN, Vec::new());
+        let mut entry = ReportEntry::from_finding(&finding(at(5), 2), ObjectId::MIN, Vec::new());
         entry.fold(&finding(at(9), 3), vec![1]);
         entry.fold(&finding(at(7), 1), vec![2]);
         assert_eq!((entry.count, entry.at, entry.people), (6, at(9), vec![2]));
@@ -566,7 +570,8 @@ mod tests {
 
     #[test]
     fn an_entry_is_asked_for_from_the_time_at_which_it_was_last_seen() {
-        let entry = Entry::of(&finding(Timestamp::MIN, 1), ObjectId::MIN, Vec::new());
+        let entry =
+            ReportEntry::from_finding(&finding(Timestamp::MIN, 1), ObjectId::MIN, Vec::new());
         let check = |name: &str, value: &str, expect: bool| {
             assert_eq!(query(name, value).admits(&entry), expect, "{name}={value}");
         };
@@ -582,9 +587,9 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_repeats_nothing_that_was_sent() {
+    fn a_rejection_repeats_nothing_that_was_sent() {
         let issue = Issue::of_member("email", "wrong_type", "`email` must be a string; found `5`");
-        let finding = refused(Route::Bulk, 3, &issue, Timestamp::MIN);
+        let finding = rejected(Route::Bulk, 3, &issue, Timestamp::MIN);
         assert_eq!(finding.message, "events were rejected: `email` must be a string");
         assert_eq!(finding.sample.to_text(), r#"{"index":3,"pointer":"/email"}"#);
     }

@@ -3,7 +3,7 @@
 
 use crate::{
     plan::Route,
-    schema::{FieldDef, Kind, ListLimits, ResourceDef},
+    schema::{FieldDef, FieldKind, ListLimits, ResourceDef},
 };
 
 /// Numbers of activities (R38), or entries of the report (R42), in a list.
@@ -17,34 +17,39 @@ pub static ACTIVITY: ResourceDef = ResourceDef {
     fields: &[
         field(
             "_id",
-            Kind::Id,
+            FieldKind::Id,
             "Id of the activity; ids of a tenant ascend in the order of storing.",
         )
         .required(),
-        field("companyId", Kind::Reference, "Company of the user when the activity was stored.")
-            .refers("company"),
-        field("companyName", Kind::Text, "Current name of the company."),
-        field("endUserId", Kind::Reference, "The end user.").refers("enduser").required(),
-        field("endUserName", Kind::Text, "Current name of the user."),
-        field("email", Kind::Email, "Current e-mail of the user."),
-        field("externalId", Kind::Key, "Current `externalId` of the user."),
-        field("assetId", Kind::Reference, "The asset, if one has the sent `externalId`.")
+        field(
+            "companyId",
+            FieldKind::Reference,
+            "Company of the user when the activity was stored.",
+        )
+        .refers("company"),
+        field("companyName", FieldKind::Text, "Current name of the company."),
+        field("endUserId", FieldKind::Reference, "The end user.").refers("enduser").required(),
+        field("endUserName", FieldKind::Text, "Current name of the user."),
+        field("email", FieldKind::Email, "Current e-mail of the user."),
+        field("externalId", FieldKind::Key, "Current `externalId` of the user."),
+        field("assetId", FieldKind::Reference, "The asset, if one has the sent `externalId`.")
             .refers("asset"),
-        field("assetExtId", Kind::Key, "`externalId` of the asset, as sent."),
-        field("projectId", Kind::Reference, "The project, if one has the sent `externalId`.")
+        field("assetExtId", FieldKind::Key, "`externalId` of the asset, as sent."),
+        field("projectId", FieldKind::Reference, "The project, if one has the sent `externalId`.")
             .refers("project"),
-        field("projectExtId", Kind::Key, "`externalId` of the project, as sent."),
-        field("action", Kind::Text, "Action of the user.").required(),
-        field("info", Kind::Object, "Extra data of the event, as sent."),
-        field("count", Kind::Integer, "Number of occurrences, 1 to 300.").required(),
-        field("weight", Kind::Number, "Relative importance in `experience`.").required(),
-        field("passive", Kind::Bool, "Whether the event does not count as engagement.").required(),
-        field("date", Kind::Date, "When the event happened.").required(),
-        field("receivedAt", Kind::Date, "When the event was received.").required(),
-        field("route", Kind::Text, "Route by which the event was received.")
+        field("projectExtId", FieldKind::Key, "`externalId` of the project, as sent."),
+        field("action", FieldKind::Text, "Action of the user.").required(),
+        field("info", FieldKind::Object, "Extra data of the event, as sent."),
+        field("count", FieldKind::Integer, "Number of occurrences, 1 to 300.").required(),
+        field("weight", FieldKind::Number, "Relative importance in `experience`.").required(),
+        field("passive", FieldKind::Bool, "Whether the event does not count as engagement.")
+            .required(),
+        field("date", FieldKind::Date, "When the event happened.").required(),
+        field("receivedAt", FieldKind::Date, "When the event was received.").required(),
+        field("route", FieldKind::Text, "Route by which the event was received.")
             .one_of(&Route::NAMES)
             .required(),
-        field("messageId", Kind::Key, "The sender's id of the event."),
+        field("messageId", FieldKind::Key, "The sender's id of the event."),
     ],
     ..ResourceDef::PLAIN
 };
@@ -55,21 +60,21 @@ pub static ENTRY: ResourceDef = ResourceDef {
     path: "integrationissues",
     doc: "A problem that senders should fix.",
     fields: &[
-        field("_id", Kind::Id, "Id of the entry.").required(),
-        field("route", Kind::Text, "Route by which the event was received.")
+        field("_id", FieldKind::Id, "Id of the entry.").required(),
+        field("route", FieldKind::Text, "Route by which the event was received.")
             .one_of(&Route::NAMES)
             .required(),
-        field("code", Kind::Text, "Stable code of the problem.").required(),
-        field("message", Kind::Text, "Message with the problem and the fix.").required(),
-        field("at", Kind::Date, "When the problem last occurred.").required(),
-        field("count", Kind::Integer, "Number of occurrences.").required(),
-        field("sample", Kind::Object, "Excerpt of what was sent.").required(),
+        field("code", FieldKind::Text, "Stable code of the problem.").required(),
+        field("message", FieldKind::Text, "Message with the problem and the fix.").required(),
+        field("at", FieldKind::Date, "When the problem last occurred.").required(),
+        field("count", FieldKind::Integer, "Number of occurrences.").required(),
+        field("sample", FieldKind::Object, "Excerpt of what was sent.").required(),
     ],
     ..ResourceDef::PLAIN
 };
 
 /// A property that the service sets. A required one is never null.
-const fn field(name: &'static str, kind: Kind, doc: &'static str) -> FieldDef {
+const fn field(name: &'static str, kind: FieldKind, doc: &'static str) -> FieldDef {
     FieldDef::new(name, kind, doc).service()
 }
 
@@ -83,8 +88,8 @@ mod tests {
     };
 
     #[track_caller]
-    fn check(def: &ResourceDef, answer: &Document) {
-        let names: Vec<&str> = answer.iter().map(|(name, _)| name).collect();
+    fn check(def: &ResourceDef, response: &Document) {
+        let names: Vec<&str> = response.iter().map(|(name, _)| name).collect();
         assert_eq!(names, def.fields.iter().map(|field| field.name).collect::<Vec<_>>());
     }
 
@@ -100,7 +105,7 @@ mod tests {
 
     #[test]
     fn there_is_a_row_for_each_property() {
-        check(&ACTIVITY, &activity::answer(&activity::tests::sample(), None, None));
+        check(&ACTIVITY, &activity::to_response(&activity::tests::sample(), None, None));
         let finding = Finding {
             route: Route::Bulk,
             code: "x",
@@ -111,6 +116,10 @@ mod tests {
             sample: Document::default(),
             people: Vec::new(),
         };
-        check(&ENTRY, &integration_issues::Entry::of(&finding, ObjectId::MIN, Vec::new()).answer());
+        check(
+            &ENTRY,
+            &integration_issues::ReportEntry::from_finding(&finding, ObjectId::MIN, Vec::new())
+                .to_response(),
+        );
     }
 }

@@ -6,7 +6,7 @@ use super::{
     integration_issues::Note,
 };
 use crate::{
-    plan::{self, Change, Ctx, Planned, Refusal},
+    plan::{self, Change, Ctx, Planned, Rejection},
     resources::{
         company::{self, COMPANY},
         end_user::{self, END_USER},
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// User of an identity.
-pub(super) enum Found {
+pub(super) enum UserMatch {
     Known(KnownUser),
     /// With the identity under which a new user may be created.
     Unknown(Identity),
@@ -44,26 +44,26 @@ pub(super) fn find_user(
     identity: &Identity,
     lookup: &dyn EventLookup,
     notes: &mut Vec<Note>,
-) -> Result<Found, LookupError> {
+) -> Result<UserMatch, LookupError> {
     let by_email = match &identity.email {
         Some(email) => user_by(end_user::EMAIL.name, email, lookup)?,
         None => None,
     };
     let Some(external_id) = &identity.external_id else {
-        return Ok(by_email.map_or_else(|| Found::Unknown(identity.clone()), Found::Known));
+        return Ok(by_email.map_or_else(|| UserMatch::Unknown(identity.clone()), UserMatch::Known));
     };
     if let Some(user) = user_by(end_user::EXTERNAL_ID.name, external_id, lookup)? {
         if let Some(other) = by_email.filter(|other| other.id != user.id) {
             notes.push(Note::IdentitiesDiffer(user.id, other.id));
         }
-        return Ok(Found::Known(user));
+        return Ok(UserMatch::Known(user));
     }
     Ok(match by_email {
-        None => Found::Unknown(identity.clone()),
-        Some(user) if !user.has_external_id => Found::Known(user),
+        None => UserMatch::Unknown(identity.clone()),
+        Some(user) if !user.has_external_id => UserMatch::Known(user),
         Some(user) => {
             notes.push(Note::EmailTaken(user.id));
-            Found::Unknown(Identity { email: None, ..identity.clone() })
+            UserMatch::Unknown(Identity { email: None, ..identity.clone() })
         }
     })
 }
@@ -85,7 +85,7 @@ pub(super) fn user_key(row: &str, value: &str) -> String {
 }
 
 /// Which company an identity names.
-pub(super) enum Company {
+pub(super) enum CompanyMatch {
     Found(ObjectId),
     /// No company has the id that was sent.
     Unknown,
@@ -97,13 +97,13 @@ pub(super) enum Company {
 pub(super) fn find_company(
     identity: &Identity,
     lookup: &dyn Lookup,
-) -> Result<Company, LookupError> {
+) -> Result<CompanyMatch, LookupError> {
     let (found, otherwise) = match (&identity.company, &identity.email) {
-        (Some(sent), _) => (sent_company(sent, lookup)?, Company::Unknown),
-        (None, Some(email)) => (company::by_domain(email, lookup)?, Company::NotSaid),
-        (None, None) => (None, Company::NotSaid),
+        (Some(sent), _) => (sent_company(sent, lookup)?, CompanyMatch::Unknown),
+        (None, Some(email)) => (company::by_domain(email, lookup)?, CompanyMatch::NotSaid),
+        (None, None) => (None, CompanyMatch::NotSaid),
     };
-    Ok(found.map_or(otherwise, Company::Found))
+    Ok(found.map_or(otherwise, CompanyMatch::Found))
 }
 
 /// Finds the company that was sent by `externalId`, else in any of the forms of R2.
@@ -161,7 +161,7 @@ pub(super) fn create_user(
     }
     match plan::create(&END_USER, user, lookup, ctx) {
         Ok(planned) => Ok(known(planned)),
-        Err(refusal) => Err(unplannable(refusal)),
+        Err(rejection) => Err(unplannable(rejection)),
     }
 }
 
@@ -194,28 +194,28 @@ pub(super) fn fill_empty(
     }
     match plan::update(&END_USER, user.id, patch, lookup, ctx) {
         Ok(planned) => Ok(known(planned)),
-        Err(refusal) => Err(unplannable(refusal)),
+        Err(rejection) => Err(unplannable(rejection)),
     }
 }
 
 /// The user after the change.
 fn known(planned: Planned) -> (Vec<Change>, KnownUser) {
-    let user = KnownUser::of(planned.id, &planned.document);
+    let user = KnownUser::from_record(planned.id, &planned.document);
     (planned.changes, user)
 }
 
 /// Error for a planned change that was rejected: the change was looked up first, so the store itself must be the
 /// reason.
-pub(super) fn unplannable(refusal: Refusal) -> LookupError {
-    match refusal {
-        Refusal::Lookup(error) => error,
+pub(super) fn unplannable(rejection: Rejection) -> LookupError {
+    match rejection {
+        Rejection::Lookup(error) => error,
         // Codes only: messages repeat values that were sent, and this text is logged.
-        Refusal::Invalid(issues) | Refusal::Conflict(issues) => {
+        Rejection::Invalid(issues) | Rejection::Conflict(issues) => {
             let codes: Vec<_> = issues.iter().map(|issue| issue.code).collect();
             LookupError(
                 format!("an event's user or company cannot be stored: {}", codes.join(", ")).into(),
             )
         }
-        Refusal::NotFound => LookupError("an event's user or company does not exist".into()),
+        Rejection::NotFound => LookupError("an event's user or company does not exist".into()),
     }
 }

@@ -42,7 +42,7 @@ pub mod realtime;
 pub mod unknown_members;
 
 #[doc(inline)]
-pub use self::event::{Event, Fault, Identity};
+pub use self::event::{Event, EventFault, Identity};
 #[cfg(feature = "records")]
 #[doc(inline)]
-pub use self::reader::{Taken, Unreadable};
+pub use self::reader::{ReadEvent, Unreadable};

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 
 use super::{
     bulk::check_size,
-    event::{Call, Event, Group, Identity, name},
-    reader::{ABOUT, Names, Reader, Taken, Unreadable, joined_name},
+    event::{Event, GroupCall, Identity, PipelineCall, name},
+    reader::{ABOUT, MemberNames, MemberReader, ReadEvent, Unreadable, joined_name},
     script::given,
 };
 use crate::value::{
     Document, Malformed, email,
     issue::MAX_QUOTED_CHARS,
-    json_rows::{Envelope, Row},
+    json_rows::{Envelope, JsonRow},
 };
 
 /// The route's own names take precedence (R32, R33).
@@ -21,10 +21,10 @@ const TRAITS_EXTERNAL_ID: &[&str] = &["userId", "user_id", name::EXTERNAL_ID, "e
 const COMPANY: &[&str] = &["companyId", "company_id", name::COMPANY, "cId"];
 const GROUP: &[&str] = &["groupId", "group_id"];
 const TIME: &[&str] = &["timestamp", name::DATE, "originalTimestamp"];
-const NAMES: Names =
-    Names { external_id: "userId", email: "traits/email", company: "traits/companyId" };
-const NAMES_OF_GROUP: Names =
-    Names { external_id: "userId", email: "context/traits/email", company: "groupId" };
+const NAMES: MemberNames =
+    MemberNames { external_id: "userId", email: "traits/email", company: "traits/companyId" };
+const NAMES_OF_GROUP: MemberNames =
+    MemberNames { external_id: "userId", email: "context/traits/email", company: "groupId" };
 /// Traits of a user that an event has. One of these that was not read is a repetition of that of an earlier object,
 /// since some SDKs send them twice.
 const USER_TRAITS: &[&str] =
@@ -85,9 +85,9 @@ impl CallType {
     reason = "it is taken apart at once, and a box costs each row"
 )]
 #[derive(Clone, Debug, PartialEq)]
-pub enum Read {
+pub enum ReadCall {
     /// The call is an event.
-    Taken(Taken),
+    Taken(ReadEvent),
     /// The call is ignored by rule 4, and counted in the report.
     Ignored(Ignored),
 }
@@ -132,7 +132,7 @@ pub fn is_pipeline_name(name: &str) -> bool {
 ///
 /// # Errors
 /// [`Unreadable`], with every problem found.
-pub fn read(body: &[u8], named: Option<&str>, shared: &Document) -> Result<Read, Unreadable> {
+pub fn read(body: &[u8], named: Option<&str>, shared: &Document) -> Result<ReadCall, Unreadable> {
     check_size(body.len())?;
     read_call(&Document::parse(body).map_err(Unreadable::Malformed)?, named, shared)
 }
@@ -141,7 +141,7 @@ pub fn read(body: &[u8], named: Option<&str>, shared: &Document) -> Result<Read,
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_row(row: Row, shared: &Document) -> Result<Read, Unreadable> {
+pub fn read_row(row: JsonRow, shared: &Document) -> Result<ReadCall, Unreadable> {
     check_size(row.bytes)?;
     read_call(&row.members.map_err(Unreadable::Malformed)?, None, shared)
 }
@@ -152,8 +152,12 @@ pub fn no_call() -> Malformed {
     Malformed { code: "call_expected", message: message.to_owned(), offset: 0 }
 }
 
-fn read_call(call: &Document, named: Option<&str>, shared: &Document) -> Result<Read, Unreadable> {
-    let mut reader = Reader::of(call);
+fn read_call(
+    call: &Document,
+    named: Option<&str>,
+    shared: &Document,
+) -> Result<ReadCall, Unreadable> {
+    let mut reader = MemberReader::new(call);
     let sent = reader.text(&["type"]);
     let kind = match (named, sent) {
         (Some(named), _) => named.to_owned(),
@@ -163,37 +167,39 @@ fn read_call(call: &Document, named: Option<&str>, shared: &Document) -> Result<
     };
     let ignored = |why| {
         let call = kind.chars().take(MAX_QUOTED_CHARS).collect();
-        Ok(Read::Ignored(Ignored { call, why }))
+        Ok(ReadCall::Ignored(Ignored { call, why }))
     };
     let Some(call_type) = CallType::parse(&kind) else {
-        return if reader.is_faultless() { ignored(Why::Type) } else { Err(reader.refused()) };
+        return if reader.is_faultless() { ignored(Why::Type) } else { Err(reader.rejected()) };
     };
     let event = read_event(&mut reader, call_type, shared);
     if event.event.identity.names_nobody() && reader.is_faultless() {
         return ignored(Why::Nobody);
     }
     let names = if call_type == CallType::Group { &NAMES_OF_GROUP } else { &NAMES };
-    reader.finish(event.event, names, event.unread).map(Read::Taken)
+    reader.finish(event.event, names, event.unread).map(ReadCall::Taken)
 }
 
 /// Reads the objects within a call too. Of a `group` call, `traits` are the company's.
-fn read_event(reader: &mut Reader<'_>, call_type: CallType, shared: &Document) -> Taken {
+fn read_event(reader: &mut MemberReader<'_>, call_type: CallType, shared: &Document) -> ReadEvent {
     let traits = reader.members("traits").unwrap_or_default();
     let context = reader.members("context").unwrap_or_default();
-    let mut of_context = Reader::within("/context", &context);
+    let mut of_context = MemberReader::within("/context", &context);
     let context_traits = of_context.members("traits").unwrap_or_default();
-    let mut of_shared = Reader::within("/context", shared);
+    let mut of_shared = MemberReader::within("/context", shared);
     let shared_traits = of_shared.members("traits").unwrap_or_default();
     let mut users = vec![
-        Reader::within("/context/traits", &context_traits),
-        Reader::within("/context/traits", &shared_traits),
+        MemberReader::within("/context/traits", &context_traits),
+        MemberReader::within("/context/traits", &shared_traits),
     ];
-    let mut of_traits = Reader::within("/traits", &traits);
+    let mut of_traits = MemberReader::within("/traits", &traits);
     let (call, company) = match call_type {
-        CallType::Group => (Call::Group(Box::new(read_group(&mut of_traits))), group_id(reader)),
-        CallType::Page => (Call::Page, None),
-        CallType::Screen => (Call::Screen, None),
-        CallType::Identify | CallType::Track => (Call::Event, None),
+        CallType::Group => {
+            (PipelineCall::Group(Box::new(read_group(&mut of_traits))), group_id(reader))
+        }
+        CallType::Page => (PipelineCall::Page, None),
+        CallType::Screen => (PipelineCall::Screen, None),
+        CallType::Identify | CallType::Track => (PipelineCall::Event, None),
     };
     users.insert(0, of_traits);
     let readers = if call_type == CallType::Group { 1.. } else { 0.. };
@@ -224,13 +230,13 @@ fn read_event(reader: &mut Reader<'_>, call_type: CallType, shared: &Document) -
     reader.add_issues_of(of_context);
     reader.add_issues_of(of_shared);
     users.into_iter().for_each(|traits| reader.add_issues_of(traits));
-    Taken { event, unread, has_other_count: false }
+    ReadEvent { event, unread, has_other_count: false }
 }
 
 /// Reads the identity: `company` is that of a `group` call.
 fn read_identity(
-    reader: &mut Reader<'_>,
-    sources: &mut [Reader<'_>],
+    reader: &mut MemberReader<'_>,
+    sources: &mut [MemberReader<'_>],
     company: Option<String>,
 ) -> Identity {
     let mut either = |member| {
@@ -252,7 +258,7 @@ fn read_identity(
 
 /// Action of the call; a page has a name of its own, or that of its properties.
 fn read_action(
-    reader: &mut Reader<'_>,
+    reader: &mut MemberReader<'_>,
     call_type: CallType,
     properties: Option<&str>,
 ) -> Option<String> {
@@ -270,7 +276,7 @@ fn read_action(
 }
 
 /// The company of a `group` call, which cannot be missing.
-fn group_id(reader: &mut Reader<'_>) -> Option<String> {
+fn group_id(reader: &mut MemberReader<'_>) -> Option<String> {
     let id = reader.id(GROUP);
     if id.is_none() && reader.is_faultless() {
         reader.miss("groupId", "group_missing", "`groupId`; found none");
@@ -279,7 +285,7 @@ fn group_id(reader: &mut Reader<'_>) -> Option<String> {
 }
 
 /// Reads the company of a `group` call. A public mail domain, or a malformed one, says nothing about a company (R35).
-fn read_group(traits: &mut Reader<'_>) -> Group {
+fn read_group(traits: &mut MemberReader<'_>) -> GroupCall {
     let is_domain = |domain: &String| {
         domain.contains('.')
             && !domain.contains(|char: char| char.is_whitespace() || "/:@".contains(char))
@@ -290,11 +296,11 @@ fn read_group(traits: &mut Reader<'_>) -> Group {
     if domain.is_none() {
         traits.leave(DOMAIN);
     }
-    Group { name: traits.text(&[name::NAME]), domain }
+    GroupCall { name: traits.text(&[name::NAME]), domain }
 }
 
 /// Adds the names of traits that are not part of the event, but for those that are `expected`.
-fn add_traits(names: &mut Vec<String>, traits: &[Reader<'_>], expected: &[&[&str]]) {
+fn add_traits(names: &mut Vec<String>, traits: &[MemberReader<'_>], expected: &[&[&str]]) {
     for name in traits.iter().flat_map(|traits| traits.unread(expected)) {
         let name = format!("{TRAITS}{name}");
         if !names.contains(&name) {
@@ -305,8 +311,8 @@ fn add_traits(names: &mut Vec<String>, traits: &[Reader<'_>], expected: &[&[&str
 
 /// First value that one of the objects has.
 fn first<'a>(
-    sources: &mut [Reader<'a>],
-    read: impl Fn(&mut Reader<'a>) -> Option<String>,
+    sources: &mut [MemberReader<'a>],
+    read: impl Fn(&mut MemberReader<'a>) -> Option<String>,
 ) -> Option<String> {
     sources.iter_mut().find_map(read)
 }
@@ -315,13 +321,13 @@ fn first<'a>(
 mod tests {
     use super::*;
 
-    fn call(call: &str) -> Result<Read, Unreadable> {
+    fn call(call: &str) -> Result<ReadCall, Unreadable> {
         read(call.as_bytes(), None, &Document::default())
     }
 
-    fn taken(text: &str) -> Taken {
+    fn taken(text: &str) -> ReadEvent {
         match call(text) {
-            Ok(Read::Taken(taken)) => taken,
+            Ok(ReadCall::Taken(taken)) => taken,
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -368,7 +374,7 @@ mod tests {
     fn the_context_of_the_envelope_stands_in_for_that_of_a_call() {
         let shared = Document::parse(br#"{"traits":{"email":"a@b","companyId":9}}"#).unwrap();
         let sent = br#"{"type":"track","event":"x","context":{"traits":{"email":"c@d"}}}"#;
-        let Ok(Read::Taken(found)) = read(sent, None, &shared) else { panic!() };
+        let Ok(ReadCall::Taken(found)) = read(sent, None, &shared) else { panic!() };
         let who = &found.event.identity;
         assert_eq!((who.email.as_deref(), who.company.as_deref()), (Some("c@d"), Some("9")));
     }
@@ -385,7 +391,7 @@ mod tests {
     #[test]
     fn the_type_in_the_address_goes_before_that_in_the_call() {
         let sent = br#"{"type":"track","userId":"7","event":"x"}"#;
-        let Ok(Read::Taken(found)) = read(sent, Some("identify"), &Document::default()) else {
+        let Ok(ReadCall::Taken(found)) = read(sent, Some("identify"), &Document::default()) else {
             panic!()
         };
         assert_eq!(found.event.action, None);
@@ -401,7 +407,7 @@ mod tests {
         assert_eq!((who.external_id.as_deref(), who.company.as_deref()), (Some("7"), Some("5")));
         assert_eq!((who.email.as_deref(), who.name.as_deref()), (Some("ada@acme.example"), None));
         let (name, domain) = (Some("Acme".to_owned()), Some("acme.example".to_owned()));
-        assert_eq!(found.event.call, Call::Group(Box::new(Group { name, domain })));
+        assert_eq!(found.event.call, PipelineCall::Group(Box::new(GroupCall { name, domain })));
         assert_eq!(found.unread, ["traits.plan", "traits.email"]);
         let Err(Unreadable::Invalid(issues)) = call(r#"{"type":"group","userId":"7"}"#) else {
             panic!()
@@ -416,7 +422,7 @@ mod tests {
             let found = event(&format!(
                 r#"{{"type":"group","userId":"7","groupId":"g","traits":{{"domain":"{domain}"}}}}"#
             ));
-            let Call::Group(group) = found.call else { panic!() };
+            let PipelineCall::Group(group) = found.call else { panic!() };
             let expected = (domain == "a@b.example").then_some("b.example");
             assert_eq!(group.domain.as_deref(), expected, "{domain}");
         }
@@ -426,7 +432,7 @@ mod tests {
     fn a_page_is_named_by_itself_or_by_its_properties() {
         let action = |members: &str| {
             let found = event(&format!(r#"{{"type":"page","userId":"7",{members}}}"#));
-            assert_eq!(found.call, Call::Page);
+            assert_eq!(found.call, PipelineCall::Page);
             found.action.unwrap()
         };
         assert_eq!(action(r#""name":"Pricing","properties":{"name":"x"}"#), "Viewed Pricing");
@@ -434,7 +440,10 @@ mod tests {
         assert_eq!(action(r#""properties":{"name":" ","path":"/p"}"#), "Viewed /p");
         assert_eq!(action(r#""properties":{}"#), "Viewed page");
         let screen = event(r#"{"type":"screen","userId":"7"}"#);
-        assert_eq!((screen.action.as_deref(), screen.call), (Some("Viewed screen"), Call::Screen));
+        assert_eq!(
+            (screen.action.as_deref(), screen.call),
+            (Some("Viewed screen"), PipelineCall::Screen)
+        );
     }
 
     #[test]
@@ -450,7 +459,7 @@ mod tests {
         for ((sent, kind), why) in cases.chain(other.map(|case| (case, Why::Type))) {
             assert_eq!(
                 call(sent),
-                Ok(Read::Ignored(Ignored { call: kind.to_owned(), why })),
+                Ok(ReadCall::Ignored(Ignored { call: kind.to_owned(), why })),
                 "{sent}"
             );
         }

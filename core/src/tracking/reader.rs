@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::{
-    event::{Event, Fault, name},
+    event::{Event, EventFault, name},
     script::given,
 };
 use crate::value::{
@@ -35,7 +35,7 @@ const PLAIN_NUMBERS: std::ops::Range<f64> = 1e-6..1e21;
 
 /// An event that was read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Taken {
+pub struct ReadEvent {
     /// The event, as far as it could be read.
     pub event: Event,
     /// Names of the members that are not part of an event, in the order in which they were sent (R48).
@@ -67,15 +67,15 @@ impl Unreadable {
 }
 
 /// Names of members of the route in issues; `/` leads into an object.
-pub(super) struct Names {
+pub(super) struct MemberNames {
     pub(super) external_id: &'static str,
     pub(super) email: &'static str,
     pub(super) company: &'static str,
 }
 
-impl Names {
+impl MemberNames {
     /// Issue of a fault, with the names of the route.
-    fn issue(&self, fault: Fault) -> Issue {
+    fn issue(&self, fault: EventFault) -> Issue {
         let mut message = fault.message().to_owned();
         let own = [
             (name::EXTERNAL_ID, self.external_id),
@@ -94,7 +94,7 @@ impl Names {
 }
 
 /// Reads the members of one object.
-pub(super) struct Reader<'a> {
+pub(super) struct MemberReader<'a> {
     document: &'a Document,
     /// Path of the object in the body, as the beginning of a pointer.
     within: &'static str,
@@ -103,9 +103,9 @@ pub(super) struct Reader<'a> {
     read: [u64; WORDS],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> MemberReader<'a> {
     /// A reader of the body.
-    pub(super) fn of(document: &'a Document) -> Self {
+    pub(super) fn new(document: &'a Document) -> Self {
         Self::within("", document)
     }
 
@@ -118,20 +118,20 @@ impl<'a> Reader<'a> {
     pub(super) fn finish(
         self,
         event: Event,
-        names: &Names,
+        names: &MemberNames,
         unread: Vec<String>,
-    ) -> Result<Taken, Unreadable> {
+    ) -> Result<ReadEvent, Unreadable> {
         let mut issues = self.issues;
         issues.extend(event.faults().map(|fault| names.issue(fault)));
         if issues.is_empty() {
-            Ok(Taken { event, unread, has_other_count: false })
+            Ok(ReadEvent { event, unread, has_other_count: false })
         } else {
             Err(Unreadable::Invalid(issues))
         }
     }
 
     /// Error with the issues that were found, for a body without an event.
-    pub(super) fn refused(self) -> Unreadable {
+    pub(super) fn rejected(self) -> Unreadable {
         Unreadable::Invalid(self.issues)
     }
 
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes over the issues of an object within the body.
-    pub(super) fn add_issues_of(&mut self, other: Reader<'_>) {
+    pub(super) fn add_issues_of(&mut self, other: MemberReader<'_>) {
         self.issues.extend(other.issues);
     }
 
@@ -251,7 +251,7 @@ impl<'a> Reader<'a> {
         let time = Timestamp::parse(&text);
         if time.is_none() {
             let member = spellings.first().copied().unwrap_or_default();
-            self.refuse(member, "an ISO 8601 date", &text);
+            self.reject(member, "an ISO 8601 date", &text);
         }
         time
     }
@@ -268,12 +268,12 @@ impl<'a> Reader<'a> {
         }
         let found = read(value);
         if found.is_none() {
-            self.refuse(member, expected, value.text());
+            self.reject(member, expected, value.text());
         }
         found
     }
 
-    fn refuse(&mut self, member: &str, expected: &str, found: &str) {
+    fn reject(&mut self, member: &str, expected: &str, found: &str) {
         let message = format!("`{member}` must be {expected}; found {}", quoted(found));
         let pointer = format!("{}/{member}", self.within);
         self.issues.push(Issue { pointer, code: "wrong_type", message });
@@ -281,7 +281,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Full name, else the joined parts (R32).
-pub(super) fn joined_name(reader: &mut Reader<'_>) -> Option<String> {
+pub(super) fn joined_name(reader: &mut MemberReader<'_>) -> Option<String> {
     if let Some(name) = reader.text(&[name::NAME]) {
         return Some(name);
     }
@@ -332,7 +332,7 @@ mod tests {
     fn what_nobody_has_read_is_named() {
         let sent = br#"{"name":"x","pages":3,"action":"y","none":null,"userId":"7","info":{},"context":{}}"#;
         let document = Document::parse(sent).unwrap();
-        let mut reader = Reader::of(&document);
+        let mut reader = MemberReader::new(&document);
         reader.text(&[name::NAME]);
         reader.text(&[name::NAME]);
         let expected = [&["context"][..], &["userId"]];
@@ -347,7 +347,7 @@ mod tests {
         let members: Vec<String> = (1..MAX_KEYS).map(|number| format!("\"{number}\":1")).collect();
         let sent = format!("{{{},\"name\":\"x\"}}", members.join(","));
         let document = Document::parse(sent.as_bytes()).unwrap();
-        let mut reader = Reader::of(&document);
+        let mut reader = MemberReader::new(&document);
         reader.text(&[name::NAME]);
         assert!(!reader.unread(&[]).contains(&"name".to_owned()));
         assert_eq!(reader.unread(&[]).len(), MAX_KEYS - 1);

@@ -1,10 +1,10 @@
 //! Route 1, the real-time call: from the bytes of a body to an [`Event`] (R30, R32, R36, R45, R48).
 
 use super::{
-    event::{Call, Event, Identity, name},
+    event::{Event, Identity, PipelineCall, name},
     reader::{
-        ABOUT, ACTION, DATE, FIRST_NAME, INFO, LAST_NAME, Names, Reader, Taken, Unreadable,
-        joined_name,
+        ABOUT, ACTION, DATE, FIRST_NAME, INFO, LAST_NAME, MemberNames, MemberReader, ReadEvent,
+        Unreadable, joined_name,
     },
 };
 use crate::value::{Document, Timestamp};
@@ -16,16 +16,16 @@ pub const MAX_CLOCK_SKEW_MS: i64 = 5_000;
 /// The route's own names take precedence (R32).
 const EXTERNAL_ID: &[&str] = &[name::EXTERNAL_ID, "euExtId", "userId", "user_id"];
 const COMPANY: &[&str] = &[name::COMPANY, "cId", "companyId", "company_id"];
-const NAMES: Names =
-    Names { external_id: name::EXTERNAL_ID, email: name::EMAIL, company: name::COMPANY };
+const NAMES: MemberNames =
+    MemberNames { external_id: name::EXTERNAL_ID, email: name::EMAIL, company: name::COMPANY };
 
 /// Reads the body of a real-time call that was received at `received_at`.
 ///
 /// # Errors
 /// [`Unreadable`], with every problem found.
-pub fn read(body: &[u8], received_at: Timestamp) -> Result<Taken, Unreadable> {
+pub fn read(body: &[u8], received_at: Timestamp) -> Result<ReadEvent, Unreadable> {
     let document = Document::parse(body).map_err(Unreadable::Malformed)?;
-    let mut reader = Reader::of(&document);
+    let mut reader = MemberReader::new(&document);
     let event = Event {
         identity: Identity {
             external_id: reader.id(EXTERNAL_ID),
@@ -42,7 +42,7 @@ pub fn read(body: &[u8], received_at: Timestamp) -> Result<Taken, Unreadable> {
         count: None,
         date: corrected_date(&mut reader, received_at),
         message_id: reader.text(&[name::MESSAGE_ID]),
-        call: Call::Event,
+        call: PipelineCall::Event,
     };
     // The script sends asset and project with an `identify` too, as with every later event.
     let of_script = if document.value(name::SENT_AT).is_some() { ABOUT } else { &[] };
@@ -52,7 +52,7 @@ pub fn read(body: &[u8], received_at: Timestamp) -> Result<Taken, Unreadable> {
 }
 
 /// The event's date, moved by the difference of the sender's clock and ours (R45).
-fn corrected_date(reader: &mut Reader<'_>, received_at: Timestamp) -> Option<Timestamp> {
+fn corrected_date(reader: &mut MemberReader<'_>, received_at: Timestamp) -> Option<Timestamp> {
     let sent_at = reader.time(&[name::SENT_AT]).unwrap_or(received_at);
     let date = reader.date()?;
     let skew_ms = received_at.as_ms() - sent_at.as_ms();
@@ -63,13 +63,13 @@ fn corrected_date(reader: &mut Reader<'_>, received_at: Timestamp) -> Option<Tim
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tracking::event::{Kind, MEMBERS, Place};
+    use crate::tracking::event::{MEMBERS, MemberKind, MemberSource};
 
     fn event(body: &str) -> Event {
         read(body.as_bytes(), Timestamp::parse("2026-11-20T12:00:00Z").unwrap()).unwrap().event
     }
 
-    fn check_refused(body: &str, expect: &[(&str, &str)]) {
+    fn check_rejected(body: &str, expect: &[(&str, &str)]) {
         let Err(Unreadable::Invalid(issues)) = read(body.as_bytes(), Timestamp::MIN) else {
             panic!("{body} was read");
         };
@@ -131,13 +131,13 @@ mod tests {
 
     #[test]
     fn every_member_of_the_route_is_read() {
-        let members = MEMBERS.iter().filter(|member| member.place != Place::BulkRow);
+        let members = MEMBERS.iter().filter(|member| member.place != MemberSource::BulkRow);
         let value = |kind| match kind {
-            Kind::Id | Kind::Text => r#""a@b""#,
-            Kind::Object => "{}",
-            Kind::Number | Kind::Integer => "1",
-            Kind::Bool => "true",
-            Kind::Time => r#""2026-11-20""#,
+            MemberKind::Id | MemberKind::Text => r#""a@b""#,
+            MemberKind::Object => "{}",
+            MemberKind::Number | MemberKind::Integer => "1",
+            MemberKind::Bool => "true",
+            MemberKind::Time => r#""2026-11-20""#,
         };
         let members: Vec<String> =
             members.map(|member| format!(r#""{}":{}"#, member.name, value(member.kind))).collect();
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn every_problem_is_named() {
-        check_refused("{}", &[("", "identity_missing")]);
-        check_refused(
+        check_rejected("{}", &[("", "identity_missing")]);
+        check_rejected(
             r#"{"email":5,"externalId":"7","info":[],"passive":"yes","weight":"1","date":"x"}"#,
             &[
                 ("/email", "wrong_type"),
@@ -158,7 +158,7 @@ mod tests {
                 ("/date", "wrong_type"),
             ],
         );
-        check_refused(r#"{"externalId":"7","weight":-1}"#, &[("/weight", "weight_invalid")]);
+        check_rejected(r#"{"externalId":"7","weight":-1}"#, &[("/weight", "weight_invalid")]);
     }
 
     #[test]

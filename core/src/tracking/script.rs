@@ -67,10 +67,10 @@ impl Identity {
     ///
     /// ```
     /// use svctrack_core::tracking::Identity;
-    /// let of = |id: &str| Identity { external_id: Some(id.into()), ..Identity::default() };
-    /// let known = Identity { name: Some("Ada".into()), ..of("7") };
-    /// assert_eq!(known.clone().identify(of("7")), known);
-    /// assert_eq!(known.identify(of("8")), of("8"));
+    /// let identity = |id: &str| Identity { external_id: Some(id.into()), ..Identity::default() };
+    /// let known = Identity { name: Some("Ada".into()), ..identity("7") };
+    /// assert_eq!(known.clone().identify(identity("7")), known);
+    /// assert_eq!(known.identify(identity("8")), identity("8"));
     /// ```
     #[must_use]
     pub fn identify(self, given: Self) -> Self {
@@ -113,7 +113,7 @@ fn is_same_email(known: &str, given: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(external_id: Option<&str>, email: Option<&str>, name: Option<&str>) -> Identity {
+    fn identity_of(external_id: Option<&str>, email: Option<&str>, name: Option<&str>) -> Identity {
         Identity {
             external_id: external_id.map(Into::into),
             email: email.map(Into::into),
@@ -126,7 +126,7 @@ mod tests {
     fn check(known: [&str; 3], given: [&str; 3], expect: [&str; 3]) {
         let identity = |texts: [&str; 3]| {
             let [id, email, name] = texts.map(|text| Some(text).filter(|text| !text.is_empty()));
-            of(id, email, name)
+            identity_of(id, email, name)
         };
         let now = identity(known).identify(identity(given));
         assert_eq!(now, identity(expect), "{known:?}, then {given:?}");
@@ -181,18 +181,18 @@ mod tests {
 
     #[test]
     fn the_extras_of_an_event_begin_nothing_anew() {
-        let known = of(Some("7"), Some(ADA), Some("Ada"));
-        let extra = of(None, Some(BOB), None);
-        assert_eq!(known.with(extra), of(Some("7"), Some(BOB), Some("Ada")));
+        let known = identity_of(Some("7"), Some(ADA), Some("Ada"));
+        let extra = identity_of(None, Some(BOB), None);
+        assert_eq!(known.with(extra), identity_of(Some("7"), Some(BOB), Some("Ada")));
     }
 
     #[test]
     fn a_changed_cookie_spoils_no_event() {
-        let changed = of(Some("a\nb"), Some("nobody"), Some("Ada"));
-        assert_eq!(changed.usable(), of(None, None, Some("Ada")));
+        let changed = identity_of(Some("a\nb"), Some("nobody"), Some("Ada"));
+        assert_eq!(changed.usable(), identity_of(None, None, Some("Ada")));
         let company = Some("a\nb".to_owned());
         assert_eq!(Identity { company, ..Identity::default() }.usable(), Identity::default());
-        let sound = of(Some("7"), Some("ada@example.com"), None);
+        let sound = identity_of(Some("7"), Some("ada@example.com"), None);
         assert_eq!(sound.clone().usable(), sound);
     }
 
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn an_identity_is_read_as_it_is_written() {
-        let known = of(Some("7"), Some("ada@example.com"), None);
+        let known = identity_of(Some("7"), Some("ada@example.com"), None);
         let members = known.members();
         let member = |name: &str| members.iter().find(|member| member.0 == name)?.1;
         let read = Identity::read(|name| member(name).map(str::to_owned));

@@ -22,15 +22,15 @@ const MORE: u8 = 0x80;
 
 /// Bytes that are no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+pub struct MalformedBlock;
 
-impl fmt::Display for Malformed {
+impl fmt::Display for MalformedBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("malformed block of usage")
     }
 }
 
-impl std::error::Error for Malformed {}
+impl std::error::Error for MalformedBlock {}
 
 /// A block that is read: its names, and its users one after the other.
 #[derive(Clone, Debug)]
@@ -43,15 +43,15 @@ impl<'b> Block<'b> {
     /// Reads the names of a block.
     ///
     /// # Errors
-    /// [`Malformed`]
-    pub fn parse(bytes: &'b [u8]) -> Result<Self, Malformed> {
+    /// [`MalformedBlock`]
+    pub fn parse(bytes: &'b [u8]) -> Result<Self, MalformedBlock> {
         let mut rest = bytes;
         let count = read(&mut rest)?;
         let mut names = Vec::new();
         for _ in 0..count {
             let length = read(&mut rest)?;
             let name = take(&mut rest, length)?;
-            names.push(str::from_utf8(name).map_err(|_| Malformed)?);
+            names.push(str::from_utf8(name).map_err(|_| MalformedBlock)?);
         }
         Ok(Self { names, rest })
     }
@@ -63,7 +63,7 @@ impl<'b> Block<'b> {
 }
 
 impl<'b> Iterator for Block<'b> {
-    type Item = Result<UserPart<'b>, Malformed>;
+    type Item = Result<UserPart<'b>, MalformedBlock>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
@@ -77,11 +77,11 @@ impl<'b> Iterator for Block<'b> {
     }
 }
 
-fn read_part<'b>(rest: &mut &'b [u8]) -> Result<UserPart<'b>, Malformed> {
-    let (id, behind) = rest.split_first_chunk::<ID_BYTES>().ok_or(Malformed)?;
+fn read_part<'b>(rest: &mut &'b [u8]) -> Result<UserPart<'b>, MalformedBlock> {
+    let (id, behind) = rest.split_first_chunk::<ID_BYTES>().ok_or(MalformedBlock)?;
     *rest = behind;
     let length = read(rest)?;
-    let first = u32::try_from(read(rest)?).map_err(|_| Malformed)?;
+    let first = u32::try_from(read(rest)?).map_err(|_| MalformedBlock)?;
     let entries = take(rest, length)?;
     Ok(UserPart { user: ObjectId::from_bytes(*id), first, entries })
 }
@@ -101,23 +101,23 @@ impl<'b> UserPart<'b> {
     /// faster where the rest of the bytes stays in registers.
     ///
     /// # Errors
-    /// [`Malformed`], also by `take`.
+    /// [`MalformedBlock`], also by `take`.
     #[inline]
     pub fn each_entry(
         &self,
-        mut take: impl FnMut(Entry) -> Result<(), Malformed>,
-    ) -> Result<(), Malformed> {
+        mut take: impl FnMut(UsageEntry) -> Result<(), MalformedBlock>,
+    ) -> Result<(), MalformedBlock> {
         let (mut quarter, mut rest) = (self.first, self.entries);
         while !rest.is_empty() {
             let head = read(&mut rest)?;
-            let since = u32::try_from(head >> 1).map_err(|_| Malformed)?;
-            quarter = quarter.checked_add(since).ok_or(Malformed)?;
+            let since = u32::try_from(head >> 1).map_err(|_| MalformedBlock)?;
+            quarter = quarter.checked_add(since).ok_or(MalformedBlock)?;
             let action = read_u32(&mut rest)?;
             let (activities, occurrences) = match head & 1 {
                 0 => (1, 1),
                 _ => (read_u32(&mut rest)?, read_u32(&mut rest)?),
             };
-            take(Entry { quarter, action, activities, occurrences })?;
+            take(UsageEntry { quarter, action, activities, occurrences })?;
         }
         Ok(())
     }
@@ -125,7 +125,7 @@ impl<'b> UserPart<'b> {
 
 /// Activities of a user in a quarter of an hour, of one action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct UsageEntry {
     /// The quarter of an hour, counted from 1970-01-01 in UTC.
     pub quarter: u32,
     /// The number of the action among the block's names.
@@ -153,7 +153,7 @@ impl BlockWriter {
 
     /// Adds a user, whose id is higher than those before; the actions of the entries have numbers among the names of
     /// this block.
-    pub(super) fn add(&mut self, user: ObjectId, entries: impl Iterator<Item = Entry>) {
+    pub(super) fn add(&mut self, user: ObjectId, entries: impl Iterator<Item = UsageEntry>) {
         self.entries.clear();
         let (mut first, mut last) = (None, None);
         for entry in entries {
@@ -202,19 +202,19 @@ fn write(bytes: &mut Vec<u8>, mut number: u64) {
 }
 
 #[inline(always)]
-fn read(rest: &mut &[u8]) -> Result<u64, Malformed> {
-    let (byte, behind) = rest.split_first().ok_or(Malformed)?;
+fn read(rest: &mut &[u8]) -> Result<u64, MalformedBlock> {
+    let (byte, behind) = rest.split_first().ok_or(MalformedBlock)?;
     *rest = behind;
     if byte & MORE == 0 { Ok(u64::from(*byte)) } else { read_more(rest, *byte) }
 }
 
 /// Reads the bytes after the first byte of a number.
-fn read_more(rest: &mut &[u8], first: u8) -> Result<u64, Malformed> {
+fn read_more(rest: &mut &[u8], first: u8) -> Result<u64, MalformedBlock> {
     let (mut number, mut shift) = (u64::from(first & !MORE), BITS);
     loop {
-        let (byte, behind) = rest.split_first().ok_or(Malformed)?;
+        let (byte, behind) = rest.split_first().ok_or(MalformedBlock)?;
         *rest = behind;
-        number |= u64::from(byte & !MORE).checked_shl(shift).ok_or(Malformed)?;
+        number |= u64::from(byte & !MORE).checked_shl(shift).ok_or(MalformedBlock)?;
         if byte & MORE == 0 {
             return Ok(number);
         }
@@ -222,13 +222,13 @@ fn read_more(rest: &mut &[u8], first: u8) -> Result<u64, Malformed> {
     }
 }
 
-fn read_u32(rest: &mut &[u8]) -> Result<u32, Malformed> {
-    u32::try_from(read(rest)?).map_err(|_| Malformed)
+fn read_u32(rest: &mut &[u8]) -> Result<u32, MalformedBlock> {
+    u32::try_from(read(rest)?).map_err(|_| MalformedBlock)
 }
 
-fn take<'b>(rest: &mut &'b [u8], length: u64) -> Result<&'b [u8], Malformed> {
-    let length = usize::try_from(length).map_err(|_| Malformed)?;
-    let (taken, behind) = rest.split_at_checked(length).ok_or(Malformed)?;
+fn take<'b>(rest: &mut &'b [u8], length: u64) -> Result<&'b [u8], MalformedBlock> {
+    let length = usize::try_from(length).map_err(|_| MalformedBlock)?;
+    let (taken, behind) = rest.split_at_checked(length).ok_or(MalformedBlock)?;
     *rest = behind;
     Ok(taken)
 }

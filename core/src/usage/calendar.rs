@@ -12,7 +12,7 @@ pub struct Calendar {
 
 impl Calendar {
     /// A number of days from a first one on.
-    pub fn of(first: Day, days: usize, zone: Zone) -> Self {
+    pub fn new(first: Day, days: usize, zone: Zone) -> Self {
         let mut begins = Vec::with_capacity(days + 1);
         let mut day = Some(first);
         for _ in 0..=days {

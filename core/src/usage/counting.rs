@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use super::{
-    block::{Block, Entry, Malformed, UserPart},
+    block::{Block, MalformedBlock, UsageEntry, UserPart},
     calendar::Calendar,
-    names::{Names, index},
+    names::{ActionNames, index},
     presence::{Presence, bits, set},
     report_days::{DayClass, ReportDay, ReportDays, Windows},
-    tally::Counted,
+    tally::CountedActivity,
 };
 use crate::value::ObjectId;
 
@@ -17,7 +17,7 @@ pub const MAX_ACTIONS: usize = 1_000;
 
 /// Counts of a user.
 #[derive(Clone, Debug, Default)]
-pub struct Person {
+pub struct UserUsage {
     /// Days on which the user was active.
     pub presence: Presence,
     /// Activities in the days of the cell ([`Windows::cell`]).
@@ -28,7 +28,7 @@ pub struct Person {
     actions: Vec<u64>,
 }
 
-impl Person {
+impl UserUsage {
     fn join(&mut self, added: Self) {
         self.presence.join(&added.presence);
         self.activities += added.activities;
@@ -56,13 +56,13 @@ pub struct ActionCounts {
 
 /// Counts of all users, and the windows that they are for.
 #[derive(Debug)]
-pub struct Counts {
+pub struct UsageCounts {
     /// The days that were counted.
     pub calendar: Calendar,
     /// Days that were counted.
     pub windows: Windows,
     /// Users who were ever active, in the order of their ids.
-    pub people: Vec<(ObjectId, Person)>,
+    pub people: Vec<(ObjectId, UserUsage)>,
     /// Actions, the most frequent first.
     pub actions: Vec<(String, ActionCounts)>,
     /// Counts of other actions.
@@ -73,36 +73,36 @@ pub struct Counts {
 
 /// Counts of the blocks and activities so far.
 #[derive(Clone, Debug)]
-pub struct Counting {
+pub struct UsageCounting {
     calendar: Calendar,
     windows: Windows,
     days: ReportDays,
     places: HashMap<ObjectId, usize>,
-    people: Vec<(ObjectId, Person)>,
-    names: Names,
-    sums: Sums,
+    people: Vec<(ObjectId, UserUsage)>,
+    names: ActionNames,
+    sums: UsageSums,
 }
 
 /// Sums over all users.
 #[derive(Clone, Debug)]
-struct Sums {
+struct UsageSums {
     /// Number of classes of days.
     classes: usize,
     /// Totals on the days of each class: for each action, and last for all others.
-    totals: Vec<Totals>,
+    totals: Vec<UsageTotals>,
     /// Only action for which the activities of each user are counted; none for all.
     only: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Totals {
+struct UsageTotals {
     activities: u64,
     occurrences: u64,
 }
 
-impl Sums {
+impl UsageSums {
     /// Totals of each action.
-    fn actions(&self) -> impl Iterator<Item = &[Totals]> {
+    fn actions(&self) -> impl Iterator<Item = &[UsageTotals]> {
         self.totals.chunks(self.classes.max(1))
     }
 }
@@ -112,13 +112,13 @@ struct PersonCounter<'c> {
     days: &'c ReportDays,
     /// Day of the latest activity that was counted.
     day: Option<&'c ReportDay>,
-    person: &'c mut Person,
-    sums: &'c mut Sums,
+    person: &'c mut UserUsage,
+    sums: &'c mut UsageSums,
 }
 
 impl PersonCounter<'_> {
     #[inline(always)]
-    fn count(&mut self, entry: &Entry) {
+    fn count(&mut self, entry: &UsageEntry) {
         if self.day.is_none_or(|day| day.end <= entry.quarter) {
             self.day = self.days.at(entry.quarter);
             if let Some(place) = self.day.and_then(|day| day.place) {
@@ -144,7 +144,7 @@ impl PersonCounter<'_> {
 
 impl ActionCounts {
     /// Counts of an action, from its totals on the days of each class.
-    fn of(totals: &[Totals], classes: &[DayClass], periods: usize) -> Self {
+    fn from_totals(totals: &[UsageTotals], classes: &[DayClass], periods: usize) -> Self {
         let mut counts = Self { periods: vec![0; periods], ..Self::default() };
         for (totals, class) in totals.iter().zip(classes) {
             if let Some(of_period) = class.period.and_then(|it| counts.periods.get_mut(it)) {
@@ -162,23 +162,23 @@ impl ActionCounts {
     }
 }
 
-impl Counting {
+impl UsageCounting {
     /// Begins to count in the windows of a calendar.
     pub fn new(calendar: Calendar, windows: Windows) -> Self {
-        let days = ReportDays::of(&calendar, &windows);
-        let mut names = Names::default();
+        let days = ReportDays::new(&calendar, &windows);
+        let mut names = ActionNames::default();
         let only = windows.cell.as_ref().and_then(|(_, only)| only.as_ref());
         let only = only.map(|only| names.number_of(only));
-        let sums = Sums { classes: days.classes().len(), totals: Vec::new(), only };
+        let sums = UsageSums { classes: days.classes().len(), totals: Vec::new(), only };
         let (places, people) = (HashMap::new(), Vec::new());
         Self { calendar, windows, days, places, people, names, sums }
     }
 
     /// Counts a single activity.
-    pub fn add(&mut self, counted: &Counted<'_>) {
+    pub fn add(&mut self, counted: &CountedActivity<'_>) {
         let action = self.action(counted.action);
         let occurrences = counted.count.into();
-        let entry = Entry { quarter: counted.quarter, action, activities: 1, occurrences };
+        let entry = UsageEntry { quarter: counted.quarter, action, activities: 1, occurrences };
         if let Some(mut counter) = self.counter(counted.user, counted.quarter) {
             counter.count(&entry);
         }
@@ -187,8 +187,8 @@ impl Counting {
     /// Numbers the actions of a block that is counted later, so that several counts number actions alike.
     ///
     /// # Errors
-    /// [`Malformed`]
-    pub fn take_names(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+    /// [`MalformedBlock`]
+    pub fn take_names(&mut self, bytes: &[u8]) -> Result<(), MalformedBlock> {
         for name in Block::parse(bytes)?.names() {
             self.action(name);
         }
@@ -199,7 +199,7 @@ impl Counting {
     pub fn join(&mut self, other: Self) {
         self.sums
             .totals
-            .resize(self.sums.totals.len().max(other.sums.totals.len()), Totals::default());
+            .resize(self.sums.totals.len().max(other.sums.totals.len()), UsageTotals::default());
         for (totals, added) in self.sums.totals.iter_mut().zip(other.sums.totals) {
             totals.activities += added.activities;
             totals.occurrences += added.occurrences;
@@ -215,12 +215,12 @@ impl Counting {
     /// Counts the users of a block that are selected.
     ///
     /// # Errors
-    /// [`Malformed`]
+    /// [`MalformedBlock`]
     pub fn add_block(
         &mut self,
         bytes: &[u8],
         is_asked_for: &dyn Fn(ObjectId) -> bool,
-    ) -> Result<(), Malformed> {
+    ) -> Result<(), MalformedBlock> {
         let block = Block::parse(bytes)?;
         let actions: Vec<u32> = block.names().iter().map(|name| self.action(name)).collect();
         for part in block {
@@ -233,11 +233,11 @@ impl Counting {
     }
 
     /// Counts the part of a block for a user; `actions` are the numbers of the block's actions.
-    fn add_part(&mut self, part: &UserPart<'_>, actions: &[u32]) -> Result<(), Malformed> {
+    fn add_part(&mut self, part: &UserPart<'_>, actions: &[u32]) -> Result<(), MalformedBlock> {
         let Some(mut counter) = self.counter(part.user, part.first) else { return Ok(()) };
         part.each_entry(|entry| {
-            let action = *actions.get(index(entry.action)).ok_or(Malformed)?;
-            counter.count(&Entry { action, ..entry });
+            let action = *actions.get(index(entry.action)).ok_or(MalformedBlock)?;
+            counter.count(&UsageEntry { action, ..entry });
             Ok(())
         })
     }
@@ -254,7 +254,7 @@ impl Counting {
     fn place(&mut self, user: ObjectId) -> usize {
         let place = *self.places.entry(user).or_insert(self.people.len());
         if place == self.people.len() {
-            self.people.push((user, Person::default()));
+            self.people.push((user, UserUsage::default()));
         }
         place
     }
@@ -268,17 +268,17 @@ impl Counting {
         };
         let length = (index(action) + 1) * self.sums.classes;
         if self.sums.totals.len() < length {
-            self.sums.totals.resize(length, Totals::default());
+            self.sums.totals.resize(length, UsageTotals::default());
         }
         action
     }
 
     /// Ends the count, and returns the counts.
-    pub fn finish(mut self) -> Counts {
+    pub fn finish(mut self) -> UsageCounts {
         self.people.sort_unstable_by_key(|(user, _)| *user);
         let classes = self.days.classes();
         let periods = self.windows.periods.len();
-        let counts_of = |totals| ActionCounts::of(totals, classes, periods);
+        let counts_of = |totals| ActionCounts::from_totals(totals, classes, periods);
         let mut actions: Vec<ActionCounts> = self.sums.actions().map(counts_of).collect();
         for (_, person) in &self.people {
             for action in bits(&person.actions) {
@@ -303,6 +303,6 @@ impl Counting {
             other.activities.cmp(&counts.activities).then_with(|| name.cmp(other_name))
         });
         let Self { calendar, windows, people, .. } = self;
-        Counts { calendar, windows, people, actions, others, occurrences }
+        UsageCounts { calendar, windows, people, actions, others, occurrences }
     }
 }

@@ -1,7 +1,7 @@
 //! Usage: active users by day and their actions, counted from activities.
 //!
-//! Activities are counted in a [`Tally`] by end user, quarter of an hour and action, and written as [`Block`]s, which a
-//! store keeps. A report reads blocks, and the activities after the last block, into a [`Counting`]. Only a `Counting`
+//! Activities are counted in a [`UsageTally`] by end user, quarter of an hour and action, and written as [`Block`]s, which a
+//! store keeps. A report reads blocks, and the activities after the last block, into a [`UsageCounting`]. Only a `UsageCounting`
 //! knows days, of any time zone: since 1980 every zone's offset from UTC is a multiple of a quarter of an hour. Passive
 //! activities do not count, as in the engagement of users (R37).
 
@@ -18,10 +18,10 @@ mod tests;
 
 #[doc(inline)]
 pub use self::{
-    block::{Block, Entry, Malformed, UserPart},
+    block::{Block, MalformedBlock, UsageEntry, UserPart},
     calendar::Calendar,
-    counting::{ActionCounts, Counting, Counts, MAX_ACTIONS, Person},
+    counting::{ActionCounts, MAX_ACTIONS, UsageCounting, UsageCounts, UserUsage},
     presence::{Cohort, Lifecycle, Presence, cohorts, lifecycles, trailing},
     report_days::Windows,
-    tally::{Counted, Tally, quarter_begin},
+    tally::{CountedActivity, UsageTally, quarter_begin},
 };

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 /// Names, and the number of each.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(super) struct ActionNames {
     numbers: HashMap<String, u32>,
     names: Vec<String>,
 }
 
-impl Names {
+impl ActionNames {
     /// Number of a name; a new name gets the next number.
     pub(super) fn number_of(&mut self, name: &str) -> u32 {
         if let Some(known) = self.numbers.get(name) {

@@ -200,7 +200,7 @@ struct Periods<'p> {
 }
 
 impl<'p> Periods<'p> {
-    fn of(periods: &'p [Range<usize>]) -> Self {
+    fn new(periods: &'p [Range<usize>]) -> Self {
         Self { periods, period_of: period_of_days(periods) }
     }
 
@@ -233,7 +233,7 @@ pub fn lifecycles<'p>(
     first_day: impl Fn(u32) -> Option<usize>,
 ) -> Vec<Lifecycle> {
     let mut found = vec![Lifecycle::default(); periods.len()];
-    let periods = Periods::of(periods);
+    let periods = Periods::new(periods);
     let mut active = Vec::new();
     for presence in all {
         let first = presence.first.and_then(&first_day).and_then(|day| periods.at(day));
@@ -274,7 +274,7 @@ pub fn cohorts<'p>(
 ) -> Vec<Cohort> {
     let cohort = |at| Cohort { kept: vec![0; weeks.len() - at] };
     let mut found: Vec<Cohort> = (0..weeks.len()).map(cohort).collect();
-    let weeks = Periods::of(weeks);
+    let weeks = Periods::new(weeks);
     for presence in all {
         let first = presence.first.and_then(&first_day).and_then(|day| weeks.at(day));
         let Some((first, cohort)) = first.and_then(|first| Some((first, found.get_mut(first)?)))

@@ -60,7 +60,7 @@ pub(super) struct ReportDays {
 }
 
 impl ReportDays {
-    pub(super) fn of(calendar: &Calendar, windows: &Windows) -> Self {
+    pub(super) fn new(calendar: &Calendar, windows: &Windows) -> Self {
         let period_of = period_of_days(&windows.periods);
         let mut classes: Vec<DayClass> = Vec::new();
         let report_day = |(at, end): (usize, u32)| {

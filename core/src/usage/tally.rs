@@ -1,8 +1,8 @@
 //! Activities, gathered by end user, quarter of an hour and action.
 
 use super::{
-    block::{Block, BlockWriter, Entry, Malformed},
-    names::{Names, index},
+    block::{Block, BlockWriter, MalformedBlock, UsageEntry},
+    names::{ActionNames, index},
 };
 use crate::value::{ObjectId, Timestamp};
 
@@ -15,7 +15,7 @@ const BLOCK_BYTES: usize = 14 * 1_024;
 
 /// An activity in the form in which it is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counted<'a> {
+pub struct CountedActivity<'a> {
     /// `_id` of the end user.
     pub user: ObjectId,
     /// Time of the activity: its quarter of an hour, counted from 1970-01-01 in UTC.
@@ -26,10 +26,10 @@ pub struct Counted<'a> {
     pub count: u16,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> CountedActivity<'a> {
     /// Activity of an event with its time of receipt. A date after that comes from a wrong clock: then the time of
     /// receipt counts (R36, R52).
-    pub fn of(
+    pub fn new(
         user: ObjectId,
         action: &'a str,
         count: u16,
@@ -52,13 +52,13 @@ pub fn quarter_begin(quarter: u32) -> Timestamp {
 
 /// Activities that are gathered one by one.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
-    names: Names,
-    rows: Vec<Row>,
+pub struct UsageTally {
+    names: ActionNames,
+    rows: Vec<TalliedEntry>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct TalliedEntry {
     /// Bytes of the user's id, then the quarter of an hour: one number is compared faster than both.
     place: u128,
     action: u32,
@@ -66,12 +66,12 @@ struct Row {
     occurrences: u32,
 }
 
-impl Row {
-    fn of(user: ObjectId, entry: Entry) -> Self {
+impl TalliedEntry {
+    fn new(user: ObjectId, entry: UsageEntry) -> Self {
         let [b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11] = *user.as_bytes();
         let [q0, q1, q2, q3] = entry.quarter.to_be_bytes();
         let place = [b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, q0, q1, q2, q3];
-        let Entry { action, activities, occurrences, .. } = entry;
+        let UsageEntry { action, activities, occurrences, .. } = entry;
         Self { place: u128::from_be_bytes(place), action, activities, occurrences }
     }
 
@@ -80,26 +80,30 @@ impl Row {
     }
 
     /// Entry of a user, with the number of the action in a block.
-    fn entry(&self, action: u32) -> Entry {
+    fn entry(&self, action: u32) -> UsageEntry {
         let Self { activities, occurrences, .. } = *self;
-        Entry { quarter: self.place as u32, action, activities, occurrences }
+        UsageEntry { quarter: self.place as u32, action, activities, occurrences }
     }
 }
 
-impl Tally {
+impl UsageTally {
     /// Adds an activity of a user.
-    pub fn add(&mut self, counted: &Counted<'_>) {
+    pub fn add(&mut self, counted: &CountedActivity<'_>) {
         let action = self.names.number_of(counted.action);
         let occurrences = counted.count.into();
-        let entry = Entry { quarter: counted.quarter, action, activities: 1, occurrences };
-        self.rows.push(Row::of(counted.user, entry));
+        let entry = UsageEntry { quarter: counted.quarter, action, activities: 1, occurrences };
+        self.rows.push(TalliedEntry::new(counted.user, entry));
     }
 
     /// Adds the activities of a block, except those of an erased user.
     ///
     /// # Errors
-    /// [`Malformed`]
-    pub fn add_block(&mut self, bytes: &[u8], erased: Option<ObjectId>) -> Result<(), Malformed> {
+    /// [`MalformedBlock`]
+    pub fn add_block(
+        &mut self,
+        bytes: &[u8],
+        erased: Option<ObjectId>,
+    ) -> Result<(), MalformedBlock> {
         let block = Block::parse(bytes)?;
         let mut numbers = vec![None; block.names().len()];
         let names = block.names().to_vec();
@@ -110,9 +114,10 @@ impl Tally {
             }
             part.each_entry(|entry| {
                 let at = index(entry.action);
-                let (number, name) = numbers.get_mut(at).zip(names.get(at)).ok_or(Malformed)?;
+                let (number, name) =
+                    numbers.get_mut(at).zip(names.get(at)).ok_or(MalformedBlock)?;
                 let action = *number.get_or_insert_with(|| self.names.number_of(name));
-                self.rows.push(Row::of(part.user, Entry { action, ..entry }));
+                self.rows.push(TalliedEntry::new(part.user, UsageEntry { action, ..entry }));
                 Ok(())
             })?;
         }
@@ -151,13 +156,13 @@ impl Tally {
 
 /// Names of a block among those of a tally.
 struct LocalNames<'n> {
-    all: &'n Names,
+    all: &'n ActionNames,
     numbers: Vec<Option<u32>>,
     used: Vec<u32>,
 }
 
 impl<'n> LocalNames<'n> {
-    fn new(all: &'n Names) -> Self {
+    fn new(all: &'n ActionNames) -> Self {
         Self { all, numbers: vec![None; all.len()], used: Vec::new() }
     }
 

@@ -23,10 +23,10 @@ fn names(action: u8) -> String {
     format!("action {action}")
 }
 
-fn tally(done: &[Done]) -> Tally {
-    let mut tally = Tally::default();
+fn tally(done: &[Done]) -> UsageTally {
+    let mut tally = UsageTally::default();
     for (user, date, action, count) in done {
-        tally.add(&Counted::of(id(*user), &names(*action), *count, *date, *date));
+        tally.add(&CountedActivity::new(id(*user), &names(*action), *count, *date, *date));
     }
     tally
 }
@@ -53,19 +53,19 @@ fn windows() -> Windows {
 }
 
 /// Activities as blocks, some of them joined in two steps, others counted separately, and the latest not in blocks.
-fn counted(done: &[Done], zone: Zone, joined: usize) -> Counts {
-    let calendar = Calendar::of(Day::parse("2026-02-01").unwrap(), DAYS, zone);
-    let mut counting = Counting::new(calendar, windows());
+fn counted(done: &[Done], zone: Zone, joined: usize) -> UsageCounts {
+    let calendar = Calendar::new(Day::parse("2026-02-01").unwrap(), DAYS, zone);
+    let mut counting = UsageCounting::new(calendar, windows());
     let (early, late) = done.split_at(done.len().min(joined));
     let (one, rest) = early.split_at(early.len() / 3);
     let (other, apart) = rest.split_at(rest.len() / 2);
-    let mut tallied = Tally::default();
+    let mut tallied = UsageTally::default();
     for part in [one, other] {
         for (_, bytes) in tally(part).into_blocks() {
             tallied.add_block(&bytes, None).unwrap();
         }
     }
-    let [tallied, apart] = [tallied, tally(apart)].map(Tally::into_blocks);
+    let [tallied, apart] = [tallied, tally(apart)].map(UsageTally::into_blocks);
     for (first, bytes) in tallied.iter().chain(&apart) {
         assert_eq!(Block::parse(bytes).unwrap().next().unwrap().unwrap().user, *first);
         counting.take_names(bytes).unwrap();
@@ -78,7 +78,7 @@ fn counted(done: &[Done], zone: Zone, joined: usize) -> Counts {
     }
     counting.join(counting_apart);
     for (user, date, action, count) in late {
-        counting.add(&Counted::of(id(*user), &names(*action), *count, *date, *date));
+        counting.add(&CountedActivity::new(id(*user), &names(*action), *count, *date, *date));
     }
     counting.finish()
 }
@@ -193,7 +193,7 @@ proptest! {
 
     #[test]
     fn bytes_that_are_no_block_are_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let mut tally = Tally::default();
+        let mut tally = UsageTally::default();
         let _ = tally.add_block(&bytes, None);
         tally.into_blocks();
     }
@@ -203,12 +203,12 @@ proptest! {
 fn one_who_is_erased_leaves_neither_entries_nor_names() {
     let at = Timestamp::parse("2026-02-01").unwrap();
     let blocks = tally(&[(1, at, 1, 1), (2, at, 2, 1)]).into_blocks();
-    let mut left = Tally::default();
+    let mut left = UsageTally::default();
     left.add_block(&blocks[0].1, Some(id(1))).unwrap();
     let blocks = left.into_blocks();
     assert_eq!(blocks[0].0, id(2));
     assert_eq!(Block::parse(&blocks[0].1).unwrap().names(), [names(2)]);
-    let mut left = Tally::default();
+    let mut left = UsageTally::default();
     left.add_block(&blocks[0].1, Some(id(2))).unwrap();
     assert!(left.into_blocks().is_empty());
 }
@@ -216,11 +216,11 @@ fn one_who_is_erased_leaves_neither_entries_nor_names() {
 #[test]
 fn many_users_take_several_blocks_and_three_bytes_an_activity() {
     let start = Timestamp::parse("2026-02-01").unwrap().as_ms();
-    let mut tally = Tally::default();
+    let mut tally = UsageTally::default();
     for number in 0..50_000_i64 {
         let user = ObjectId::from_bytes([(number % 250) as u8; 12]);
         let date = Timestamp::from_ms_clamped(start + number * 60_000);
-        tally.add(&Counted::of(user, &names((number % 40) as u8), 1, date, date));
+        tally.add(&CountedActivity::new(user, &names((number % 40) as u8), 1, date, date));
     }
     let blocks = tally.into_blocks();
     let bytes: usize = blocks.iter().map(|(_, bytes)| bytes.len()).sum();
@@ -232,20 +232,20 @@ fn many_users_take_several_blocks_and_three_bytes_an_activity() {
 fn a_date_ahead_of_its_receipt_counts_as_received() {
     let (now, ahead) = ("2026-02-01T00:14:59Z", "2026-02-09");
     let [now, ahead] = [now, ahead].map(|text| Timestamp::parse(text).unwrap());
-    let counted = Counted::of(id(1), "x", 1, ahead, now);
-    assert_eq!(counted, Counted::of(id(1), "x", 1, now, now));
+    let counted = CountedActivity::new(id(1), "x", 1, ahead, now);
+    assert_eq!(counted, CountedActivity::new(id(1), "x", 1, now, now));
     assert_eq!(i64::from(counted.quarter) * 15 * 60_000, now.as_ms() / 900_000 * 900_000);
 }
 
 #[test]
 fn actions_beyond_the_limit_are_counted_together() {
     let at = Timestamp::parse("2026-02-25").unwrap();
-    let calendar = Calendar::of(Day::parse("2026-02-01").unwrap(), DAYS, Zone::UTC);
-    let mut counting = Counting::new(calendar, windows());
+    let calendar = Calendar::new(Day::parse("2026-02-01").unwrap(), DAYS, Zone::UTC);
+    let mut counting = UsageCounting::new(calendar, windows());
     for number in 0..MAX_ACTIONS + 5 {
-        counting.add(&Counted::of(id(1), &number.to_string(), 1, at, at));
+        counting.add(&CountedActivity::new(id(1), &number.to_string(), 1, at, at));
     }
-    counting.add(&Counted::of(id(1), "7", 1, at, at));
+    counting.add(&CountedActivity::new(id(1), "7", 1, at, at));
     let found = counting.finish();
     // The action of the cell is one of them.
     assert_eq!((found.actions.len(), found.others.activities, found.others.users), (999, 6, 1));

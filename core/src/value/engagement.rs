@@ -195,15 +195,15 @@ impl Engagement {
     }
 
     /// The value of a field at `now`.
-    pub fn value(&self, row: EngagementRow, now: Timestamp) -> Option<Json> {
+    pub fn value(&self, row: EngagementField, now: Timestamp) -> Option<Json> {
         let integer = |count: u64| Json::integer(i64::try_from(count).unwrap_or(i64::MAX));
         Some(match row {
-            EngagementRow::LastActive => Json::string(&self.last_active?.to_string()),
-            EngagementRow::Beats => integer(self.beats(now)),
-            EngagementRow::BeatsTotal => integer(self.beats_total),
-            EngagementRow::BeatTrend => Json::number(self.beat_trend(now).into()),
-            EngagementRow::ActivityState => Json::string(self.activity_state(now)),
-            EngagementRow::Experience => {
+            EngagementField::LastActive => Json::string(&self.last_active?.to_string()),
+            EngagementField::Beats => integer(self.beats(now)),
+            EngagementField::BeatsTotal => integer(self.beats_total),
+            EngagementField::BeatTrend => Json::number(self.beat_trend(now).into()),
+            EngagementField::ActivityState => Json::string(self.activity_state(now)),
+            EngagementField::Experience => {
                 Number::of_derived(self.experience()).map_or_else(Json::null, Json::number)
             }
         })
@@ -212,7 +212,7 @@ impl Engagement {
 
 /// A field of an end user or a company that is read from their engagement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EngagementRow {
+pub enum EngagementField {
     /// `lastActive`: time of the last activity.
     LastActive,
     /// `beats`: activities of the last 14 days.
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    fn of(beats: &[(i64, u16)]) -> Engagement {
+    fn engagement_of(beats: &[(i64, u16)]) -> Engagement {
         let mut engagement = Engagement::default();
         beats.iter().for_each(|(days_ago, count)| engagement.add(&beat(*days_ago, *count, 1.0)));
         engagement
@@ -270,16 +270,16 @@ mod tests {
 
     #[test]
     fn the_last_fourteen_days_count_today_among_them() {
-        let found = of(&[(0, 1), (13, 2), (14, 4), (27, 8), (28, 16), (-1, 32)]);
+        let found = engagement_of(&[(0, 1), (13, 2), (14, 4), (27, 8), (28, 16), (-1, 32)]);
         assert_eq!(found.beats(at(NOW)), 3);
         assert_eq!(found.beats(at("2026-11-21")), 33);
-        assert_eq!(found.value(EngagementRow::BeatsTotal, at(NOW)), Some(Json::integer(63)));
+        assert_eq!(found.value(EngagementField::BeatsTotal, at(NOW)), Some(Json::integer(63)));
     }
 
     #[test]
     fn a_trend_is_the_change_against_the_larger_of_both() {
         let check = |recent: u16, before: u16, trend: &str, state: &str| {
-            let mut found = of(&[(0, recent), (14, before)]);
+            let mut found = engagement_of(&[(0, recent), (14, before)]);
             found.days.retain(|(_, count)| *count > 0);
             let trend_of = found.beat_trend(at(NOW)).normalize().to_string();
             assert_eq!((&*trend_of, found.activity_state(at(NOW))), (trend, state));
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn who_is_new_was_never_active_before() {
-        let state = |beats: &[(i64, u16)]| of(beats).activity_state(at(NOW));
+        let state = |beats: &[(i64, u16)]| engagement_of(beats).activity_state(at(NOW));
         assert_eq!(state(&[(13, 1), (0, 3)]), "new");
         assert_eq!(state(&[(14, 1), (0, 1)]), "steady");
         // The first day is dropped, but not that there was one.
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_ahead_once_takes_no_days_away() {
-        let mut found = of(&[(20, 1), (3, 2), (1, 4)]);
+        let mut found = engagement_of(&[(20, 1), (3, 2), (1, 4)]);
         let wrong = Timestamp::from_ms_clamped(at(NOW).as_ms() + 40 * 86_400_000);
         found.add(&Engaged { seen_at: Some(wrong), stored_at: wrong, ..beat(-40, 1, 1.0) });
         assert_eq!(found.beats(at(NOW)), 6);
@@ -322,21 +322,21 @@ mod tests {
     fn experience_is_exact() {
         let mut found = Engagement::default();
         (0..10).for_each(|_| found.add(&beat(0, 1, 0.1)));
-        assert_eq!(found.value(EngagementRow::Experience, at(NOW)).unwrap().as_ref().text(), "1");
-        let before = found.value(EngagementRow::Experience, at(NOW));
+        assert_eq!(found.value(EngagementField::Experience, at(NOW)).unwrap().as_ref().text(), "1");
+        let before = found.value(EngagementField::Experience, at(NOW));
         for weight in [1e300, f64::MAX, 5e-324, 0.1, 1.0 / 3.0, 123_456.789_012_3] {
             let mut other = Engagement::default();
             (0..300).for_each(|_| other.add(&beat(0, 300, weight)));
             found.join(&other);
-            assert!(found.value(EngagementRow::Experience, at(NOW)).is_some(), "{weight}");
+            assert!(found.value(EngagementField::Experience, at(NOW)).is_some(), "{weight}");
             found.leave(&other);
         }
-        assert_eq!(found.value(EngagementRow::Experience, at(NOW)), before);
+        assert_eq!(found.value(EngagementField::Experience, at(NOW)), before);
     }
 
     #[test]
     fn who_leaves_takes_along_what_they_brought() {
-        let (ada, bob) = (of(&[(0, 1), (3, 2)]), of(&[(1, 4), (3, 8)]));
+        let (ada, bob) = (engagement_of(&[(0, 1), (3, 2)]), engagement_of(&[(1, 4), (3, 8)]));
         let mut company = ada.clone();
         company.join(&bob);
         assert_eq!(company.beats(at(NOW)), 15);
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn the_days_that_are_kept_are_limited() {
         let ahead: Vec<_> = (0..200).map(|day| (-day, 1)).collect();
-        assert_eq!(of(&ahead).days.len(), MAX_DAYS);
-        assert_eq!(of(&ahead).beats(at(NOW)), 1);
+        assert_eq!(engagement_of(&ahead).days.len(), MAX_DAYS);
+        assert_eq!(engagement_of(&ahead).beats(at(NOW)), 1);
     }
 }

@@ -9,7 +9,7 @@ use super::{
     document::Document,
     json::{Json, push_string},
     malformed::{
-        Fault, Faults, MAX_DEPTH, MAX_KEYS, MAX_MEMBER_BYTES, MAX_STRING_BYTES, Malformed,
+        Faults, MAX_DEPTH, MAX_KEYS, MAX_MEMBER_BYTES, MAX_STRING_BYTES, Malformed, TextFault,
     },
 };
 
@@ -32,7 +32,7 @@ pub fn parse_document(bytes: &[u8]) -> Result<Document, Malformed> {
     read(bytes, |next, lexer| {
         if next != b'{' {
             copy_value(next, lexer, 0, &mut String::new(), &mut Faults::strict())?;
-            return Err(Fault::NotAnObject);
+            return Err(TextFault::NotAnObject);
         }
         read_members(lexer, 1, &mut document, &mut Faults::strict())
     })?;
@@ -48,7 +48,7 @@ pub fn parse_stored(bytes: &[u8]) -> Result<Document, Malformed> {
     let mut document = Document::default();
     read(bytes, |next, lexer| match next {
         b'{' => read_members(lexer, 0, &mut document, &mut Faults::of_stored()),
-        _ => Err(Fault::NotAnObject),
+        _ => Err(TextFault::NotAnObject),
     })?;
     Ok(document)
 }
@@ -80,7 +80,7 @@ pub(super) fn parse_documents(bytes: &[u8]) -> Result<Vec<Result<Document, Malfo
             let mut faults = Faults::lenient();
             if next != b'{' {
                 copy_value(next, lexer, 1, &mut String::new(), &mut faults)?;
-                return Err(Fault::NotAnArray);
+                return Err(TextFault::NotAnArray);
             }
             let mut document = Document::default();
             read_members(lexer, 2, &mut document, &mut faults)?;
@@ -98,7 +98,7 @@ pub(super) fn parse_documents(bytes: &[u8]) -> Result<Vec<Result<Document, Malfo
 /// Reads exactly one value with `f` and converts a fault into a message.
 pub(super) fn read(
     bytes: &[u8],
-    f: impl FnOnce(u8, &mut SliceLexer<'_>) -> Result<(), Fault>,
+    f: impl FnOnce(u8, &mut SliceLexer<'_>) -> Result<(), TextFault>,
 ) -> Result<(), Malformed> {
     let mut lexer = SliceLexer::new(bytes);
     lexer.exactly_one(SliceLexer::ws_peek, f).map_err(|fault| {
@@ -108,24 +108,30 @@ pub(super) fn read(
 }
 
 /// Skips the value that begins with `next`; only a fault that leaves the text unreadable counts.
-pub(super) fn skip_value(next: u8, lexer: &mut SliceLexer<'_>, depth: usize) -> Result<(), Fault> {
+pub(super) fn skip_value(
+    next: u8,
+    lexer: &mut SliceLexer<'_>,
+    depth: usize,
+) -> Result<(), TextFault> {
     match next {
-        b'{' | b'[' if depth >= MAX_DEPTH => Err(Fault::TooDeep),
+        b'{' | b'[' if depth >= MAX_DEPTH => Err(TextFault::TooDeep),
         b'{' => lexer.discarded().seq(b'}', SliceLexer::ws_peek, |next, lexer| {
             if next != b'"' {
-                return Err(Fault::Syntax);
+                return Err(TextFault::Syntax);
             }
             string(lexer.discarded(), MAX_STRING_BYTES, &mut Faults::lenient())?;
-            lexer.expect(SliceLexer::ws_peek, b':').ok_or(Fault::Syntax)?;
-            let next = lexer.ws_peek().ok_or(Fault::Syntax)?;
+            lexer.expect(SliceLexer::ws_peek, b':').ok_or(TextFault::Syntax)?;
+            let next = lexer.ws_peek().ok_or(TextFault::Syntax)?;
             skip_value(next, lexer, depth + 1)
         }),
         b'[' => lexer
             .discarded()
             .seq(b']', SliceLexer::ws_peek, |next, lexer| skip_value(next, lexer, depth + 1)),
         b'"' => string(lexer.discarded(), MAX_STRING_BYTES, &mut Faults::lenient()).map(drop),
-        b'-' | b'0'..=b'9' => lexer.num_string().validated().map(drop).map_err(|_| Fault::Syntax),
-        _ => lexer.null_or_bool().map(drop).ok_or(Fault::Syntax),
+        b'-' | b'0'..=b'9' => {
+            lexer.num_string().validated().map(drop).map_err(|_| TextFault::Syntax)
+        }
+        _ => lexer.null_or_bool().map(drop).ok_or(TextFault::Syntax),
     }
 }
 
@@ -133,11 +139,11 @@ pub(super) fn skip_value(next: u8, lexer: &mut SliceLexer<'_>, depth: usize) -> 
 pub(super) fn read_items<'a>(
     next: u8,
     lexer: &mut SliceLexer<'a>,
-    item: impl FnMut(u8, &mut SliceLexer<'a>) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    item: impl FnMut(u8, &mut SliceLexer<'a>) -> Result<(), TextFault>,
+) -> Result<(), TextFault> {
     if next != b'[' {
         copy_value(next, lexer, 0, &mut String::new(), &mut Faults::strict())?;
-        return Err(Fault::NotAnArray);
+        return Err(TextFault::NotAnArray);
     }
     lexer.discarded().seq(b']', SliceLexer::ws_peek, item)
 }
@@ -148,7 +154,7 @@ pub(super) fn read_members(
     depth: usize,
     document: &mut Document,
     faults: &mut Faults,
-) -> Result<(), Fault> {
+) -> Result<(), TextFault> {
     // All members share one buffer, and each has no more room than it needs.
     let mut text = String::with_capacity(USUAL_BYTES);
     document.reserve(USUAL_MEMBERS);
@@ -173,9 +179,9 @@ pub(super) fn copy_value(
     depth: usize,
     text: &mut String,
     faults: &mut Faults,
-) -> Result<(), Fault> {
+) -> Result<(), TextFault> {
     match next {
-        b'{' | b'[' if depth >= MAX_DEPTH => Err(Fault::TooDeep),
+        b'{' | b'[' if depth >= MAX_DEPTH => Err(TextFault::TooDeep),
         b'{' => copy_object(lexer, depth + 1, text, faults),
         b'[' => copy_array(lexer, depth + 1, text, faults),
         b'"' => {
@@ -183,12 +189,12 @@ pub(super) fn copy_value(
             Ok(())
         }
         b'-' | b'0'..=b'9' => {
-            let (number, _) = lexer.num_string().validated().map_err(|_| Fault::Syntax)?;
+            let (number, _) = lexer.num_string().validated().map_err(|_| TextFault::Syntax)?;
             text.push_str(number);
             Ok(())
         }
         _ => {
-            let word = lexer.null_or_bool().ok_or(Fault::Syntax)?;
+            let word = lexer.null_or_bool().ok_or(TextFault::Syntax)?;
             text.push_str(word.map_or("null", |value| if value { "true" } else { "false" }));
             Ok(())
         }
@@ -200,7 +206,7 @@ fn copy_object(
     depth: usize,
     text: &mut String,
     faults: &mut Faults,
-) -> Result<(), Fault> {
+) -> Result<(), TextFault> {
     text.push('{');
     let start = text.len();
     object(lexer, depth, faults, |key, next, lexer, faults| {
@@ -220,7 +226,7 @@ fn copy_array(
     depth: usize,
     text: &mut String,
     faults: &mut Faults,
-) -> Result<(), Fault> {
+) -> Result<(), TextFault> {
     text.push('[');
     let start = text.len();
     lexer.discarded().seq(b']', SliceLexer::ws_peek, |next, lexer| {
@@ -241,12 +247,12 @@ const USUAL_MEMBERS: usize = if cfg!(feature = "records") { 8 } else { 0 };
 const FEW_KEYS: usize = 16;
 
 /// Keys of an object, so that none occurs twice.
-struct Keys<'a> {
+struct ObjectKeys<'a> {
     first: Vec<Cow<'a, str>>,
     others: BTreeSet<Cow<'a, str>>,
 }
 
-impl<'a> Keys<'a> {
+impl<'a> ObjectKeys<'a> {
     /// Adds a key; returns whether it is new.
     fn insert(&mut self, key: Cow<'a, str>) -> bool {
         if self.first.contains(&key) {
@@ -270,22 +276,22 @@ pub(super) fn object<'a>(
     lexer: &mut SliceLexer<'a>,
     depth: usize,
     faults: &mut Faults,
-    mut member: impl FnMut(Cow<'a, str>, u8, &mut SliceLexer<'a>, &mut Faults) -> Result<(), Fault>,
-) -> Result<(), Fault> {
-    let mut keys = Keys { first: Vec::with_capacity(USUAL_MEMBERS), others: BTreeSet::new() };
+    mut member: impl FnMut(Cow<'a, str>, u8, &mut SliceLexer<'a>, &mut Faults) -> Result<(), TextFault>,
+) -> Result<(), TextFault> {
+    let mut keys = ObjectKeys { first: Vec::with_capacity(USUAL_MEMBERS), others: BTreeSet::new() };
     lexer.discarded().seq(b'}', SliceLexer::ws_peek, |next, lexer| {
         if next != b'"' {
-            return Err(Fault::Syntax);
+            return Err(TextFault::Syntax);
         }
         let key = string(lexer.discarded(), MAX_STRING_BYTES, faults)?;
         if !faults.are_final() && !keys.insert(key.clone()) {
-            faults.note(Fault::DuplicateKey(key.clone().into_owned()))?;
+            faults.note(TextFault::DuplicateKey(key.clone().into_owned()))?;
         }
         if keys.len() > MAX_KEYS {
-            faults.note(Fault::TooManyKeys)?;
+            faults.note(TextFault::TooManyKeys)?;
         }
-        lexer.expect(SliceLexer::ws_peek, b':').ok_or(Fault::Syntax)?;
-        let next = lexer.ws_peek().ok_or(Fault::Syntax)?;
+        lexer.expect(SliceLexer::ws_peek, b':').ok_or(TextFault::Syntax)?;
+        let next = lexer.ws_peek().ok_or(TextFault::Syntax)?;
         if faults.are_final() {
             return skip_value(next, lexer, depth);
         }
@@ -298,20 +304,20 @@ fn string<'a>(
     lexer: &mut SliceLexer<'a>,
     max_bytes: usize,
     faults: &mut Faults,
-) -> Result<Cow<'a, str>, Fault> {
+) -> Result<Cow<'a, str>, TextFault> {
     // Forms have few strings, and their bundle is small.
     #[cfg(feature = "records")]
     if let Some(value) = plain_string(lexer, max_bytes) {
         return Ok(Cow::Borrowed(value));
     }
     let value = lexer.str_string().map_err(|error| {
-        if error.is_unicode_error() { Fault::NotUnicode } else { Fault::Syntax }
+        if error.is_unicode_error() { TextFault::NotUnicode } else { TextFault::Syntax }
     })?;
     if value.len() > max_bytes {
-        faults.note(Fault::StringTooLong(max_bytes))?;
+        faults.note(TextFault::StringTooLong(max_bytes))?;
     }
     if value.contains('\0') {
-        faults.note(Fault::Nul)?;
+        faults.note(TextFault::Nul)?;
     }
     Ok(value)
 }
@@ -351,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_refused() {
+    fn what_is_not_json_is_rejected() {
         for text in [
             "",
             " ",

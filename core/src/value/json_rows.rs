@@ -7,7 +7,7 @@ use super::{
     document::Document,
     json::Json,
     json_reader::{copy_value, object, read, read_items, read_members, skip_value},
-    malformed::{Fault, Faults, Malformed},
+    malformed::{Faults, Malformed, TextFault},
 };
 
 /// Maximum number of unknown members of an envelope that are reported by name.
@@ -17,14 +17,14 @@ const DEPTH_OF_ROWS: usize = 2;
 
 /// The rows of an array that has been checked.
 #[derive(Clone, Debug)]
-pub struct Rows<'a> {
+pub struct JsonRows<'a> {
     whole: &'a [u8],
     rest: &'a [u8],
 }
 
 /// A row as it was sent.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct JsonRow {
     /// Members of the row, or the fault of this row alone.
     pub members: Result<Document, Malformed>,
     /// Length of the row's text, in bytes.
@@ -56,7 +56,7 @@ impl Envelope {
         read(text, |next, lexer| {
             if next != b'{' {
                 skip_value(next, lexer, 0)?;
-                return Err(Fault::NotAnObject);
+                return Err(TextFault::NotAnObject);
             }
             object(lexer, 1, &mut Faults::strict(), |key, next, lexer, faults| {
                 if key == Self::ROWS {
@@ -84,24 +84,24 @@ impl Envelope {
     }
 
     /// The rows of `text`, which has been checked.
-    pub fn rows<'a>(&self, text: &'a [u8]) -> Rows<'a> {
+    pub fn rows<'a>(&self, text: &'a [u8]) -> JsonRows<'a> {
         let rest = self.first.and_then(|first| text.get(first..)).unwrap_or_default();
-        Rows { whole: text, rest }
+        JsonRows { whole: text, rest }
     }
 }
 
-fn read_batch(next: u8, lexer: &mut SliceLexer<'_>) -> Result<(), Fault> {
+fn read_batch(next: u8, lexer: &mut SliceLexer<'_>) -> Result<(), TextFault> {
     if next != b'[' {
         skip_value(next, lexer, 1)?;
-        return Err(Fault::NotABatch);
+        return Err(TextFault::NotABatch);
     }
     read_items(next, lexer, |next, lexer| {
         skip_value(next, lexer, DEPTH_OF_ROWS)?;
-        if next == b'{' { Ok(()) } else { Err(Fault::NotABatch) }
+        if next == b'{' { Ok(()) } else { Err(TextFault::NotABatch) }
     })
 }
 
-impl<'a> Rows<'a> {
+impl<'a> JsonRows<'a> {
     /// Checks that `text` as a whole is a JSON array of objects; other faults belong to their rows (R9).
     ///
     /// # Errors
@@ -110,14 +110,14 @@ impl<'a> Rows<'a> {
         read(text, |next, lexer| {
             read_items(next, lexer, |next, lexer| {
                 skip_value(next, lexer, DEPTH_OF_ROWS - 1)?;
-                if next == b'{' { Ok(()) } else { Err(Fault::NotAnArray) }
+                if next == b'{' { Ok(()) } else { Err(TextFault::NotAnArray) }
             })
         })?;
         let first = text.iter().position(|byte| *byte == b'[').map_or(text.len(), |at| at + 1);
         Ok(Self { whole: text, rest: text.get(first..).unwrap_or_default() })
     }
 
-    fn read_row(&mut self) -> Option<Row> {
+    fn read_row(&mut self) -> Option<JsonRow> {
         let start = self.rest.iter().position(|byte| matches!(byte, b'{' | b']'))?;
         let row = self.rest.get(start..).filter(|row| row.starts_with(b"{"))?;
         let mut lexer = SliceLexer::new(row);
@@ -127,14 +127,14 @@ impl<'a> Rows<'a> {
         let offset = self.whole.len() - self.rest.len();
         let fault = done.err().or(faults.found);
         let members = fault.map_or(Ok(members), |fault| Err(fault.into_malformed(offset)));
-        Some(Row { members, bytes: row.len() - self.rest.len() })
+        Some(JsonRow { members, bytes: row.len() - self.rest.len() })
     }
 }
 
-impl Iterator for Rows<'_> {
-    type Item = Row;
+impl Iterator for JsonRows<'_> {
+    type Item = JsonRow;
 
-    fn next(&mut self) -> Option<Row> {
+    fn next(&mut self) -> Option<JsonRow> {
         let row = self.read_row();
         if row.is_none() {
             self.rest = &[];
@@ -152,8 +152,8 @@ mod tests {
 
     /// Text of each row, or the code of its fault; or the fault of the whole.
     fn rows(text: &str) -> Result<Vec<Result<String, &'static str>>, &'static str> {
-        let rows = Rows::check(text.as_bytes()).map_err(|fault| fault.code)?;
-        let text = |row: Row| row.members.map(|row| row.to_text()).map_err(|fault| fault.code);
+        let rows = JsonRows::check(text.as_bytes()).map_err(|fault| fault.code)?;
+        let text = |row: JsonRow| row.members.map(|row| row.to_text()).map_err(|fault| fault.code);
         Ok(rows.map(text).collect())
     }
 
@@ -175,7 +175,8 @@ mod tests {
         assert_eq!(found[2], Err("json_duplicate_key"));
         assert_eq!(found[3], Ok("{}".to_owned()));
         assert_eq!(found.len(), 4);
-        let sizes: Vec<_> = Rows::check(text.as_bytes()).unwrap().map(|row| row.bytes).collect();
+        let sizes: Vec<_> =
+            JsonRows::check(text.as_bytes()).unwrap().map(|row| row.bytes).collect();
         assert_eq!(sizes, [12, 20, 13, 2]);
     }
 

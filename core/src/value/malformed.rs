@@ -26,7 +26,7 @@ pub struct Malformed {
 }
 
 /// Kind of a fault, before it becomes a message.
-pub(super) enum Fault {
+pub(super) enum TextFault {
     Syntax,
     NotUnicode,
     Nul,
@@ -40,13 +40,13 @@ pub(super) enum Fault {
     NotABatch,
 }
 
-impl From<Expect> for Fault {
+impl From<Expect> for TextFault {
     fn from(_: Expect) -> Self {
         Self::Syntax
     }
 }
 
-impl Fault {
+impl TextFault {
     pub(super) fn into_malformed(self, offset: usize) -> Malformed {
         let (code, message) = match self {
             Self::Syntax => ("json_malformed", format!("invalid JSON at byte {offset}")),
@@ -83,7 +83,7 @@ pub(super) struct Faults {
     goes_on: bool,
     /// Whether the value is returned despite the fault, because the text is from the store.
     keeps: bool,
-    pub(super) found: Option<Fault>,
+    pub(super) found: Option<TextFault>,
 }
 
 impl Faults {
@@ -107,7 +107,7 @@ impl Faults {
         self.found.is_some() && !self.keeps
     }
 
-    pub(super) fn note(&mut self, fault: Fault) -> Result<(), Fault> {
+    pub(super) fn note(&mut self, fault: TextFault) -> Result<(), TextFault> {
         if !self.goes_on {
             return Err(fault);
         }

@@ -58,11 +58,11 @@ impl<'a, const N: usize> Picked<'a, N> {
     ///
     /// ```
     /// use svctrack_core::value::{Members, member::Picked};
-    /// let picked = Picked::of(br#"{"a":1,"b":{"c":2},"c":3}"#, ["a", "c"]);
+    /// let picked = Picked::find(br#"{"a":1,"b":{"c":2},"c":3}"#, ["a", "c"]);
     /// assert_eq!(picked.get("c").unwrap().text(), "3");
     /// assert!(picked.get("b").is_none());
     /// ```
-    pub fn of(object: &'a [u8], names: [&'static str; N]) -> Self {
+    pub fn find(object: &'a [u8], names: [&'static str; N]) -> Self {
         let mut picked = Self { names, values: [None; N] };
         // At the brace or comma before a key.
         let (mut at, mut next) = (0, 0);
@@ -272,7 +272,7 @@ mod tests {
             }
             prop_assert_eq!(JsonRef::of_stored(&text).member("not there"), None);
             let names = ["a", "b", "", "not there"];
-            let picked = Picked::of(text.as_bytes(), names);
+            let picked = Picked::find(text.as_bytes(), names);
             for name in names {
                 prop_assert_eq!(Members::get(&picked, name), document.get(name));
             }
@@ -281,7 +281,7 @@ mod tests {
         #[test]
         fn no_text_makes_the_search_panic(text in r#"[{}\[\]",:\\a]{0,40}"#) {
             let _ = JsonRef::of_stored(&text).member("a");
-            let _ = Picked::of(text.as_bytes(), ["a"]);
+            let _ = Picked::find(text.as_bytes(), ["a"]);
         }
     }
 }

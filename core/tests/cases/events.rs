@@ -14,28 +14,28 @@ use svctrack_core::{
         activity::{self, ActivityOrder, ActivityQuery},
         bulk, group,
         intake::{self, Incoming, TrackingSettings, wait_behind},
-        integration_issues::{self, Entry, IntegrationIssueQuery},
+        integration_issues::{self, IntegrationIssueQuery, ReportEntry},
         listed::{ACTIVITY, ENTRY},
-        pipeline::{self, Read, SDK_CALLS},
+        pipeline::{self, ReadCall, SDK_CALLS},
         realtime,
         unknown_members::{self, Unread},
     },
     value::{
         Document, Issue, Malformed, ObjectId,
-        json_rows::{Envelope, Row, Rows},
+        json_rows::{Envelope, JsonRow, JsonRows},
     },
 };
 
 use super::{
-    Answer, Refused, World,
-    case::{Found, Step, TENANT},
+    CallResult, ErrorResponse, World,
+    case::{CaseResponse, Step, TENANT},
     deleted, done, handling, known, not_found, page, pairs,
 };
 
 /// Most indexes that are named.
 const MAX_REJECTED: usize = 100;
 
-impl From<Unreadable> for Refused {
+impl From<Unreadable> for ErrorResponse {
     fn from(problem: Unreadable) -> Self {
         match problem {
             Unreadable::Malformed(fault) => fault.into(),
@@ -52,17 +52,17 @@ struct Call {
     unread: Unread,
     /// Rows with a `count` that counts as 1.
     other_counts: u64,
-    refused: Vec<usize>,
+    rejected: Vec<usize>,
 }
 
 impl World {
     /// Response of a route for events; none where the path is that of another one.
-    pub(super) fn answer_about_events(
+    pub(super) fn respond_about_events(
         &mut self,
         path: &[&str],
         query: &str,
         step: &Step,
-    ) -> Option<Answer> {
+    ) -> Option<CallResult> {
         let ok = || "OK".to_owned();
         let success = || r#"{"success":true}"#.to_owned();
         Some(match (step.method(), path) {
@@ -85,16 +85,16 @@ impl World {
         })
     }
 
-    fn take_event(&mut self, step: &Step) -> Answer {
+    fn take_event(&mut self, step: &Step) -> CallResult {
         let taken = realtime::read(step.body().as_bytes(), self.ctx.now)?;
-        self.take_one(Route::Realtime, Read::Taken(taken), step, "OK".to_owned())
+        self.take_one(Route::Realtime, ReadCall::Taken(taken), step, "OK".to_owned())
     }
 
-    fn take_calls(&mut self, named: Option<&str>, step: &Step, text: String) -> Answer {
+    fn take_calls(&mut self, named: Option<&str>, step: &Step, text: String) -> CallResult {
         let body = step.body();
         let expected = |what: &str| {
             let message = format!("expected {what}");
-            Refused::from(Malformed { code: "call_expected", message, offset: 0 })
+            ErrorResponse::from(Malformed { code: "call_expected", message, offset: 0 })
         };
         if body.trim_start().starts_with('[') {
             return match named {
@@ -111,7 +111,10 @@ impl World {
                 let context = context.unwrap_or_default();
                 let unread = pipeline::unread_of_envelope(&envelope);
                 if handling(step) == Handling::Strict && !unread.is_empty() {
-                    return Err(Refused(422, unknown_members::rejected(Route::Pipeline, &unread)));
+                    return Err(ErrorResponse(
+                        422,
+                        unknown_members::rejected(Route::Pipeline, &unread),
+                    ));
                 }
                 let rows = envelope.rows(body.as_bytes());
                 let read = |row| pipeline::read_row(row, &context);
@@ -133,29 +136,32 @@ impl World {
         self.take_one(Route::Pipeline, read, step, text)
     }
 
-    fn take_one(&mut self, route: Route, read: Read, step: &Step, text: String) -> Answer {
-        let mut call = Call::of(route);
+    fn take_one(&mut self, route: Route, read: ReadCall, step: &Step, text: String) -> CallResult {
+        let mut call = Call::on_route(route);
         match read {
-            Read::Taken(taken) => {
+            ReadCall::Taken(taken) => {
                 if handling(step) == Handling::Strict && !taken.unread.is_empty() {
-                    return Err(Refused(422, unknown_members::rejected(route, &taken.unread)));
+                    return Err(ErrorResponse(
+                        422,
+                        unknown_members::rejected(route, &taken.unread),
+                    ));
                 }
                 call.unread.add(taken.unread);
                 call.events.push(taken.event);
             }
-            Read::Ignored(ignored) => {
+            ReadCall::Ignored(ignored) => {
                 call.findings.push(integration_issues::ignored(route, &ignored, self.ctx.now));
             }
         }
         self.take(call, text)
     }
 
-    fn take_rows(&mut self, route: Route, step: &Step) -> Answer {
+    fn take_rows(&mut self, route: Route, step: &Step) -> CallResult {
         let body = step.body();
-        let rows = Rows::check(body.as_bytes())?;
+        let rows = JsonRows::check(body.as_bytes())?;
         let call = match route {
             Route::Bulk => {
-                let read = |row| bulk::read(row).map(Read::Taken);
+                let read = |row| bulk::read(row).map(ReadCall::Taken);
                 self.read_rows(route, rows, read, step)
             }
             _ => {
@@ -169,13 +175,13 @@ impl World {
     fn read_rows(
         &self,
         route: Route,
-        rows: Rows<'_>,
-        read: impl Fn(Row) -> Result<Read, Unreadable>,
+        rows: JsonRows<'_>,
+        read: impl Fn(JsonRow) -> Result<ReadCall, Unreadable>,
         step: &Step,
     ) -> Call {
-        let mut call = Call::of(route);
+        let mut call = Call::on_route(route);
         let read = |row| match read(row)? {
-            Read::Taken(taken)
+            ReadCall::Taken(taken)
                 if handling(step) == Handling::Strict && !taken.unread.is_empty() =>
             {
                 Err(Unreadable::Invalid(unknown_members::rejected(route, &taken.unread)))
@@ -184,18 +190,18 @@ impl World {
         };
         for (index, row) in rows.enumerate() {
             match read(row) {
-                Ok(Read::Taken(taken)) => {
+                Ok(ReadCall::Taken(taken)) => {
                     call.other_counts += u64::from(taken.has_other_count);
                     call.unread.add(taken.unread);
                     call.events.push(taken.event);
                 }
-                Ok(Read::Ignored(ignored)) => {
+                Ok(ReadCall::Ignored(ignored)) => {
                     call.findings.push(integration_issues::ignored(route, &ignored, self.ctx.now));
                 }
                 Err(problem) => {
                     let issue = problem.into_issue();
-                    call.refused.push(index);
-                    call.findings.push(integration_issues::refused(
+                    call.rejected.push(index);
+                    call.findings.push(integration_issues::rejected(
                         route,
                         index,
                         &issue,
@@ -208,10 +214,10 @@ impl World {
     }
 
     /// Stores the events of a request, each after the one before.
-    fn take(&mut self, call: Call, text: String) -> Answer {
+    fn take(&mut self, call: Call, text: String) -> CallResult {
         let settings = TrackingSettings::of_tenant(&self.store).unwrap();
         let (mut parked, mut ignored) = (Vec::new(), Vec::new());
-        let Call { route, events, mut findings, unread, other_counts, refused } = call;
+        let Call { route, events, mut findings, unread, other_counts, rejected } = call;
         if other_counts > 0 {
             findings.push(integration_issues::count_replaced(route, other_counts, self.ctx.now));
         }
@@ -236,11 +242,11 @@ impl World {
         let names = unread.names().chain(ignored.first().copied());
         found.name_ignored(&names.map(str::to_owned).collect::<Vec<_>>());
         found.name("svctrack-parked", (!parked.is_empty()).then(|| parked.join(", ")));
-        if !refused.is_empty() {
+        if !rejected.is_empty() {
             let mut indexes: Vec<String> =
-                refused.iter().take(MAX_REJECTED).map(usize::to_string).collect();
-            indexes.extend((refused.len() > MAX_REJECTED).then(|| "...".to_owned()));
-            found.name("svctrack-rejected-count", Some(refused.len().to_string()));
+                rejected.iter().take(MAX_REJECTED).map(usize::to_string).collect();
+            indexes.extend((rejected.len() > MAX_REJECTED).then(|| "...".to_owned()));
+            found.name("svctrack-rejected-count", Some(rejected.len().to_string()));
             found.name("svctrack-rejected", Some(indexes.join(",")));
         }
         Ok(found)
@@ -256,7 +262,7 @@ impl World {
         let mut findings = std::mem::take(&mut self.store.findings);
         findings.sort_by(|a, b| (a.code, a.route, &a.cause).cmp(&(b.code, b.route, &b.cause)));
         for finding in findings {
-            let is_its = |entry: &&mut Entry| {
+            let is_its = |entry: &&mut ReportEntry| {
                 (entry.route, &*entry.code, &*entry.cause)
                     == (finding.route, finding.code, &*finding.cause)
             };
@@ -264,7 +270,7 @@ impl World {
                 Some(entry) => entry.fold(&finding, Vec::new()),
                 None => {
                     let id = self.ctx.ids.next(self.ctx.now).unwrap();
-                    self.entries.push(Entry::of(&finding, id, Vec::new()));
+                    self.entries.push(ReportEntry::from_finding(&finding, id, Vec::new()));
                 }
             }
         }
@@ -295,7 +301,7 @@ impl World {
         gone_on
     }
 
-    fn list_activities(&self, query: &str, step: &Step) -> Answer {
+    fn list_activities(&self, query: &str, step: &Step) -> CallResult {
         let (mut query, ignored) = known(ActivityQuery::parse(&pairs(query)), step)?;
         resources::resolve(&mut query.page.filters, &ACTIVITY, &self.store).unwrap();
         let locate = |def, reference| self.store.locate(def, reference).unwrap();
@@ -307,15 +313,15 @@ impl World {
         if end_user == Some(None) {
             return Ok(page(&[], query.page.count.then_some(0), &ignored));
         }
-        let answer = |activity: &Activity| {
+        let shown = |activity: &Activity| {
             let user = self.store.record(&END_USER, activity.end_user_id).unwrap();
             let company =
                 activity.company_id.and_then(|id| self.store.record(&COMPANY, id).unwrap());
-            activity::answer(activity, user.as_ref(), company.as_ref())
+            activity::to_response(activity, user.as_ref(), company.as_ref())
         };
         let is_asked_for = |activity: &&Activity| {
             query.admits(activity, companies.as_deref(), end_user.flatten())
-                && query.page.filters.iter().all(|filter| filter.admits(&answer(activity)))
+                && query.page.filters.iter().all(|filter| filter.admits(&shown(activity)))
         };
         let mut found: Vec<&Activity> = self.store.activities.iter().collect();
         found.sort_by_key(|activity| match query.order {
@@ -329,36 +335,36 @@ impl World {
             Some(Some(place)) => place + 1,
             Some(None) => {
                 let issue = Issue::of_member("after", "activity_not_found", "");
-                return Err(Refused(422, vec![issue]));
+                return Err(ErrorResponse(422, vec![issue]));
             }
         };
         let total = found.iter().copied().filter(is_asked_for).count();
         let asked_for =
             found.iter().skip(first).copied().filter(is_asked_for).take(query.page.limit);
-        let answers = asked_for.map(|one| selected(query.page.select.as_deref(), answer(one)));
-        Ok(page(&answers.collect::<Vec<_>>(), query.page.count.then_some(total), &ignored))
+        let responses = asked_for.map(|one| selected(query.page.select.as_deref(), shown(one)));
+        Ok(page(&responses.collect::<Vec<_>>(), query.page.count.then_some(total), &ignored))
     }
 
-    fn list_entries(&self, query: &str, step: &Step) -> Answer {
+    fn list_entries(&self, query: &str, step: &Step) -> CallResult {
         let (mut query, ignored) = known(IntegrationIssueQuery::parse(&pairs(query)), step)?;
         resources::resolve(&mut query.page.filters, &ENTRY, &self.store).unwrap();
-        let found: Vec<&Entry> =
+        let found: Vec<&ReportEntry> =
             self.entries.iter().rev().filter(|entry| query.admits(entry)).collect();
         let of_page =
             found.iter().filter(|entry| query.page.after.is_none_or(|after| entry.id < after));
-        let answers = of_page.take(query.page.limit).map(|entry| entry.answer());
-        let answers = answers.map(|answer| selected(query.page.select.as_deref(), answer));
-        Ok(page(&answers.collect::<Vec<_>>(), query.page.count.then_some(found.len()), &ignored))
+        let responses = of_page.take(query.page.limit).map(|entry| entry.to_response());
+        let responses = responses.map(|response| selected(query.page.select.as_deref(), response));
+        Ok(page(&responses.collect::<Vec<_>>(), query.page.count.then_some(found.len()), &ignored))
     }
 
-    fn delete_entry(&mut self, id: &str) -> Answer {
+    fn delete_entry(&mut self, id: &str) -> CallResult {
         let before = self.entries.len();
         let id = id_of_entry(id)?;
         self.entries.retain(|entry| entry.id != id);
         Ok(deleted(u8::from(self.entries.len() < before)))
     }
 
-    fn replay_entry(&mut self, id: &str) -> Answer {
+    fn replay_entry(&mut self, id: &str) -> CallResult {
         let id = id_of_entry(id)?;
         let entry = self.entries.iter().find(|entry| entry.id == id);
         let entry = entry.ok_or_else(|| not_found("not_found"))?;
@@ -367,23 +373,24 @@ impl World {
         Ok(done(format!(r#"{{"replayed":{replayed}}}"#)))
     }
 
-    fn unsuppress(&mut self, step: &Step) -> Answer {
+    fn unsuppress(&mut self, step: &Step) -> CallResult {
         let sent = Document::parse(step.body().as_bytes())?;
-        let (keys, ignored) = end_user::read_keys(&sent).map_err(|issues| Refused(422, issues))?;
+        let (keys, ignored) =
+            end_user::read_keys(&sent).map_err(|issues| ErrorResponse(422, issues))?;
         let known = keys.iter().filter(|(row, key)| self.store.unsuppress(row, key)).count();
-        let mut found: Found = done(format!(r#"{{"unsuppressed":{known}}}"#));
+        let mut found: CaseResponse = done(format!(r#"{{"unsuppressed":{known}}}"#));
         found.name_ignored(&ignored);
         Ok(found)
     }
 }
 
 impl Call {
-    fn of(route: Route) -> Self {
-        let (events, findings, refused) = (Vec::new(), Vec::new(), Vec::new());
-        Self { route, events, findings, unread: Unread::default(), other_counts: 0, refused }
+    fn on_route(route: Route) -> Self {
+        let (events, findings, rejected) = (Vec::new(), Vec::new(), Vec::new());
+        Self { route, events, findings, unread: Unread::default(), other_counts: 0, rejected }
     }
 }
 
-fn id_of_entry(text: &str) -> Result<ObjectId, Refused> {
-    ObjectId::parse(text).ok_or_else(|| Refused(400, vec![Issue::of_body("invalid_id", "")]))
+fn id_of_entry(text: &str) -> Result<ObjectId, ErrorResponse> {
+    ObjectId::parse(text).ok_or_else(|| ErrorResponse(400, vec![Issue::of_body("invalid_id", "")]))
 }

@@ -12,13 +12,13 @@
 mod case;
 mod events;
 
-use case::{Case, Found, NOW, Step, run_all};
+use case::{Case, CaseResponse, NOW, Step, run_all};
 use serde_json::{Value, json};
 use svctrack_core::{
     plan::{
-        self, Change, Ctx, Person, Planned, Refusal, RenewalDecision, Wait,
+        self, Change, Ctx, KnownPerson, ParkedWait, Planned, Rejection, RenewalDecision,
         memory::Memory,
-        upsert::{self, Access, MAX_ITEMS, Outcome, Summary},
+        upsert::{self, MAX_ITEMS, UpsertAccess, UpsertOutcome, UpsertSummary},
     },
     resources::{
         self, REGISTRY,
@@ -29,14 +29,14 @@ use svctrack_core::{
     },
     schema::{
         Handling, ListQuery, Lookup as _, Origin, ReadCtx, ResourceDef, Shaped, Unknown,
-        list::Read, shape,
+        list::ReadQuery, shape,
     },
     tracking::{
         intake::{is_waited_for, wait_for_creation},
-        integration_issues::{self, Entry},
+        integration_issues::{self, ReportEntry},
     },
     value::{
-        Document, IdSequence, Issue, Malformed, ObjectId, RecordRef, Timestamp, json_rows::Rows,
+        Document, IdSequence, Issue, Malformed, ObjectId, RecordRef, Timestamp, json_rows::JsonRows,
     },
 };
 
@@ -105,32 +105,32 @@ struct World {
     store: Memory,
     ctx: Ctx,
     /// The report, an entry for each cause.
-    entries: Vec<Entry>,
+    entries: Vec<ReportEntry>,
     /// Index entries that parked events may have waited for, and that exist now.
-    woken: Vec<Wait>,
+    woken: Vec<ParkedWait>,
 }
 
 /// The error: the status over HTTP, and the issues.
-struct Refused(u16, Vec<Issue>);
+struct ErrorResponse(u16, Vec<Issue>);
 
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::NotFound => not_found("not_found"),
-            Refusal::Invalid(issues) => Self(422, issues),
-            Refusal::Conflict(issues) => Self(409, issues),
-            Refusal::Lookup(error) => panic!("{error}"),
+impl From<Rejection> for ErrorResponse {
+    fn from(rejection: Rejection) -> Self {
+        match rejection {
+            Rejection::NotFound => not_found("not_found"),
+            Rejection::Invalid(issues) => Self(422, issues),
+            Rejection::Conflict(issues) => Self(409, issues),
+            Rejection::Lookup(error) => panic!("{error}"),
         }
     }
 }
 
-impl From<Malformed> for Refused {
+impl From<Malformed> for ErrorResponse {
     fn from(fault: Malformed) -> Self {
         Self(400, vec![Issue::of_body(fault.code, fault.message)])
     }
 }
 
-type Answer = Result<Found, Refused>;
+type CallResult = Result<CaseResponse, ErrorResponse>;
 
 impl World {
     fn new() -> Self {
@@ -146,29 +146,29 @@ impl World {
         world
     }
 
-    fn carry_out(&mut self, step: &Step) -> Found {
+    fn carry_out(&mut self, step: &Step) -> CaseResponse {
         if let Some(now) = step.now() {
             self.ctx.now = Timestamp::parse(now).unwrap();
             self.ctx.settled = self.ctx.now;
         }
-        let answer = self.answer(step);
+        let response = self.respond(step);
         self.settle();
-        answer.unwrap_or_else(|Refused(status, issues)| {
+        response.unwrap_or_else(|ErrorResponse(status, issues)| {
             let code = issues.first().map(|issue| issue.code);
             let errors: Vec<Value> = issues
                 .iter()
                 .map(|issue| json!({"pointer": issue.pointer, "code": issue.code, "message": issue.message}))
                 .collect();
             let problem = json!({ "status": status, "code": code, "errors": errors });
-            Found { status, headers: Vec::new(), text: problem.to_string() }
+            CaseResponse { status, headers: Vec::new(), text: problem.to_string() }
         })
     }
 
-    fn answer(&mut self, step: &Step) -> Answer {
+    fn respond(&mut self, step: &Step) -> CallResult {
         let (path, query) = step.path().split_once('?').unwrap_or((step.path(), ""));
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
-        if let Some(answer) = self.answer_about_events(&parts, query, step) {
-            return answer;
+        if let Some(response) = self.respond_about_events(&parts, query, step) {
+            return response;
         }
         let (name, id) = (parts[0], parts.get(1));
         if name == "import" {
@@ -182,7 +182,7 @@ impl World {
         }
         let def = REGISTRY.iter().copied().find(|def| def.path == name);
         let def = def.ok_or_else(|| not_found("route_not_found"))?;
-        let invalid_id = || Refused(400, vec![Issue::of_body("invalid_id", "")]);
+        let invalid_id = || ErrorResponse(400, vec![Issue::of_body("invalid_id", "")]);
         let reference = id.map(|id| RecordRef::parse(id).ok_or_else(invalid_id)).transpose()?;
         match (step.method(), reference) {
             ("POST", None) => self.create(def, step),
@@ -202,19 +202,24 @@ impl World {
         }
     }
 
-    fn create(&mut self, def: &'static ResourceDef, step: &Step) -> Answer {
+    fn create(&mut self, def: &'static ResourceDef, step: &Step) -> CallResult {
         let sent = Document::parse(step.body().as_bytes())?;
         let body = Shaped { handling: handling(step), ..shape::check_create(def, &sent) };
         let planned = plan::create(def, body, &self.store, &mut self.ctx)?;
         Ok(self.apply(def, planned))
     }
 
-    fn read(&self, def: &'static ResourceDef, reference: &RecordRef) -> Answer {
+    fn read(&self, def: &'static ResourceDef, reference: &RecordRef) -> CallResult {
         let id = self.locate(def, reference)?;
         Ok(done(self.shown(def, &self.store.record(def, id).unwrap().unwrap()).to_text()))
     }
 
-    fn update(&mut self, def: &'static ResourceDef, reference: &RecordRef, step: &Step) -> Answer {
+    fn update(
+        &mut self,
+        def: &'static ResourceDef,
+        reference: &RecordRef,
+        step: &Step,
+    ) -> CallResult {
         let sent = Document::parse(step.body().as_bytes())?;
         let body = Shaped { handling: handling(step), ..shape::check_update(def, &sent) };
         let id = self.locate(def, reference)?;
@@ -222,7 +227,12 @@ impl World {
         Ok(self.apply(def, planned))
     }
 
-    fn decide(&mut self, decision: RenewalDecision, reference: &RecordRef, step: &Step) -> Answer {
+    fn decide(
+        &mut self,
+        decision: RenewalDecision,
+        reference: &RecordRef,
+        step: &Step,
+    ) -> CallResult {
         let sent = Document::parse(step.body().as_bytes())?;
         let body = shape::check_update(&LICENSE, &sent);
         let id = self.locate(&LICENSE, reference)?;
@@ -230,7 +240,7 @@ impl World {
         Ok(self.apply(&LICENSE, planned))
     }
 
-    fn delete(&mut self, def: &'static ResourceDef, reference: &RecordRef) -> Answer {
+    fn delete(&mut self, def: &'static ResourceDef, reference: &RecordRef) -> CallResult {
         let id = match self.locate(def, reference) {
             Err(_) if !def.delete_returns_record => return Ok(deleted(0)),
             found => found?,
@@ -242,10 +252,10 @@ impl World {
     }
 
     /// Erasure of a person, as far as the rules read it.
-    fn erase(&mut self, reference: &RecordRef) -> Answer {
+    fn erase(&mut self, reference: &RecordRef) -> CallResult {
         let Ok(id) = self.locate(&END_USER, reference) else { return Ok(deleted(0)) };
         let user = self.store.record(&END_USER, id).unwrap().unwrap();
-        let person = Person::of(id, &user);
+        let person = KnownPerson::from_record(id, &user);
         self.store.apply(&plan::delete(&END_USER, id, &self.store)?);
         person.keys.iter().for_each(|(row, key)| self.store.suppress(row, key));
         self.store.activities.retain(|activity| activity.end_user_id != id);
@@ -257,15 +267,15 @@ impl World {
         Ok(deleted(1))
     }
 
-    fn upsert(&mut self, def: &'static ResourceDef, step: &Step) -> Answer {
+    fn upsert(&mut self, def: &'static ResourceDef, step: &Step) -> CallResult {
         let body = step.body();
         let items = match Document::parse(body.as_bytes()) {
             Ok(single) if def.bulk_returns_counts_only => vec![Ok(single)],
-            _ => Rows::check(body.as_bytes())?.map(|row| row.members).collect(),
+            _ => JsonRows::check(body.as_bytes())?.map(|row| row.members).collect(),
         };
         assert!(items.len() <= MAX_ITEMS, "how many items a request has is for HTTP");
-        let access = Access { create: true, update: true };
-        let mut summary = Summary::default();
+        let access = UpsertAccess { create: true, update: true };
+        let mut summary = UpsertSummary::default();
         for (index, item) in items.iter().enumerate() {
             let upserted = upsert::upsert(
                 def,
@@ -278,24 +288,26 @@ impl World {
             )
             .unwrap();
             self.commit(&upserted.changes);
-            if let (true, Outcome::Failed(_, element)) =
+            if let (true, UpsertOutcome::Failed(_, element)) =
                 (def.bulk_returns_counts_only, &upserted.outcome)
             {
-                self.store.findings.push(integration_issues::refused_ticket(element, self.ctx.now));
+                self.store
+                    .findings
+                    .push(integration_issues::rejected_ticket(element, self.ctx.now));
             }
             summary.add(upserted.outcome);
             summary.ignore(upserted.ignored);
         }
-        let mut found = done(summary.answer(def).to_text());
+        let mut found = done(summary.to_response(def).to_text());
         found.name_ignored(summary.ignored());
         found.headers.push(("svctrack-bulk-errors".to_owned(), summary.errors().to_string()));
         Ok(found)
     }
 
     /// Imports the rows of a file with one in each line.
-    fn import(&mut self, path: &str, step: &Step) -> Answer {
+    fn import(&mut self, path: &str, step: &Step) -> CallResult {
         let def = REGISTRY.iter().copied().find(|def| def.path == path).unwrap();
-        let access = Access { create: true, update: true };
+        let access = UpsertAccess { create: true, update: true };
         let [mut created, mut updated, mut unchanged] = [0; 3];
         self.ctx.origin = Origin::Row;
         for line in step.body().lines() {
@@ -306,10 +318,12 @@ impl World {
             assert!(upserted.ignored.is_empty(), "an import names columns, not members of rows");
             self.commit(&upserted.changes);
             match upserted.outcome {
-                Outcome::Created(..) => created += 1,
-                Outcome::Updated(_) => updated += 1,
-                Outcome::Unchanged(_) => unchanged += 1,
-                Outcome::Dropped | Outcome::Failed(..) => panic!("{:?}", upserted.outcome),
+                UpsertOutcome::Created(..) => created += 1,
+                UpsertOutcome::Updated(_) => updated += 1,
+                UpsertOutcome::Unchanged(_) => unchanged += 1,
+                UpsertOutcome::Dropped | UpsertOutcome::Failed(..) => {
+                    panic!("{:?}", upserted.outcome)
+                }
             }
         }
         self.ctx.origin = Origin::Request;
@@ -317,7 +331,7 @@ impl World {
         Ok(done(counts.to_string()))
     }
 
-    fn list(&self, def: &'static ResourceDef, query: &str, step: &Step) -> Answer {
+    fn list(&self, def: &'static ResourceDef, query: &str, step: &Step) -> CallResult {
         let (mut query, ignored) = known(ListQuery::parse(def, &pairs(query)), step)?;
         resources::resolve(&mut query.filters, def, &self.store).unwrap();
         let records = self.store.records(def).map(|stored| self.shown(def, stored));
@@ -325,11 +339,11 @@ impl World {
         Ok(page(&listed.records, query.count.then_some(listed.total), &ignored))
     }
 
-    fn locate(&self, def: &ResourceDef, reference: &RecordRef) -> Result<ObjectId, Refusal> {
-        self.store.locate(def, reference).unwrap().ok_or(Refusal::NotFound)
+    fn locate(&self, def: &ResourceDef, reference: &RecordRef) -> Result<ObjectId, Rejection> {
+        self.store.locate(def, reference).unwrap().ok_or(Rejection::NotFound)
     }
 
-    fn apply(&mut self, def: &'static ResourceDef, planned: Planned) -> Found {
+    fn apply(&mut self, def: &'static ResourceDef, planned: Planned) -> CaseResponse {
         self.commit(&planned.changes);
         let mut found = done(self.shown(def, &planned.document).to_text());
         found.name_ignored(&planned.ignored);
@@ -354,14 +368,14 @@ impl World {
             }
             for entry in added.iter().chain(removed).filter(|_| is_waited_for(def)) {
                 let (row, key) = (entry.row.to_owned(), entry.key.clone());
-                self.woken.push(Wait { resource: def.code, row, key });
+                self.woken.push(ParkedWait { resource: def.code, row, key });
             }
         }
         self.store.apply(changes);
     }
 
     fn shown(&self, def: &ResourceDef, stored: &Document) -> Document {
-        plan::answer(def, stored, &ReadCtx::new(self.ctx.now, &self.store)).unwrap()
+        plan::to_response(def, stored, &ReadCtx::new(self.ctx.now, &self.store)).unwrap()
     }
 }
 
@@ -377,23 +391,26 @@ fn pairs(query: &str) -> Vec<(String, String)> {
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-fn not_found(code: &'static str) -> Refused {
-    Refused(404, vec![Issue::of_body(code, "")])
+fn not_found(code: &'static str) -> ErrorResponse {
+    ErrorResponse(404, vec![Issue::of_body(code, "")])
 }
 
 /// A query without unknown parameters, unless these are allowed, and the unknown ones.
-fn known<T>(read: Result<Read<T>, Vec<Issue>>, step: &Step) -> Result<(T, Vec<String>), Refused> {
-    let read = read.map_err(|issues| Refused(400, issues))?;
+fn known<T>(
+    read: Result<ReadQuery<T>, Vec<Issue>>,
+    step: &Step,
+) -> Result<(T, Vec<String>), ErrorResponse> {
+    let read = read.map_err(|issues| ErrorResponse(400, issues))?;
     let is_lenient = step.headers().contains(&("prefer", "handling=lenient"));
     if !is_lenient && !read.unknown.is_empty() {
-        return Err(Refused(400, read.unknown.iter().map(Unknown::issue).collect()));
+        return Err(ErrorResponse(400, read.unknown.iter().map(Unknown::issue).collect()));
     }
     let unknown = read.unknown.into_iter().map(|unknown| unknown.name);
     Ok((read.query, unknown.chain(read.ignored).collect()))
 }
 
 /// A page of a list, the total number, where it is requested, and the unknown parameters.
-fn page(records: &[Document], total: Option<usize>, ignored: &[String]) -> Found {
+fn page(records: &[Document], total: Option<usize>, ignored: &[String]) -> CaseResponse {
     let texts: Vec<String> = records.iter().map(Document::to_text).collect();
     let mut found = done(format!("[{}]", texts.join(",")));
     found.name("svctrack-total", total.map(|total| total.to_string()));
@@ -401,7 +418,7 @@ fn page(records: &[Document], total: Option<usize>, ignored: &[String]) -> Found
     found
 }
 
-impl Found {
+impl CaseResponse {
     fn name(&mut self, header: &str, value: Option<String>) {
         self.headers.extend(value.map(|value| (header.to_owned(), value)));
     }
@@ -412,10 +429,10 @@ impl Found {
     }
 }
 
-fn done(text: String) -> Found {
-    Found { status: 200, headers: Vec::new(), text }
+fn done(text: String) -> CaseResponse {
+    CaseResponse { status: 200, headers: Vec::new(), text }
 }
 
-fn deleted(count: u8) -> Found {
+fn deleted(count: u8) -> CaseResponse {
     done(format!(r#"{{"n":{count},"ok":1,"deletedCount":{count}}}"#))
 }

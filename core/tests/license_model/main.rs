@@ -25,9 +25,9 @@ use histories::{History, Sent};
 use rules::{License, Value, Values, World};
 use svctrack_core::{
     plan::{
-        self, Ctx, Planned, Refusal,
+        self, Ctx, Planned, Rejection,
         memory::Memory,
-        upsert::{self, Access, Outcome},
+        upsert::{self, UpsertAccess, UpsertOutcome},
     },
     resources::{
         company::COMPANY,
@@ -131,7 +131,7 @@ impl Tenant {
         def: &'static ResourceDef,
         body: &str,
         now: i64,
-    ) -> Result<Planned, Refusal> {
+    ) -> Result<Planned, Rejection> {
         let body = shape::check_create(def, &document(body));
         let mut ctx = self.ctx(now);
         let planned = plan::create(def, body, &self.store, &mut ctx)?;
@@ -146,7 +146,7 @@ impl Tenant {
         id: ObjectId,
         body: &Document,
         now: i64,
-    ) -> Result<Planned, Refusal> {
+    ) -> Result<Planned, Rejection> {
         let body = shape::check_update(def, body);
         let planned = plan::update(def, id, body, &self.store, &mut self.ctx(now))?;
         self.store.apply(&planned.changes);
@@ -156,7 +156,7 @@ impl Tenant {
     /// Id of the record that an item created or changed; an error where it was rejected.
     fn upsert(&mut self, body: &str, now: i64) -> Result<Option<ObjectId>, String> {
         let mut ctx = self.ctx(now);
-        let access = Access { create: true, update: true };
+        let access = UpsertAccess { create: true, update: true };
         let item = Ok(document(body));
         let done =
             upsert::upsert(&LICENSE, 0, &item, access, Handling::Lenient, &self.store, &mut ctx)
@@ -164,8 +164,8 @@ impl Tenant {
         self.ids = ctx.ids;
         self.store.apply(&done.changes);
         match done.outcome {
-            Outcome::Created(id, _) => Ok(Some(id)),
-            Outcome::Updated(_) | Outcome::Unchanged(_) => Ok(None),
+            UpsertOutcome::Created(id, _) => Ok(Some(id)),
+            UpsertOutcome::Updated(_) | UpsertOutcome::Unchanged(_) => Ok(None),
             other => Err(format!("{other:?}")),
         }
     }
@@ -173,7 +173,7 @@ impl Tenant {
     fn shown(&self, def: &ResourceDef, id: ObjectId, now: i64) -> Document {
         let stored = self.store.record(def, id).unwrap().unwrap();
         let ctx = ReadCtx::new(Timestamp::from_ms(now).unwrap(), &self.store);
-        plan::answer(def, &stored, &ctx).unwrap()
+        plan::to_response(def, &stored, &ctx).unwrap()
     }
 
     fn carry_out(&mut self, sent: Sent, history: &History) -> Result<(), String> {

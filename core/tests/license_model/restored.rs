@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use svctrack_core::{
-    plan::upsert::{self, Access, Outcome},
+    plan::upsert::{self, UpsertAccess, UpsertOutcome},
     resources::license::LICENSE,
     schema::{Handling, Origin},
     value::{Document, IdSequence, Json, ObjectId},
@@ -90,10 +90,10 @@ impl Tenant {
                     row.set("_id", Json::string(known));
                 }
                 match (self.import(row, now), pass) {
-                    (Outcome::Created(made, _), 0) => {
+                    (UpsertOutcome::Created(made, _), 0) => {
                         drop(ids.insert(id.to_string(), made.to_string()))
                     }
-                    (Outcome::Updated(_), 1) | (Outcome::Unchanged(_), 1 | 2) => {}
+                    (UpsertOutcome::Updated(_), 1) | (UpsertOutcome::Unchanged(_), 1 | 2) => {}
                     (other, _) => return Err(format!("pass {pass}: {other:?} of {text}")),
                 }
             }
@@ -109,10 +109,10 @@ impl Tenant {
         Ok(())
     }
 
-    fn import(&mut self, row: Document, now: i64) -> Outcome {
+    fn import(&mut self, row: Document, now: i64) -> UpsertOutcome {
         let mut ctx = self.ctx(now);
         ctx.origin = Origin::Row;
-        let access = Access { create: true, update: true };
+        let access = UpsertAccess { create: true, update: true };
         let done =
             upsert::upsert(&LICENSE, 0, &Ok(row), access, Handling::Lenient, &self.store, &mut ctx);
         let done = done.unwrap();

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use rust_decimal::Decimal;
 use svctrack_core::{
     revenue::{
-        self, CohortCell, Day, ForecastRow, Interval, Ledger, LicenseFacts, MovementRow, Options,
-        Outcome, Rates, RenewalRow, RenewalStatus, RenewalsBy, RetentionRow, Unit, Valuation, View,
+        self, CohortCell, Day, ExchangeRates, ForecastRow, Interval, Ledger, LicenseFacts,
+        MovementRow, MovementView, RenewalOutcome, RenewalRow, RenewalStatus, RenewalsBy,
+        ReportOptions, RetentionRow, Unit, Valuation,
     },
     value::{Number, ObjectId, Timestamp, Zone},
 };
@@ -86,12 +87,12 @@ fn day(day: i64) -> Day {
     Day::parse(&calendar::text(day * DAY)[..10]).unwrap()
 }
 
-pub fn options(asked: &Asked) -> Options {
-    let mut rates = Rates::new("EUR");
+pub fn options(asked: &Asked) -> ReportOptions {
+    let mut rates = ExchangeRates::new("EUR");
     for (currency, from, rate) in &asked.rates {
         rates.set(*currency, day(*from), decimal(*rate)).unwrap();
     }
-    Options {
+    ReportOptions {
         from: day(asked.from),
         to: day(asked.to),
         interval: Interval::parse(asked.interval).unwrap(),
@@ -99,7 +100,7 @@ pub fn options(asked: &Asked) -> Options {
         now: Timestamp::from_ms(asked.now).unwrap(),
         gap_days: asked.gap_days.try_into().unwrap(),
         reactivation_within: asked.within.map(|days| days.try_into().unwrap()),
-        view: if asked.activities { View::Activities } else { View::EndPoints },
+        view: if asked.activities { MovementView::Activities } else { MovementView::EndPoints },
         company: asked.company.map(id),
         product: asked.product.map(ToOwned::to_owned),
         rates: Some(rates),
@@ -407,18 +408,18 @@ fn compare_cell(cell: &CohortCell, (mrr, logos): (Fraction, i64), first: (Fracti
 }
 
 /// Outcome of a license, and the amount after it.
-fn outcome(model: &Model<'_>, at: usize) -> (Outcome, Fraction) {
+fn outcome(model: &Model<'_>, at: usize) -> (RenewalOutcome, Fraction) {
     let license = &model.licenses[at];
     match (model.successors[at], license.status) {
-        (Some(next), _) => (Outcome::Renewed, positive(model.licenses[next].mrr)),
-        (None, Status::Lost) => (Outcome::Churned, ZERO),
+        (Some(next), _) => (RenewalOutcome::Renewed, positive(model.licenses[next].mrr)),
+        (None, Status::Lost) => (RenewalOutcome::Churned, ZERO),
         (None, Status::Renewed) => {
-            (Outcome::Renewed, positive(license.renewal.unwrap_or(license.mrr)))
+            (RenewalOutcome::Renewed, positive(license.renewal.unwrap_or(license.mrr)))
         }
         (None, Status::Ongoing) if license.end.unwrap() < model.asked.now => {
-            (Outcome::Overdue, ZERO)
+            (RenewalOutcome::Overdue, ZERO)
         }
-        (None, Status::Ongoing) => (Outcome::Open, ZERO),
+        (None, Status::Ongoing) => (RenewalOutcome::Open, ZERO),
     }
 }
 
@@ -494,12 +495,12 @@ fn compare_renewals(model: &Model<'_>, row: &RenewalRow, (sum, to): (Sum, i64), 
         let mrr = license.mrr * rate;
         sums[0] = sums[0] + mrr;
         let place = match what {
-            Outcome::Renewed => 1,
-            Outcome::Churned => 4,
-            Outcome::Overdue => 5,
-            Outcome::Open => 6,
+            RenewalOutcome::Renewed => 1,
+            RenewalOutcome::Churned => 4,
+            RenewalOutcome::Overdue => 5,
+            RenewalOutcome::Open => 6,
         };
-        if what == Outcome::Renewed {
+        if what == RenewalOutcome::Renewed {
             sums[1] = sums[1] + if renewed < mrr { renewed } else { mrr };
             sums[2] = sums[2] + positive(renewed - mrr);
             sums[3] = sums[3] + positive(mrr - renewed);
@@ -511,20 +512,21 @@ fn compare_renewals(model: &Model<'_>, row: &RenewalRow, (sum, to): (Sum, i64), 
     let found =
         [row.base, row.renewed, row.upgrade, row.downgrade, row.churned, row.overdue, row.open];
     assert_eq!(found.map(text), sums.map(Fraction::text), "{:?}", row.period);
-    let count = |is: &dyn Fn(&Vec<Outcome>) -> bool| {
+    let count = |is: &dyn Fn(&Vec<RenewalOutcome>) -> bool| {
         let count = companies.values().filter(|whats| is(whats)).count();
         Fraction::whole(count.try_into().unwrap())
     };
-    let renewed = count(&|whats| whats.contains(&Outcome::Renewed));
+    let renewed = count(&|whats| whats.contains(&RenewalOutcome::Renewed));
     let decided = count(&|whats| {
-        whats.contains(&Outcome::Renewed) || whats.iter().all(|what| *what == Outcome::Churned)
+        whats.contains(&RenewalOutcome::Renewed)
+            || whats.iter().all(|what| *what == RenewalOutcome::Churned)
     });
     let rates = |base: Fraction, logos: Fraction| {
         [ratio(sums[1], base), ratio(sums[1] + sums[2], base), ratio(renewed, logos)]
     };
-    let of = |rates: revenue::RenewalRates| [rates.gross, rates.net, rates.logo].map(option);
-    assert_eq!(of(row.of_base), rates(sums[0], count(&|_| true)));
-    assert_eq!(of(row.of_decided), rates(sums[0] - sums[5] - sums[6], decided));
+    let texts = |rates: revenue::RenewalRates| [rates.gross, rates.net, rates.logo].map(option);
+    assert_eq!(texts(row.of_base), rates(sums[0], count(&|_| true)));
+    assert_eq!(texts(row.of_decided), rates(sums[0] - sums[5] - sums[6], decided));
 }
 
 fn forecast(model: &Model<'_>, ledger: &Ledger) {
@@ -564,10 +566,10 @@ fn compare_forecast(model: &Model<'_>, row: &ForecastRow, sum: Sum, time: i64) {
             [base, license.forecasts[1].unwrap_or(base), license.forecasts[2].unwrap_or(otherwise)];
         (0..3).for_each(|at| expected[at] = expected[at] + scenarios[at] * rate);
     }
-    let of = |scenarios: revenue::Scenarios| {
+    let texts = |scenarios: revenue::Scenarios| {
         [scenarios.base, scenarios.optimistic, scenarios.pessimistic].map(text)
     };
     assert_eq!(text(row.confirmed), signed.text(), "{:?}", row.period);
-    assert_eq!(of(row.unconfirmed), expected.map(Fraction::text));
-    assert_eq!(of(row.total), expected.map(|amount| (signed + amount).text()));
+    assert_eq!(texts(row.unconfirmed), expected.map(Fraction::text));
+    assert_eq!(texts(row.total), expected.map(|amount| (signed + amount).text()));
 }

@@ -4,9 +4,9 @@ use rust_decimal::Decimal;
 use svctrack_core::{
     revenue::{
         Cell, Day, ForecastCell, ForecastLine, ForecastRow, Interval, Later, Ledger, LicenseFacts,
-        Line, LineExplanation, Options, Outcome, RenewalRow, RenewalsBy, RenewalsCell,
-        RenewalsLine, Series, cohorts, explain, explain_forecast, explain_renewals, forecast,
-        renewals,
+        LineExplanation, RenewalOutcome, RenewalRow, RenewalsBy, RenewalsCell, RenewalsLine,
+        ReportLine, ReportOptions, Series, cohorts, explain, explain_forecast, explain_renewals,
+        forecast, renewals,
     },
     value::{Number, Timestamp},
 };
@@ -20,8 +20,8 @@ use super::{
 
 const HISTORIES: u64 = 40;
 
-fn asked() -> Options {
-    Options {
+fn asked() -> ReportOptions {
+    ReportOptions {
         assume_renewed: true,
         rates: Some(rates(&[("USD", "2023-01-01", "0.90")])),
         ..options("2024-08-01", "2024-11-01", "2024-08-01")
@@ -117,17 +117,17 @@ fn what_came_true_is_explained_by_the_licenses_that_are_known_later() {
 
 #[test]
 fn a_cohort_is_explained_by_its_companies() {
-    let asked = Options { interval: Interval::Quarter, from: day("2023-10-01"), ..asked() };
+    let asked = ReportOptions { interval: Interval::Quarter, from: day("2023-10-01"), ..asked() };
     let explained = |cohort: &str, interval| {
         let cell = Cell {
             from: day("2024-04-01"),
             to: day("2024-07-01"),
-            line: Line::End,
+            line: ReportLine::End,
             currency: None,
             segment: None,
             cohort: Some(cohort.to_owned()),
         };
-        explain(&ledger(LICENSES), &Options { interval, ..asked.clone() }, None, &cell)
+        explain(&ledger(LICENSES), &ReportOptions { interval, ..asked.clone() }, None, &cell)
     };
     let pico = explained("2023-Q3", Interval::Quarter).unwrap();
     assert_eq!((&*pico.formula, pico.companies[0].company), ("end = 750 = 750", id("Pico")));
@@ -143,7 +143,7 @@ fn a_cohort_is_explained_by_its_companies() {
 
 #[test]
 fn renewals_are_explained_by_their_licenses() {
-    let asked = Options { gap_days: 7, ..asked() };
+    let asked = ReportOptions { gap_days: 7, ..asked() };
     let explained = |line, currency: Option<&str>| {
         let cell = RenewalsCell {
             from: day("2024-01-01"),
@@ -158,7 +158,7 @@ fn renewals_are_explained_by_their_licenses() {
     let license = &upgrade.companies[0].licenses[0];
     assert_eq!(
         (name(license.renewal.license), license.renewal.successor, license.renewal.outcome),
-        ("S1".into(), Some(id("S2")), Outcome::Renewed)
+        ("S1".into(), Some(id("S2")), RenewalOutcome::Renewed)
     );
     let churned = explained(RenewalsLine::Churned, None);
     assert_eq!(
@@ -233,7 +233,7 @@ fn every_figure_of_forecasts_cohorts_and_renewals_adds_up() {
     }
 }
 
-fn forecast_adds_up(ledger: &Ledger, options: &Options, later: Later<'_>) {
+fn forecast_adds_up(ledger: &Ledger, options: &ReportOptions, later: Later<'_>) {
     let report = forecast(ledger, options, Some(later)).unwrap();
     for (currency, rows) in by_currency(&report.currencies, report.converted.as_ref()) {
         for row in rows {
@@ -247,7 +247,7 @@ fn forecast_adds_up(ledger: &Ledger, options: &Options, later: Later<'_>) {
     }
 }
 
-fn cohorts_add_up(ledger: &Ledger, options: &Options) {
+fn cohorts_add_up(ledger: &Ledger, options: &ReportOptions) {
     let Ok(report) = cohorts(ledger, options) else { return };
     let days: Vec<(Day, Day)> =
         report.columns.iter().map(|column| (column.period.from, column.period.to)).collect();
@@ -257,7 +257,7 @@ fn cohorts_add_up(ledger: &Ledger, options: &Options) {
                 let cell = Cell {
                     from: *from,
                     to: *to,
-                    line: Line::End,
+                    line: ReportLine::End,
                     currency: currency.clone(),
                     segment: None,
                     cohort: Some(row.cohort.clone()),
@@ -285,7 +285,7 @@ fn amounts(row: &RenewalRow) -> [(RenewalsLine, Number); 7] {
     ]
 }
 
-fn renewals_add_up(ledger: &Ledger, options: &Options, by: RenewalsBy) {
+fn renewals_add_up(ledger: &Ledger, options: &ReportOptions, by: RenewalsBy) {
     let report = renewals(ledger, options, by).unwrap();
     for (currency, rows) in by_currency(&report.currencies, report.converted.as_ref()) {
         for row in rows {

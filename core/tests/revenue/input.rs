@@ -2,8 +2,9 @@
 
 use svctrack_core::{
     revenue::{
-        Interval, Ledger, LicenseFacts, Line, MAX_LISTED, Options, Rates, Reason, RenewalsBy,
-        ReportError, Valuation, View, cohorts, explain, mrr, renewals,
+        ExchangeRates, Interval, Ledger, LicenseFacts, MAX_LISTED, MovementView, Reason,
+        RenewalsBy, ReportError, ReportLine, ReportOptions, Valuation, cohorts, explain, mrr,
+        renewals,
     },
     value::ObjectId,
 };
@@ -21,18 +22,23 @@ fn check<T>(found: Result<T, ReportError>, code: &str, option: &str, message: &s
 
 #[test]
 fn bad_options_are_rejected_with_a_code() {
-    let between = |from, to| Options::between(from, to, at("2024-01-01"));
+    let between = |from, to| ReportOptions::between(from, to, at("2024-01-01"));
     check(between("2024-02-01", "2024-01-01"), "from_after_to", "from", "before `to`");
     check(between("2024-02-01", "2024-02-01"), "from_after_to", "from", "before `to`");
     check(between("2023-02-29", "2024-01-01"), "invalid_day", "from", "found `2023-02-29`");
     check(between("2024-01-01", "soon"), "invalid_day", "to", "found `soon`");
     check(Interval::parse("hour"), "unknown_interval", "interval", "`day`, `week`");
-    check(Options::zone_of("Mars/Olympus"), "unknown_time_zone", "timeZone", "`Mars/Olympus`");
-    check(View::parse("both"), "unknown_choice", "view", "`endPoints`, `activities`");
+    check(
+        ReportOptions::zone_of("Mars/Olympus"),
+        "unknown_time_zone",
+        "timeZone",
+        "`Mars/Olympus`",
+    );
+    check(MovementView::parse("both"), "unknown_choice", "view", "`endPoints`, `activities`");
     check(Valuation::parse("spot"), "unknown_choice", "rates", "`constant`, `dated`");
     check(RenewalsBy::parse("start"), "unknown_choice", "by", "`end`, `notice`");
-    check(Line::parse("profit"), "unknown_choice", "explain", "`churn`");
-    let mut rates = Rates::new("EUR");
+    check(ReportLine::parse("profit"), "unknown_choice", "explain", "`churn`");
+    let mut rates = ExchangeRates::new("EUR");
     for rate in [0, -1, 1_000_000_001_i64] {
         check(
             rates.set("USD", day("2024-01-01"), rate.into()),
@@ -47,18 +53,28 @@ fn bad_options_are_rejected_with_a_code() {
 fn bad_reports_are_rejected_with_a_code() {
     let asked = options("2020-01-01", "2024-01-01", "2024-01-01");
     let ledger = ledger(LICENSE);
-    let report = |asked: &Options| mrr(&ledger, asked, None);
-    let by_day = Options { interval: Interval::Day, ..asked.clone() };
+    let report = |asked: &ReportOptions| mrr(&ledger, asked, None);
+    let by_day = ReportOptions { interval: Interval::Day, ..asked.clone() };
     check(report(&by_day), "too_many_intervals", "interval", "at most 1000");
-    check(report(&Options { to: day("2019-01-01"), ..asked.clone() }), "from_after_to", "from", "");
-    check(report(&Options { gap_days: 367, ..asked.clone() }), "too_many_days", "gapDays", "366");
-    let within = Options { reactivation_within: Some(40_000), ..asked.clone() };
+    check(
+        report(&ReportOptions { to: day("2019-01-01"), ..asked.clone() }),
+        "from_after_to",
+        "from",
+        "",
+    );
+    check(
+        report(&ReportOptions { gap_days: 367, ..asked.clone() }),
+        "too_many_days",
+        "gapDays",
+        "366",
+    );
+    let within = ReportOptions { reactivation_within: Some(40_000), ..asked.clone() };
     check(report(&within), "too_many_days", "reactivationWithin", "36500");
     check(cohorts(&ledger, &by_day), "unknown_choice", "interval", "`month`");
     let cell = svctrack_core::revenue::Cell {
         from: asked.from,
         to: asked.to,
-        line: Line::End,
+        line: ReportLine::End,
         currency: Some("SEK".into()),
         segment: None,
         cohort: None,
@@ -69,9 +85,9 @@ fn bad_reports_are_rejected_with_a_code() {
     check(Ledger::new(many), "too_many_currencies", "currencies", "200");
     let large =
         (0..40).map(|_| LicenseFacts { mrr: Some(10_i64.pow(15).into()), ..license(LICENSE) });
-    let mut rates = Rates::new("USD");
+    let mut rates = ExchangeRates::new("USD");
     rates.set("EUR", day("2000-01-01"), 1_000_000_000.into()).unwrap();
-    let asked = Options { rates: Some(rates), ..asked };
+    let asked = ReportOptions { rates: Some(rates), ..asked };
     let ledger = Ledger::new(large).unwrap();
     check(mrr(&ledger, &asked, None), "amount_too_large", "currencies", "too large");
 }
@@ -112,7 +128,7 @@ fn what_does_not_count_is_listed_with_its_reason() {
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!(json["excluded"][0]["reason"], "no_dates");
     assert_eq!(json["excluded"][0]["licenses"][0], id("L2").to_string());
-    let elsewhere = Options { company: Some(ObjectId::MAX), ..asked };
+    let elsewhere = ReportOptions { company: Some(ObjectId::MAX), ..asked };
     assert!(mrr(&ledger, &elsewhere, None).unwrap().about.excluded.is_empty());
 }
 
@@ -159,19 +175,19 @@ fn without_a_rate_there_is_no_total_and_no_currency_is_left_out() {
     );
     let ledger = ledger(&lines);
     let asked = options("2024-01-01", "2024-03-01", "2024-03-01");
-    let missing = |asked: &Options| {
+    let missing = |asked: &ReportOptions| {
         let report = mrr(&ledger, asked, None).unwrap();
         assert_eq!((report.currencies.len(), report.converted), (3, None));
         let missing = report.about.missing_rates.iter();
         missing.map(|rate| format!("{} {}", rate.currency, rate.day)).collect::<Vec<_>>()
     };
     assert_eq!(missing(&asked), ["EUR 2024-02-29", "SEK 2024-02-29", "USD 2024-02-29"]);
-    let mut rates = Rates::new("EUR");
+    let mut rates = ExchangeRates::new("EUR");
     rates.set("USD", day("2024-02-10"), "0.9".parse().unwrap()).unwrap();
-    let asked = Options { rates: Some(rates), ..asked };
+    let asked = ReportOptions { rates: Some(rates), ..asked };
     assert_eq!(missing(&asked), ["SEK 2024-02-29"]);
     // The first rate does not apply to the days before it.
-    let dated = Options { valuation: Valuation::Dated, ..asked };
+    let dated = ReportOptions { valuation: Valuation::Dated, ..asked };
     assert_eq!(missing(&dated), ["SEK 2023-12-31", "USD 2023-12-31"]);
 }
 
@@ -205,7 +221,7 @@ fn licenses_that_overlap_for_longer_are_listed() {
         L2 Acme EUR 2024-02-20 - 120 Suite ongoing
         L3 Acme EUR 2024-02-20 - 10 Addon ongoing";
     let overlaps = |gap_days| {
-        let asked = Options { gap_days, ..options("2024-01-01", "2024-03-01", "2024-03-01") };
+        let asked = ReportOptions { gap_days, ..options("2024-01-01", "2024-03-01", "2024-03-01") };
         mrr(&ledger(lines), &asked, None).unwrap().overlaps
     };
     let found = serde_json::to_value(overlaps(5)).unwrap();
@@ -222,7 +238,7 @@ fn licenses_that_overlap_for_longer_are_listed() {
 fn nothing_changes_between_two_borders() {
     let ledger = ledger("L1 Acme EUR 2024-01-10T15:00Z 2024-03-01 100 Suite ongoing");
     let quiet = |now: &str, zone: &str| {
-        let time = ledger.quiet_time(at(now), Options::zone_of(zone).unwrap());
+        let time = ledger.quiet_time(at(now), ReportOptions::zone_of(zone).unwrap());
         format!("{} {}", time.start, time.end)
     };
     let check = |now, zone, expect: [&str; 2]| {

@@ -1,7 +1,10 @@
 //! Licenses in a line of text each, and reports as text.
 
 use svctrack_core::{
-    revenue::{Day, Ledger, LicenseFacts, MovementRow, Movements, Options, Rates, RenewalStatus},
+    revenue::{
+        Day, ExchangeRates, Ledger, LicenseFacts, MovementRow, Movements, RenewalStatus,
+        ReportOptions,
+    },
     value::{ObjectId, Timestamp},
 };
 
@@ -50,16 +53,16 @@ pub fn ledger(lines: &str) -> Ledger {
     Ledger::new(lines.map(license)).unwrap()
 }
 
-pub fn rates(set: &[(&str, &str, &str)]) -> Rates {
-    let mut rates = Rates::new("EUR");
+pub fn rates(set: &[(&str, &str, &str)]) -> ExchangeRates {
+    let mut rates = ExchangeRates::new("EUR");
     for (currency, from, rate) in set {
         rates.set(*currency, day(from), rate.parse().unwrap()).unwrap();
     }
     rates
 }
 
-pub fn options(from: &str, to: &str, now: &str) -> Options {
-    Options::between(from, to, at(now)).unwrap()
+pub fn options(from: &str, to: &str, now: &str) -> ReportOptions {
+    ReportOptions::between(from, to, at(now)).unwrap()
 }
 
 /// `period start fx new reactivation expansion contraction churn end customers arpa` of a row.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use svctrack_core::{
-    revenue::{Ledger, LicenseFacts, MovementRow, Options, RenewalStatus, mrr, retention},
+    revenue::{Ledger, LicenseFacts, MovementRow, RenewalStatus, ReportOptions, mrr, retention},
     value::{Number, Zone, period::Period},
 };
 
@@ -43,15 +43,15 @@ fn licenses() -> Vec<LicenseFacts<'static>> {
     rows.collect()
 }
 
-fn asked() -> Options {
-    Options {
+fn asked() -> ReportOptions {
+    ReportOptions {
         gap_days: 7,
         rates: Some(rates(&[("USD", "2023-01-01", "0.9")])),
         ..options("2024-01-01", "2024-08-01", "2024-08-01")
     }
 }
 
-fn rows(asked: &Options) -> Vec<MovementRow> {
+fn rows(asked: &ReportOptions) -> Vec<MovementRow> {
     let report = mrr(&Ledger::new(licenses()).unwrap(), asked, None).unwrap();
     report.converted.unwrap().rows
 }
@@ -77,8 +77,8 @@ fn twelve_licenses_show_every_movement() {
 
 #[test]
 fn a_start_at_midnight_of_the_zone_is_of_the_next_month() {
-    let zone = Options::zone_of("Europe/Berlin").unwrap();
-    let rows = rows(&Options { zone, ..asked() });
+    let zone = ReportOptions::zone_of("Europe/Berlin").unwrap();
+    let rows = rows(&ReportOptions { zone, ..asked() });
     assert_eq!(line(&rows[4]), "1960 0 0 0 0 0 -20 1940 4");
     assert_eq!(line(&rows[5]), "1940 0 240 0 30 0 0 2150 5");
 }

@@ -3,10 +3,10 @@
 
 use svctrack_core::{
     revenue::{
-        Cell, Customer, Day, Interval, Later, Ledger, LicenseFacts, Line, Options, RenewalRow,
-        RenewalsBy, RenewalsCell, RenewalsLine, RetentionRow, Usage, Valuation, View, Weights,
-        cohorts, customers, explain, explain_renewals, forecast, mrr, mrr_by_company, renewals,
-        retention,
+        Cell, Customer, CustomerUsage, Day, Interval, Later, Ledger, LicenseFacts, MovementView,
+        RenewalRow, RenewalsBy, RenewalsCell, RenewalsLine, ReportLine, ReportOptions,
+        RetentionRow, Valuation, Weights, cohorts, customers, explain, explain_renewals, forecast,
+        mrr, mrr_by_company, renewals, retention,
     },
     value::Number,
 };
@@ -23,8 +23,8 @@ pub const LICENSES: &str = "
     S7 Pico EUR 2023-07-01 2024-07-01 500 Suite ongoing
 ";
 
-pub fn asked() -> Options {
-    Options {
+pub fn asked() -> ReportOptions {
+    ReportOptions {
         rates: Some(rates(&[("USD", "2023-01-01", "0.92"), ("USD", "2024-06-01", "0.90")])),
         ..options("2023-12-01", "2024-08-01", "2024-08-01")
     }
@@ -43,7 +43,7 @@ const ROWS: [&str; 8] = [
 ];
 
 #[track_caller]
-fn check(asked: &Options, differing: &[&str]) {
+fn check(asked: &ReportOptions, differing: &[&str]) {
     let report = mrr(&ledger(LICENSES), asked, None).unwrap();
     let expected = ROWS.map(|row| {
         let period = &row[..7];
@@ -89,33 +89,34 @@ const BRIDGED: [&str; 2] =
 
 #[test]
 fn a_gap_is_bridged_with_the_old_price() {
-    check(&Options { gap_days: 7, ..asked() }, &BRIDGED);
-    check(&Options { gap_days: 4, ..asked() }, &[]);
-    check(&Options { gap_days: 5, ..asked() }, &BRIDGED);
+    check(&ReportOptions { gap_days: 7, ..asked() }, &BRIDGED);
+    check(&ReportOptions { gap_days: 4, ..asked() }, &[]);
+    check(&ReportOptions { gap_days: 5, ..asked() }, &BRIDGED);
 }
 
 #[test]
 fn each_change_counts_by_itself_in_the_view_of_activities() {
     let february = "2024-02 1870 0 360 0 100 270 1860 3 620.00";
-    let asked = Options { view: View::Activities, ..asked() };
+    let asked = ReportOptions { view: MovementView::Activities, ..asked() };
     check(&asked, &[february]);
-    check(&Options { gap_days: 7, ..asked.clone() }, &[february, BRIDGED[0], BRIDGED[1]]);
+    check(&ReportOptions { gap_days: 7, ..asked.clone() }, &[february, BRIDGED[0], BRIDGED[1]]);
     // With 11 days, both gaps are bridged.
-    check(&Options { gap_days: 11, ..asked }, &BRIDGED);
+    check(&ReportOptions { gap_days: 11, ..asked }, &BRIDGED);
 }
 
 #[test]
 fn a_month_begins_at_midnight_of_the_zone() {
-    let zone = Options::zone_of("Asia/Tokyo").unwrap();
+    let zone = ReportOptions::zone_of("Asia/Tokyo").unwrap();
     check(
-        &Options { zone, ..asked() },
+        &ReportOptions { zone, ..asked() },
         &["2024-05 2060 0 0 0 0 0 2060 3 686.67", "2024-06 2060 0 0 250 0 0 2310 3 770.00"],
     );
 }
 
 #[test]
 fn dated_rates_are_a_line_of_their_own() {
-    let report = mrr(&ledger(LICENSES), &Options { valuation: Valuation::Dated, ..asked() }, None);
+    let report =
+        mrr(&ledger(LICENSES), &ReportOptions { valuation: Valuation::Dated, ..asked() }, None);
     assert_eq!(
         converted(&report.unwrap()),
         [
@@ -144,7 +145,7 @@ fn what_is_overdue_is_printed_beside_what_is_left() {
 
 #[test]
 fn a_product_alone_leaves_and_enters() {
-    let asked = Options { product: Some("Addon".into()), ..asked() };
+    let asked = ReportOptions { product: Some("Addon".into()), ..asked() };
     let report = mrr(&ledger(LICENSES), &asked, None).unwrap();
     let rows = &report.converted.as_ref().unwrap().rows;
     let moved = |at: usize| {
@@ -173,7 +174,7 @@ fn ratios(row: &RetentionRow) -> String {
     format!("{} {grr} {nrr} {logo} {net} {quick}", row.period.period)
 }
 
-fn retained(asked: &Options) -> Vec<String> {
+fn retained(asked: &ReportOptions) -> Vec<String> {
     let report = retention(&ledger(LICENSES), asked).unwrap().converted.unwrap();
     report.rows.iter().chain([&report.span]).map(ratios).collect()
 }
@@ -194,11 +195,11 @@ fn retention_asks_those_who_were_there() {
             "span 83.33 96.67 0 3.33 2.24",
         ]
     );
-    let bridged = retained(&Options { gap_days: 7, ..asked() });
+    let bridged = retained(&ReportOptions { gap_days: 7, ..asked() });
     assert_eq!(bridged[3], "2024-03 100 100 0 0 null");
     assert_eq!(bridged[4], "2024-04 100 110.75 0 -10.75 null");
     assert_eq!(bridged[8], "span 83.33 96.67 0 3.33 2.24");
-    let activities = retained(&Options { view: View::Activities, ..asked() });
+    let activities = retained(&ReportOptions { view: MovementView::Activities, ..asked() });
     assert_eq!(activities[2], "2024-02 94.65 99.47 0 0.53 0.97");
     // What comes and goes within a period counts in the whole report too: churn 270 + 1000, contraction 100 + 500,
     // expansion 100 + 250, reactivation 360 + 1200 and new 270, of 1500 at the start.
@@ -208,7 +209,7 @@ fn retention_asks_those_who_were_there() {
 
 #[test]
 fn ratios_of_dated_rates_are_over_start_and_fx() {
-    let asked = Options { valuation: Valuation::Dated, ..asked() };
+    let asked = ReportOptions { valuation: Valuation::Dated, ..asked() };
     let report = retention(&ledger(LICENSES), &asked).unwrap().converted.unwrap();
     assert_eq!(report.rows[6].base.to_string(), "2310");
     assert_eq!(ratios(&report.rows[6]), "2024-06 100 100 0 0 null");
@@ -216,7 +217,7 @@ fn ratios_of_dated_rates_are_over_start_and_fx() {
 
 #[test]
 fn a_trailing_year_ends_with_each_interval() {
-    let asked = Options { interval: Interval::Quarter, ..asked() };
+    let asked = ReportOptions { interval: Interval::Quarter, ..asked() };
     let report = retention(&ledger(LICENSES), &asked).unwrap().converted.unwrap();
     let year = &report.trailing_year[2];
     assert_eq!(
@@ -229,12 +230,13 @@ fn a_trailing_year_ends_with_each_interval() {
 
 #[test]
 fn a_company_stays_in_the_cohort_of_its_first_day() {
-    let asked = Options {
+    let asked = ReportOptions {
         interval: Interval::Quarter,
-        ..Options { from: super::support::day("2023-10-01"), ..asked() }
+        ..ReportOptions { from: super::support::day("2023-10-01"), ..asked() }
     };
     let cells = |gap_days| -> Vec<String> {
-        let report = cohorts(&ledger(LICENSES), &Options { gap_days, ..asked.clone() }).unwrap();
+        let report =
+            cohorts(&ledger(LICENSES), &ReportOptions { gap_days, ..asked.clone() }).unwrap();
         assert!(!report.columns[3].is_complete && report.columns[2].is_complete);
         let rows = report.converted.unwrap().rows;
         rows.iter()
@@ -267,7 +269,7 @@ fn renewed(row: &RenewalRow) -> String {
 #[test]
 fn a_renewal_is_a_successor_or_what_its_status_says() {
     let row = |from: &str, to: &str, gap_days| {
-        let asked = Options {
+        let asked = ReportOptions {
             interval: Interval::Quarter,
             gap_days,
             rates: asked().rates,
@@ -305,7 +307,7 @@ fn with_forecast() -> Ledger {
 #[test]
 fn a_forecast_has_three_scenarios() {
     let rows = |assume_renewed| -> Vec<String> {
-        let asked = Options {
+        let asked = ReportOptions {
             assume_renewed,
             rates: asked().rates,
             ..options("2024-08-01", "2024-11-01", "2024-08-01")
@@ -333,7 +335,7 @@ fn a_forecast_is_compared_with_what_came_true() {
             .as_str(),
     );
     let asked =
-        Options { now: at("2024-04-10"), from: super::support::day("2024-04-01"), ..asked() };
+        ReportOptions { now: at("2024-04-10"), from: super::support::day("2024-04-01"), ..asked() };
     let now = with_forecast();
     let later = Later { ledger: &now, now: at("2024-07-15") };
     let report = forecast(&known, &asked, Some(later)).unwrap().converted.unwrap();
@@ -345,7 +347,7 @@ fn a_forecast_is_compared_with_what_came_true() {
     let rows: Vec<_> = report.rows.iter().map(row).collect();
     assert_eq!(rows, ["2060 2060 0", "2060 2310 250", "2060 2310 250", "1560 null null"]);
     // The same licenses: S7 was expected to be renewed at the end of June, and was not.
-    let asked = Options { now: at("2024-08-15"), assume_renewed: true, ..asked };
+    let asked = ReportOptions { now: at("2024-08-15"), assume_renewed: true, ..asked };
     let report = forecast(&now, &asked, None).unwrap().converted.unwrap();
     let rows: Vec<_> = report.rows.iter().map(row).collect();
     assert_eq!(rows, ["2060 2060 0", "2310 2310 0", "2310 2310 0", "1810 1810 -500"]);
@@ -353,7 +355,7 @@ fn a_forecast_is_compared_with_what_came_true() {
 
 #[test]
 fn a_figure_is_explained_by_companies_and_licenses() {
-    let explained = |asked: &Options, from: &str, to: &str, line| {
+    let explained = |asked: &ReportOptions, from: &str, to: &str, line| {
         let cell = Cell {
             from: super::support::day(from),
             to: super::support::day(to),
@@ -364,7 +366,7 @@ fn a_figure_is_explained_by_companies_and_licenses() {
         };
         explain(&ledger(LICENSES), asked, None, &cell).unwrap()
     };
-    let found = explained(&asked(), "2024-02-01", "2024-03-01", Line::Expansion);
+    let found = explained(&asked(), "2024-02-01", "2024-03-01", ReportLine::Expansion);
     assert_eq!(
         (found.end_points.to_string(), found.activities.to_string()),
         ("90".into(), "0".into())
@@ -391,18 +393,22 @@ fn a_figure_is_explained_by_companies_and_licenses() {
         licenses,
         [("S3".into(), "0.9".into(), true, false), ("S4".into(), "0.9".into(), false, true)]
     );
-    let found = explained(&asked(), "2023-12-01", "2024-08-01", Line::Kept);
+    let found = explained(&asked(), "2023-12-01", "2024-08-01", ReportLine::Kept);
     assert_eq!(found.formula, "kept = 1000 + 250 = 1250");
-    let bridged =
-        explained(&Options { gap_days: 7, ..asked() }, "2024-03-01", "2024-04-01", Line::End);
+    let bridged = explained(
+        &ReportOptions { gap_days: 7, ..asked() },
+        "2024-03-01",
+        "2024-04-01",
+        ReportLine::End,
+    );
     assert_eq!(bridged.formula, "end = 1000 + 500 + 360 = 1860");
     let bridged = &bridged.companies[0].licenses[0];
     let ends = [bridged.end, bridged.bridged_end].map(|end| end.unwrap().to_string());
     assert_eq!(ends, ["2024-03-29", "2024-04-03"]);
-    let dated = Options { valuation: Valuation::Dated, ..asked() };
-    let found = explained(&dated, "2024-06-01", "2024-07-01", Line::Fx);
+    let dated = ReportOptions { valuation: Valuation::Dated, ..asked() };
+    let found = explained(&dated, "2024-06-01", "2024-07-01", ReportLine::Fx);
     assert_eq!(found.formula, "fx = -8 = -8");
-    let overdue = explained(&asked(), "2024-07-01", "2024-08-01", Line::Overdue);
+    let overdue = explained(&asked(), "2024-07-01", "2024-08-01", ReportLine::Overdue);
     assert_eq!(overdue.formula, "overdue = 500 = 500");
     assert!(overdue.companies[0].licenses.iter().any(|license| name(license.license) == "S7"));
 }
@@ -411,7 +417,7 @@ fn a_figure_is_explained_by_companies_and_licenses() {
 fn companies_add_up_to_the_report() {
     let rows = mrr_by_company(
         &ledger(LICENSES),
-        &Options {
+        &ReportOptions {
             from: super::support::day("2024-04-01"),
             to: super::support::day("2024-05-01"),
             ..asked()
@@ -442,10 +448,12 @@ fn companies_add_up_to_the_report() {
 #[test]
 fn a_customer_says_when_it_renews() {
     let usage = |company| match name(company).as_str() {
-        "Nord" => {
-            Usage { last_active: Some(at("2024-07-30")), users_active: [3, 4], ..Usage::default() }
-        }
-        _ => Usage::default(),
+        "Nord" => CustomerUsage {
+            last_active: Some(at("2024-07-30")),
+            users_active: [3, 4],
+            ..CustomerUsage::default()
+        },
+        _ => CustomerUsage::default(),
     };
     let report = customers(&ledger(LICENSES), &asked(), &usage, &Weights::default()).unwrap();
     let row = |row: &Customer| {
@@ -508,9 +516,11 @@ fn switched() -> Ledger {
 
 #[test]
 fn a_successor_in_another_currency_renews_its_parent() {
-    let asked =
-        Options { interval: Interval::Year, ..options("2022-01-01", "2026-01-01", "2024-06-01") };
-    let row = |asked: &Options, currency: Option<&str>, year: usize| {
+    let asked = ReportOptions {
+        interval: Interval::Year,
+        ..options("2022-01-01", "2026-01-01", "2024-06-01")
+    };
+    let row = |asked: &ReportOptions, currency: Option<&str>, year: usize| {
         let report = renewals(&switched(), asked, RenewalsBy::End).unwrap();
         let series = report.currencies.iter().find(|series| Some(&*series.currency) == currency);
         let row = &series.or(report.converted.as_ref()).unwrap().rows[year];
@@ -519,7 +529,8 @@ fn a_successor_in_another_currency_renews_its_parent() {
     // Without rates neither is more than the other, and the report notes that it did not compare them.
     assert_eq!(row(&asked, Some("EUR"), 1), "100 100 0 0 0 0 0 100 100 100 1");
     assert_eq!(row(&asked, Some("USD"), 2), "120 120 0 0 0 0 0 100 100 100 1");
-    let known = Options { rates: Some(rates(&[("USD", "2020-01-01", "0.9")])), ..asked.clone() };
+    let known =
+        ReportOptions { rates: Some(rates(&[("USD", "2020-01-01", "0.9")])), ..asked.clone() };
     assert_eq!(row(&known, Some("EUR"), 1), "100 100 8 0 0 0 0 100 108 100 0");
     assert_eq!(row(&known, Some("USD"), 2), "120 100 0 20 0 0 0 83.33 83.33 100 0");
     assert_eq!(row(&known, None, 1), "100 100 8 0 0 0 0 100 108 100 0");
@@ -536,7 +547,7 @@ fn a_successor_in_another_currency_renews_its_parent() {
     // Nothing is overdue, and nothing is expected twice.
     let moved = mrr(&switched(), &asked, None).unwrap();
     assert_eq!(moved.overdue_total, 0);
-    let assumed = Options { assume_renewed: true, ..known.clone() };
+    let assumed = ReportOptions { assume_renewed: true, ..known.clone() };
     let expected = forecast(&switched(), &assumed, None).unwrap().converted.unwrap();
     let expected: Vec<_> =
         expected.rows.iter().map(|row| row.unconfirmed.base.to_string()).collect();
@@ -547,7 +558,7 @@ fn a_successor_in_another_currency_renews_its_parent() {
         line,
         currency: currency.map(ToOwned::to_owned),
     };
-    let explained = |asked: &Options, line, currency| {
+    let explained = |asked: &ReportOptions, line, currency| {
         let found =
             explain_renewals(&switched(), asked, RenewalsBy::End, cell(line, currency)).unwrap();
         found.companies[0].formula.clone()

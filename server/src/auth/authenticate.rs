@@ -8,10 +8,10 @@ use svctrack_store::{KnownToken, Tenant};
 
 use super::{
     authorization_header::{token_in, user_of_basic},
-    caller::{Caller, Credential, LocalAccess, Seen, SignedIn},
+    caller::{Caller, Credential, LocalAccess, RequestSource, SignedIn},
     token_format::Token,
 };
-use crate::{app::App, body::refuse_form, error::Error, observe::trace::note_tenant};
+use crate::{app::App, body::reject_form, error::Error, observe::trace::note_tenant};
 
 /// The caller of a request that carries a token.
 ///
@@ -23,7 +23,7 @@ pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller,
         && *code != EXPIRED
     {
         let nobody = ("access.deny", Who::Unknown);
-        Seen::of(request).note_denied(app, Tenant::OPERATOR, nobody, code);
+        RequestSource::from_request(request).note_denied(app, Tenant::OPERATOR, nobody, code);
     }
     caller
 }
@@ -41,7 +41,7 @@ async fn identify(app: &App, request: &Request) -> Result<Caller, Error> {
         return Ok(Caller {
             tenant,
             credential: Credential::File(scopes),
-            seen: Seen::of(request),
+            seen: RequestSource::from_request(request),
         });
     }
     if let Some(SignedIn(caller)) = request.extensions().get() {
@@ -53,16 +53,20 @@ async fn identify(app: &App, request: &Request) -> Result<Caller, Error> {
     let sent = token_in(sent_as).ok_or(Error::Unauthorized("token_missing"))?;
     let known = known_token(app, &sent).await?;
     if user_of_basic(sent_as).is_some() {
-        refuse_form(request)?;
+        reject_form(request)?;
     }
-    admit(app, known, Seen::of(request))
+    admit(app, known, RequestSource::from_request(request))
 }
 
 /// The caller with a known token.
 ///
 /// # Errors
 /// [`Error::Unauthorized`] where the token has expired; [`Error::TooMany`]; [`Error::TenantSuspended`].
-pub(super) fn admit(app: &App, known: Arc<KnownToken>, seen: Seen) -> Result<Caller, Error> {
+pub(super) fn admit(
+    app: &App,
+    known: Arc<KnownToken>,
+    seen: RequestSource,
+) -> Result<Caller, Error> {
     let now = app.clock.now();
     let tenant = Tenant::assume_authorized(known.record.tenant);
     let (limits, is_suspended) = (known.tenant.limits, known.tenant.is_suspended);

@@ -8,7 +8,7 @@ use svctrack_core::{
     audit::Who,
     value::TenantId,
 };
-use svctrack_store::{Actor, KnownToken, Origin, Tenant, TokenRecord};
+use svctrack_store::{Actor, CommandOrigin, KnownToken, Tenant, TokenRecord};
 
 use super::denials::Attempt;
 use crate::{app::App, error::Error, request_id::RequestId};
@@ -27,20 +27,20 @@ pub(crate) struct SignedIn(pub(crate) Caller);
 pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
     pub(super) credential: Credential,
-    pub(super) seen: Seen,
+    pub(super) seen: RequestSource,
 }
 
 /// Source of a request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct RequestSource {
     address: Option<IpAddr>,
     request_id: Option<Arc<str>>,
     /// Id of the session that acts as the token.
     session: Option<Arc<str>>,
 }
 
-impl Seen {
-    pub(crate) fn of(request: &Request) -> Self {
+impl RequestSource {
+    pub(crate) fn from_request(request: &Request) -> Self {
         let address = request.remote_addr().as_socket_addr().map(|peer| peer.ip().to_canonical());
         let id = request.extensions().get::<RequestId>().map(|id| id.0.clone());
         Self { address, request_id: id, session: None }
@@ -79,7 +79,7 @@ impl From<Caller> for Actor {
         let record = caller.token_record();
         let user = record.and_then(|record| record.user_id);
         let seen = &caller.seen;
-        let origin = Origin {
+        let origin = CommandOrigin {
             token_name: record.map(|record| record.label.clone()).unwrap_or_default(),
             session: seen.session.as_deref().map(str::to_owned),
             address: seen.address,
@@ -93,7 +93,7 @@ impl From<Caller> for Actor {
 impl Caller {
     /// A caller who sends events of a tenant: with no token, and no scope.
     pub(crate) fn of_events(tenant: Tenant) -> Self {
-        Self { tenant, credential: Credential::Nothing, seen: Seen::default() }
+        Self { tenant, credential: Credential::Nothing, seen: RequestSource::default() }
     }
 
     /// Id of the token of the call.

@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 use svctrack_core::{
-    audit::{Outcome, Who},
+    audit::{AuditOutcome, Who},
     value::{TenantId, Timestamp, time::DAY_MS},
 };
 use svctrack_store::{AuditNote, Tenant};
@@ -40,7 +40,7 @@ pub(crate) struct Attempt {
 
 /// Attempts of a tenant that are not written yet.
 #[derive(Default)]
-struct OfTenant {
+struct TenantDenials {
     day: i64,
     /// Number of separate counts today.
     told_apart: usize,
@@ -50,7 +50,7 @@ struct OfTenant {
 
 /// Attempts that are not written yet.
 #[derive(Default)]
-pub(crate) struct Denials(Mutex<BTreeMap<TenantId, OfTenant>>);
+pub(crate) struct Denials(Mutex<BTreeMap<TenantId, TenantDenials>>);
 
 impl Denials {
     /// Counts an attempt to access a tenant; an attempt by an unknown caller is counted for the operator.
@@ -80,7 +80,7 @@ impl Denials {
     }
 }
 
-impl OfTenant {
+impl TenantDenials {
     fn count(&mut self, attempt: Attempt, now: Timestamp) {
         if self.day != now.epoch_days() {
             (self.day, self.told_apart) = (now.epoch_days(), 0);
@@ -105,7 +105,7 @@ impl OfTenant {
 impl Attempt {
     fn into_note(self, count: u64) -> AuditNote {
         let Self { action, who, address, cause } = self;
-        let outcome = Outcome::Denied { cause, count };
+        let outcome = AuditOutcome::Denied { cause, count };
         AuditNote { action, outcome, target: None, by: Some((who, address)) }
     }
 }
@@ -128,8 +128,8 @@ mod tests {
         let notes = denials.take(now, false).into_iter().flat_map(|(_, notes)| notes);
         let mut counts: Vec<_> = notes
             .map(|note| match note.outcome {
-                Outcome::Denied { count, .. } => (note.by.unwrap().1, count),
-                Outcome::Done => panic!("{note:?}"),
+                AuditOutcome::Denied { count, .. } => (note.by.unwrap().1, count),
+                AuditOutcome::Done => panic!("{note:?}"),
             })
             .collect();
         counts.sort_unstable();
@@ -143,8 +143,11 @@ mod tests {
             denials.count(Tenant::OPERATOR, attempt(last), at("2026-11-20T12:00:30Z"));
         }
         assert_eq!(taken(&denials, at("2026-11-20T12:00:59Z")), []);
-        let of = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
-        assert_eq!(taken(&denials, at("2026-11-20T12:01:00Z")), [(of(1), 3), (of(2), 1)]);
+        let address_ending = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
+        assert_eq!(
+            taken(&denials, at("2026-11-20T12:01:00Z")),
+            [(address_ending(1), 3), (address_ending(2), 1)]
+        );
         assert_eq!(taken(&denials, at("2026-11-20T12:02:00Z")), []);
     }
 

@@ -32,7 +32,7 @@ async fn sender(app: &App, request: &Request, tenant: TenantId) -> Result<Option
         return Err(Error::TrackingSuspended);
     }
     let (tenant, limits) = (Tenant::assume_authorized(tenant), known.limits);
-    Ok(Some(Sender { tenant, limits, address: Address::of(request) }))
+    Ok(Some(Sender { tenant, limits, address: Address::from_request(request) }))
 }
 
 /// Sender of a pipeline's call: the UUID of its tenant is the user name of HTTP Basic, whatever the password (R33).

@@ -16,7 +16,7 @@ use svctrack_store::{KnownToken, Revoked, TokenRecord};
 
 use super::{
     authenticate::{admit, known_token},
-    caller::{Caller, Seen},
+    caller::{Caller, RequestSource},
     token_format::Token,
 };
 use crate::{
@@ -72,7 +72,7 @@ pub(crate) async fn of_request(app: &App, request: &Request) -> Result<Option<Se
     let Some(opened_with) = app.store.token(opened_with).await? else { return Ok(None) };
     app.store.token_used(&known.record, now);
     app.sign_in.note_use(&known.record.id, now);
-    let seen = Seen::of(request).through(&known.record.id);
+    let seen = RequestSource::from_request(request).through(&known.record.id);
     match admit(app, opened_with, seen) {
         Ok(caller) => Ok(Some(Session { caller, id: known.record.id.clone(), token })),
         Err(Error::Unauthorized(_)) => Ok(None),
@@ -98,7 +98,7 @@ pub(crate) async fn open_with_text(
     app: &App,
     text: &str,
     label: &str,
-    seen: Seen,
+    seen: RequestSource,
 ) -> Result<Token, Error> {
     let known = known_token(app, text).await?;
     if known.record.is_session() {
@@ -115,13 +115,18 @@ pub(crate) async fn open_with_id(
     app: &App,
     id: &str,
     label: &str,
-    seen: Seen,
+    seen: RequestSource,
 ) -> Result<Token, Error> {
     let known = app.store.token(id).await?.ok_or(Error::Unauthorized("token_unknown"))?;
     open(app, known, label, seen).await
 }
 
-async fn open(app: &App, known: Arc<KnownToken>, label: &str, seen: Seen) -> Result<Token, Error> {
+async fn open(
+    app: &App,
+    known: Arc<KnownToken>,
+    label: &str,
+    seen: RequestSource,
+) -> Result<Token, Error> {
     let caller = admit(app, known.clone(), seen)?;
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
     let now = app.clock.now();

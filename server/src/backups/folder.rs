@@ -44,7 +44,7 @@ pub(super) struct Backup {
 
 /// The backups in a folder.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct BackupsInFolder {
     /// Scheduled backups of the store, in the order in which they were created, the newest last.
     pub(super) own: Vec<Backup>,
     /// Number of backups that belong to another store, or name none.
@@ -53,7 +53,7 @@ pub(super) struct Found {
     pub(super) skipped: usize,
 }
 
-impl Found {
+impl BackupsInFolder {
     /// The sequence of the next backup.
     pub(super) fn next_sequence(&self) -> u64 {
         self.own.last().map_or(0, |newest| newest.sequence).saturating_add(1)
@@ -101,8 +101,8 @@ fn head_of(path: &Path) -> Option<BackupHead> {
 }
 
 /// Backups in a folder, for a store.
-pub(super) fn backups_in(folder: &Path, store: StoreId) -> io::Result<Found> {
-    let mut found = Found::default();
+pub(super) fn backups_in(folder: &Path, store: StoreId) -> io::Result<BackupsInFolder> {
+    let mut found = BackupsInFolder::default();
     for name in names_in(folder)? {
         let Some(at) = moment_of(&name) else { continue };
         if !is_file(folder, &name) {
@@ -173,7 +173,7 @@ pub(super) fn retain(
     keep: usize,
     made: Timestamp,
 ) -> io::Result<()> {
-    let Found { own, .. } = backups_in(folder, store)?;
+    let BackupsInFolder { own, .. } = backups_in(folder, store)?;
     let too_many = own.len().saturating_sub(keep);
     for old in own.iter().filter(|backup| backup.at != made).take(too_many) {
         fs::remove_file(folder.join(name_of(old.at)))?;

@@ -15,8 +15,8 @@ use svctrack_store::{
 use tokio::task::spawn_blocking;
 
 use super::{
-    folder::{self, Found, name_of},
-    status::{Backups, Done},
+    folder::{self, BackupsInFolder, name_of},
+    status::{BackupStatus, Backups},
     unfinished_file::Unfinished,
 };
 use crate::setting_text::setting_as_text;
@@ -30,11 +30,11 @@ const MAX_RETRY_PAUSE: Duration = Duration::from_secs(10 * 60);
 
 /// An interval such as `6h`, `1day`, `90min`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval(Duration);
+pub struct BackupInterval(Duration);
 
-setting_as_text!(Interval);
+setting_as_text!(BackupInterval);
 
-impl FromStr for Interval {
+impl FromStr for BackupInterval {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -43,7 +43,7 @@ impl FromStr for Interval {
     }
 }
 
-impl fmt::Display for Interval {
+impl fmt::Display for BackupInterval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         humantime::format_duration(self.0).fmt(f)
     }
@@ -54,7 +54,7 @@ impl fmt::Display for Interval {
 pub struct Schedule {
     pub folder: PathBuf,
     /// The interval between backups.
-    pub every: Interval,
+    pub every: BackupInterval,
     /// Number of backups that are retained.
     pub keep: usize,
 }
@@ -95,10 +95,10 @@ pub(crate) async fn run(
     status: Arc<Backups>,
     schedule: Schedule,
 ) {
-    let Interval(every) = schedule.every;
+    let BackupInterval(every) = schedule.every;
     let directory = schedule.folder.display();
     let own = store.id();
-    let mut done = look(&schedule, own, clock.now(), Done::default()).await;
+    let mut done = look(&schedule, own, clock.now(), BackupStatus::default()).await;
     let age = age(done.at, clock.now()).unwrap_or(every);
     let (mut begun, mut pause) = (Instant::now(), every.saturating_sub(age));
     loop {
@@ -131,10 +131,15 @@ fn age(at: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
 }
 
 /// Reads the folder, from which others may remove backups.
-async fn look(schedule: &Schedule, store: StoreId, now: Timestamp, before: Done) -> Done {
+async fn look(
+    schedule: &Schedule,
+    store: StoreId,
+    now: Timestamp,
+    before: BackupStatus,
+) -> BackupStatus {
     let folder = schedule.folder.clone();
     let found = apart(move || folder::backups_in(&folder, store)).await.unwrap_or_default();
-    let Found { foreign, skipped, .. } = found;
+    let BackupsInFolder { foreign, skipped, .. } = found;
     let (newest, ahead) = (found.own.last(), found.ahead(now));
     if ahead > before.ahead {
         tracing::warn!(backups = ahead, "backups dated in the future");
@@ -146,7 +151,7 @@ async fn look(schedule: &Schedule, store: StoreId, now: Timestamp, before: Done)
         let directory = schedule.folder.display();
         tracing::warn!(backups = foreign, %directory, "backups of another store: never deleted");
     }
-    Done { at: newest.map(|newest| newest.at), ahead, foreign, skipped, ..before }
+    BackupStatus { at: newest.map(|newest| newest.at), ahead, foreign, skipped, ..before }
 }
 
 /// Creates a backup, and removes those beyond the limit.
@@ -184,10 +189,10 @@ mod tests {
 
     #[test]
     fn an_interval_is_read_as_people_write_it() {
-        assert_eq!("6h".parse(), Ok(Interval(Duration::from_secs(6 * 3600))));
-        assert_eq!("1day".parse::<Interval>().unwrap().to_string(), "1day");
+        assert_eq!("6h".parse(), Ok(BackupInterval(Duration::from_secs(6 * 3600))));
+        assert_eq!("1day".parse::<BackupInterval>().unwrap().to_string(), "1day");
         for other in ["", "6", "0s", "10ms", "often"] {
-            assert!(other.parse::<Interval>().is_err(), "{other}");
+            assert!(other.parse::<BackupInterval>().is_err(), "{other}");
         }
     }
 }

@@ -7,7 +7,7 @@ use svctrack_store::as_text;
 
 /// The state of scheduled backups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Done {
+pub(crate) struct BackupStatus {
     /// Time of the newest backup in the folder.
     #[serde(serialize_with = "as_text")]
     pub(crate) at: Option<Timestamp>,
@@ -24,14 +24,14 @@ pub(crate) struct Done {
 
 /// State of scheduled backups, where there is a schedule.
 #[derive(Debug, Default)]
-pub(crate) struct Backups(Mutex<Option<Done>>);
+pub(crate) struct Backups(Mutex<Option<BackupStatus>>);
 
 impl Backups {
-    pub(crate) fn done(&self) -> Option<Done> {
+    pub(crate) fn done(&self) -> Option<BackupStatus> {
         *self.0.lock()
     }
 
-    pub(super) fn note(&self, done: Done) {
+    pub(super) fn note(&self, done: BackupStatus) {
         *self.0.lock() = Some(done);
     }
 }

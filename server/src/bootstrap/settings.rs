@@ -62,11 +62,11 @@ impl BootstrapSettings {
     /// A message for what is missing, or is no tenant or token.
     pub(crate) fn over(self, file: Self) -> Result<Option<BootstrapConfig>, String> {
         let of_file = (file.bootstrap_token, file.bootstrap_token_file);
-        let token = source(TOKEN, (self.bootstrap_token, self.bootstrap_token_file))?
-            .or(source(TOKEN, of_file)?);
+        let given = (self.bootstrap_token, self.bootstrap_token_file);
+        let token = first_source(TOKEN, [given, of_file])?;
         let given = (self.bootstrap_operator_token, self.bootstrap_operator_token_file);
         let of_file = (file.bootstrap_operator_token, file.bootstrap_operator_token_file);
-        let operator = source(OPERATOR_TOKEN, given)?.or(source(OPERATOR_TOKEN, of_file)?);
+        let operator = first_source(OPERATOR_TOKEN, [given, of_file])?;
         let (tenant, token) = match (self.bootstrap_tenant.or(file.bootstrap_tenant), token) {
             (None, None) if operator.is_none() => return Ok(None),
             (Some(tenant), Some(token)) => (tenant, token),
@@ -110,11 +110,15 @@ impl TokenSource {
     }
 }
 
-/// The source of a token, if it is given itself or by its file.
-fn source(
-    name: &str,
-    given: (Option<String>, Option<PathBuf>),
-) -> Result<Option<TokenSource>, String> {
+/// A token, or the file that holds it.
+type Given = (Option<String>, Option<PathBuf>);
+
+/// The first source of a token, if one is given; what comes after it is not read.
+fn first_source(name: &str, given: [Given; 2]) -> Result<Option<TokenSource>, String> {
+    given.into_iter().find_map(|given| source(name, given).transpose()).transpose()
+}
+
+fn source(name: &str, given: Given) -> Result<Option<TokenSource>, String> {
     match given {
         (None, None) => Ok(None),
         (Some(_), Some(_)) => Err(format!("set {name} or {name}-file, not both")),
@@ -149,19 +153,19 @@ mod tests {
     }
 
     #[test]
-    fn values_that_cannot_be_used_are_refused() {
-        let refusal = |given: BootstrapSettings| given.over(Default::default()).unwrap_err();
+    fn values_that_cannot_be_used_are_rejected() {
+        let rejection = |given: BootstrapSettings| given.over(Default::default()).unwrap_err();
         assert_eq!(
-            refusal(of_tenant("x")),
+            rejection(of_tenant("x")),
             "set both bootstrap-tenant and bootstrap-token, or neither"
         );
         let token = Some(secret());
         let of_none = BootstrapSettings { bootstrap_token: token.clone(), ..of_tenant("x") };
-        assert_eq!(refusal(of_none), "bootstrap-tenant must be a UUID other than the nil UUID");
+        assert_eq!(rejection(of_none), "bootstrap-tenant must be a UUID other than the nil UUID");
         let bootstrap_token = Some("secret".to_owned());
         let no_token = BootstrapSettings { bootstrap_token, ..of_tenant(TENANT) };
         let said = "bootstrap-token must be a token from `svctrack token generate`";
-        assert_eq!(refusal(no_token), said);
+        assert_eq!(rejection(no_token), said);
         let same = BootstrapSettings {
             bootstrap_token: token.clone(),
             bootstrap_operator_token: token,

@@ -7,8 +7,8 @@ use poem::http::Method;
 use serde_json::{Value, json};
 use svctrack_core::value::TenantId;
 use svctrack_server::{
-    admin::{Admin, Whose},
-    demo::{CUSTOMERS, Call, Demo, MAX_CUSTOMERS, STORIES, Story, TENANT_NAME},
+    admin::{Admin, CommandOwner},
+    demo::{ApiCall, CUSTOMERS, Demo, MAX_CUSTOMERS, STORIES, Story, TENANT_NAME},
 };
 use svctrack_store::{Clock as _, SystemClock};
 
@@ -41,7 +41,7 @@ pub(crate) struct DemoCommand {
 
 impl DemoCommand {
     pub(crate) async fn run(self) -> Result<(), String> {
-        let operator = self.target.admin(Whose::Operator).await?;
+        let operator = self.target.admin(CommandOwner::Operator).await?;
         let there = demo_tenants(&operator).await?;
         if self.delete {
             return self.delete(&operator, &there).await;
@@ -101,14 +101,14 @@ async fn fill(admin: &Admin, tenant: TenantId, customers: usize) -> Result<usize
     let demo = Demo { tenant, now: SystemClock.now(), customers };
     let mut stored = 0;
     let is_seen = std::io::stderr().is_terminal();
-    let filled = demo.fill(async |call: Call| {
+    let filled = demo.fill(async |call: ApiCall| {
         stored += call.count;
-        let answered = admin.send_again(call.method, &call.path, call.body).await?;
+        let response = admin.send_again(call.method, &call.path, call.body).await?;
         if is_seen {
             // The next line is written over this one.
             let _ = write!(std::io::stderr(), "{stored} records and events\r");
         }
-        Ok(answered.into())
+        Ok(response.into())
     });
     let filled = filled.await;
     if is_seen {

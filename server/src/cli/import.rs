@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use svctrack_core::value::counted;
 use svctrack_server::{
     admin::Admin,
-    interchange::{Options, Separator, parse_mapping},
-    transfer::{self, Imported, Reading},
+    interchange::{ReadOptions, Separator, parse_mapping},
+    transfer::{self, ImportOptions, Imported},
 };
 use svctrack_store::TenantRecord;
 
@@ -23,7 +23,7 @@ use super::{
 };
 
 /// The exit code for rejected records.
-const REFUSED: u8 = 2;
+const REJECTED: u8 = 2;
 
 /// Import records from an export, or from CSV or NDJSON files of other programs
 ///
@@ -55,16 +55,16 @@ pub(crate) struct Import {
 
 impl Import {
     pub(crate) async fn run(self) -> Result<ExitCode, String> {
-        let mut refused = 0;
+        let mut rejected = 0;
         let told = match self.owner.all_tenants {
-            true => self.each_tenant(&mut refused).await?,
-            false => self.from(&self.owner.admin().await?, &self.from, &mut refused).await?,
+            true => self.each_tenant(&mut rejected).await?,
+            false => self.from(&self.owner.admin().await?, &self.from, &mut rejected).await?,
         };
         self.owner.target.show(&told, || lines_of(&told))?;
-        Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
+        Ok(if rejected == 0 { ExitCode::SUCCESS } else { ExitCode::from(REJECTED) })
     }
 
-    async fn each_tenant(&self, refused: &mut usize) -> Result<Value, String> {
+    async fn each_tenant(&self, rejected: &mut usize) -> Result<Value, String> {
         let (admin, tokens) =
             Admin::with_tenants(&self.owner.target.config()?, self.tenants()?).await?;
         for (tenant, token) in tokens {
@@ -75,31 +75,37 @@ impl Import {
             let id = tenant.id.to_string();
             let folder = self.from.join(&id);
             if folder.exists() {
-                told.insert(id, self.from(&admin, &folder, refused).await?);
+                told.insert(id, self.from(&admin, &folder, rejected).await?);
             }
         }
         Ok(told.into())
     }
 
     /// Imports a folder, or a file, into a tenant.
-    async fn from(&self, admin: &Admin, from: &Path, refused: &mut usize) -> Result<Value, String> {
+    async fn from(
+        &self,
+        admin: &Admin,
+        from: &Path,
+        rejected: &mut usize,
+    ) -> Result<Value, String> {
         if !from.is_file() {
             tell_others(from)?;
         }
-        let options = Options::of_files(self.separator, self.map.clone());
+        let options = ReadOptions::of_files(self.separator, self.map.clone());
         let files = transfer::files_at(from, self.resource.as_deref(), &options)?;
-        let mut tell_refused = |one: transfer::Refused| {
+        let mut tell_rejected = |one: transfer::RejectedRecord| {
             progress::clear();
             print_err(&format!("{} line {}: {}", one.file.display(), one.line, one.reason));
         };
-        let reading = Reading { options: &options, open: &progress::open, tell: &mut tell_refused };
+        let reading =
+            ImportOptions { options: &options, open: &progress::open, tell: &mut tell_rejected };
         let done = match self.dry_run {
             true => transfer::try_out(admin, &files, reading).await?,
             false => transfer::import(admin, &files, reading).await?,
         };
         let mut told = Map::new();
         for (file, done) in files.iter().zip(done) {
-            *refused += done.refused;
+            *rejected += done.rejected;
             told.insert(file.def.path.to_owned(), counts(file.def.path, done));
         }
         if self.dry_run {
@@ -129,7 +135,7 @@ fn tell_others(folder: &Path) -> Result<(), String> {
 
 /// The outcome of the records of a file, as JSON; further messages are printed.
 fn counts(resource: &str, done: Imported) -> Value {
-    let Imported { taken, fates, refused, without_key, repeated, first_repeated, ignored } = done;
+    let Imported { taken, fates, rejected, without_key, repeated, first_repeated, ignored } = done;
     if without_key > 0 {
         print_err(&format!(
             "{resource}: {} without a key; importing again creates them twice",
@@ -151,7 +157,7 @@ fn counts(resource: &str, done: Imported) -> Value {
         "created": fates.map(|fates| fates.created),
         "updated": fates.map(|fates| fates.updated),
         "unchanged": fates.map(|fates| fates.unchanged),
-        "refused": refused,
+        "refused": rejected,
         "withoutKey": without_key,
         "repeatedKeys": repeated,
         "ignoredColumns": ignored,

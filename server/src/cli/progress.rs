@@ -22,7 +22,7 @@ pub(super) fn open(path: &Path) -> io::Result<Source> {
         return Ok(Box::new(file));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Box::new(Progress { file, name, bytes, read: 0, shown: None }))
+    Ok(Box::new(FileProgress { file, name, bytes, read: 0, shown: None }))
 }
 
 /// Clears the progress, before something else is printed on its line.
@@ -33,7 +33,7 @@ pub(super) fn clear() {
 }
 
 /// A file whose progress is shown.
-struct Progress {
+struct FileProgress {
     file: File,
     name: String,
     bytes: u64,
@@ -42,7 +42,7 @@ struct Progress {
     shown: Option<u64>,
 }
 
-impl Read for Progress {
+impl Read for FileProgress {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(to)?;
         self.read += count as u64;

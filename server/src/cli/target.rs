@@ -6,7 +6,7 @@ use clap::Args;
 use poem::http::Method;
 use serde_json::Value;
 use svctrack_server::{
-    admin::{Admin, Whose},
+    admin::{Admin, CommandOwner},
     config::{Config, ConfigOverrides, FILE_NAME, StoreSettings},
 };
 
@@ -36,7 +36,7 @@ pub(crate) struct TargetArgs {
 impl TargetArgs {
     pub(crate) async fn call(
         &self,
-        whose: Whose<'_>,
+        whose: CommandOwner<'_>,
         method: Method,
         path: &str,
         body: Option<Value>,
@@ -50,7 +50,7 @@ impl TargetArgs {
     }
 
     /// The server, or the store, that carries out the calls.
-    pub(crate) async fn admin(&self, whose: Whose<'_>) -> Result<Admin, String> {
+    pub(crate) async fn admin(&self, whose: CommandOwner<'_>) -> Result<Admin, String> {
         match (&self.server, &self.token) {
             (Some(server), Some(token)) => Admin::running(server, token, self.ca_cert.as_deref()),
             _ => Admin::stopped(&self.config()?, whose).await,
@@ -74,10 +74,10 @@ impl TargetArgs {
 
     pub(crate) fn show(
         &self,
-        answer: &Value,
+        response: &Value,
         in_words: impl FnOnce() -> String,
     ) -> Result<(), String> {
-        if self.json { print_out(&answer.to_string()) } else { print_out(&in_words()) }
+        if self.json { print_out(&response.to_string()) } else { print_out(&in_words()) }
     }
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use clap::{Args, Subcommand};
 use poem::http::{Method, StatusCode};
 use serde_json::{Value, json};
-use svctrack_server::admin::{Admin, Whose};
+use svctrack_server::admin::{Admin, CommandOwner};
 
 use super::{
     output::{table, text_at},
@@ -110,8 +110,9 @@ impl TenantCommand {
         match self {
             Self::Create { target, name } => {
                 let body = json!({ "name": name });
-                let made =
-                    target.call(Whose::Operator, Method::POST, "/tenants", Some(body)).await?;
+                let made = target
+                    .call(CommandOwner::Operator, Method::POST, "/tenants", Some(body))
+                    .await?;
                 target.show(&made, || {
                     format!(
                         "Tenant     {}\nAPI token  {}",
@@ -121,7 +122,8 @@ impl TenantCommand {
                 })
             }
             Self::List { target } => {
-                let tenants = target.call(Whose::Operator, Method::GET, "/tenants", None).await?;
+                let tenants =
+                    target.call(CommandOwner::Operator, Method::GET, "/tenants", None).await?;
                 target.show(&tenants, || table(&tenants, TENANT_COLUMNS))
             }
             Self::Rename { tenant, name } => tenant.change(json!({ "name": name })).await,
@@ -142,12 +144,12 @@ impl OneTenant {
 
     async fn change(&self, body: Value) -> Result<(), String> {
         let changed =
-            self.target.call(Whose::Operator, Method::PUT, &self.path(), Some(body)).await?;
+            self.target.call(CommandOwner::Operator, Method::PUT, &self.path(), Some(body)).await?;
         self.target.show(&changed, || table(&json!([changed]), TENANT_COLUMNS))
     }
 
     async fn delete(&self) -> Result<(), String> {
-        let operator = self.target.admin(Whose::Operator).await?;
+        let operator = self.target.admin(CommandOwner::Operator).await?;
         let deleted = delete(&operator, &self.path()).await?;
         self.target.show(&deleted, || "deleted".to_owned())
     }

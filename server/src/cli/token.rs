@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use poem::http::Method;
 use serde_json::{Value, json};
-use svctrack_server::{admin::Whose, auth::Token};
+use svctrack_server::{admin::CommandOwner, auth::Token};
 use svctrack_web::pages::address;
 
 use super::{
@@ -170,8 +170,8 @@ impl TokenOwnerArgs {
 
     async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, String> {
         let whose = match &self.tenant {
-            None if self.operator => Whose::Operator,
-            tenant => Whose::of(tenant.as_deref()),
+            None if self.operator => CommandOwner::Operator,
+            tenant => CommandOwner::named(tenant.as_deref()),
         };
         self.target.call(whose, method, path, body).await
     }

@@ -4,7 +4,7 @@
 
 use clap::Args;
 use serde_json::Value;
-use svctrack_server::admin::{Admin, Whose};
+use svctrack_server::admin::{Admin, CommandOwner};
 
 use super::{output::text_at, target::TargetArgs};
 
@@ -26,8 +26,8 @@ pub(crate) struct RecordOwnerArgs {
 impl RecordOwnerArgs {
     pub(crate) async fn admin(&self) -> Result<Admin, String> {
         let whose = match self.all_tenants {
-            true => Whose::Operator,
-            false => Whose::of(self.tenant.as_deref()),
+            true => CommandOwner::Operator,
+            false => CommandOwner::named(self.tenant.as_deref()),
         };
         self.target.admin(whose).await
     }

@@ -16,7 +16,7 @@ use svctrack_server::{
 };
 use svctrack_store::{
     Manifest, check_archive,
-    embedded::{Problem, Verified, verify},
+    embedded::{Corruption, Verified, verify},
     support::regular_file,
 };
 
@@ -68,7 +68,7 @@ fn verify_store(stopped: StoppedStore, as_json: bool) -> Result<(bool, String), 
 }
 
 fn in_json(found: &Verified) -> String {
-    let problem = |problem: &Problem| {
+    let problem = |problem: &Corruption| {
         let id = problem.id.map(|id| id.to_string());
         json!({ "table": problem.table, "id": id, "what": problem.what })
     };
@@ -78,7 +78,7 @@ fn in_json(found: &Verified) -> String {
 }
 
 fn in_words(found: &Verified) -> String {
-    let problem = |problem: &Problem| {
+    let problem = |problem: &Corruption| {
         let id = problem.id.map(|id| format!(" {id}")).unwrap_or_default();
         format!("{}{id}: {}\n", problem.table, problem.what)
     };

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_not_known_is_refused_by_its_number() {
+    fn a_line_that_is_not_known_is_rejected_by_its_number() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE_NAME);
         for (text, line) in [("cache = 64", "line 1:"), ("log = \"info\"\ncache = 64\n", "line 2:")]
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_another_type_is_refused_with_the_name_of_its_setting() {
+    fn a_value_of_another_type_is_rejected_with_the_name_of_its_setting() {
         for (text, expect) in [
             ("log = \"info\"\ncache-mb = \"64\"", "line 2: `cache-mb`: "),
             ("backup-every = 6\nlog = \"info\"", "line 1: `backup-every`: "),

@@ -7,8 +7,8 @@ use clap::Args as _;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    backups::Interval, bootstrap::settings::BootstrapSettings, listen_address::Listen,
-    observe::settings::ObserveSettings, proxies::settings::ProxySettings, served_parts::Part,
+    backups::BackupInterval, bootstrap::settings::BootstrapSettings, listen_address::Listen,
+    observe::settings::ObserveSettings, proxies::settings::ProxySettings, served_parts::ServerPart,
     tls::settings::TlsSettings,
 };
 
@@ -74,7 +74,7 @@ pub struct ConfigOverrides {
     pub proxies: ProxySettings,
     /// Routes to serve, separated by commas; /health is always served [default: all]
     #[arg(long, env = "SVCTRACK_ROUTES", value_name = "PARTS", value_enum, value_delimiter = ',')]
-    pub routes: Option<Vec<Part>>,
+    pub routes: Option<Vec<ServerPart>>,
     /// Requests per second and token, with bursts of twice as many; 0 means no limit [default: 150]
     #[arg(long, env = "SVCTRACK_RATE_LIMIT", value_name = "PER_SECOND")]
     pub rate_limit: Option<u32>,
@@ -86,7 +86,7 @@ pub struct ConfigOverrides {
     pub tracking_daily_mb: Option<u32>,
     /// Interval of scheduled backups, such as 6h or 1day [default: never]
     #[arg(long, env = "SVCTRACK_BACKUP_EVERY", value_name = "INTERVAL")]
-    pub backup_every: Option<Interval>,
+    pub backup_every: Option<BackupInterval>,
     /// Directory of scheduled backups; use it for nothing else [default: backups, in the data directory]
     #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "DIRECTORY")]
     pub backup_to: Option<PathBuf>,

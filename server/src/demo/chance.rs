@@ -14,7 +14,7 @@ pub(super) struct Dice(Rng);
 
 impl Dice {
     /// Stream with this name.
-    pub(super) fn of(name: &str) -> Self {
+    pub(super) fn seeded(name: &str) -> Self {
         let seed = name.bytes().fold(SEED, |seed, byte| seed.rotate_left(8) ^ u64::from(byte));
         Self(Rng::with_seed(seed))
     }
@@ -86,14 +86,14 @@ mod tests {
 
     #[test]
     fn a_stream_is_the_same_each_time_and_differs_from_others() {
-        let draw = |name: &str| Dice::of(name).between(0, i64::MAX);
+        let draw = |name: &str| Dice::seeded(name).between(0, i64::MAX);
         assert_eq!(draw("usage"), draw("usage"));
         assert_ne!(draw("usage"), draw("people"));
     }
 
     #[test]
     fn what_is_drawn_has_the_mean_that_was_asked_for() {
-        let mut dice = Dice::of("means");
+        let mut dice = Dice::seeded("means");
         for mean in [0.2, 4.0, 60.0] {
             let sum: u32 = (0..10_000).map(|_| dice.poisson(mean)).sum();
             let found = f64::from(sum) / 10_000.0;

@@ -2,7 +2,7 @@
 
 use chrono::{Months, NaiveDate};
 
-use super::names::Place;
+use super::names::City;
 
 /// Size of a customer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,14 +41,14 @@ impl Product {
     }
 
     /// First product of a customer of a size.
-    pub(super) fn of(size: Size) -> Self {
+    pub(super) fn first_for(size: Size) -> Self {
         if size == Size::Small { Self::Team } else { Self::Enterprise }
     }
 }
 
 /// Outcome of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum TermOutcome {
     Ongoing,
     Renewed,
     /// The customer left, for this reason.
@@ -68,7 +68,7 @@ pub(super) struct Term {
     /// Discount on the list price, in percent.
     pub(super) discount: i64,
     pub(super) auto_renews: bool,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: TermOutcome,
     /// Previous term, by its place in the list.
     pub(super) follows: Option<usize>,
 }
@@ -85,7 +85,7 @@ impl Term {
             seats: seats.max(1),
             discount: 0,
             auto_renews: false,
-            outcome: Outcome::Ongoing,
+            outcome: TermOutcome::Ongoing,
             follows: None,
         }
     }
@@ -118,7 +118,7 @@ pub(super) struct Company {
     pub(super) number: usize,
     pub(super) name: String,
     pub(super) size: Size,
-    pub(super) place: Place,
+    pub(super) place: City,
     pub(super) currency: &'static str,
     /// Customer success manager, by place in the list of the staff.
     pub(super) owner: usize,
@@ -152,24 +152,24 @@ impl Company {
 
     /// The undecided term of a product.
     pub(super) fn open(&self, product: Product) -> Option<usize> {
-        let is_open = |term: &Term| term.product == product && term.outcome == Outcome::Ongoing;
+        let is_open = |term: &Term| term.product == product && term.outcome == TermOutcome::Ongoing;
         self.terms.iter().rposition(is_open)
     }
 
     /// End of the period as a customer that has a day, if the customer left then.
     pub(super) fn lost_after(&self, day: NaiveDate) -> Option<NaiveDate> {
-        let main = Product::of(self.size);
+        let main = Product::first_for(self.size);
         let ends = self
             .terms
             .iter()
-            .filter(|term| term.product == main && matches!(term.outcome, Outcome::Lost(_)));
+            .filter(|term| term.product == main && matches!(term.outcome, TermOutcome::Lost(_)));
         ends.filter_map(|term| term.to).filter(|to| *to > day).min()
     }
 
     /// Ends a term and begins the next one.
     pub(super) fn follow(&mut self, at: usize, next: Term) {
         if let Some(term) = self.terms.get_mut(at) {
-            term.outcome = Outcome::Renewed;
+            term.outcome = TermOutcome::Renewed;
             term.to = Some(next.from);
         }
         self.terms.push(Term { follows: Some(at), ..next });
@@ -177,8 +177,8 @@ impl Company {
 
     /// Ends all undecided terms.
     pub(super) fn lose(&mut self, day: NaiveDate, reason: &'static str) {
-        for term in self.terms.iter_mut().filter(|term| term.outcome == Outcome::Ongoing) {
-            term.outcome = Outcome::Lost(reason);
+        for term in self.terms.iter_mut().filter(|term| term.outcome == TermOutcome::Ongoing) {
+            term.outcome = TermOutcome::Lost(reason);
             term.to = Some(day);
         }
     }

@@ -40,7 +40,7 @@ const SIZES_AT_START: &[(usize, Size)] =
 /// Companies of a demo, in the order in which they came.
 pub(super) fn companies(customers: usize, today: NaiveDate) -> Vec<Company> {
     let mut market =
-        Market { dice: Dice::of("market"), today, companies: stories::companies(today) };
+        Market { dice: Dice::seeded("market"), today, companies: stories::companies(today) };
     let months = market.months();
     market.begin(customers);
     let goals = goals(customers, &months);
@@ -191,7 +191,7 @@ impl Market {
             Size::Middle => (18_000.0, 70),
             Size::Large => (90_000.0, 110),
         };
-        let product = Product::of(size);
+        let product = Product::first_for(size);
         let yearly = self.dice.log_normal(median, 0.6);
         let seats = (yearly / (12 * product.price()) as f64).round() as i64;
         let mut term = Term::new(product, from, months, seats.min(most));
@@ -203,7 +203,7 @@ impl Market {
     /// Term that follows another from a day on: mostly as much as before, often more, seldom less.
     fn next_term(&mut self, company: &Company, at: usize, from: NaiveDate) -> Term {
         let Some(term) = company.terms.get(at).cloned() else {
-            return Term::new(Product::of(company.size), from, 12, 1);
+            return Term::new(Product::first_for(company.size), from, 12, 1);
         };
         let percent =
             self.dice.weighted(&[(46, 100), (20, 110), (16, 125), (6, 150), (8, 85), (4, 65)]);
@@ -218,7 +218,7 @@ impl Market {
 
     /// Decides for a customer in a month.
     fn decide(&mut self, company: &mut Company, month: Month) {
-        let main = Product::of(company.size);
+        let main = Product::first_for(company.size);
         let Some(at) = company.open(main) else { return self.come_back(company, month) };
         let Some(term) = company.terms.get(at).cloned() else { return };
         if term.from >= month.0 {
@@ -305,7 +305,7 @@ impl Market {
         company.returns = None;
         let last = company.terms.last().cloned();
         let Some(term) = last else { return };
-        let again = Term::new(Product::of(company.size), day, term.months, term.seats);
+        let again = Term::new(Product::first_for(company.size), day, term.months, term.seats);
         company.terms.push(Term { discount: 20, ..again });
     }
 

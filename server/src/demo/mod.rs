@@ -59,7 +59,7 @@ pub struct Demo {
 
 /// A call of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct ApiCall {
     pub method: Method,
     pub path: String,
     /// JSON; a response in JSON is expected, or `OK` of events.
@@ -77,25 +77,25 @@ impl Demo {
     /// The first error of `send`, or of a response that did not store all items.
     pub async fn fill(
         self,
-        mut send: impl AsyncFnMut(Call) -> Result<Response, String>,
+        mut send: impl AsyncFnMut(ApiCall) -> Result<Response, String>,
     ) -> Result<(), String> {
         let now = DateTime::<Utc>::from_timestamp_millis(self.now.as_ms()).unwrap_or_default();
         let today = day_at(now);
         let market = market::companies(self.customers.clamp(1, MAX_CUSTOMERS), today);
         let people = people::people(&market, today);
         let sheets = work::timesheets(&market, today);
-        let mut step = async |call: Call| -> Result<Bytes, String> {
+        let mut step = async |call: ApiCall| -> Result<Bytes, String> {
             let is_parked = call.is_parked;
             let named = format!("{} {}", call.method, call.path);
-            let answer = send(call).await?;
-            checked(answer, is_parked).await.map_err(|cause| format!("{named}: {cause}"))
+            let response = send(call).await?;
+            checked(response, is_parked).await.map_err(|cause| format!("{named}: {cause}"))
         };
-        step(Call::new(Method::PUT, "/settings", &records::settings(today), 1)).await?;
+        step(ApiCall::new(Method::PUT, "/settings", &records::settings(today), 1)).await?;
         for call in self.records(&market, &people, &sheets, now) {
             step(call).await?;
         }
         let stored: Vec<Value> = sheets.iter().map(work::Timesheet::stored).collect();
-        let stored = step(Call::new(Method::PUT, "/timesheets", &stored, stored.len())).await?;
+        let stored = step(ApiCall::new(Method::PUT, "/timesheets", &stored, stored.len())).await?;
         for call in decisions(&sheets, &stored)? {
             step(call).await?;
         }
@@ -104,7 +104,7 @@ impl Demo {
         }
         step(self.lost_events(now)).await?;
         for month in records::closings(today) {
-            step(Call::new(Method::POST, "/reports/closings", &month, 1)).await?;
+            step(ApiCall::new(Method::POST, "/reports/closings", &month, 1)).await?;
         }
         Ok(())
     }
@@ -116,12 +116,12 @@ impl Demo {
         people: &'d [Person],
         sheets: &'d [work::Timesheet],
         now: DateTime<Utc>,
-    ) -> impl Iterator<Item = Call> + use<'d> {
+    ) -> impl Iterator<Item = ApiCall> + use<'d> {
         let today = day_at(now);
         let users = move || people.iter().map(|person| people::stored(person, market)).collect();
         let entries = move || sheets.iter().flat_map(work::Timesheet::entries).cloned().collect();
         let tickets = move || tickets::tickets(market, people, today, now.timestamp_millis());
-        let bulk = |path: &'static str, items: Vec<Value>| Call::bulk(path, &items);
+        let bulk = |path: &'static str, items: Vec<Value>| ApiCall::bulk(path, &items);
         std::iter::once_with(move || bulk("/users", records::users()))
             .chain(std::iter::once_with(move || bulk("/products", records::products())))
             .chain(std::iter::once_with(move || {
@@ -147,7 +147,7 @@ impl Demo {
         market: &'d [Company],
         people: &'d [Person],
         now: DateTime<Utc>,
-    ) -> impl Iterator<Item = Call> + use<'d> {
+    ) -> impl Iterator<Item = ApiCall> + use<'d> {
         let path = self.bulk_path();
         let mut days = Events::new(market, people, now);
         let mut waiting: Vec<Event> = Vec::new();
@@ -157,12 +157,12 @@ impl Demo {
                 waiting.extend(more);
             }
             let rows: Vec<Event> = waiting.drain(..waiting.len().min(BATCH)).collect();
-            (!rows.is_empty()).then(|| Call::new(Method::POST, &path, &rows, rows.len()))
+            (!rows.is_empty()).then(|| ApiCall::new(Method::POST, &path, &rows, rows.len()))
         })
     }
 
     /// The fifth story: a sender that names a company by an unknown name.
-    fn lost_events(&self, now: DateTime<Utc>) -> Call {
+    fn lost_events(&self, now: DateTime<Utc>) -> ApiCall {
         let row = |number: usize| {
             let minutes = (LOST_EVENTS - number) as i64;
             json!({
@@ -171,20 +171,23 @@ impl Demo {
             })
         };
         let rows: Vec<Value> = (0..LOST_EVENTS).map(row).collect();
-        Call { is_parked: true, ..Call::new(Method::POST, &self.bulk_path(), &rows, rows.len()) }
+        ApiCall {
+            is_parked: true,
+            ..ApiCall::new(Method::POST, &self.bulk_path(), &rows, rows.len())
+        }
     }
 }
 
 /// Decisions about timesheets, by the ids that they were stored with.
-fn decisions(sheets: &[work::Timesheet], stored: &[u8]) -> Result<Vec<Call>, String> {
+fn decisions(sheets: &[work::Timesheet], stored: &[u8]) -> Result<Vec<ApiCall>, String> {
     let stored: Value = serde_json::from_slice(stored).map_err(|error| error.to_string())?;
     let ids = stored.get("upsertedIds").and_then(Value::as_array).into_iter().flatten();
     let decided: Vec<Value> =
         sheets.iter().zip(ids).filter_map(|(sheet, id)| sheet.decided(id)).collect();
-    Ok(Call::bulk("/timesheets", &decided))
+    Ok(ApiCall::bulk("/timesheets", &decided))
 }
 
-impl Call {
+impl ApiCall {
     fn new(method: Method, path: &str, body: &impl Serialize, count: usize) -> Self {
         // The values have no keys but strings, and nothing that JSON lacks.
         let body = serde_json::to_vec(body).unwrap_or_default().into();
@@ -199,8 +202,8 @@ impl Call {
 }
 
 /// Body of a response that reports that everything is stored as it was sent.
-async fn checked(answer: Response, is_parked: bool) -> Result<Bytes, String> {
-    let (head, body) = answer.into_parts();
+async fn checked(response: Response, is_parked: bool) -> Result<Bytes, String> {
+    let (head, body) = response.into_parts();
     let body = body.into_bytes().await.map_err(|error| error.to_string())?;
     if head.status != StatusCode::OK {
         return Err(String::from_utf8_lossy(&body).into_owned());

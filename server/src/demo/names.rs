@@ -28,9 +28,9 @@ const SECOND_HALVES: &[&str] = &[
 ];
 
 /// A city: its country, and the offset of its clocks from UTC, in hours.
-pub(super) type Place = (&'static str, &'static str, i64);
+pub(super) type City = (&'static str, &'static str, i64);
 
-pub(super) const EUROPE: &[Place] = &[
+pub(super) const EUROPE: &[City] = &[
     ("Hamburg", "Germany", 1),
     ("Leipzig", "Germany", 1),
     ("Lyon", "France", 1),
@@ -40,13 +40,13 @@ pub(super) const EUROPE: &[Place] = &[
     ("Turku", "Finland", 2),
     ("Gdansk", "Poland", 1),
 ];
-pub(super) const AMERICA: &[Place] = &[
+pub(super) const AMERICA: &[City] = &[
     ("Portland", "United States", -8),
     ("Austin", "United States", -6),
     ("Boston", "United States", -5),
     ("Toronto", "Canada", -5),
 ];
-pub(super) const ASIA: &[Place] =
+pub(super) const ASIA: &[City] =
     &[("Singapore", "Singapore", 8), ("Osaka", "Japan", 9), ("Pune", "India", 5)];
 
 const FIRST_NAMES: &[&str] = &[

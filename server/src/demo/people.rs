@@ -37,13 +37,13 @@ pub(super) struct Person {
 
 /// The users of all companies, company by company.
 pub(super) fn people(market: &[Company], today: NaiveDate) -> Vec<Person> {
-    let mut dice = Dice::of("people");
+    let mut dice = Dice::seeded("people");
     let of_company = |(at, company): (usize, &Company)| users_of(company, at, today, &mut dice);
     market.iter().enumerate().flat_map(of_company).collect()
 }
 
 fn users_of(company: &Company, at: usize, today: NaiveDate, dice: &mut Dice) -> Vec<Person> {
-    let main = Product::of(company.size);
+    let main = Product::first_for(company.size);
     let mut users: Vec<Person> = Vec::new();
     for term in company.terms.iter().filter(|term| term.product == main) {
         let seats = (term.seats as f64 * IN_USE).ceil() as usize;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     chance::Dice,
-    company::{Company, Outcome, Product, Size, Term, Usage},
+    company::{Company, Product, Size, Term, TermOutcome, Usage},
     market::MONTHS,
     names,
     zone::TIME_ZONE,
@@ -78,7 +78,7 @@ pub(super) fn products() -> Vec<Value> {
 
 /// All companies: those of the market, and some that have not bought yet.
 pub(super) fn companies(market: &[Company], today: NaiveDate) -> Vec<Value> {
-    let mut dice = Dice::of("companies");
+    let mut dice = Dice::seeded("companies");
     let mut stored: Vec<Value> =
         market.iter().map(|company| stored_company(company, today, &mut dice)).collect();
     stored.extend(others(market).map(|(number, name)| {
@@ -153,9 +153,9 @@ pub(super) fn licenses(market: &[Company], today: NaiveDate) -> Vec<Value> {
 
 fn stored_license(company: &Company, at: usize, term: &Term) -> Value {
     let (status, reason) = match term.outcome {
-        Outcome::Ongoing => ("ongoing", None),
-        Outcome::Renewed => ("renewed", None),
-        Outcome::Lost(reason) => ("lost", Some(reason)),
+        TermOutcome::Ongoing => ("ongoing", None),
+        TermOutcome::Renewed => ("renewed", None),
+        TermOutcome::Lost(reason) => ("lost", Some(reason)),
     };
     let mut license = json!({
         "externalId": company.license_key(at), "companyId": format!("extid-{}", company.key()),
@@ -171,7 +171,7 @@ fn stored_license(company: &Company, at: usize, term: &Term) -> Value {
     set("toDate", term.to.map(|to| json!(to.to_string())));
     set("lostReason", reason.map(|reason| json!(reason)));
     set("parent", term.follows.map(|at| json!(format!("extid-{}", company.license_key(at)))));
-    if term.auto_renews && term.outcome == Outcome::Ongoing {
+    if term.auto_renews && term.outcome == TermOutcome::Ongoing {
         set("autoRenews", Some(json!(true)));
         set("noticePeriod", Some(json!(1)));
         set("noticeUnit", Some(json!("month")));

@@ -3,7 +3,7 @@
 use chrono::{Days, Months, NaiveDate};
 
 use super::{
-    company::{Company, Outcome, Product, Size, Term, Usage},
+    company::{Company, Product, Size, Term, TermOutcome, Usage},
     names,
 };
 
@@ -67,7 +67,7 @@ pub(super) fn companies(today: NaiveDate) -> Vec<Company> {
     expanded.terms.push(added);
 
     let lost = Term {
-        outcome: Outcome::Lost("went to a competitor"),
+        outcome: TermOutcome::Lost("went to a competitor"),
         ..Term::new(Product::Enterprise, months(before(310), 12), 12, 18)
     };
     let again = Term { discount: 10, ..Term::new(Product::Enterprise, before(75), 12, 20) };

@@ -6,7 +6,7 @@ use chrono::{Days, NaiveDate};
 use poem::IntoResponse as _;
 
 use super::*;
-use crate::demo::company::Outcome;
+use crate::demo::company::TermOutcome;
 
 const TENANT: &str = "8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11";
 
@@ -16,12 +16,12 @@ fn demo(now: &str) -> Demo {
 }
 
 /// The response of a server to which all is well.
-fn all_is_well(call: &Call) -> Response {
+fn all_is_well(call: &ApiCall) -> Response {
     let ids: Vec<String> = (0..call.count).map(|number| format!("{number:024x}")).collect();
     json!({ "upsertedIds": ids }).to_string().into_response()
 }
 
-async fn calls(demo: Demo) -> Vec<Call> {
+async fn calls(demo: Demo) -> Vec<ApiCall> {
     let mut calls = Vec::new();
     let filled = demo.fill(async |call| {
         let response = all_is_well(&call);
@@ -44,7 +44,7 @@ async fn the_same_time_gives_the_same_calls_and_another_day_others() {
 
 #[tokio::test]
 async fn during_a_day_events_are_added_and_nothing_else_changes() {
-    let events = |calls: &[Call]| -> Vec<Value> {
+    let events = |calls: &[ApiCall]| -> Vec<Value> {
         let bulk = calls.iter().filter(|call| call.path.contains("bulk") && !call.is_parked);
         bulk.flat_map(|call| serde_json::from_slice::<Vec<Value>>(&call.body).unwrap()).collect()
     };
@@ -52,7 +52,7 @@ async fn during_a_day_events_are_added_and_nothing_else_changes() {
     let (morning, evening) = (calls(morning).await, calls(evening).await);
     let (early, late) = (events(&morning), events(&evening));
     assert!(early.len() < late.len() && early == late[..early.len()]);
-    let licenses = |calls: &[Call]| {
+    let licenses = |calls: &[ApiCall]| {
         calls.iter().find(|call| call.path == "/licenses").map(|call| call.body.clone())
     };
     assert_eq!(licenses(&morning), licenses(&evening));
@@ -73,7 +73,7 @@ async fn what_is_not_stored_is_an_error() {
         let cause = filled.await.unwrap_err();
         assert!(cause.starts_with("PUT /settings") && cause.contains(header), "{cause}");
     }
-    let rejected = demo("2026-11-24").fill(async |call: Call| {
+    let rejected = demo("2026-11-24").fill(async |call: ApiCall| {
         let is_event = call.path.starts_with("/analytics");
         let status = if is_event { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
         Ok(all_is_well(&call).with_status(status).into_response())
@@ -108,7 +108,7 @@ fn no_term_ends_undecided_long_ago_or_before_it_begins() {
             assert!(term.from < end && term.from <= today, "{company:?}");
             let is_whole = term.to.is_some_and(|to| market::seems_whole(term.from, to));
             assert!(!is_whole, "it overlaps with the next: {company:?}");
-            let is_open = term.outcome == Outcome::Ongoing;
+            let is_open = term.outcome == TermOutcome::Ongoing;
             assert!(!is_open || (today - end).num_days() <= 12, "{company:?}");
         }
     }

@@ -54,7 +54,7 @@ pub(super) fn tickets(
     today: NaiveDate,
     now_ms: i64,
 ) -> Vec<Value> {
-    let mut desk = Desk { dice: Dice::of("tickets"), now_ms, number: 1_000 };
+    let mut desk = Desk { dice: Dice::seeded("tickets"), now_ms, number: 1_000 };
     let first = today.checked_sub_days(Days::new(u64::from(MONTHS) * 365 / 12)).unwrap_or(today);
     let mut tickets = Vec::new();
     for day in first.iter_days().take_while(|day| *day <= today) {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     chance::Dice,
-    company::{Company, Outcome, Size, Usage},
+    company::{Company, Size, TermOutcome, Usage},
     market::MONTHS,
     people::Person,
     zone::day_at,
@@ -83,7 +83,7 @@ fn level(company: &Company, day: NaiveDate, today: NaiveDate) -> f64 {
     let days_ago = (today - day).num_days() as f64;
     // A company whose term is over and undecided still uses the product.
     let mut terms = company.terms.iter().filter(|term| term.from <= day);
-    if !terms.any(|term| term.covers(day) || term.outcome == Outcome::Ongoing) {
+    if !terms.any(|term| term.covers(day) || term.outcome == TermOutcome::Ongoing) {
         return 0.0;
     }
     if let Some(lost) = company.lost_after(day) {
@@ -145,7 +145,7 @@ impl<'d> Events<'d> {
         let today = day_at(now);
         // A whole number of weeks before the recent days.
         let day = today.checked_sub_days(back).unwrap_or(today);
-        Self { dice: Dice::of("usage"), market, people, day, now }
+        Self { dice: Dice::seeded("usage"), market, people, day, now }
     }
 
     fn today(&self) -> NaiveDate {

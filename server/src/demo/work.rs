@@ -67,7 +67,7 @@ pub(super) struct Timesheet {
 
 /// Weeks of those who track time, the earliest first.
 pub(super) fn timesheets(market: &[Company], today: NaiveDate) -> Vec<Timesheet> {
-    let mut dice = Dice::of("work");
+    let mut dice = Dice::seeded("work");
     let first = today.checked_sub_days(Days::new(u64::from(MONTHS) * 365 / 12)).unwrap_or(today);
     let mondays = first.iter_days().take_while(|day| *day <= today);
     let mut sheets = Vec::new();

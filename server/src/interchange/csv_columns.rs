@@ -13,29 +13,29 @@ use svctrack_core::{
 };
 
 /// Columns of a list: all properties, or the requested ones.
-pub(crate) struct Columns(Vec<Column>);
+pub(crate) struct CsvColumns(Vec<CsvColumn>);
 
-struct Column {
+struct CsvColumn {
     name: String,
     field: &'static FieldDef,
     /// Key below `custom`, if the column is one.
     key: Option<String>,
 }
 
-impl Columns {
+impl CsvColumns {
     /// A column a property, in the order of the fields.
-    pub(crate) fn of(def: &ResourceDef) -> Self {
+    pub(crate) fn for_resource(def: &ResourceDef) -> Self {
         let column =
-            |field: &'static FieldDef| Column { name: field.name.to_owned(), field, key: None };
+            |field: &'static FieldDef| CsvColumn { name: field.name.to_owned(), field, key: None };
         Self(def.fields.iter().map(column).collect())
     }
 
     /// Requested columns, in that order; `_id` is always among them (R13).
     pub(crate) fn selected(def: &ResourceDef, select: Option<&[String]>) -> Self {
-        let Some(select) = select else { return Self::of(def) };
+        let Some(select) = select else { return Self::for_resource(def) };
         let id = (!select.iter().any(|name| name == "_id")).then_some("_id");
         let names = id.into_iter().chain(select.iter().map(String::as_str));
-        Self(names.filter_map(|name| Column::named(def, name)).collect())
+        Self(names.filter_map(|name| CsvColumn::named(def, name)).collect())
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
@@ -48,7 +48,7 @@ impl Columns {
     }
 }
 
-impl Column {
+impl CsvColumn {
     fn named(def: &ResourceDef, name: &str) -> Option<Self> {
         let (field, key) = match name.strip_prefix("custom.") {
             Some(key) => ("custom", Some(key.to_owned())),

@@ -1,7 +1,7 @@
 //! Columns of an imported table: each column name matches a property, exactly or nearly, or is mapped to one (D10).
 
 use svctrack_core::{
-    schema::{FieldDef, Kind, ResourceDef, VERSION, cell, shape},
+    schema::{FieldDef, FieldKind, ResourceDef, VERSION, cell, shape},
     value::{Document, Json, near_name},
 };
 
@@ -10,7 +10,7 @@ pub(super) type HeadMap = Vec<(String, String)>;
 
 /// Target of the cells of a column.
 #[derive(Clone, Debug)]
-enum Column {
+enum ImportCells {
     /// The value of a property.
     Whole(&'static FieldDef),
     /// A key of a free-form property, such as `custom.seats`.
@@ -20,15 +20,15 @@ enum Column {
 
 /// The columns of a table.
 #[derive(Debug)]
-pub(super) struct Columns {
+pub(super) struct ImportColumns {
     def: &'static ResourceDef,
     heads: Vec<String>,
-    columns: Vec<Column>,
+    columns: Vec<ImportCells>,
     /// Heads whose cells are not read, since the service sets the property; none of an export, which has all of them.
     pub(super) read_only: Vec<String>,
 }
 
-impl Columns {
+impl ImportColumns {
     /// Reads the heads of a table; `map_option` is the caller's option to map one.
     ///
     /// # Errors
@@ -50,10 +50,10 @@ impl Columns {
                 ));
             }
             match &column {
-                Column::Whole(field) if !field.is_imported() => {
+                ImportCells::Whole(field) if !field.is_imported() => {
                     read.read_only.push(field.name.to_owned());
                     let says_origin = field.name == VERSION;
-                    read.columns.push(if says_origin { column } else { Column::LeftOut });
+                    read.columns.push(if says_origin { column } else { ImportCells::LeftOut });
                 }
                 _ => read.columns.push(column),
             }
@@ -61,7 +61,7 @@ impl Columns {
         if read
             .columns
             .iter()
-            .any(|column| matches!(column, Column::Whole(field) if field.name == VERSION))
+            .any(|column| matches!(column, ImportCells::Whole(field) if field.name == VERSION))
         {
             read.read_only.clear();
         }
@@ -92,13 +92,13 @@ impl Columns {
         for (column, cell) in self.columns.iter().zip(cells) {
             is_empty &= cell.trim().is_empty();
             match column {
-                Column::LeftOut => {}
-                Column::Whole(field) => match cell::value_of(field, cell) {
+                ImportCells::LeftOut => {}
+                ImportCells::Whole(field) => match cell::value_of(field, cell) {
                     Ok(Some(value)) => record.set(field.name, value),
                     Ok(None) => {}
                     Err(problem) => problems.push(problem),
                 },
-                Column::Member(field, key) => {
+                ImportCells::Member(field, key) => {
                     let Some(value) = cell::member_of(cell) else { continue };
                     let known = members.iter().position(|(known, _)| known.name == field.name);
                     let at = known.unwrap_or_else(|| {
@@ -135,9 +135,9 @@ pub(super) fn all_problems(
 /// Property with the name of a head without a map, if there is one.
 pub(super) fn property_of(def: &'static ResourceDef, head: &str) -> Option<String> {
     match column_of(def, head.trim(), &HeadMap::new(), "").ok()? {
-        Column::Whole(row) => Some(row.name.to_owned()),
-        Column::Member(row, key) => Some(format!("{}.{key}", row.name)),
-        Column::LeftOut => None,
+        ImportCells::Whole(row) => Some(row.name.to_owned()),
+        ImportCells::Member(row, key) => Some(format!("{}.{key}", row.name)),
+        ImportCells::LeftOut => None,
     }
 }
 
@@ -146,10 +146,10 @@ fn column_of(
     head: &str,
     map: &HeadMap,
     map_option: &str,
-) -> Result<Column, String> {
+) -> Result<ImportCells, String> {
     let mapped = map.iter().find(|(known, _)| is_same(known, head)).map(|(_, name)| name.as_str());
     if mapped == Some("") {
-        return Ok(Column::LeftOut);
+        return Ok(ImportCells::LeftOut);
     }
     let name = mapped.unwrap_or(head);
     if let Some(column) = property(def, name) {
@@ -157,7 +157,7 @@ fn column_of(
     }
     let mut alike = def.fields.iter().filter(|field| is_same(field.name, name));
     if let (Some(field), None) = (alike.next(), alike.next()) {
-        return Ok(Column::Whole(field));
+        return Ok(ImportCells::Whole(field));
     }
     let near = near_property(def, name);
     Err(match mapped {
@@ -178,13 +178,14 @@ pub(super) fn near_property(def: &ResourceDef, name: &str) -> String {
 }
 
 /// Property with a name, or the key of a free-form one.
-fn property(def: &'static ResourceDef, name: &str) -> Option<Column> {
+fn property(def: &'static ResourceDef, name: &str) -> Option<ImportCells> {
     if let Some(field) = def.field(name) {
-        return Some(Column::Whole(field));
+        return Some(ImportCells::Whole(field));
     }
     let (object, key) = name.split_once('.')?;
-    let field = def.field(object).filter(|field| field.kind == Kind::Object && !key.is_empty())?;
-    Some(Column::Member(field, key.to_owned()))
+    let field =
+        def.field(object).filter(|field| field.kind == FieldKind::Object && !key.is_empty())?;
+    Some(ImportCells::Member(field, key.to_owned()))
 }
 
 /// Whether two heads differ only in case, blanks, `_` and `-`.
@@ -197,22 +198,22 @@ fn is_same(one: &str, other: &str) -> bool {
 }
 
 /// Whether two columns would write the same property.
-fn collide(one: &Column, other: &Column) -> bool {
+fn collide(one: &ImportCells, other: &ImportCells) -> bool {
     match (one, other) {
-        (Column::Whole(one), Column::Whole(other) | Column::Member(other, _))
-        | (Column::Member(one, _), Column::Whole(other)) => one.name == other.name,
-        (Column::Member(one, key), Column::Member(other, other_key)) => {
+        (ImportCells::Whole(one), ImportCells::Whole(other) | ImportCells::Member(other, _))
+        | (ImportCells::Member(one, _), ImportCells::Whole(other)) => one.name == other.name,
+        (ImportCells::Member(one, key), ImportCells::Member(other, other_key)) => {
             one.name == other.name && key == other_key
         }
-        (Column::LeftOut, _) | (_, Column::LeftOut) => false,
+        (ImportCells::LeftOut, _) | (_, ImportCells::LeftOut) => false,
     }
 }
 
-fn name_of(column: &Column) -> String {
+fn name_of(column: &ImportCells) -> String {
     match column {
-        Column::Whole(field) => format!("`{}`", field.name),
-        Column::Member(field, key) => format!("`{}.{key}`", field.name),
-        Column::LeftOut => String::new(),
+        ImportCells::Whole(field) => format!("`{}`", field.name),
+        ImportCells::Member(field, key) => format!("`{}.{key}`", field.name),
+        ImportCells::LeftOut => String::new(),
     }
 }
 
@@ -225,7 +226,7 @@ mod tests {
     fn record(heads: &[&str], map: &[(&str, &str)], cells: &[&str]) -> Result<String, String> {
         let own = |(head, name): &(&str, &str)| ((*head).to_owned(), (*name).to_owned());
         let map = map.iter().map(own).collect();
-        let columns = Columns::read(&COMPANY, heads.iter().copied(), &map, "--map ")?;
+        let columns = ImportColumns::read(&COMPANY, heads.iter().copied(), &map, "--map ")?;
         let record = columns.record(cells.iter().copied())?;
         Ok(record.map(|record| record.to_text()).unwrap_or_default())
     }
@@ -270,7 +271,7 @@ mod tests {
     fn read_only_properties_are_named_and_left_out() {
         let heads = ["name", "mrr", "createdAt", "_id"];
         let columns =
-            Columns::read(&COMPANY, heads.into_iter(), &HeadMap::new(), "--map ").unwrap();
+            ImportColumns::read(&COMPANY, heads.into_iter(), &HeadMap::new(), "--map ").unwrap();
         assert_eq!(columns.read_only, ["mrr", "createdAt"]);
     }
 }

@@ -26,8 +26,9 @@ pub(super) struct LineEnds<R> {
 
 impl<R> LineEnds<R> {
     /// A table from its line `line` on.
-    pub(super) fn of(source: R, separator: u8, line: u64) -> Self {
-        let quotes = Quotes { separator, line, place: Place::Start, opened: line, fault: None };
+    pub(super) fn new(source: R, separator: u8, line: u64) -> Self {
+        let quotes =
+            Quotes { separator, line, place: QuoteState::Start, opened: line, fault: None };
         Self { source, at: 0, runs: VecDeque::new(), inside: 0, begin: 0, line, quotes }
     }
 
@@ -38,7 +39,7 @@ impl<R> LineEnds<R> {
     pub(super) fn check_quotes(&self, byte: u64) -> io::Result<()> {
         match self.quotes.fault.filter(|fault| fault.at <= byte) {
             None => Ok(()),
-            Some(Fault { opened, .. }) => Err(io::Error::new(
+            Some(UnclosedQuote { opened, .. }) => Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 format!("line {opened}: a cell begins with a `\"` that is never closed"),
             )),
@@ -98,7 +99,7 @@ impl<R: io::Read> io::Read for LineEnds<R> {
 
 /// Position of the reader among quotes.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum QuoteState {
     /// At the beginning of a cell.
     Start,
     /// In a cell, out of quotes.
@@ -113,15 +114,15 @@ enum Place {
 struct Quotes {
     separator: u8,
     line: u64,
-    place: Place,
+    place: QuoteState,
     /// The line on which the latest quote opened.
     opened: u64,
-    fault: Option<Fault>,
+    fault: Option<UnclosedQuote>,
 }
 
 /// Byte at which an unclosed quote is detected, and the line of the quote.
 #[derive(Clone, Copy)]
-struct Fault {
+struct UnclosedQuote {
     at: u64,
     opened: u64,
 }
@@ -129,31 +130,31 @@ struct Fault {
 impl Quotes {
     fn note(&mut self, at: u64, byte: u8) {
         self.place = match (self.place, byte) {
-            (Place::Quoted, b'"') => Place::Closed,
-            (Place::Quoted, _) | (Place::Closed, b'"') => Place::Quoted,
-            (_, b'\n' | b'\r') => Place::Start,
-            (_, byte) if byte == self.separator => Place::Start,
-            (Place::Start, b'"') => {
+            (QuoteState::Quoted, b'"') => QuoteState::Closed,
+            (QuoteState::Quoted, _) | (QuoteState::Closed, b'"') => QuoteState::Quoted,
+            (_, b'\n' | b'\r') => QuoteState::Start,
+            (_, byte) if byte == self.separator => QuoteState::Start,
+            (QuoteState::Start, b'"') => {
                 self.opened = self.line;
-                Place::Quoted
+                QuoteState::Quoted
             }
-            (Place::Closed, _) if self.opened < self.line => {
+            (QuoteState::Closed, _) if self.opened < self.line => {
                 self.fault(at);
-                Place::Plain
+                QuoteState::Plain
             }
-            (Place::Start | Place::Plain | Place::Closed, _) => Place::Plain,
+            (QuoteState::Start | QuoteState::Plain | QuoteState::Closed, _) => QuoteState::Plain,
         };
         self.line += u64::from(byte == b'\n');
     }
 
     fn end(&mut self, at: u64) {
-        if matches!(self.place, Place::Quoted) {
+        if matches!(self.place, QuoteState::Quoted) {
             self.fault(at);
         }
     }
 
     fn fault(&mut self, at: u64) {
         let opened = self.opened;
-        self.fault.get_or_insert(Fault { at, opened });
+        self.fault.get_or_insert(UnclosedQuote { at, opened });
     }
 }

@@ -9,7 +9,7 @@ mod rows;
 
 pub use self::{
     format::Format,
-    rows::{Options, Rows, Separator, Source, parse_mapping},
+    rows::{ReadOptions, RecordRows, Separator, Source, parse_mapping},
 };
 pub(crate) use self::{
     repeated_keys::RepeatedKeys,

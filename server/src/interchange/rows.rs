@@ -10,7 +10,7 @@ use svctrack_core::{
 
 use super::{
     format::Format,
-    import_columns::{Columns, HeadMap, all_problems, near_property, property_of},
+    import_columns::{HeadMap, ImportColumns, all_problems, near_property, property_of},
     line_ends::{LineEnds, MAX_LINE_BYTES},
 };
 
@@ -27,7 +27,7 @@ const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
 /// Options for reading records.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct ReadOptions {
     /// Separator of cells; else the first line shows it.
     pub separator: Option<Separator>,
     /// The properties of the heads of columns.
@@ -39,7 +39,7 @@ pub struct Options {
 /// Member of a line that changes the resource of the next ones.
 pub(crate) const SWITCH: &str = "$resource";
 
-impl Options {
+impl ReadOptions {
     pub fn of_files(separator: Option<Separator>, map: HeadMap) -> Self {
         Self { separator, map, may_switch: false }
     }
@@ -82,13 +82,13 @@ pub fn parse_mapping(text: &str) -> Result<(String, String), &'static str> {
 }
 
 /// A record, or the message of its problem.
-pub(super) type Read = Result<Document, String>;
+pub(super) type ReadRecord = Result<Document, String>;
 
 /// Source of a file's bytes.
 pub type Source = Box<dyn io::Read + Send>;
 
 /// Records, one after the other.
-pub struct Rows {
+pub struct RecordRows {
     records: Records,
     def: &'static ResourceDef,
     /// Names that were sent and that the service sets itself.
@@ -98,16 +98,16 @@ pub struct Rows {
 
 enum Records {
     Ndjson(BufReader<Source>, u64),
-    Csv(Box<Table>),
+    Csv(Box<CsvTable>),
 }
 
 /// A table of CSV.
-struct Table {
+struct CsvTable {
     reader: csv::Reader<LineEnds<Source>>,
-    columns: Columns,
+    columns: ImportColumns,
 }
 
-impl Rows {
+impl RecordRows {
     /// Begins to read.
     ///
     /// # Errors
@@ -116,13 +116,13 @@ impl Rows {
         def: &'static ResourceDef,
         format: Format,
         source: Source,
-        options: &Options,
+        options: &ReadOptions,
     ) -> Result<Self, String> {
         let source = without_mark(source).map_err(|error| error.to_string())?;
         let (records, read_only) = match format {
             Format::Ndjson => (Records::Ndjson(BufReader::new(source), 0), Vec::new()),
             Format::Csv => {
-                let table = Table::open(def, source, options)?;
+                let table = CsvTable::open(def, source, options)?;
                 let read_only = table.columns.read_only.clone();
                 (Records::Csv(Box::new(table)), read_only)
             }
@@ -152,7 +152,7 @@ impl Rows {
     ///
     /// # Errors
     /// When the source cannot be read on.
-    pub fn next_record(&mut self) -> io::Result<Option<(u64, Read)>> {
+    pub fn next_record(&mut self) -> io::Result<Option<(u64, ReadRecord)>> {
         loop {
             let next = match &mut self.records {
                 Records::Ndjson(reader, line) => next_line(reader, line)?,
@@ -168,7 +168,7 @@ impl Rows {
     }
 
     /// Properties that a caller sets of a record. The others are ignored, as in any other body (R3).
-    fn settable(&mut self, read: &Document) -> Read {
+    fn settable(&mut self, read: &Document) -> ReadRecord {
         let (mut sent, mut problems) = (Document::default(), Vec::new());
         let is_of_export = read.get(VERSION).is_some();
         for (name, value) in read.iter() {
@@ -230,14 +230,18 @@ fn without_mark(mut source: Source) -> io::Result<Source> {
     Ok(Box::new(io::Cursor::new(start).chain(source)))
 }
 
-impl Table {
-    fn open(def: &'static ResourceDef, source: Source, options: &Options) -> Result<Self, String> {
+impl CsvTable {
+    fn open(
+        def: &'static ResourceDef,
+        source: Source,
+        options: &ReadOptions,
+    ) -> Result<Self, String> {
         let (reader, heads) = table_of(source, options)?;
-        let columns = Columns::read(def, heads.iter(), &options.map, options.map_option())?;
+        let columns = ImportColumns::read(def, heads.iter(), &options.map, options.map_option())?;
         Ok(Self { reader, columns })
     }
 
-    fn next(&mut self) -> io::Result<Option<(u64, Read)>> {
+    fn next(&mut self) -> io::Result<Option<(u64, ReadRecord)>> {
         loop {
             let begin = self.reader.position().byte();
             self.reader.get_mut().begin(begin);
@@ -271,7 +275,7 @@ impl Table {
 /// Rows of a table, and its heads.
 fn table_of(
     source: Source,
-    options: &Options,
+    options: &ReadOptions,
 ) -> Result<(csv::Reader<LineEnds<Source>>, csv::StringRecord), String> {
     let words = |error: io::Error| error.to_string();
     let (mut head, mut rest) = first_line(source).map_err(words)?;
@@ -286,7 +290,7 @@ fn table_of(
     let mut reader = csv::ReaderBuilder::new()
         .flexible(true)
         .delimiter(separator)
-        .from_reader(LineEnds::of(source, separator, line));
+        .from_reader(LineEnds::new(source, separator, line));
     let heads = reader.headers().map_err(of_heads)?.clone();
     reader.get_ref().check_quotes(reader.position().byte()).map_err(words)?;
     Ok((reader, heads))
@@ -302,7 +306,7 @@ pub(crate) fn heads_of(
 ) -> Result<Vec<(String, Option<String>)>, String> {
     let source: Source = Box::new(io::Cursor::new(table.into_bytes()));
     let source = without_mark(source).map_err(|error| error.to_string())?;
-    let (_, heads) = table_of(source, &Options::default())?;
+    let (_, heads) = table_of(source, &ReadOptions::default())?;
     let named = |head: &str| (head.trim().to_owned(), property_of(def, head));
     Ok(heads.iter().map(named).collect())
 }
@@ -362,7 +366,10 @@ fn failed(error: csv::Error) -> io::Error {
     }
 }
 
-fn next_line(reader: &mut BufReader<Source>, line: &mut u64) -> io::Result<Option<(u64, Read)>> {
+fn next_line(
+    reader: &mut BufReader<Source>,
+    line: &mut u64,
+) -> io::Result<Option<(u64, ReadRecord)>> {
     loop {
         let mut bytes = Vec::new();
         if reader.take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes)? == 0 {
@@ -389,9 +396,9 @@ mod tests {
 
     use super::*;
 
-    fn open(text: &[u8]) -> Result<Rows, String> {
+    fn open(text: &[u8]) -> Result<RecordRows, String> {
         let source = Box::new(io::Cursor::new(text.to_vec()));
-        Rows::open(&COMPANY, Format::Csv, source, &Options::default())
+        RecordRows::open(&COMPANY, Format::Csv, source, &ReadOptions::default())
     }
 
     fn read(text: &[u8]) -> Vec<String> {
@@ -476,20 +483,21 @@ mod tests {
         }
         let records = |format, bytes: &[u8]| {
             let source = Box::new(io::Cursor::new(bytes.to_vec()));
-            let mut rows = Rows::open(&COMPANY, format, source, &Options::default()).unwrap();
+            let mut rows =
+                RecordRows::open(&COMPANY, format, source, &ReadOptions::default()).unwrap();
             [rows.next_record(), rows.next_record()].map(|read| read.unwrap().unwrap().1)
         };
         for (format, bytes) in [
             (Format::Csv, &b"name\nM\xfcller\nB\n"[..]),
             (Format::Ndjson, b"{\"name\":\"M\xfcller\"}\n{\"name\":\"B\"}\n"),
         ] {
-            let [refused, read] = records(format, bytes);
-            assert!(refused.unwrap_err().contains("Windows-1252") && read.is_ok());
+            let [rejected, read] = records(format, bytes);
+            assert!(rejected.unwrap_err().contains("Windows-1252") && read.is_ok());
         }
     }
 
     #[test]
-    fn a_row_is_refused_with_all_that_is_wrong_with_it() {
+    fn a_row_is_rejected_with_all_that_is_wrong_with_it() {
         let mut rows = open(b"name,csmScore,domains,custom\nA,9,[a,{\n").unwrap();
         let said = rows.next_record().unwrap().unwrap().1.unwrap_err();
         assert_eq!(
@@ -498,7 +506,8 @@ mod tests {
         );
         let text = br#"{"nam":"A","colour":1,"csmScore":9}"#.to_vec();
         let source = Box::new(io::Cursor::new(text));
-        let mut rows = Rows::open(&COMPANY, Format::Ndjson, source, &Options::default()).unwrap();
+        let mut rows =
+            RecordRows::open(&COMPANY, Format::Ndjson, source, &ReadOptions::default()).unwrap();
         let said = rows.next_record().unwrap().unwrap().1.unwrap_err();
         assert_eq!(
             said,
@@ -542,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_without_end_is_refused_with_its_line() {
+    fn a_row_without_end_is_rejected_with_its_line() {
         let length = usize::try_from(MAX_LINE_BYTES).unwrap();
         let text = [b"name\nA\n\"B".as_slice(), &vec![b'b'; 2 * length]].concat();
         let mut rows = open(&text).unwrap();

@@ -41,8 +41,8 @@ impl ConnectionCounts {
 
     /// Numbers of open, accepted, and rejected connections.
     pub(crate) fn counts(&self) -> (u64, u64, u64) {
-        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        (of(&self.open), of(&self.accepted), of(&self.rejected))
+        let loaded = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (loaded(&self.open), loaded(&self.accepted), loaded(&self.rejected))
     }
 }
 

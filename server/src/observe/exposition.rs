@@ -8,7 +8,7 @@ use prometheus_client::{
     metrics::MetricType,
     registry::Registry,
 };
-use svctrack_store::{Health, metrics::Counts};
+use svctrack_store::{Health, metrics::HistogramCounts};
 
 use super::request_metrics::STATUS_CLASSES;
 use crate::{app::App, tls::acceptor::Tls};
@@ -279,7 +279,7 @@ fn add_counter(
 }
 
 /// Writes a histogram whose values are in a unit that is `unit` times smaller than that of its name.
-fn add_histogram(to: &mut MetricEncoder<'_>, counts: &Counts, unit: f64) -> fmt::Result {
+fn add_histogram(to: &mut MetricEncoder<'_>, counts: &HistogramCounts, unit: f64) -> fmt::Result {
     let bounds = counts.bounds.iter().map(|bound| *bound as f64 / unit).chain([f64::INFINITY]);
     let buckets: Vec<_> = bounds.zip(counts.counts.iter().copied()).collect();
     to.encode_histogram::<NoLabelSet>(counts.sum as f64 / unit, counts.count(), &buckets, None)

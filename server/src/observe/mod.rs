@@ -22,7 +22,7 @@ use self::{
     connection_counts::ConnectionCounts, recent::Recent, request_log::RequestLog,
     request_metrics::RequestMetrics, settings::ObserveConfig,
 };
-use crate::{log::Lines, tls::acceptor::Tls};
+use crate::{log::LogLines, tls::acceptor::Tls};
 
 /// The observation of a server.
 pub struct Observe {
@@ -51,7 +51,7 @@ impl Default for Observe {
 
 impl Observe {
     /// Observes as configured; lines go to the log.
-    pub(crate) fn new(config: &ObserveConfig, lines: Lines) -> Self {
+    pub(crate) fn new(config: &ObserveConfig, lines: LogLines) -> Self {
         let slow = Duration::from_millis(config.log_slow_ms.into());
         let log = RequestLog::new(lines, config.log_format, config.log_requests, slow);
         Self { log, ..Self::default() }

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::request_metrics::{RequestMetrics, Totals};
+use super::request_metrics::{RequestMetrics, RequestTotals};
 
 /// Interval in which the totals are noted.
 pub(crate) const NOTED_EVERY: Duration = Duration::from_secs(10);
@@ -13,17 +13,17 @@ pub(crate) const NOTED_EVERY: Duration = Duration::from_secs(10);
 const REMEMBERED: usize = 7;
 
 /// The totals at some points in time, oldest first.
-pub(crate) struct Recent(Mutex<VecDeque<(Instant, Totals)>>);
+pub(crate) struct Recent(Mutex<VecDeque<(Instant, RequestTotals)>>);
 
 impl Default for Recent {
     fn default() -> Self {
-        Self(Mutex::new(VecDeque::from([(Instant::now(), Totals::default())])))
+        Self(Mutex::new(VecDeque::from([(Instant::now(), RequestTotals::default())])))
     }
 }
 
 /// Rates and durations of recent requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Rates {
+pub(crate) struct RecentRates {
     /// Time that the rates are about.
     pub(crate) within: Duration,
     pub(crate) requests: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Rates {
 
 impl Recent {
     /// Notes the totals of now.
-    pub(crate) fn note(&self, totals: Totals) {
+    pub(crate) fn note(&self, totals: RequestTotals) {
         let mut noted = self.0.lock();
         noted.push_back((Instant::now(), totals));
         if noted.len() > REMEMBERED {
@@ -45,12 +45,12 @@ impl Recent {
     }
 
     /// Rates of the last minute.
-    pub(crate) fn rates(&self, requests: &RequestMetrics) -> Rates {
+    pub(crate) fn rates(&self, requests: &RequestMetrics) -> RecentRates {
         let (now, totals) = (Instant::now(), requests.totals());
         let noted = self.0.lock();
         let (since, before) = noted.front().map_or((now, &totals), |(at, totals)| (*at, totals));
         let took = totals.took.since(&before.took);
-        Rates {
+        RecentRates {
             within: now.saturating_duration_since(since),
             requests: took.count(),
             failed: totals.failed.saturating_sub(before.failed),
@@ -84,7 +84,7 @@ mod tests {
         }
         serve(200);
         let rates = recent.rates(&requests);
-        let expect = Rates {
+        let expect = RecentRates {
             within: Duration::from_secs(60),
             requests: 1,
             failed: 0,

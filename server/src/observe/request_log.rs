@@ -14,7 +14,7 @@ use svctrack_core::value::TenantId;
 use svctrack_store::{Clock as _, SystemClock};
 
 use crate::{
-    log::{Lines, LogFormat},
+    log::{LogFormat, LogLines},
     setting_text::setting_as_text,
 };
 
@@ -65,7 +65,7 @@ impl fmt::Display for LogRequests {
 /// Filter and target of the lines.
 #[derive(Default)]
 pub struct RequestLog {
-    lines: Option<Lines>,
+    lines: Option<LogLines>,
     format: LogFormat,
     which: LogRequests,
     /// Duration from which on a request is slow.
@@ -74,7 +74,7 @@ pub struct RequestLog {
 
 /// Facts of a request when it has ended.
 #[derive(Serialize)]
-pub(crate) struct Line<'a> {
+pub(crate) struct RequestLine<'a> {
     pub(crate) request_id: &'a str,
     pub(crate) method: &'static str,
     /// Template of the route; none for a request without one.
@@ -103,7 +103,7 @@ struct JsonLine<'a> {
     level: &'static str,
     message: &'static str,
     #[serde(flatten)]
-    line: &'a Line<'a>,
+    line: &'a RequestLine<'a>,
     target: &'static str,
 }
 
@@ -116,13 +116,18 @@ const LINE_BYTES: usize = 320;
 
 impl RequestLog {
     /// A log of requests. `slow` is the time from which on a request is slow.
-    pub(crate) fn new(lines: Lines, format: LogFormat, which: LogRequests, slow: Duration) -> Self {
+    pub(crate) fn new(
+        lines: LogLines,
+        format: LogFormat,
+        which: LogRequests,
+        slow: Duration,
+    ) -> Self {
         Self { lines: Some(lines), format, which, slow }
     }
 
     /// Number of lost lines of the log.
     pub(crate) fn lines_lost(&self) -> u64 {
-        self.lines.as_ref().map_or(0, Lines::lost)
+        self.lines.as_ref().map_or(0, LogLines::lost)
     }
 
     /// Number of requests that the line of this one represents; none where it is not written.
@@ -146,7 +151,7 @@ impl RequestLog {
     }
 
     /// Passes a line to the thread that writes them.
-    pub(crate) fn write(&self, line: &Line<'_>) {
+    pub(crate) fn write(&self, line: &RequestLine<'_>) {
         let Some(lines) = &self.lines else { return };
         let time = SystemClock.now().to_string();
         let level = if line.status >= 500 { "WARN" } else { "INFO" };
@@ -157,7 +162,7 @@ impl RequestLog {
     }
 }
 
-fn json_line(timestamp: &str, level: &'static str, line: &Line<'_>) -> Vec<u8> {
+fn json_line(timestamp: &str, level: &'static str, line: &RequestLine<'_>) -> Vec<u8> {
     let mut text = Vec::with_capacity(LINE_BYTES);
     let line = JsonLine { timestamp, level, message: MESSAGE, line, target: TARGET };
     // Writing to a buffer does not fail.
@@ -166,9 +171,9 @@ fn json_line(timestamp: &str, level: &'static str, line: &Line<'_>) -> Vec<u8> {
     text
 }
 
-fn text_line(time: &str, level: &str, line: &Line<'_>) -> String {
+fn text_line(time: &str, level: &str, line: &RequestLine<'_>) -> String {
     let mut text = String::with_capacity(LINE_BYTES);
-    let Line { request_id, method, status, bytes_in, bytes_out, sample_rate, .. } = line;
+    let RequestLine { request_id, method, status, bytes_in, bytes_out, sample_rate, .. } = line;
     // Writing to a `String` does not fail.
     let _ = write!(
         text,
@@ -218,8 +223,8 @@ fn as_text<S: serde::Serializer>(tenant: &Option<TenantId>, to: S) -> Result<S::
 mod tests {
     use super::*;
 
-    fn line() -> Line<'static> {
-        Line {
+    fn line() -> RequestLine<'static> {
+        RequestLine {
             request_id: "a-1",
             method: "GET",
             route: Some("/companies/{id}"),

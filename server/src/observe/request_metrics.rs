@@ -13,7 +13,7 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use poem::http::Method;
 use svctrack_core::value::TenantId;
-use svctrack_store::metrics::{Counts, Histogram, TIMES_US};
+use svctrack_store::metrics::{Histogram, HistogramCounts, TIMES_US};
 
 /// Statuses by their first digit, as a label.
 pub(crate) const STATUS_CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
@@ -73,7 +73,7 @@ impl MethodMetrics {
     }
 
     /// Durations until responses began, in microseconds.
-    pub(crate) fn took(&self) -> Counts {
+    pub(crate) fn took(&self) -> HistogramCounts {
         self.took.counts()
     }
 }
@@ -131,11 +131,11 @@ pub(crate) struct RequestMetrics {
     active: AtomicU64,
     /// Requests whose client has gone before there was a response.
     aborted: AtomicU64,
-    rejected: Mutex<Rejected>,
+    rejected: Mutex<RejectedRequests>,
 }
 
 #[derive(Default)]
-struct Rejected {
+struct RejectedRequests {
     by_cause: BTreeMap<String, u64>,
     tenants: BTreeSet<TenantId>,
     /// By the cause and the tenant.
@@ -151,16 +151,16 @@ impl Default for RequestMetrics {
             without_route: RouteMetrics::new(None, BTreeSet::new()),
             active: AtomicU64::new(0),
             aborted: AtomicU64::new(0),
-            rejected: Mutex::new(Rejected { by_cause, ..Rejected::default() }),
+            rejected: Mutex::new(RejectedRequests { by_cause, ..RejectedRequests::default() }),
         }
     }
 }
 
 /// All requests together at a point in time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Totals {
+pub(crate) struct RequestTotals {
     pub(crate) failed: u64,
-    pub(crate) took: Counts,
+    pub(crate) took: HistogramCounts,
 }
 
 impl RequestMetrics {
@@ -229,7 +229,7 @@ impl RequestMetrics {
         }
     }
 
-    fn rejected(&self) -> MutexGuard<'_, Rejected> {
+    fn rejected(&self) -> MutexGuard<'_, RejectedRequests> {
         self.rejected.lock()
     }
 
@@ -254,8 +254,8 @@ impl RequestMetrics {
     }
 
     /// Counts of all routes together, at this point in time.
-    pub(crate) fn totals(&self) -> Totals {
-        let mut totals = Totals::default();
+    pub(crate) fn totals(&self) -> RequestTotals {
+        let mut totals = RequestTotals::default();
         for route in self.routes() {
             for method in route.methods() {
                 let [_, _, _, failed] = method.by_status();
@@ -267,7 +267,7 @@ impl RequestMetrics {
     }
 }
 
-impl Rejected {
+impl RejectedRequests {
     /// Label of a tenant: its id for the first ones, a common one for the others.
     fn name_of(&mut self, tenant: TenantId) -> String {
         if self.tenants.len() < MAX_TENANTS {

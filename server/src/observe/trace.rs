@@ -6,12 +6,12 @@ use std::cell::Cell;
 use svctrack_core::value::TenantId;
 
 tokio::task_local! {
-    static TRACE: Cell<Trace>;
+    static TRACE: Cell<RequestTrace>;
 }
 
 /// Facts of the request of a task.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Trace {
+pub(crate) struct RequestTrace {
     /// Tenant of the request, once it is known to exist.
     pub(crate) tenant: Option<TenantId>,
     /// Bytes of the body that arrived.
@@ -24,22 +24,22 @@ pub(crate) fn scope<T>(served: impl Future<Output = T>) -> impl Future<Output = 
 }
 
 /// Facts of the request of this task so far.
-pub(crate) fn current() -> Trace {
+pub(crate) fn current() -> RequestTrace {
     TRACE.try_with(Cell::get).unwrap_or_default()
 }
 
 /// Notes for which tenant the request is.
 pub(crate) fn note_tenant(tenant: TenantId) {
-    note(|trace| Trace { tenant: Some(tenant), ..trace });
+    note(|trace| RequestTrace { tenant: Some(tenant), ..trace });
 }
 
 /// Notes bytes of the body that arrived.
 pub(crate) fn note_received(bytes: u64) {
-    note(|trace| Trace { received: trace.received.saturating_add(bytes), ..trace });
+    note(|trace| RequestTrace { received: trace.received.saturating_add(bytes), ..trace });
 }
 
 /// Outside a request there is nothing to note.
-fn note(noted: impl FnOnce(Trace) -> Trace) {
+fn note(noted: impl FnOnce(RequestTrace) -> RequestTrace) {
     let _ = TRACE.try_with(|trace| trace.set(noted(trace.get())));
 }
 

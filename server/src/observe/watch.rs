@@ -17,9 +17,9 @@ use poem::{Body, Request, Response};
 
 use super::{
     Observe,
-    request_log::Line,
+    request_log::RequestLine,
     request_metrics::{RouteMetrics, name_of},
-    trace::{self, Trace},
+    trace::{self, RequestTrace},
 };
 
 /// Code of the problem for which a request was rejected, or its events are parked. An extension of a response.
@@ -38,7 +38,7 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
-    pub(crate) fn of(request: &Request) -> Self {
+    pub(crate) fn from_request(request: &Request) -> Self {
         let client = request.remote_addr().as_socket_addr().map(|client| client.ip());
         let method = name_of(request.method());
         Self { method, client: client.map(|ip| ip.to_canonical()), began: Instant::now() }
@@ -87,7 +87,7 @@ impl<'a> Watch<'a> {
             self.log(status, code, bytes_out, took);
             return;
         }
-        let ending = Ending {
+        let ending = RequestEnd {
             observe: self.observe.clone(),
             request_id: self.request_id.clone(),
             arrived: self.arrived,
@@ -102,7 +102,7 @@ impl<'a> Watch<'a> {
 
     fn log(&self, status: u16, cause: Option<&str>, bytes_out: u64, took: Duration) {
         let Self { request_id, arrived, .. } = self;
-        let outcome = Outcome { status, cause, bytes_out, took };
+        let outcome = RequestOutcome { status, cause, bytes_out, took };
         log(self.observe, request_id, arrived, self.route.template(), &trace::current(), &outcome);
     }
 }
@@ -119,33 +119,34 @@ impl Drop for Watch<'_> {
 /// A response of unknown length.
 struct WatchedResponse {
     body: BoxBody<Bytes, io::Error>,
-    ending: Ending,
+    ending: RequestEnd,
 }
 
 /// Writes the line of a request when its response has been sent, or its client has gone.
-struct Ending {
+struct RequestEnd {
     observe: Arc<Observe>,
     request_id: Arc<str>,
     arrived: Arrived,
     route: Arc<RouteMetrics>,
-    trace: Trace,
+    trace: RequestTrace,
     status: u16,
     cause: Option<Cause>,
     bytes_out: u64,
 }
 
-impl Drop for Ending {
+impl Drop for RequestEnd {
     fn drop(&mut self) {
         let Self { observe, request_id, arrived, route, trace, .. } = self;
         let cause = self.cause.as_ref().map(|Cause(code)| &**code);
         let took = arrived.began.elapsed();
-        let outcome = Outcome { status: self.status, cause, bytes_out: self.bytes_out, took };
+        let outcome =
+            RequestOutcome { status: self.status, cause, bytes_out: self.bytes_out, took };
         log(observe, request_id, arrived, route.template(), trace, &outcome);
     }
 }
 
 /// Outcome of a request.
-struct Outcome<'a> {
+struct RequestOutcome<'a> {
     status: u16,
     cause: Option<&'a str>,
     bytes_out: u64,
@@ -158,12 +159,12 @@ fn log(
     request_id: &str,
     arrived: &Arrived,
     route: Option<&str>,
-    trace: &Trace,
-    &Outcome { status, cause, bytes_out, took }: &Outcome<'_>,
+    trace: &RequestTrace,
+    &RequestOutcome { status, cause, bytes_out, took }: &RequestOutcome<'_>,
 ) {
     let log = &observe.log;
     let Some(sample_rate) = log.sample_rate(request_id, status, took) else { return };
-    log.write(&Line {
+    log.write(&RequestLine {
         request_id,
         method: arrived.method,
         route,

@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 use svctrack_core::{
     tracking::{
         bulk::MAX_COUNT,
-        event::{Kind, MAX_EVENT_BYTES, MAX_MESSAGE_ID_BYTES, MEMBERS, Member, Place, name},
+        event::{
+            MAX_EVENT_BYTES, MAX_MESSAGE_ID_BYTES, MEMBERS, Member, MemberKind, MemberSource, name,
+        },
     },
     value::json_rows::Envelope,
 };
@@ -16,7 +18,7 @@ use super::{
 
 /// Schema of a single event.
 pub(super) fn event() -> Value {
-    let members = MEMBERS.iter().filter(|member| member.place != Place::BulkRow);
+    let members = MEMBERS.iter().filter(|member| member.place != MemberSource::BulkRow);
     let mut properties: Map<String, Value> =
         members.map(|member| (member.name.to_owned(), event_member(member))).collect();
     for (known, other) in [(name::ACTION, "event"), (name::INFO, "properties")] {
@@ -35,15 +37,17 @@ pub(super) fn event() -> Value {
 /// Schema of a member of an event.
 fn event_member(member: &Member) -> Value {
     let mut property = match member.kind {
-        Kind::Id => json!({ "type": ["string", "number", "null"], "pattern": TEXT }),
-        Kind::Text | Kind::Time => json!({ "type": ["string", "null"], "pattern": TEXT }),
-        Kind::Object => json!({
+        MemberKind::Id => json!({ "type": ["string", "number", "null"], "pattern": TEXT }),
+        MemberKind::Text | MemberKind::Time => {
+            json!({ "type": ["string", "null"], "pattern": TEXT })
+        }
+        MemberKind::Object => json!({
             "type": ["object", "null"],
             "propertyNames": { "pattern": TEXT }, "additionalProperties": true,
         }),
-        Kind::Number => json!({ "type": ["number", "null"], "minimum": 0 }),
-        Kind::Integer => json!({ "type": ["integer", "null"], "minimum": 0 }),
-        Kind::Bool => json!({ "type": ["boolean", "null"] }),
+        MemberKind::Number => json!({ "type": ["number", "null"], "minimum": 0 }),
+        MemberKind::Integer => json!({ "type": ["integer", "null"], "minimum": 0 }),
+        MemberKind::Bool => json!({ "type": ["boolean", "null"] }),
     };
     set(&mut property, "description", json!(member.doc));
     if member.name == name::MESSAGE_ID {
@@ -62,7 +66,7 @@ pub(super) fn bulk_event() -> Value {
             }
         }
         properties.remove(name::SENT_AT);
-        for member in MEMBERS.iter().filter(|member| member.place == Place::BulkRow) {
+        for member in MEMBERS.iter().filter(|member| member.place == MemberSource::BulkRow) {
             let mut count = event_member(member);
             set(&mut count, "maximum", json!(MAX_COUNT));
             properties.insert(member.name.to_owned(), count);

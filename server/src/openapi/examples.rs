@@ -6,7 +6,7 @@ use svctrack_core::{
     plan::{
         self, Ctx, Planned,
         memory::Memory,
-        upsert::{Access, Summary, upsert},
+        upsert::{UpsertAccess, UpsertSummary, upsert},
     },
     resources::{
         company::COMPANY,
@@ -21,7 +21,7 @@ use svctrack_core::{
 use super::parts::set;
 use crate::{
     bootstrap::demo_company,
-    route_def::{Kind, RouteDoc},
+    route_def::{BodyKind, RouteDoc},
 };
 
 /// When the examples are: 2026-01-15, noon, in milliseconds.
@@ -40,35 +40,35 @@ const TENANT: &str = "00000000-0000-4000-8000-000000000000";
 const TOKEN_ID: &str = "00000000";
 
 /// The body that a request may send unchanged.
-pub(super) fn of_request(kind: Kind, def: Option<&'static ResourceDef>) -> Option<Value> {
+pub(super) fn of_request(kind: BodyKind, def: Option<&'static ResourceDef>) -> Option<Value> {
     Some(match kind {
-        Kind::NewRecord => read(def?.example)?,
-        Kind::Record | Kind::Renewal => read(def?.example_update)?,
-        Kind::Loss => read(LOSS)?,
-        Kind::Items => json!([item(def?, IN_BULK)?]),
-        Kind::Settings => read(SETTINGS.example_update)?,
-        Kind::Event => json!({
+        BodyKind::NewRecord => read(def?.example)?,
+        BodyKind::Record | BodyKind::Renewal => read(def?.example_update)?,
+        BodyKind::Loss => read(LOSS)?,
+        BodyKind::Items => json!([item(def?, IN_BULK)?]),
+        BodyKind::Settings => read(SETTINGS.example_update)?,
+        BodyKind::Event => json!({
             "externalId": "example-visitor", "name": "Grace Hopper", "companyExternalId": "demo",
             "action": "Opened report", "info": { "pages": 3 },
         }),
-        Kind::Events => json!([{
+        BodyKind::Events => json!([{
             "euExtId": "example-visitor", "cId": "demo", "action": "Opened report", "count": 3,
             "date": "2026-01-05T09:30:00.000Z", "messageId": "example-row",
         }]),
-        Kind::Calls => json!({
+        BodyKind::Calls => json!({
             "type": "track", "userId": "example-visitor", "event": "Opened report",
             "properties": { "pages": 3 }, "traits": { "name": "Grace Hopper", "companyId": "demo" },
         }),
-        Kind::Batch => json!({ "batch": [of_request(Kind::Calls, None)?] }),
-        Kind::Call => json!({
+        BodyKind::Batch => json!({ "batch": [of_request(BodyKind::Calls, None)?] }),
+        BodyKind::Call => json!({
             "userId": "example-visitor", "event": "Opened report", "properties": { "pages": 3 },
             "context": { "traits": { "companyId": "demo" } },
         }),
-        Kind::NewToken => json!({ "label": "Example", "scopes": ["products:read"] }),
-        Kind::Rotation => json!({ "keepOldForSeconds": 3600 }),
-        Kind::NewTenant | Kind::TenantChange => json!({ "name": "Example" }),
-        Kind::NewClosing => json!({ "month": "2025-12" }),
-        Kind::Keys => json!({ "email": "erased@example.com" }),
+        BodyKind::NewToken => json!({ "label": "Example", "scopes": ["products:read"] }),
+        BodyKind::Rotation => json!({ "keepOldForSeconds": 3600 }),
+        BodyKind::NewTenant | BodyKind::TenantChange => json!({ "name": "Example" }),
+        BodyKind::NewClosing => json!({ "month": "2025-12" }),
+        BodyKind::Keys => json!({ "email": "erased@example.com" }),
         _ => return None,
     })
 }
@@ -90,30 +90,30 @@ pub(super) fn of_table(def: &ResourceDef) -> Option<(String, String)> {
 /// The body of a response to the example of a request.
 pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> Option<Value> {
     Some(match doc.gives {
-        Kind::Record => record(doc.takes, def?)?,
-        Kind::Records => json!([record(Kind::NewRecord, def?)?]),
-        Kind::BulkAnswer => bulk_answer(def?)?,
-        Kind::Deleted if def.is_some_and(|def| def.delete_returns_record) => {
-            record(Kind::NewRecord, def?)?
+        BodyKind::Record => record(doc.takes, def?)?,
+        BodyKind::Records => json!([record(BodyKind::NewRecord, def?)?]),
+        BodyKind::BulkResult => bulk_result(def?)?,
+        BodyKind::Deleted if def.is_some_and(|def| def.delete_returns_record) => {
+            record(BodyKind::NewRecord, def?)?
         }
-        Kind::Deleted | Kind::Revoked | Kind::Reopened => {
+        BodyKind::Deleted | BodyKind::Revoked | BodyKind::Reopened => {
             json!({ "n": 1, "ok": 1, "deletedCount": 1 })
         }
-        Kind::Settings => settings()?,
-        Kind::Ok => json!("OK"),
-        Kind::Success => json!({ "success": true }),
-        Kind::Activities => json!([activity()]),
-        Kind::Report => json!([issue()]),
-        Kind::Audit => json!([audit_entry()]),
-        Kind::Replayed => json!({ "replayed": 1 }),
-        Kind::LeanCompanies => {
+        BodyKind::Settings => settings()?,
+        BodyKind::Ok => json!("OK"),
+        BodyKind::Success => json!({ "success": true }),
+        BodyKind::Activities => json!([activity()]),
+        BodyKind::Report => json!([issue()]),
+        BodyKind::Audit => json!([audit_entry()]),
+        BodyKind::Replayed => json!({ "replayed": 1 }),
+        BodyKind::LeanCompanies => {
             json!([{ "_id": ID, "name": "Example company", "externalId": "example-company" }])
         }
-        Kind::Imported => json!({
+        BodyKind::Imported => json!({
             "created": 1, "updated": 0, "unchanged": 0, "refused": 0, "withoutKey": 0, "repeatedKeys": 0, "refusals": [],
             "ignoredColumns": [], "dryRun": false,
         }),
-        Kind::Script => json!({
+        BodyKind::Script => json!({
             "publicUrl": "https://svctrack.example", "scriptPath": "/svctrack.js",
             "trackingPrefix": "/analytics", "script": "https://svctrack.example/svctrack.js",
             "files": [{
@@ -123,25 +123,25 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
                 "script-src": ["https://svctrack.example"], "connect-src": ["https://svctrack.example"],
             },
         }),
-        Kind::Token => issued_token(),
-        Kind::Tokens => json!([token()]),
-        Kind::Tenant => tenant(),
-        Kind::CreatedTenant => {
+        BodyKind::Token => issued_token(),
+        BodyKind::Tokens => json!([token()]),
+        BodyKind::Tenant => tenant(),
+        BodyKind::CreatedTenant => {
             let mut tenant = tenant();
             set(&mut tenant, "token", issued_token());
             tenant
         }
-        Kind::Tenants => json!([tenant()]),
-        Kind::Unsuppressed => json!({ "unsuppressed": 1 }),
-        Kind::Export => json!({
-            "endUser": record(Kind::NewRecord, &END_USER)?, "activities": [activity()], "tickets": [],
+        BodyKind::Tenants => json!([tenant()]),
+        BodyKind::Unsuppressed => json!({ "unsuppressed": 1 }),
+        BodyKind::Export => json!({
+            "endUser": record(BodyKind::NewRecord, &END_USER)?, "activities": [activity()], "tickets": [],
             "parkedEvents": [], "integrationIssues": [],
         }),
-        Kind::Health => {
+        BodyKind::Health => {
             json!({ "status": "ok", "damaged": 0, "checked": null, "clock": null, "backup": null, "version": env!("CARGO_PKG_VERSION") })
         }
-        Kind::Closing => super::reports::closing(),
-        Kind::Closings => json!([super::reports::closing()]),
+        BodyKind::Closing => super::reports::closing(),
+        BodyKind::Closings => json!([super::reports::closing()]),
         gives if gives.report().is_some() => super::reports::example(gives)?,
         _ => return None,
     })
@@ -239,7 +239,7 @@ impl World {
     /// A record for a response.
     fn shown(&self, def: &ResourceDef, planned: &Planned) -> Option<Value> {
         let ctx = ReadCtx::new(self.ctx.now, &self.memory);
-        read(&plan::answer(def, &planned.document, &ctx).ok()?.to_text())
+        read(&plan::to_response(def, &planned.document, &ctx).ok()?.to_text())
     }
 }
 
@@ -248,13 +248,13 @@ fn document(text: &str) -> Option<Document> {
 }
 
 /// Record of the example, after an update if one is sent.
-fn record(takes: Kind, def: &'static ResourceDef) -> Option<Value> {
+fn record(takes: BodyKind, def: &'static ResourceDef) -> Option<Value> {
     let mut world = World::new()?;
     let mut planned = world.create(def, &document(def.example)?)?;
     match takes {
-        Kind::Record => planned = world.update(def, planned.id)?,
-        Kind::Renewal => planned = world.renew(planned.id)?,
-        Kind::Loss => planned = world.lose(planned.id)?,
+        BodyKind::Record => planned = world.update(def, planned.id)?,
+        BodyKind::Renewal => planned = world.renew(planned.id)?,
+        BodyKind::Loss => planned = world.lose(planned.id)?,
         _ => {}
     }
     world.shown(def, &planned)
@@ -266,15 +266,15 @@ fn settings() -> Option<Value> {
     world.shown(&SETTINGS, &planned)
 }
 
-fn bulk_answer(def: &'static ResourceDef) -> Option<Value> {
+fn bulk_result(def: &'static ResourceDef) -> Option<Value> {
     let mut world = World::new()?;
     let item = Ok(document(&item(def, IN_BULK)?.to_string())?);
-    let access = Access { create: true, update: true };
+    let access = UpsertAccess { create: true, update: true };
     let upserted =
         upsert(def, 0, &item, access, Handling::Lenient, &world.memory, &mut world.ctx).ok()?;
-    let mut summary = Summary::default();
+    let mut summary = UpsertSummary::default();
     summary.add(upserted.outcome);
-    read(&summary.answer(def).to_text())
+    read(&summary.to_response(def).to_text())
 }
 
 fn activity() -> Value {
@@ -344,11 +344,11 @@ mod tests {
     #[test]
     fn every_resource_has_examples_that_its_rules_take() {
         for def in REGISTRY {
-            let made = record(Kind::NewRecord, def).unwrap_or_else(|| panic!("{}", def.path));
-            let changed = record(Kind::Record, def).unwrap_or_else(|| panic!("{}", def.path));
+            let made = record(BodyKind::NewRecord, def).unwrap_or_else(|| panic!("{}", def.path));
+            let changed = record(BodyKind::Record, def).unwrap_or_else(|| panic!("{}", def.path));
             assert_eq!((&made["__v"], &changed["__v"]), (&json!(0), &json!(1)), "{}", def.path);
             assert!(reference_to_example(def).is_some(), "{}", def.path);
-            assert_eq!(bulk_answer(def).unwrap()["created"], 1, "{}", def.path);
+            assert_eq!(bulk_result(def).unwrap()["created"], 1, "{}", def.path);
         }
         assert_eq!(settings().unwrap()["timeZone"], "UTC");
     }

@@ -36,7 +36,7 @@ use self::{
     schemas::schemas,
 };
 use crate::{
-    route_def::{Access, Described, Kind, RouteDoc},
+    route_def::{BodyKind, Described, RouteAccess, RouteDoc},
     routes::{closings::BY_COMPANY, lean_companies},
 };
 
@@ -162,12 +162,12 @@ fn operation(path: &str, doc: &RouteDoc, def: Option<&'static ResourceDef>, tena
         set(&mut operation, "requestBody", body);
     }
     match doc.access {
-        Access::Anyone => set(&mut operation, "security", json!([])),
-        Access::TenantAsUser => set(&mut operation, "security", json!([{ "tenant": [] }])),
-        Access::Scope(scope) => set(&mut operation, "x-scope", json!(scope)),
+        RouteAccess::Anyone => set(&mut operation, "security", json!([])),
+        RouteAccess::TenantAsUser => set(&mut operation, "security", json!([{ "tenant": [] }])),
+        RouteAccess::Scope(scope) => set(&mut operation, "x-scope", json!(scope)),
         // Separated as in OAuth 2 (RFC 6749, 3.3).
-        Access::Scopes(scopes) => set(&mut operation, "x-scope", json!(scopes.join(" "))),
-        Access::OfResource(action) => {
+        RouteAccess::Scopes(scopes) => set(&mut operation, "x-scope", json!(scopes.join(" "))),
+        RouteAccess::OfResource(action) => {
             let scope = def.map(|def| format!("{}:{action}", def.path));
             set(&mut operation, "x-scope", json!(scope));
         }
@@ -178,14 +178,14 @@ fn operation(path: &str, doc: &RouteDoc, def: Option<&'static ResourceDef>, tena
 /// Description of a route, with that of its resource.
 fn described(doc: &RouteDoc, def: Option<&ResourceDef>) -> String {
     let own = match (doc.gives, def) {
-        (Kind::BulkAnswer, Some(def)) => {
+        (BodyKind::BulkResult, Some(def)) => {
             let keys: Vec<_> = def.keys.iter().map(|key| format!("`{key}`")).collect();
             format!(" Keys, in order of priority: {}.", keys.join(", "))
         }
-        (Kind::Deleted, Some(def)) if def.delete_returns_record => {
+        (BodyKind::Deleted, Some(def)) if def.delete_returns_record => {
             " Returns the deleted record; one that does not exist is a 404.".to_owned()
         }
-        (Kind::Deleted, Some(_)) => {
+        (BodyKind::Deleted, Some(_)) => {
             " For a record that does not exist, `deletedCount` is 0.".to_owned()
         }
         _ => String::new(),
@@ -206,51 +206,51 @@ fn all_parameters(
 
 /// Whether a route reads the query. Pages may, also where their parameters are not part of the API.
 pub(crate) fn has_parameters(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> bool {
-    doc.gives == Kind::Page || !query_parameters(path, doc, def).is_empty()
+    doc.gives == BodyKind::Page || !query_parameters(path, doc, def).is_empty()
 }
 
 fn query_parameters(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
     let mut parameters = match (doc.gives, def) {
-        (Kind::Records, Some(def)) => list_parameters(def, def.list),
-        (Kind::LeanCompanies, _) => list_parameters(&COMPANY, lean_companies::LIMITS),
-        (Kind::Tokens, _) => list_parameters(&TOKEN, TOKEN.list),
-        (Kind::Tenants, _) => list_parameters(&TENANT, TENANT.list),
-        (Kind::Activities, _) => activity_parameters(),
-        (Kind::Stream, _) => stream_parameters(),
-        (Kind::Report, _) => report_parameters(),
-        (Kind::Audit, _) => audit_parameters(),
+        (BodyKind::Records, Some(def)) => list_parameters(def, def.list),
+        (BodyKind::LeanCompanies, _) => list_parameters(&COMPANY, lean_companies::LIMITS),
+        (BodyKind::Tokens, _) => list_parameters(&TOKEN, TOKEN.list),
+        (BodyKind::Tenants, _) => list_parameters(&TENANT, TENANT.list),
+        (BodyKind::Activities, _) => activity_parameters(),
+        (BodyKind::Stream, _) => stream_parameters(),
+        (BodyKind::Report, _) => report_parameters(),
+        (BodyKind::Audit, _) => audit_parameters(),
         (gives, _) if gives.report().is_some() => reports::parameters(gives),
-        (Kind::Closing, _) if doc.takes == Kind::Nothing => {
+        (BodyKind::Closing, _) if doc.takes == BodyKind::Nothing => {
             let company = json!({ "type": "string", "enum": [BY_COMPANY] });
             vec![parameter("by", "Also returns the figures of each company.", company)]
         }
-        (Kind::Reopened, _) => vec![json!({
+        (BodyKind::Reopened, _) => vec![json!({
             "name": "reason", "in": "query", "required": true,
             "schema": { "type": "string", "minLength": 1, "maxLength": Reopening::MAX_REASON_CHARS },
             "description": "Why the month is reopened.", "example": "correction",
         })],
-        (Kind::Script, _) => script_parameters(),
-        (Kind::Imported, _) => import_parameters(),
-        (Kind::Page, _) if path == "/docs/search" => {
+        (BodyKind::Script, _) => script_parameters(),
+        (BodyKind::Imported, _) => import_parameters(),
+        (BodyKind::Page, _) if path == "/docs/search" => {
             let text = json!({ "type": "string" });
             vec![parameter("q", "Words, or beginnings of words.", text)]
         }
         _ => Vec::new(),
     };
-    if doc.gives == Kind::Revoked {
+    if doc.gives == BodyKind::Revoked {
         let flag = json!({ "type": "boolean", "default": false });
         let description = "If true, all tokens derived from it by issue or rotation are revoked too, even if it was revoked before.";
         parameters.push(parameter("cascade", description, flag));
     }
-    if doc.gives == Kind::Deleted && def.is_some_and(|def| *def == END_USER) {
+    if doc.gives == BodyKind::Deleted && def.is_some_and(|def| *def == END_USER) {
         parameters.push(json!({
             "name": "erase", "in": "query", "schema": { "type": "boolean" },
             "description": "If true, all data about the person is erased, and new data about them is suppressed.",
         }));
     }
     let shown = match doc.takes {
-        Kind::Renewal => Some("the successor is returned without `_id`,"),
-        Kind::Loss => Some("the license is returned as it would be,"),
+        BodyKind::Renewal => Some("the successor is returned without `_id`,"),
+        BodyKind::Loss => Some("the license is returned as it would be,"),
         _ => None,
     };
     if let Some(shown) = shown {
@@ -314,17 +314,17 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
     }
     if matches!(
         doc.takes,
-        Kind::NewRecord
-            | Kind::Renewal
-            | Kind::Loss
-            | Kind::Record
-            | Kind::Items
-            | Kind::Settings
-            | Kind::NewToken
-            | Kind::Rotation
-            | Kind::NewTenant
-            | Kind::TenantChange
-            | Kind::NewClosing
+        BodyKind::NewRecord
+            | BodyKind::Renewal
+            | BodyKind::Loss
+            | BodyKind::Record
+            | BodyKind::Items
+            | BodyKind::Settings
+            | BodyKind::NewToken
+            | BodyKind::Rotation
+            | BodyKind::NewTenant
+            | BodyKind::TenantChange
+            | BodyKind::NewClosing
     ) || doc.takes.is_events()
     {
         headers.push(header(

@@ -6,7 +6,7 @@ use svctrack_core::{
     plan::Route,
     resources::company::COMPANY,
     schema::{
-        FieldDef, Kind, ListLimits, ResourceDef,
+        FieldDef, FieldKind, ListLimits, ResourceDef,
         filter::OPERATORS,
         list::{COMPANY_NAMES, MAX_SEARCH_CHARS},
     },
@@ -20,7 +20,9 @@ use super::{
     parts::parameter,
     patterns::{OBJECT_ID, YEAR},
 };
-use crate::limits::{DEFAULT_REFUSALS, MAX_IDEMPOTENCY_KEY_BYTES, MAX_REFUSALS};
+use crate::limits::{
+    DEFAULT_LISTED_REJECTED_ROWS, MAX_IDEMPOTENCY_KEY_BYTES, MAX_LISTED_REJECTED_ROWS,
+};
 
 fn limit(limits: ListLimits) -> Value {
     let schema = json!({ "type": "integer", "minimum": 1, "maximum": limits.max, "default": limits.default });
@@ -63,7 +65,7 @@ pub(super) fn list_parameters(def: &ResourceDef, limits: ListLimits) -> Vec<Valu
 
 /// Every property is a filter, and some have short names (R27, R49).
 fn filter_parameters(def: &ResourceDef) -> Vec<Value> {
-    let fields = def.fields.iter().filter(|field| field.kind != Kind::Object);
+    let fields = def.fields.iter().filter(|field| field.kind != FieldKind::Object);
     let filters = fields.map(|field| {
         let description = format!(
             "Only records with one of these values, separated by commas. {}",
@@ -92,10 +94,11 @@ fn operators(fields: &[FieldDef]) -> Value {
         let names = fields.iter().filter(|field| is(field)).map(|field| field.name);
         names.collect::<Vec<_>>().join("|")
     };
-    let numbers = names(|field| matches!(field.kind, Kind::Integer | Kind::Number));
-    let dates = names(|field| field.kind == Kind::Date);
-    let texts =
-        names(|field| matches!(field.kind, Kind::Key | Kind::Email | Kind::Text | Kind::Texts));
+    let numbers = names(|field| matches!(field.kind, FieldKind::Integer | FieldKind::Number));
+    let dates = names(|field| field.kind == FieldKind::Date);
+    let texts = names(|field| {
+        matches!(field.kind, FieldKind::Key | FieldKind::Email | FieldKind::Text | FieldKind::Texts)
+    });
     let mut patterns = Map::new();
     let mut describe = |names: &str, operators: &str, schema: Value| {
         if !names.is_empty() {
@@ -107,8 +110,8 @@ fn operators(fields: &[FieldDef]) -> Value {
     describe(&dates, sides, json!({ "type": "string", "format": "date-time", "pattern": YEAR }));
     describe(&texts, &format!("{sides}|contains|prefix"), json!({ "type": "string" }));
     describe(&names(|_| true), "exists", json!({ "type": "boolean" }));
-    describe(&names(|field| field.kind != Kind::Object), "ne", json!({ "type": "string" }));
-    let objects = names(|field| field.kind == Kind::Object);
+    describe(&names(|field| field.kind != FieldKind::Object), "ne", json!({ "type": "string" }));
+    let objects = names(|field| field.kind == FieldKind::Object);
     if !objects.is_empty() {
         let any = OPERATORS.join("|");
         let below = format!("^({objects})\\.[^\\[\\]]+(\\[({any})\\])?$");
@@ -133,7 +136,7 @@ fn operators(fields: &[FieldDef]) -> Value {
 
 /// A range over a date, as a caller writes it.
 fn example(fields: &[FieldDef]) -> String {
-    let last = || fields.iter().rev().find(|field| field.kind == Kind::Date);
+    let last = || fields.iter().rev().find(|field| field.kind == FieldKind::Date);
     let date = fields.iter().find(|field| field.name == "renewalDate").or_else(last);
     date.map_or_else(String::new, |date| {
         format!(" For example, `{0}[gte]=2026-12-01&{0}[lt]=2027-01-01`.", date.name)
@@ -192,7 +195,7 @@ pub(super) fn import_parameters() -> Vec<Value> {
     let text = || json!({ "type": "string" });
     let flag = json!({ "type": "boolean", "default": false });
     let most = json!({
-        "type": "integer", "minimum": 0, "maximum": MAX_REFUSALS, "default": DEFAULT_REFUSALS,
+        "type": "integer", "minimum": 0, "maximum": MAX_LISTED_REJECTED_ROWS, "default": DEFAULT_LISTED_REJECTED_ROWS,
     });
     vec![
         parameter("dryRun", "If true, rows are checked and nothing is stored.", flag.clone()),

@@ -8,10 +8,10 @@ use super::{
     headers::header_references,
     parts::{reference, set},
 };
-use crate::route_def::{Access, Kind, RouteDoc};
+use crate::route_def::{BodyKind, RouteAccess, RouteDoc};
 
 /// A status that a request can be rejected with.
-struct Problem {
+struct ProblemDoc {
     status: StatusCode,
     /// Name of the problem among the responses.
     name: &'static str,
@@ -24,7 +24,7 @@ struct Problem {
 /// Writes the table, one status a line.
 macro_rules! problems {
     ($($status:ident $name:literal $headers:expr, $doc:literal, $code:literal $detail:literal;)*) => {
-        static PROBLEMS: &[Problem] = &[$(Problem {
+        static PROBLEMS: &[ProblemDoc] = &[$(ProblemDoc {
             status: StatusCode::$status,
             name: $name,
             doc: $doc,
@@ -75,7 +75,7 @@ fn content(doc: &str, headers: &[&str]) -> Value {
     })
 }
 
-fn example(problem: &Problem) -> Value {
+fn example(problem: &ProblemDoc) -> Value {
     let (code, detail) = problem.example;
     let mut example = json!({
         "type": "about:blank",
@@ -122,48 +122,50 @@ fn rejects(
     def: Option<&ResourceDef>,
 ) -> bool {
     use StatusCode as S;
-    let has_token = !matches!(doc.access, Access::Anyone | Access::TenantAsUser);
+    let has_token = !matches!(doc.access, RouteAccess::Anyone | RouteAccess::TenantAsUser);
     let of_tenant = has_token || doc.takes.is_events();
     let called = method != "options" && of_tenant;
     let writes = called && method != "get";
-    let has_body = doc.takes != Kind::Nothing;
+    let has_body = doc.takes != BodyKind::Nothing;
     let is_list = matches!(
         doc.gives,
-        Kind::Records
-            | Kind::Activities
-            | Kind::Report
-            | Kind::Audit
-            | Kind::LeanCompanies
-            | Kind::Stream
-            | Kind::Tokens
-            | Kind::Tenants
+        BodyKind::Records
+            | BodyKind::Activities
+            | BodyKind::Report
+            | BodyKind::Audit
+            | BodyKind::LeanCompanies
+            | BodyKind::Stream
+            | BodyKind::Tokens
+            | BodyKind::Tenants
     );
     match status {
-        S::BAD_REQUEST if doc.gives == Kind::Script => true,
+        S::BAD_REQUEST if doc.gives == BodyKind::Script => true,
         S::BAD_REQUEST => {
             let has_reference = path.contains("{id}") || path.contains("{month}");
             called && (has_body || is_list || has_reference)
         }
-        S::UNAUTHORIZED => has_token || matches!(doc.access, Access::TenantAsUser),
+        S::UNAUTHORIZED => has_token || matches!(doc.access, RouteAccess::TenantAsUser),
         S::FORBIDDEN => has_token,
-        S::NOT_FOUND if doc.gives == Kind::Page => path.contains('{'),
-        S::NOT_FOUND => doc.gives == Kind::Script || (called && finds(path, doc, def)),
+        S::NOT_FOUND if doc.gives == BodyKind::Page => path.contains('{'),
+        S::NOT_FOUND => doc.gives == BodyKind::Script || (called && finds(path, doc, def)),
         S::CONFLICT => match (doc.takes, doc.gives) {
             (takes, _) if takes.is_events() => true,
-            (Kind::NewRecord | Kind::Record | Kind::Items | Kind::Rotation, _) => true,
-            (Kind::Renewal | Kind::Loss, _) => true,
-            (Kind::NewClosing, _) => true,
-            (_, Kind::Revoked) => true,
-            (_, Kind::Tenant) => method == "delete",
-            (_, Kind::Reopened) => true,
-            (_, gives) => gives == Kind::Deleted && def.is_some(),
+            (BodyKind::NewRecord | BodyKind::Record | BodyKind::Items | BodyKind::Rotation, _) => {
+                true
+            }
+            (BodyKind::Renewal | BodyKind::Loss, _) => true,
+            (BodyKind::NewClosing, _) => true,
+            (_, BodyKind::Revoked) => true,
+            (_, BodyKind::Tenant) => method == "delete",
+            (_, BodyKind::Reopened) => true,
+            (_, gives) => gives == BodyKind::Deleted && def.is_some(),
         },
         S::PRECONDITION_FAILED => doc.takes_if_match(def),
         S::PAYLOAD_TOO_LARGE | S::UNSUPPORTED_MEDIA_TYPE => has_body,
         // A page by date can begin after an activity that does not exist.
         S::UNPROCESSABLE_ENTITY => {
             let takes_options =
-                matches!(doc.gives, Kind::Activities | Kind::Closing | Kind::Reopened);
+                matches!(doc.gives, BodyKind::Activities | BodyKind::Closing | BodyKind::Reopened);
             has_body || takes_options || doc.gives.report().is_some()
         }
         S::TOO_MANY_REQUESTS | S::SERVICE_UNAVAILABLE => called,
@@ -175,8 +177,8 @@ fn rejects(
 /// Whether the object in a route's path may be missing; a delete of a missing one has no effect (R15).
 fn finds(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> bool {
     match doc.gives {
-        Kind::Deleted | Kind::Reopened => def.is_some_and(|def| def.delete_returns_record),
-        Kind::Settings => true, // an operator's token has none
+        BodyKind::Deleted | BodyKind::Reopened => def.is_some_and(|def| def.delete_returns_record),
+        BodyKind::Settings => true, // an operator's token has none
         _ => path.contains('{'),
     }
 }

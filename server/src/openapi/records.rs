@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
-    schema::{self, FieldDef, Kind, ResourceDef},
+    schema::{self, FieldDef, FieldKind, ResourceDef},
     value::{email::MAX_EMAIL_BYTES, key::MAX_KEY_BYTES, number::MAX_AMOUNT},
 };
 
@@ -132,19 +132,19 @@ fn forbid_null(property: &mut Value) {
 /// A property in a response.
 pub(super) fn shown(field: &FieldDef) -> (&'static str, Value) {
     let mut property = match field.kind {
-        Kind::Id => json!({ "type": ["string", "null"], "pattern": OBJECT_ID }),
-        Kind::Reference | Kind::Key | Kind::Email | Kind::Text => {
+        FieldKind::Id => json!({ "type": ["string", "null"], "pattern": OBJECT_ID }),
+        FieldKind::Reference | FieldKind::Key | FieldKind::Email | FieldKind::Text => {
             json!({ "type": ["string", "null"] })
         }
-        Kind::References | Kind::Texts => {
+        FieldKind::References | FieldKind::Texts => {
             json!({ "type": ["array", "null"], "items": { "type": "string" } })
         }
-        Kind::Values => json!({ "type": ["array", "null"], "items": items(field, shown) }),
-        Kind::Object => json!({ "type": ["object", "null"], "additionalProperties": true }),
-        Kind::Date => json!({ "type": ["string", "null"], "format": "date-time" }),
-        Kind::Integer => json!({ "type": ["integer", "null"] }),
-        Kind::Number => json!({ "type": ["number", "null"] }),
-        Kind::Bool => json!({ "type": ["boolean", "null"] }),
+        FieldKind::Values => json!({ "type": ["array", "null"], "items": items(field, shown) }),
+        FieldKind::Object => json!({ "type": ["object", "null"], "additionalProperties": true }),
+        FieldKind::Date => json!({ "type": ["string", "null"], "format": "date-time" }),
+        FieldKind::Integer => json!({ "type": ["integer", "null"] }),
+        FieldKind::Number => json!({ "type": ["number", "null"] }),
+        FieldKind::Bool => json!({ "type": ["boolean", "null"] }),
     };
     describe(&mut property, field, field.values.iter().copied());
     if !field.is_sent() {
@@ -173,18 +173,18 @@ fn describe(property: &mut Value, field: &FieldDef, values: impl Iterator<Item =
 fn kind_schema(field: &FieldDef) -> Value {
     let (least, greatest) = field.range.unwrap_or((-MAX_AMOUNT, MAX_AMOUNT));
     match field.kind {
-        Kind::Id => json!({ "type": ["string", "null"] }),
-        Kind::Reference => {
+        FieldKind::Id => json!({ "type": ["string", "null"] }),
+        FieldKind::Reference => {
             json!({ "type": ["string", "null"], "pattern": reference_pattern(field) })
         }
-        Kind::Text => json!({ "type": ["string", "null"], "pattern": TEXT }),
-        Kind::Key => json!({
+        FieldKind::Text => json!({ "type": ["string", "null"], "pattern": TEXT }),
+        FieldKind::Key => json!({
             "type": ["string", "null"], "minLength": 1, "maxLength": MAX_KEY_BYTES, "pattern": KEY
         }),
-        Kind::Email => {
+        FieldKind::Email => {
             json!({ "type": ["string", "null"], "maxLength": MAX_EMAIL_BYTES, "pattern": TEXT })
         }
-        Kind::References => json!({
+        FieldKind::References => json!({
             "type": ["array", "null"],
             "items": { "anyOf": [
                 { "type": "string", "pattern": reference_pattern(field) },
@@ -195,21 +195,23 @@ fn kind_schema(field: &FieldDef) -> Value {
                 },
             ] },
         }),
-        Kind::Values => json!({ "type": ["array", "null"], "items": items(field, taken) }),
-        Kind::Texts => {
+        FieldKind::Values => json!({ "type": ["array", "null"], "items": items(field, taken) }),
+        FieldKind::Texts => {
             json!({ "type": ["array", "null"], "items": { "type": "string", "pattern": TEXT } })
         }
-        Kind::Object => json!({
+        FieldKind::Object => json!({
             "type": ["object", "null"], "propertyNames": { "pattern": TEXT }, "additionalProperties": true
         }),
-        Kind::Date => json!({ "type": ["string", "null"], "format": "date-time", "pattern": YEAR }),
-        Kind::Integer => {
+        FieldKind::Date => {
+            json!({ "type": ["string", "null"], "format": "date-time", "pattern": YEAR })
+        }
+        FieldKind::Integer => {
             json!({ "type": ["integer", "null"], "minimum": least, "maximum": greatest })
         }
-        Kind::Number => {
+        FieldKind::Number => {
             json!({ "type": ["number", "null"], "minimum": least, "maximum": greatest })
         }
-        Kind::Bool => json!({ "type": ["boolean", "null"] }),
+        FieldKind::Bool => json!({ "type": ["boolean", "null"] }),
     }
 }
 

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 use svctrack_core::{
     revenue::{
-        ClosingRequest, CustomerPage, ForecastLine, Form, Interval, Ledger, LicenseFacts, Line,
-        Options, PARAMETERS, RenewalsLine, ReportKind, ReportQuery, Sources, Usage, UsageLine,
-        Valuation, View, report,
+        ClosingRequest, CustomerPage, CustomerUsage, ForecastLine, Interval, Ledger, LicenseFacts,
+        MovementView, PARAMETERS, ParameterType, RenewalsLine, ReportKind, ReportLine,
+        ReportOptions, ReportQuery, Sources, UsageLine, Valuation, report,
     },
     value::{ObjectId, Timestamp, Zone},
 };
@@ -15,10 +15,10 @@ use super::{
     patterns::{MONTH, OBJECT_ID, RECORD_REF},
     usage,
 };
-use crate::route_def::Kind;
+use crate::route_def::BodyKind;
 
 /// The parameters of a report.
-pub(super) fn parameters(gives: Kind) -> Vec<Value> {
+pub(super) fn parameters(gives: BodyKind) -> Vec<Value> {
     let Some(kind) = gives.report() else { return Vec::new() };
     let of_report = PARAMETERS.iter().filter(|parameter| parameter.of.contains(&kind));
     let described =
@@ -26,14 +26,14 @@ pub(super) fn parameters(gives: Kind) -> Vec<Value> {
     described.collect()
 }
 
-fn schema_of_form(form: Form) -> Value {
+fn schema_of_form(form: ParameterType) -> Value {
     match form {
-        Form::Day => json!({ "type": "string", "format": "date" }),
-        Form::Time => json!({ "type": "string", "format": "date-time" }),
-        Form::Number(most) => json!({ "type": "integer", "minimum": 0, "maximum": most }),
-        Form::Choice(words) => json!({ "type": "string", "enum": words }),
-        Form::Company => json!({ "type": "string", "pattern": RECORD_REF }),
-        Form::Text => json!({ "type": "string" }),
+        ParameterType::Day => json!({ "type": "string", "format": "date" }),
+        ParameterType::Time => json!({ "type": "string", "format": "date-time" }),
+        ParameterType::Number(most) => json!({ "type": "integer", "minimum": 0, "maximum": most }),
+        ParameterType::Choice(words) => json!({ "type": "string", "enum": words }),
+        ParameterType::Company => json!({ "type": "string", "pattern": RECORD_REF }),
+        ParameterType::Text => json!({ "type": "string" }),
     }
 }
 
@@ -366,9 +366,9 @@ fn schema_of(kind: &str) -> Value {
         "count" => json!({ "type": "integer", "minimum": 0 }),
         "flag" => json!({ "type": "boolean" }),
         "interval" => one_of(&Interval::NAMES),
-        "view" => one_of(View::NAMES),
+        "view" => one_of(MovementView::NAMES),
         "valuation" => one_of(Valuation::NAMES),
-        "line" => one_of(Line::NAMES),
+        "line" => one_of(ReportLine::NAMES),
         "forecastLine" => one_of(ForecastLine::NAMES),
         "renewalsLine" => one_of(RenewalsLine::NAMES),
         "usageLine" => one_of(UsageLine::NAMES),
@@ -385,7 +385,7 @@ fn schema_of(kind: &str) -> Value {
 }
 
 /// A report of a license and its successor, at the time of all examples.
-pub(super) fn example(gives: Kind) -> Option<Value> {
+pub(super) fn example(gives: BodyKind) -> Option<Value> {
     let kind = gives.report()?;
     if kind == ReportKind::Usage {
         return usage::example();
@@ -414,14 +414,14 @@ pub(super) fn example(gives: Kind) -> Option<Value> {
     let pairs: Vec<_> =
         days.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let query = ReportQuery::parse(kind, &pairs).ok()?;
-    let options: Options = query.options(at("2026-01-15")?, Zone::UTC, None, None).ok()?;
+    let options: ReportOptions = query.options(at("2026-01-15")?, Zone::UTC, None, None).ok()?;
     let sources = Sources {
         ledger: &ledger.ok()?,
         later: None,
         attributes_of: &|_| Vec::new(),
         is_asked_for: &|_| true,
         name_of: &|_| Some("Example company".to_owned()),
-        usage_of: &|_| Usage::default(),
+        usage_of: &|_| CustomerUsage::default(),
     };
     serde_json::to_value(report(&query, &options, sources).ok()?).ok()
 }

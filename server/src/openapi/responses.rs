@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use svctrack_core::schema::ResourceDef;
 
 use super::{bodies::response_content, headers::header_references, parts::set, problems};
-use crate::route_def::{Kind, RouteDoc};
+use crate::route_def::{BodyKind, RouteDoc};
 
 /// Every response of a route, by status.
 pub(super) fn responses(
@@ -22,7 +22,7 @@ pub(super) fn responses(
         });
         responses.insert("304".to_owned(), unchanged);
     }
-    if doc.gives == Kind::Health {
+    if doc.gives == BodyKind::Health {
         responses.insert("503".to_owned(), success(doc, def));
     }
     problems::add(&mut responses, method, path, doc, def);
@@ -31,12 +31,12 @@ pub(super) fn responses(
 
 fn success(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> Value {
     let description = match doc.gives {
-        Kind::Health => "State of the service.",
-        Kind::Ok | Kind::Success => "The events are stored durably, or ignored by a rule.",
+        BodyKind::Health => "State of the service.",
+        BodyKind::Ok | BodyKind::Success => "The events are stored durably, or ignored by a rule.",
         gives if gives.report().is_some() => {
             "The report; with `Accept: text/csv` as CSV, with `Accept: image/svg+xml` as a chart."
         }
-        gives if gives.is_list() || gives == Kind::Closings => {
+        gives if gives.is_list() || gives == BodyKind::Closings => {
             "The list; with `Accept: text/csv` as CSV."
         }
         _ => "Success.",
@@ -52,7 +52,7 @@ fn success(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> Value {
 
 /// The headers of a successful response.
 fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
-    use Kind as K;
+    use BodyKind as K;
     let gives_list = doc.gives.is_list();
     let takes_members = matches!(
         doc.takes,
@@ -76,7 +76,7 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
         (gives_list, &["Link", "Svctrack-Next", "Svctrack-Total"]),
         (gives_list || takes_members || is_events, &["Svctrack-Ignored"]),
         (is_events, &["Svctrack-Parked"]),
-        (doc.gives == K::BulkAnswer, &["Svctrack-Bulk-Errors"]),
+        (doc.gives == K::BulkResult, &["Svctrack-Bulk-Errors"]),
         (doc.takes.is_many_events(), &["Svctrack-Rejected-Count", "Svctrack-Rejected"]),
         (takes_key, &["Idempotent-Replayed"]),
         (doc.gives == K::Archive, &["Content-Disposition"]),

@@ -57,8 +57,8 @@ pub(super) fn schemas() -> Value {
         ("Unsuppressed", count("unsuppressed", "Number of keys whose suppression was lifted.")),
         ("Deleted", integers(&DELETED)),
         ("BulkCounts", integers(&BULK_COUNTS)),
-        ("BulkAnswer", bulk_answer(&[])),
-        ("ValidatedBulkAnswer", bulk_answer(&[VALIDATION_ERRORS])),
+        ("BulkAnswer", bulk_result(&[])),
+        ("ValidatedBulkAnswer", bulk_result(&[VALIDATION_ERRORS])),
         ("BulkKeys", bulk_keys()),
         ("BulkError", bulk_error()),
         ("NewClosing", reports::new_closing()),
@@ -295,7 +295,7 @@ fn integers(counts: &[(&str, &str)]) -> Value {
 const VALIDATION_ERRORS: (&str, &str) = ("validationErrors", "Items that failed a check.");
 
 /// The response to a bulk upsert (R18).
-fn bulk_answer(more: &[(&'static str, &'static str)]) -> Value {
+fn bulk_result(more: &[(&'static str, &'static str)]) -> Value {
     let integer = || json!({ "type": "integer" });
     let keys = || json!({ "type": "array", "items": reference("BulkKeys") });
     let errors = || json!({ "type": "array", "items": reference("BulkError") });
@@ -373,7 +373,7 @@ fn health() -> Value {
 fn imported() -> Value {
     let count = || json!({ "type": "integer", "minimum": 0 });
     let text = || json!({ "type": "string" });
-    let refusal = whole(
+    let rejection = whole(
         "A rejected row.",
         &[
             ("line", count(), "Line of the row in the body."),
@@ -398,7 +398,11 @@ fn imported() -> Value {
                 count(),
                 "Rows that update the record of an earlier row with the same key; counted for the first 100,000 keys.",
             ),
-            ("refusals", json!({ "type": "array", "items": refusal }), "The first rejected rows."),
+            (
+                "refusals",
+                json!({ "type": "array", "items": rejection }),
+                "The first rejected rows.",
+            ),
             (
                 "ignoredColumns",
                 json!({ "type": "array", "items": text() }),

@@ -17,7 +17,7 @@ const COUNTED: usize = 2_000;
 
 /// Properties of an activity that the chart needs.
 #[derive(Deserialize)]
-struct Counted {
+struct ChartActivity {
     date: String,
     count: u64,
 }
@@ -46,7 +46,7 @@ async fn by_day(visit: &Visit, filter: (&str, &str)) -> Result<(Vec<DayCount>, b
     let first = days.first().and_then(|first| Day::parse(&first.day)?.begin(zone));
     let (from, limit) = (first.unwrap_or(Timestamp::MIN).to_string(), COUNTED.to_string());
     let query = [filter, ("from", &from), ("limit", &limit), ("select", "date,count")];
-    let counted: Vec<Counted> = visit.api.get(&address("/activities", &[], &query)).await?;
+    let counted: Vec<ChartActivity> = visit.api.get(&address("/activities", &[], &query)).await?;
     for activity in &counted {
         let date = Timestamp::parse(&activity.date).map(|at| Day::at(at, zone).to_string());
         let of_day = days.iter_mut().find(|day| Some(&day.day) == date.as_ref());

@@ -28,7 +28,6 @@ enum Listed {
     Reopened { month: String, reopened: Vec<Reopening> },
 }
 
-/// A closed month.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Closing {

@@ -1,7 +1,7 @@
 //! Columns of a list of records.
 
 use serde_json::{Map, Value};
-use svctrack_core::schema::{FieldDef, Kind, ResourceDef};
+use svctrack_core::schema::{FieldDef, FieldKind, ResourceDef};
 
 /// Columns of a list where none are chosen.
 const COLUMNS: usize = 8;
@@ -17,7 +17,11 @@ pub(super) fn columns(def: &'static ResourceDef) -> Vec<&'static FieldDef> {
     let is_plain = |field: &&FieldDef| {
         !matches!(
             field.kind,
-            Kind::Id | Kind::Object | Kind::Values | Kind::References | Kind::Reference
+            FieldKind::Id
+                | FieldKind::Object
+                | FieldKind::Values
+                | FieldKind::References
+                | FieldKind::Reference
         ) && !field.long
             && !field.name.starts_with("__")
     };

@@ -25,9 +25,9 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{LocalAccess, Seen, session},
-    demo::{CUSTOMERS, Call, Demo, TENANT_NAME},
-    demo_filling::Progress,
+    auth::{LocalAccess, RequestSource, session},
+    demo::{ApiCall, CUSTOMERS, Demo, TENANT_NAME},
+    demo_filling::DemoProgress,
     dispatch::Api,
     error::Error,
 };
@@ -54,10 +54,10 @@ pub(super) async fn show(visit: Visit, _: Request) -> Result<Response, Error> {
     check(&visit).await?;
     let tenant = found(&visit.app).await?;
     let state = match (visit.app.demo.progress(), tenant) {
-        (Progress::Stored(stored), _) => DemoState::Filling(stored),
-        (Progress::Failed(cause), _) => DemoState::Incomplete(cause),
-        (Progress::Idle, Some(_)) => DemoState::There,
-        (Progress::Idle, None) => DemoState::None,
+        (DemoProgress::Stored(stored), _) => DemoState::Filling(stored),
+        (DemoProgress::Failed(cause), _) => DemoState::Incomplete(cause),
+        (DemoProgress::Idle, Some(_)) => DemoState::There,
+        (DemoProgress::Idle, None) => DemoState::None,
     };
     let is_filling = matches!(state, DemoState::Filling(_));
     let view = DemoView { state, is_inside: is_inside(&visit, tenant), customers: CUSTOMERS };
@@ -101,7 +101,7 @@ pub(super) async fn open(visit: Visit, mut request: Request) -> Result<Response,
     let tokens = visit.app.store.tokens(&Tenant::assume_authorized(tenant)).await?;
     let mut tokens = tokens.into_iter().filter(|token| !token.is_session());
     let Some(token) = tokens.next() else { return Ok(see(PATH)) };
-    let seen = Seen::of(&request);
+    let seen = RequestSource::from_request(&request);
     let opened = session::open_with_id(&visit.app, &token.id, LABEL, seen).await?;
     if let Some(own) = visit.session.caller.token() {
         visit.app.demo.note_visit(opened.id(), own);
@@ -112,7 +112,7 @@ pub(super) async fn open(visit: Visit, mut request: Request) -> Result<Response,
 /// `POST /app/demo/leave`: leads a user back from the demo.
 pub(super) async fn leave(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (_, _room) = visit.form(&mut request).await?;
-    way_back(&visit, Seen::of(&request)).await
+    way_back(&visit, RequestSource::from_request(&request)).await
 }
 
 /// `POST /app/demo/delete`: deletes the demo, and leads its users back.
@@ -120,20 +120,20 @@ pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Respons
     let (_, _room) = visit.form(&mut request).await?;
     check(&visit).await?;
     let Some(tenant) = found(&visit.app).await? else { return Ok(see(PATH)) };
-    if matches!(visit.app.demo.progress(), Progress::Stored(_)) {
+    if matches!(visit.app.demo.progress(), DemoProgress::Stored(_)) {
         return Ok(see(PATH));
     }
     let path = address("/tenants/{}", &[&tenant.to_string()], &[]);
     call(&visit.api.routes(), Tenant::OPERATOR.id(), Method::DELETE, &path, String::new()).await?;
     visit.app.demo.end(Ok(()));
     match is_inside(&visit, Some(tenant)) {
-        true => way_back(&visit, Seen::of(&request)).await,
+        true => way_back(&visit, RequestSource::from_request(&request)).await,
         false => Ok(see(PATH)),
     }
 }
 
 /// Opens a session of the user's earlier token; where it is not known, they sign in.
-async fn way_back(visit: &Visit, seen: Seen) -> Result<Response, Error> {
+async fn way_back(visit: &Visit, seen: RequestSource) -> Result<Response, Error> {
     let Some(token) = visit.app.demo.way_back(&visit.session.id) else {
         return Ok(with_session(&visit.app, see("/sign-in"), None));
     };
@@ -191,13 +191,13 @@ async fn fill(app: &App, api: &Api, customers: usize) -> Result<(), String> {
         Ok(made) => read::<Created>(made).await,
         Err(error) => Err(error),
     };
-    let refused = |error: Error| {
+    let no_tenant = |error: Error| {
         format!("the tenant cannot be created: {}", error.into_response("").status())
     };
-    let Created { id: tenant } = made.map_err(refused)?;
+    let Created { id: tenant } = made.map_err(no_tenant)?;
     let demo = Demo { tenant, now: app.clock.now(), customers };
     let mut stored = 0;
-    demo.fill(async |Call { method, path, body, count, .. }: Call| {
+    demo.fill(async |ApiCall { method, path, body, count, .. }: ApiCall| {
         stored += count;
         app.demo.note(stored);
         loop {

@@ -4,7 +4,7 @@ use poem::{Request, Response};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use svctrack_core::{
-    revenue::{ForecastLine, Line, RenewalsLine, UsageLine},
+    revenue::{ForecastLine, RenewalsLine, ReportLine, UsageLine},
     value::Day,
 };
 use svctrack_web::pages::{
@@ -28,8 +28,8 @@ pub(super) const USAGE: &str = "usage";
 const SHOWN: usize = 50;
 /// Reports whose figures can be explained, and the lines of each.
 const LINES: &[(&str, &[&str])] = &[
-    ("mrr", Line::NAMES),
-    ("retention", Line::NAMES),
+    ("mrr", ReportLine::NAMES),
+    ("retention", ReportLine::NAMES),
     ("renewals", RenewalsLine::NAMES),
     ("forecast", ForecastLine::NAMES),
     (USAGE, UsageLine::NAMES),

@@ -113,9 +113,9 @@ mod tests {
 
     #[test]
     fn a_page_says_only_what_it_knows() {
-        let of =
+        let message =
             |done: &str| notice_of(&[("done".to_owned(), done.to_owned())], &[("saved", "Saved.")]);
-        assert_eq!(of("saved").as_deref(), Some("Saved."));
-        assert_eq!(of("Your account is locked"), None);
+        assert_eq!(message("saved").as_deref(), Some("Saved."));
+        assert_eq!(message("Your account is locked"), None);
     }
 }

@@ -4,7 +4,8 @@
 use poem::{Request, Response};
 use svctrack_core::schema::{ResourceDef, VERSION};
 use svctrack_web::pages::{
-    ImportColumn, ImportSummary, ImportView, ImportedRow, Problem, Refusal, address, import_page,
+    ImportColumn, ImportSummary, ImportView, ImportedRow, Problem, RejectedRow, address,
+    import_page,
 };
 
 use super::{
@@ -47,7 +48,7 @@ pub(super) async fn import(visit: Visit, mut request: Request) -> Result<Respons
     let max = MAX_PAGE_IMPORT_BYTES + MAX_RECORD_BYTES;
     let (pairs, _room) = match visit.upload(&mut request, max).await {
         Ok(form) => form,
-        Err(error) => return refused(&visit, view, error),
+        Err(error) => return unread_table(&visit, view, error),
     };
     view.table = table_in(&pairs);
     let mappings = pairs.iter().filter(|(name, _)| name == "map");
@@ -72,7 +73,7 @@ pub(super) async fn import(visit: Visit, mut request: Request) -> Result<Respons
             let page = import_page(&visit.shell, &view);
             Ok(if view.is_done { rejected(page) } else { html(page) })
         }
-        Err(error) => refused(&visit, view, error),
+        Err(error) => unread_table(&visit, view, error),
     }
 }
 
@@ -86,12 +87,12 @@ fn view_of(visit: &Visit, def: &'static ResourceDef) -> Result<ImportView, Error
     Ok(ImportView {
         properties: properties.collect(),
         max_bytes: MAX_PAGE_IMPORT_BYTES,
-        ..ImportView::of(def)
+        ..ImportView::new(def)
     })
 }
 
 /// Shows the problem of a table that could not be read; other errors have a page of their own.
-fn refused(visit: &Visit, mut view: ImportView, error: Error) -> Result<Response, Error> {
+fn unread_table(visit: &Visit, mut view: ImportView, error: Error) -> Result<Response, Error> {
     let whole = |message: String| Problem { field: String::new(), message };
     view.is_done = false;
     view.problems = match error {
@@ -171,12 +172,12 @@ async fn run(visit: &Visit, view: &ImportView) -> Result<ImportSummary, Error> {
 /// Rejected rows, each with its text.
 fn rows_of(summary: &ImportSummary, table: &str) -> Vec<ImportedRow> {
     let lines: Vec<&str> = table.lines().collect();
-    let row = |refusal: &Refusal| {
-        let at = usize::try_from(refusal.line).unwrap_or_default().saturating_sub(1);
+    let row = |rejected: &RejectedRow| {
+        let at = usize::try_from(rejected.line).unwrap_or_default().saturating_sub(1);
         let line = lines.get(at).copied().unwrap_or_default();
         ImportedRow {
-            line: refusal.line,
-            message: refusal.message.replace('`', ""),
+            line: rejected.line,
+            message: rejected.message.replace('`', ""),
             excerpt: line.chars().take(EXCERPT_CHARS).collect(),
         }
     };
@@ -190,7 +191,7 @@ mod tests {
     use super::*;
 
     fn columns(table: &str, mappings: &[&str]) -> Vec<String> {
-        let mut view = ImportView { table: table.to_owned(), ..ImportView::of(&COMPANY) };
+        let mut view = ImportView { table: table.to_owned(), ..ImportView::new(&COMPANY) };
         read_columns(&mut view, mappings).unwrap();
         view.columns.iter().map(ImportColumn::mapping).collect()
     }
@@ -208,11 +209,11 @@ mod tests {
 
     #[test]
     fn a_table_that_is_empty_or_too_long_is_rejected() {
-        let refuse = |table: String| {
-            let mut view = ImportView { table, ..ImportView::of(&COMPANY) };
+        let problem_of = |table: String| {
+            let mut view = ImportView { table, ..ImportView::new(&COMPANY) };
             read_columns(&mut view, &[]).unwrap_err()
         };
-        assert!(refuse(" \n".to_owned()).starts_with("Choose a file"));
-        assert!(refuse("x".repeat(MAX_PAGE_IMPORT_BYTES + 1)).contains("more than 2 MB"));
+        assert!(problem_of(" \n".to_owned()).starts_with("Choose a file"));
+        assert!(problem_of("x".repeat(MAX_PAGE_IMPORT_BYTES + 1)).contains("more than 2 MB"));
     }
 }

@@ -26,8 +26,8 @@ const NOTICES: &[(&str, &str)] = &[
 /// `GET /app/issues`
 pub(super) async fn issues(visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
-    let of = |name: &str| sent(&pairs, name).to_owned();
-    let (code, route, after) = (of("code"), of("route"), of("after"));
+    let value_of = |name: &str| sent(&pairs, name).to_owned();
+    let (code, route, after) = (value_of("code"), value_of("route"), value_of("after"));
     let filters: Vec<(&str, &str)> = [("code", code.as_str()), ("route", route.as_str())]
         .into_iter()
         .filter(|(_, text)| !text.is_empty())

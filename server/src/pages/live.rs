@@ -26,16 +26,16 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// `GET /app/live`
 pub(super) async fn live(visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
-    let of = |name: &str| sent(&pairs, name).trim().to_owned();
+    let value_of = |name: &str| sent(&pairs, name).trim().to_owned();
     let filters: Vec<(&'static str, String)> =
-        FILTERS.into_iter().map(|name| (name, of(name))).collect();
+        FILTERS.into_iter().map(|name| (name, value_of(name))).collect();
     let query: Vec<(&str, &str)> = filters
         .iter()
         .filter(|(_, text)| !text.is_empty())
         .map(|(name, text)| (*name, text.as_str()))
         .collect();
     let with = |path, name, id: &str| address(path, &[], &[&query[..], &[(name, id)]].concat());
-    let (after, limit) = (of("after"), SHOWN.to_string());
+    let (after, limit) = (value_of("after"), SHOWN.to_string());
     let page = [("limit", limit.as_str()), ("after", &after)];
     let page = if after.is_empty() { &page[..1] } else { &page[..] };
     let mut view = LiveView { newer: address("/app/live", &[], &query), ..LiveView::default() };

@@ -58,27 +58,29 @@ use futures_util::{
 use poem::{Request, Response, http::Method};
 
 /// Serves a page to anyone.
-type Open = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
+type PublicPage = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
 /// Serves a page to a signed-in user.
-type Closed = fn(Visit, Request) -> BoxFuture<'static, Result<Response, Error>>;
+type SignedInPage = fn(Visit, Request) -> BoxFuture<'static, Result<Response, Error>>;
 
-type Methods = &'static [(Method, Serve)];
+type Methods = &'static [(Method, PageHandler)];
 
 #[derive(Clone, Copy)]
-enum Serve {
-    Anyone(Open),
-    SignedIn(Closed),
+enum PageHandler {
+    Anyone(PublicPage),
+    SignedIn(SignedInPage),
 }
 
 macro_rules! open {
     ($handler:path) => {
-        Serve::Anyone(|app, request| Box::pin(async move { $handler(&app, request).await }))
+        PageHandler::Anyone(|app, request| Box::pin(async move { $handler(&app, request).await }))
     };
 }
 
 macro_rules! closed {
     ($handler:path) => {
-        Serve::SignedIn(|visit, request| Box::pin(async move { $handler(visit, request).await }))
+        PageHandler::SignedIn(|visit, request| {
+            Box::pin(async move { $handler(visit, request).await })
+        })
     };
 }
 
@@ -169,10 +171,10 @@ impl Pages {
         };
         let (app, api) = (self.app.clone(), self.api.clone());
         let handled = match handler(&mut request, pattern, methods) {
-            Ok(Serve::Anyone(handler)) => {
+            Ok(PageHandler::Anyone(handler)) => {
                 handler(app, request).map_err(|error| on_page(error, None)).boxed()
             }
-            Ok(Serve::SignedIn(handler)) => signed_in(app, api, handler, request).boxed(),
+            Ok(PageHandler::SignedIn(handler)) => signed_in(app, api, handler, request).boxed(),
             Err(error) => future::err(on_page(error, None)).boxed(),
         };
         (Some(metrics), handled)
@@ -180,7 +182,11 @@ impl Pages {
 }
 
 /// Handler of a request, which carries the path of its page from then on.
-fn handler(request: &mut Request, pattern: &Pattern, methods: Methods) -> Result<Serve, Error> {
+fn handler(
+    request: &mut Request,
+    pattern: &Pattern,
+    methods: Methods,
+) -> Result<PageHandler, Error> {
     let method = match *request.method() {
         Method::HEAD => &Method::GET,
         ref other => other,
@@ -200,7 +206,7 @@ fn allow(methods: Methods) -> String {
 async fn signed_in(
     app: Arc<App>,
     api: Arc<Api>,
-    handler: Closed,
+    handler: SignedInPage,
     request: Request,
 ) -> Result<Response, Error> {
     let session = session::of_request(&app, &request).await;

@@ -4,7 +4,7 @@ use poem::{Request, Response, http::Method};
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::REGISTRY,
-    schema::{Fill, Kind, ResourceDef},
+    schema::{FieldKind, Fill, ResourceDef},
 };
 use svctrack_web::pages::{
     Paging, RecordView, RecordsView, RelatedList, address, record_form, record_page, records_page,
@@ -19,7 +19,7 @@ use super::{
     record_sections,
     respond::{html, rejected, see},
     saved_views,
-    saving::{self, Rejected, Stored},
+    saving::{self, RejectedForm, StoredForm},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
@@ -108,7 +108,7 @@ fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -
         search: sent(pairs, "search").to_owned(),
         filters,
         csv: String::new(),
-        saved: saved_views::of(visit, def),
+        saved: saved_views::for_resource(visit, def),
         may_save: visit.api.may("admin"),
         may_create: may(visit, def, "create"),
         problems: Vec::new(),
@@ -170,7 +170,7 @@ async fn related(
     let mut lists = Vec::new();
     for other in REGISTRY.iter().copied().filter(|other| may(visit, other, "read")) {
         let refers = other.fields.iter().find(|field| {
-            field.kind == Kind::Reference
+            field.kind == FieldKind::Reference
                 && field.refers.is_some_and(|refers| refers.resource == def.name)
         });
         let Some(field) = refers else { continue };
@@ -240,13 +240,13 @@ async fn save(
     call: (Method, &str),
 ) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(request).await?;
-    let stored = Stored { def: view.def, record: &view.record, version: &view.version };
+    let stored = StoredForm { def: view.def, record: &view.record, version: &view.version };
     match saving::save(visit, call, &pairs, &stored).await? {
         Ok(saved) => {
             let id = saved.get("_id").and_then(Value::as_str).unwrap_or_default();
             Ok(see(&address("/app/records/{}/{}", &[view.def.path, id], &[])))
         }
-        Err(Rejected { problems, version }) => {
+        Err(RejectedForm { problems, version }) => {
             if view.record.is_empty() {
                 view.once = new_key()?;
             }

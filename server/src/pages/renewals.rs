@@ -51,12 +51,12 @@ struct Report {
 #[derive(Deserialize)]
 struct Series {
     currency: String,
-    rows: Vec<Sums>,
+    rows: Vec<OutcomeMrr>,
 }
 
 /// MRR of the licenses, by their outcomes.
 #[derive(Deserialize)]
-struct Sums {
+struct OutcomeMrr {
     renewed: f64,
     /// MRR that was lost by renewals for less.
     downgrade: f64,
@@ -65,8 +65,8 @@ struct Sums {
     open: f64,
 }
 
-impl Sums {
-    fn of(&self, outcome: &str) -> f64 {
+impl OutcomeMrr {
+    fn mrr(&self, outcome: &str) -> f64 {
         match outcome {
             "renewed" => self.renewed + self.downgrade,
             "churned" => self.churned,
@@ -133,7 +133,7 @@ async fn group(visit: &Visit, outcome: &str, days: i64) -> Result<RenewalGroup, 
         let end = Day::parse(&line.end).and_then(|end| end.begin(zone));
         line.days = end.map_or(0, |end| zone.day(end) - today);
     }
-    let sum = |series: &Series| series.rows.iter().map(|row| row.of(outcome)).sum::<f64>();
+    let sum = |series: &Series| series.rows.iter().map(|row| row.mrr(outcome)).sum::<f64>();
     let sums = report.currencies.iter().map(|series| (sum(series), &series.currency));
     let sums = sums.filter(|(sum, _)| *sum != 0.0).map(|(sum, currency)| money(sum, currency));
     let mrr = sums.collect::<Vec<_>>().join(", ");

@@ -35,7 +35,7 @@ const REPORTS: &[(&str, &str)] = &[
 /// Reports that look ahead.
 const AHEAD: &[&str] = &["renewals", "forecast"];
 /// The head and the rows of a table.
-type Table = (Vec<String>, Vec<Vec<ReportCell>>);
+type PageTable = (Vec<String>, Vec<Vec<ReportCell>>);
 
 /// Report whose figures can be split by a property of companies.
 const MRR: &str = "mrr";
@@ -49,25 +49,29 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
     let (name, about) = *found.ok_or(Error::RouteNotFound)?;
     let pairs = query_pairs(&request);
     let (from, to) = default_days(&visit, name);
-    let of = |name: &str, default: &str| match sent(&pairs, name) {
+    let value_of = |name: &str, default: &str| match sent(&pairs, name) {
         "" => default.to_owned(),
         text => text.to_owned(),
     };
     let mut choices = vec![
-        Choice { name: "from", value: of("from", &from), values: Vec::new() },
-        Choice { name: "to", value: of("to", &to), values: Vec::new() },
+        Choice { name: "from", value: value_of("from", &from), values: Vec::new() },
+        Choice { name: "to", value: value_of("to", &to), values: Vec::new() },
         Choice {
             name: "interval",
-            value: of("interval", "month"),
+            value: value_of("interval", "month"),
             values: Interval::NAMES.to_vec(),
         },
-        Choice { name: "companyId", value: of("companyId", ""), values: Vec::new() },
+        Choice { name: "companyId", value: value_of("companyId", ""), values: Vec::new() },
     ];
     if name == MRR {
-        choices.push(Choice { name: "by", value: of("by", ""), values: Vec::new() });
+        choices.push(Choice { name: "by", value: value_of("by", ""), values: Vec::new() });
     }
     if name == USAGE {
-        choices.push(Choice { name: "part", value: of("part", "figures"), values: PARTS.to_vec() });
+        choices.push(Choice {
+            name: "part",
+            value: value_of("part", "figures"),
+            values: PARTS.to_vec(),
+        });
     }
     let query: Vec<(&str, &str)> = choices
         .iter()
@@ -136,7 +140,7 @@ pub(super) fn picture_of_company(visit: &Visit, id: &str) -> String {
 }
 
 /// Head and rows of the table of a report, in CSV, in which each figure links to its explanation.
-fn table(text: &str, report: &str, query: &[(&str, &str)]) -> Result<Table, Error> {
+fn table(text: &str, report: &str, query: &[(&str, &str)]) -> Result<PageTable, Error> {
     let internal = |error: csv::Error| Error::Internal(error.to_string());
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let cells = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
@@ -164,7 +168,7 @@ fn in_words(text: String) -> String {
 
 /// A table that fits the page: totals first, without the days of an interval that has a name, without the total where
 /// there is only one currency, and without empty columns.
-fn narrowed(header: Vec<String>, mut rows: Vec<Vec<ReportCell>>) -> Table {
+fn narrowed(header: Vec<String>, mut rows: Vec<Vec<ReportCell>>) -> PageTable {
     let place = |name: &str| header.iter().position(|known| known == name);
     let has_period = place("period").is_some();
     let cell = |row: &Vec<ReportCell>, at: usize| row.get(at).map(|cell| cell.text.clone());

@@ -10,7 +10,7 @@ use svctrack_web::pages::{SavedView, address};
 use super::visit::Visit;
 
 /// The saved views of a resource.
-pub(super) fn of(visit: &Visit, def: &ResourceDef) -> Vec<SavedView> {
+pub(super) fn for_resource(visit: &Visit, def: &ResourceDef) -> Vec<SavedView> {
     let views = VIEWS.get(&visit.settings);
     let named: Option<Document> = views.and_then(|views| views.value(def.path)?.to_document());
     let saved = |(name, query): (&str, JsonRef<'_>)| {

@@ -12,7 +12,7 @@ use super::{
 use crate::error::Error;
 
 /// The stored record when its form arrives.
-pub(super) struct Stored<'r> {
+pub(super) struct StoredForm<'r> {
     pub(super) def: &'static ResourceDef,
     /// Properties of the record; empty where the form creates one.
     pub(super) record: &'r Map<String, Value>,
@@ -21,7 +21,7 @@ pub(super) struct Stored<'r> {
 }
 
 /// Problems of a rejected form, and the version that it is shown with again.
-pub(super) struct Rejected {
+pub(super) struct RejectedForm {
     pub(super) problems: Vec<Problem>,
     pub(super) version: String,
 }
@@ -31,12 +31,12 @@ pub(super) async fn save(
     visit: &Visit,
     (method, path): (Method, &str),
     pairs: &[(String, String)],
-    stored: &Stored<'_>,
-) -> Result<Result<Value, Rejected>, Error> {
+    stored: &StoredForm<'_>,
+) -> Result<Result<Value, RejectedForm>, Error> {
     let version = sent(pairs, "version").to_owned();
     let body = match body_of(stored.def, pairs, stored.record) {
         Ok(body) => body,
-        Err(problems) => return Ok(Err(Rejected { problems, version })),
+        Err(problems) => return Ok(Err(RejectedForm { problems, version })),
     };
     let saved = visit.api.send(method, path, &headers_of(pairs), &body).await;
     match saved.map_err(Error::into_issues) {
@@ -46,7 +46,7 @@ pub(super) async fn save(
             // The next save overwrites the record that the page shows from here on.
             let version = if now.is_some() { stored.version.to_owned() } else { version };
             let problems = problems_of(issues).into_iter().chain(now.unwrap_or_default());
-            Ok(Err(Rejected { problems: problems.collect(), version }))
+            Ok(Err(RejectedForm { problems: problems.collect(), version }))
         }
         Err(Err(error)) => Err(error),
     }

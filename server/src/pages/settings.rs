@@ -7,7 +7,7 @@ use svctrack_web::pages::{SettingsView, settings_page};
 use super::{
     forms::notice_of,
     respond::{html, rejected, see},
-    saving::{self, Rejected, Stored},
+    saving::{self, RejectedForm, StoredForm},
     visit::Visit,
 };
 use crate::{error::Error, routes::query_pairs};
@@ -34,10 +34,10 @@ pub(super) async fn settings(visit: Visit, request: Request) -> Result<Response,
 pub(super) async fn save(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     let view = found(&visit).await?;
-    let stored = Stored { def: &SETTINGS, record: &view.settings, version: &view.version };
+    let stored = StoredForm { def: &SETTINGS, record: &view.settings, version: &view.version };
     match saving::save(&visit, (Method::PUT, PATH), &pairs, &stored).await? {
         Ok(_) => Ok(see("/app/settings?done=saved")),
-        Err(Rejected { problems, version }) => {
+        Err(RejectedForm { problems, version }) => {
             let view = SettingsView { version, sent: pairs, problems, ..view };
             Ok(rejected(settings_page(&visit.shell, &view)))
         }

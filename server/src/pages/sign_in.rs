@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{Seen, session, sign_in::Often},
+    auth::{RequestSource, session, sign_in::Often},
     error::Error,
     limits::MAX_SIGN_IN_BYTES,
     sender_limits::Address,
@@ -37,12 +37,12 @@ pub(super) async fn show(app: &App, request: Request) -> Result<Response, Error>
 /// `POST /sign-in`: by a token, or by a link.
 pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response, Error> {
     let (pairs, _room) = read_form(app, &mut request, None, MAX_SIGN_IN_BYTES).await?;
-    let of = |name: &str| sent(&pairs, name).trim();
+    let value_of = |name: &str| sent(&pairs, name).trim();
     let agent = request.headers().get(header::USER_AGENT).and_then(|text| text.to_str().ok());
     let label = label(agent.unwrap_or_default());
-    let seen = Seen::of(&request);
-    let opened = match of("once") {
-        "" => session::open_with_text(app, of("token"), &label, seen).await,
+    let seen = RequestSource::from_request(&request);
+    let opened = match value_of("once") {
+        "" => session::open_with_text(app, value_of("token"), &label, seen).await,
         once => match app.sign_in.take(once) {
             Some(token) => session::open_with_id(app, &token, &label, seen).await,
             None => Err(Error::Unauthorized("link_used")),
@@ -50,20 +50,20 @@ pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response,
     };
     match opened {
         Ok(token) => {
-            let mut response = see(next(of("next")));
+            let mut response = see(next(value_of("next")));
             if let Some(cookie) = session::cookie(app, Some(&token)) {
                 response.headers_mut().insert(header::SET_COOKIE, cookie);
             }
             Ok(response)
         }
-        Err(Error::Unauthorized(code)) => Ok(failed(app, &request, code, of("next"))),
+        Err(Error::Unauthorized(code)) => Ok(failed(app, &request, code, value_of("next"))),
         Err(error) => Err(error),
     }
 }
 
 /// Shows that the sign-in failed.
 fn failed(app: &App, request: &Request, code: &str, next: &str) -> Response {
-    let (status, problem) = match app.sign_in.has_failed(Address::of(request)) {
+    let (status, problem) = match app.sign_in.has_failed(Address::from_request(request)) {
         Often::Too => (StatusCode::TOO_MANY_REQUESTS, "Too many attempts. Wait a minute."),
         Often::Not if code == "link_used" => (
             StatusCode::UNAUTHORIZED,
@@ -72,7 +72,7 @@ fn failed(app: &App, request: &Request, code: &str, next: &str) -> Response {
         Often::Not => (StatusCode::UNAUTHORIZED, "This token is unknown or has expired."),
     };
     let nobody = ("session.open", Who::Unknown);
-    Seen::of(request).note_denied(app, Tenant::OPERATOR, nobody, code);
+    RequestSource::from_request(request).note_denied(app, Tenant::OPERATOR, nobody, code);
     tracing::info!(code, "sign-in failed");
     let (next, problem) = (next.to_owned(), Some(problem.to_owned()));
     let mut response = html(sign_in_page(&SignInView { next, problem, once: None }));

@@ -23,9 +23,9 @@ const SELECT: &str =
 /// `GET /app/tickets`
 pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
-    let of = |name: &str| sent(&pairs, name).to_owned();
-    let (search, status, open) = (of("search"), of("status"), of("open"));
-    let offset: usize = of("offset").parse().unwrap_or_default();
+    let value_of = |name: &str| sent(&pairs, name).to_owned();
+    let (search, status, open) = (value_of("search"), value_of("status"), value_of("open"));
+    let offset: usize = value_of("offset").parse().unwrap_or_default();
     let is_open = match open.as_str() {
         "no" => "false",
         "all" => "",

@@ -54,8 +54,8 @@ pub(super) async fn decide(visit: Visit, mut request: Request) -> Result<Respons
     let chosen = pairs.iter().filter(|(name, _)| name == "sheet").map(|(_, sheet)| sheet.as_str());
     let chosen: BTreeSet<&str> = chosen.take(SHOWN).collect();
     let status = json!({ "status": sent(&pairs, "status") });
-    let (decided, refused) = changed(&visit, &chosen, &status).await?;
-    if decided > 0 && refused.is_empty() {
+    let (decided, unchanged) = changed(&visit, &chosen, &status).await?;
+    if decided > 0 && unchanged.is_empty() {
         let count = decided.to_string();
         let query = [
             ("status", sent(&pairs, "shown")),
@@ -67,7 +67,7 @@ pub(super) async fn decide(visit: Visit, mut request: Request) -> Result<Respons
     let shown = [("status", sent(&pairs, "shown")), ("offset", sent(&pairs, "offset"))];
     let mut view =
         view_of(&visit, &shown.map(|(name, text)| (name.to_owned(), text.to_owned()))).await?;
-    view.problems = named(&visit, refused).await?;
+    view.problems = named(&visit, unchanged).await?;
     if chosen.is_empty() {
         view.problems.push(problem("Select at least one timesheet."));
     }
@@ -76,7 +76,7 @@ pub(super) async fn decide(visit: Visit, mut request: Request) -> Result<Respons
 }
 
 /// A timesheet that was not changed, and the reason.
-struct Refused<'s> {
+struct Unchanged<'s> {
     id: &'s str,
     message: String,
 }
@@ -87,7 +87,7 @@ async fn changed<'s>(
     visit: &Visit,
     chosen: &BTreeSet<&'s str>,
     body: &Value,
-) -> Result<(usize, Vec<Refused<'s>>), Error> {
+) -> Result<(usize, Vec<Unchanged<'s>>), Error> {
     let each = chosen.iter().map(async |sheet| {
         // Id and version, as an `ETag` has them.
         let id = sheet.split('-').next().unwrap_or_default();
@@ -95,7 +95,7 @@ async fn changed<'s>(
         let headers = [(header::IF_MATCH, etag.as_str())];
         (id, visit.api.send(Method::PUT, &path, &headers, body).await)
     });
-    let (mut decided, mut refused, mut failed) = (0, Vec::new(), None);
+    let (mut decided, mut unchanged, mut failed) = (0, Vec::new(), None);
     for (id, done) in join_all(each).await {
         let message = match done.map_err(Error::into_issues) {
             Ok(_) => {
@@ -115,10 +115,10 @@ async fn changed<'s>(
                 continue;
             }
         };
-        refused.push(Refused { id, message });
+        unchanged.push(Unchanged { id, message });
     }
     match failed {
-        None => Ok((decided, refused)),
+        None => Ok((decided, unchanged)),
         Some(error) if decided == 0 => Err(error),
         Some(error) => {
             let done = format!("{decided} of {} timesheets were changed", chosen.len());
@@ -128,18 +128,18 @@ async fn changed<'s>(
 }
 
 /// Rejected timesheets, each with its owner and its date.
-async fn named(visit: &Visit, refused: Vec<Refused<'_>>) -> Result<Vec<Problem>, Error> {
-    let ids = refused.iter().map(|it| it.id);
+async fn named(visit: &Visit, unchanged: Vec<Unchanged<'_>>) -> Result<Vec<Problem>, Error> {
+    let ids = unchanged.iter().map(|it| it.id);
     let sheets = by_ids(visit, "timesheets", ids, "assignedId,dateFrom").await?;
     let people = sheets.values().map(|sheet| text(sheet, "assignedId"));
     let people = by_ids(visit, "users", people, "name,email").await?;
-    let line = |Refused { id, message }: Refused<'_>| {
+    let line = |Unchanged { id, message }: Unchanged<'_>| {
         let Some(sheet) = sheets.get(id) else { return problem(&format!("{id}: {message}")) };
         let (who, from) =
             (person(&people, text(sheet, "assignedId")), day_of(sheet.get("dateFrom")));
         problem(&format!("{who}, {from}: {message}"))
     };
-    Ok(refused.into_iter().map(line).collect())
+    Ok(unchanged.into_iter().map(line).collect())
 }
 
 fn problem(message: &str) -> Problem {
@@ -193,7 +193,7 @@ async fn page(
 }
 
 /// Records that timesheets refer to.
-async fn known(visit: &Visit, sheets: &[Record]) -> Result<Known, Error> {
+async fn known(visit: &Visit, sheets: &[Record]) -> Result<ReferencedRecords, Error> {
     let ids = sheets.iter().flat_map(entry_ids);
     let select = "date,hours,companyId,description,billable";
     let entries = by_ids(visit, "timeentries", ids, select).await?;
@@ -202,7 +202,7 @@ async fn known(visit: &Visit, sheets: &[Record]) -> Result<Known, Error> {
     let people =
         sheets.iter().flat_map(|sheet| [text(sheet, "assignedId"), text(sheet, "approvedBy")]);
     let people = by_ids(visit, "users", people, "name,email").await?;
-    Ok(Known { entries, companies, people })
+    Ok(ReferencedRecords { entries, companies, people })
 }
 
 fn entry_ids(sheet: &Record) -> impl Iterator<Item = &str> {
@@ -211,13 +211,13 @@ fn entry_ids(sheet: &Record) -> impl Iterator<Item = &str> {
 }
 
 /// Records that timesheets refer to, by id.
-struct Known {
+struct ReferencedRecords {
     entries: BTreeMap<String, Record>,
     companies: BTreeMap<String, Record>,
     people: BTreeMap<String, Record>,
 }
 
-impl Known {
+impl ReferencedRecords {
     fn line(&self, sheet: &Record) -> TimesheetLine {
         let entries: Vec<TimeEntryLine> = entry_ids(sheet).map(|id| self.entry(id)).collect();
         TimesheetLine {

@@ -89,15 +89,15 @@ pub(super) async fn new(visit: Visit, _: Request) -> Result<Response, Error> {
 /// `POST /app/tokens/new`: the response shows the token, since no other response does.
 pub(super) async fn issue(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
-    let of = |name: &str| sent(&pairs, name).trim().to_owned();
+    let value_of = |name: &str| sent(&pairs, name).trim().to_owned();
     let scopes: Vec<String> =
         pairs.iter().filter(|(name, _)| name == "scopes").map(|(_, scope)| scope.clone()).collect();
     let mut body = Map::new();
-    body.insert("label".to_owned(), of("label").into());
+    body.insert("label".to_owned(), value_of("label").into());
     body.insert("scopes".to_owned(), scopes.clone().into());
     for name in ["expiresAt", "userId"] {
-        if !of(name).is_empty() {
-            body.insert(name.to_owned(), of(name).into());
+        if !value_of(name).is_empty() {
+            body.insert(name.to_owned(), value_of(name).into());
         }
     }
     let problems = match shown_once(&visit, "/tokens", &Value::Object(body), "issued").await? {
@@ -105,9 +105,9 @@ pub(super) async fn issue(visit: Visit, mut request: Request) -> Result<Response
         Err(problems) => problems,
     };
     let view = NewTokenView {
-        label: of("label"),
-        expires: of("expiresAt"),
-        user: of("userId"),
+        label: value_of("label"),
+        expires: value_of("expiresAt"),
+        user: value_of("userId"),
         scopes,
         grantable: grantable(&visit),
         problems,

@@ -34,7 +34,7 @@ pub(super) struct Visit {
 }
 
 /// Pairs of a form, and the room of its body, which is held as long as they are in use.
-type Form<Room> = (Vec<(String, String)>, Room);
+type SubmittedForm<Room> = (Vec<(String, String)>, Room);
 
 /// The group of the sections that come after the records.
 const OPERATE: &str = "Operate";
@@ -102,7 +102,7 @@ impl Visit {
     pub(super) async fn form<'v>(
         &'v self,
         request: &mut Request,
-    ) -> Result<Form<impl Send + use<'v>>, Error> {
+    ) -> Result<SubmittedForm<impl Send + use<'v>>, Error> {
         let tenant = self.session.caller.tenant.id();
         let (pairs, room) = read_form(&self.app, request, Some(tenant), MAX_RECORD_BYTES).await?;
         Ok((self.checked(pairs)?, room))
@@ -117,7 +117,7 @@ impl Visit {
         &'v self,
         request: &mut Request,
         max: usize,
-    ) -> Result<Form<impl Send + use<'v>>, Error> {
+    ) -> Result<SubmittedForm<impl Send + use<'v>>, Error> {
         let tenant = self.session.caller.tenant.id();
         let (bytes, room) = self.app.bodies.read(request, Some(tenant), max).await?.into_parts();
         let broken = |error: &dyn std::fmt::Display| Error::BodyBroken(error.to_string());
@@ -163,7 +163,7 @@ pub(super) async fn read_form<'a>(
     request: &mut Request,
     tenant: Option<TenantId>,
     max_bytes: usize,
-) -> Result<Form<impl Send + use<'a>>, Error> {
+) -> Result<SubmittedForm<impl Send + use<'a>>, Error> {
     let (bytes, room) = app.bodies.read(request, tenant, max_bytes).await?.into_parts();
     let mut pairs = Vec::new();
     for pair in url::form_urlencoded::parse(&bytes).into_owned() {

@@ -38,9 +38,10 @@ const TOO_SLOW: &str = "event: dropped\ndata: {\"reason\":\"too slow\"}\n\n";
 pub(crate) async fn listen(app: &Arc<App>, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "activities:read").await?;
     let mut read = ActivityQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
-    let ignored = Strictness::of(request).check_list(&read)?;
+    let ignored = Strictness::from_request(request).check_list(&read)?;
     if read.query.order != ActivityOrder::NewestStored {
-        let message = "`sort` is not supported here: a stream has the order in which activities are stored";
+        let message =
+            "`sort` is not supported here: a stream has the order in which activities are stored";
         let issue = Issue::of_member("sort", "invalid_parameter", message);
         return Err(Error::BadRequest(vec![issue]));
     }

@@ -6,8 +6,8 @@ use poem::{Request, Response, http::header};
 use svctrack_core::{
     access::unknown_members,
     revenue::{
-        Closing, ClosingRequest, ListedMonth, Reopening, Report, ReportError, ReportQuery, Table,
-        days_of_month,
+        Closing, ClosingRequest, ListedMonth, Reopening, Report, ReportError, ReportQuery,
+        TextTable, days_of_month,
     },
     value::{Issue, issue::quoted},
 };
@@ -15,7 +15,7 @@ use svctrack_store::{Actor, NewClosing, ReportJob, StoreError};
 
 use super::{
     lists::{CSV, prefers_csv},
-    reports::{Form, csv_lines, respond},
+    reports::{ReportFormat, csv_lines, respond},
     request::{authorise, only_parameter, read_body},
     respond::{deleted_count, json, name_ignored},
     strict::Strictness,
@@ -30,7 +30,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     let caller = authorise(app, request, "admin").await?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, ClosingRequest::MEMBERS);
-    Strictness::of(request).check_properties(&ignored, ClosingRequest::MEMBERS)?;
+    Strictness::from_request(request).check_properties(&ignored, ClosingRequest::MEMBERS)?;
     let asked = ClosingRequest::read(&sent).map_err(Error::Invalid)?;
     let (tenant, actor) = (caller.tenant, Actor::from(caller));
     for _ in 0..ATTEMPTS {
@@ -53,7 +53,8 @@ fn figures(report: &Report, _: &ReportQuery) -> Result<String, StoreError> {
     let Report::Mrr(report) = report else {
         return Err(StoreError::Internal("this is no report of MRR".to_owned()));
     };
-    let closing = Closing::of(report).map_err(|error| StoreError::Invalid(vec![error.into()]))?;
+    let closing =
+        Closing::from_report(report).map_err(|error| StoreError::Invalid(vec![error.into()]))?;
     serde_json::to_string(&closing).map_err(|error| StoreError::Internal(error.to_string()))
 }
 
@@ -78,7 +79,7 @@ fn closed(months: Vec<ListedMonth>) -> impl Iterator<Item = Closing> {
     })
 }
 
-fn csv(table: &Table) -> Result<Response, Error> {
+fn csv(table: &TextTable) -> Result<Response, Error> {
     let mut response = json(csv_lines(table).collect::<Result<String, _>>()?);
     response.headers_mut().insert(header::CONTENT_TYPE, CSV);
     Ok(response)
@@ -94,7 +95,8 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
         return Err(invalid(Issue::of_member("by", "unknown_choice", message)));
     }
     if by.is_some() {
-        let (query, form) = (ReportQuery::of_closed_month(month), Form::without_picture(request));
+        let (query, form) =
+            (ReportQuery::of_closed_month(month), ReportFormat::without_picture(request));
         let response = respond(app, request, &caller.tenant, query, form).await;
         return response.map_err(|error| match error {
             Error::Store(StoreError::NotFound) => NOT_CLOSED,

@@ -5,7 +5,7 @@ use poem::{
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
 };
 use svctrack_core::value::ObjectId;
-use svctrack_store::{Answer, Precondition, Tenant};
+use svctrack_store::{Precondition, RecordResponse, Tenant};
 
 use super::respond::{json, json_body};
 use crate::{app::App, error::Error};
@@ -18,19 +18,19 @@ pub(super) fn read_version(
     app: &App,
     request: &Request,
     tenant: &Tenant,
-    answer: Answer,
+    record: RecordResponse,
 ) -> Result<Response, Error> {
-    let (etag, bytes) = (etag(&answer), answer.text.len());
+    let (etag, bytes) = (etag(&record), record.text.len());
     tagged(request, etag, || {
-        let mut response = json_body(app.answers.hold(tenant.id(), answer.text)?);
+        let mut response = json_body(app.response_budget.hold(tenant.id(), record.text)?);
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
         Ok(response)
     })
 }
 
 /// The record with its version; without a body when the caller has this version.
-pub(super) fn versioned(request: &Request, answer: Answer) -> Response {
-    tagged_json(request, etag(&answer), answer.text)
+pub(super) fn versioned(request: &Request, record: RecordResponse) -> Response {
+    tagged_json(request, etag(&record), record.text)
 }
 
 fn tagged_json(request: &Request, etag: String, text: String) -> Response {
@@ -90,10 +90,10 @@ pub(super) fn etag_of_list(bytes: usize, hash: u64) -> String {
 }
 
 /// Tag `"<_id>-<__v>"`, with a hash of the properties computed at read where there are any.
-fn etag(answer: &Answer) -> String {
-    match answer.computed {
-        Some(hash) => format!("\"{}-{}-{hash:08x}\"", answer.id, answer.version),
-        None => format!("\"{}-{}\"", answer.id, answer.version),
+fn etag(record: &RecordResponse) -> String {
+    match record.computed {
+        Some(hash) => format!("\"{}-{}-{hash:08x}\"", record.id, record.version),
+        None => format!("\"{}-{}\"", record.id, record.version),
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) async fn reference(
         Some(there) => there,
         None => {
             let response = html(reference_page(String::new()));
-            page.clone().answer(request.headers(), response).await
+            page.clone().respond(request.headers(), response).await
         }
     })
 }

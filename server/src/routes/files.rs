@@ -17,18 +17,18 @@ const UNTIL_IT_CHANGES: &str = "public, no-cache";
 
 /// A form in which a file can be sent.
 #[derive(Clone, Copy)]
-struct Form {
+struct EncodedForm {
     /// Name of the coding in `Content-Encoding`; none for the file as it is.
     coding: Option<&'static str>,
     bytes: fn(&'static Asset) -> &'static [u8],
 }
 
 /// The forms, the smallest first.
-const FORMS: &[Form] = &[
-    Form { coding: Some("br"), bytes: |asset| asset.brotli },
-    Form { coding: Some("gzip"), bytes: |asset| asset.gzip },
+const FORMS: &[EncodedForm] = &[
+    EncodedForm { coding: Some("br"), bytes: |asset| asset.brotli },
+    EncodedForm { coding: Some("gzip"), bytes: |asset| asset.gzip },
 ];
-const PLAIN: Form = Form { coding: None, bytes: |asset| asset.bytes };
+const PLAIN: EncodedForm = EncodedForm { coding: None, bytes: |asset| asset.bytes };
 
 /// `GET /svctrack.js` and the other files; any page may load them.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
@@ -59,7 +59,7 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
 }
 
 /// Form that the caller prefers; of equal ones, the smallest.
-fn form_for(headers: &HeaderMap) -> Form {
+fn form_for(headers: &HeaderMap) -> EncodedForm {
     let mut best = (0.0, PLAIN);
     for form in FORMS {
         let weight = form.coding.and_then(|coding| weight(headers, coding)).unwrap_or(0.0);

@@ -5,15 +5,15 @@ use serde::Serialize;
 use svctrack_store::{ClockState, Health, ScrubReport, StoreStatus};
 
 use super::respond::json;
-use crate::{app::App, backups::Done, error::Error};
+use crate::{app::App, backups::BackupStatus, error::Error};
 
 #[derive(Serialize)]
-struct Answer {
+struct HealthResponse {
     status: &'static str,
     damaged: u64,
     checked: Option<ScrubReport>,
     clock: Option<ClockState>,
-    backup: Option<Done>,
+    backup: Option<BackupStatus>,
     version: &'static str,
 }
 
@@ -24,9 +24,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) async fn health(app: &App, _: &mut Request) -> Result<Response, Error> {
     let StoreStatus { health, damaged, checked, clock } = app.store.status();
     let (status, backup) = (health.name(), app.backups.done());
-    let answer = Answer { status, damaged, checked, clock, backup, version: VERSION };
-    let answer = serde_json::to_string(&answer);
-    let mut response = json(answer.map_err(|error| Error::Internal(error.to_string()))?);
+    let body = HealthResponse { status, damaged, checked, clock, backup, version: VERSION };
+    let body = serde_json::to_string(&body);
+    let mut response = json(body.map_err(|error| Error::Internal(error.to_string()))?);
     if health != Health::Ok {
         response.set_status(StatusCode::SERVICE_UNAVAILABLE);
     }
@@ -45,8 +45,8 @@ mod tests {
         let checked = Some(ScrubReport { at, rows: 1, damaged: 0 });
         let status = Health::Ok.name();
         let (clock, backup) = (None, None);
-        let answer = Answer { status, damaged: 0, checked, clock, backup, version: VERSION };
-        let answer = serde_json::to_value(answer).unwrap();
-        assert_eq!(answer["checked"]["at"], "2026-11-20T12:30:00.000Z");
+        let body = HealthResponse { status, damaged: 0, checked, clock, backup, version: VERSION };
+        let body = serde_json::to_value(body).unwrap();
+        assert_eq!(body["checked"]["at"], "2026-11-20T12:30:00.000Z");
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn hash_of(body: &[u8]) -> [u8; 32] {
 /// Reason for which a key is rejected where the response has a secret.
 pub(super) const HOLDS_SECRET: &str = "the response contains a secret and is not stored";
 
-pub(super) fn refuse(request: &Request, why: &str) -> Result<(), Error> {
+pub(super) fn reject(request: &Request, why: &str) -> Result<(), Error> {
     if !is_asked(request) {
         return Ok(());
     }

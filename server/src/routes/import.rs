@@ -15,7 +15,7 @@ use http_body_util::{BodyExt as _, combinators::BoxBody};
 use poem::{Request, Response};
 use serde::Serialize;
 use svctrack_core::{
-    plan::upsert::{Access, Item, Outcome},
+    plan::upsert::{Item, UpsertAccess, UpsertOutcome},
     schema::{Origin, ResourceDef, sent_twice},
     value::{Document, Issue, Malformed, issue::quoted, near_name},
 };
@@ -34,13 +34,16 @@ use super::{
 use crate::{
     app::App,
     auth::Caller,
-    body::{Progress, is_gzip, unread},
+    body::{BodyProgress, is_gzip, unread},
     error::Error,
     heavy_work,
-    interchange::{Format, Options, RepeatedKeys, Rows, Separator, Source, parse_mapping},
+    interchange::{
+        Format, ReadOptions, RecordRows, RepeatedKeys, Separator, Source, parse_mapping,
+    },
     limits::{
-        BODY_BUDGET_WAIT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS, MAX_NAMED_RECORDS,
-        MAX_NOTED_KEYS, MAX_REFUSALS, MAX_REFUSALS_BYTES, MAX_REHEARSED_BYTES, SMALL_BODY_PACE,
+        BODY_BUDGET_WAIT, DEFAULT_LISTED_REJECTED_ROWS, IMPORT_BYTES, IMPORT_ROWS,
+        MAX_LISTED_REJECTED_ROWS, MAX_NAMED_RECORDS, MAX_NOTED_KEYS, MAX_REHEARSED_BYTES,
+        MAX_REJECTED_ROWS_BYTES, SMALL_BODY_PACE,
     },
     observe::trace::note_received,
 };
@@ -53,7 +56,7 @@ const PARAMETERS: [&str; 5] = ["dryRun", "ids", "map", "refusals", "separator"];
 /// The outcome of a body.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Summary {
+struct ImportReport {
     created: usize,
     updated: usize,
     unchanged: usize,
@@ -62,7 +65,7 @@ struct Summary {
     without_key: usize,
     /// Rows with a key of an earlier row, whose record they update.
     repeated_keys: usize,
-    refusals: Vec<Refusal>,
+    refusals: Vec<RejectedRow>,
     ignored_columns: Vec<String>,
     dry_run: bool,
     /// Record of each row, none where it was rejected; only where this is requested.
@@ -72,24 +75,24 @@ struct Summary {
 
 /// A row that was rejected.
 #[derive(Debug, Serialize)]
-struct Refusal {
+struct RejectedRow {
     line: u64,
     code: String,
     message: String,
 }
 
 /// Options of an import.
-struct Asked {
+struct ImportRequest {
     is_dry_run: bool,
     names_records: bool,
-    most_refusals: usize,
+    max_listed: usize,
     is_packed: bool,
     format: Format,
-    options: Options,
+    options: ReadOptions,
 }
 
 /// Rows of one resource that are applied by one command.
-struct Batch {
+struct ImportBatch {
     upserts: Upserts,
     lines: Vec<u64>,
     read_only: Vec<String>,
@@ -104,22 +107,22 @@ pub(crate) async fn import(
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let (caller, access) = authorise_upsert(app, request, def).await?;
-    let asked = Asked::of(request)?;
-    idempotency::refuse(request, "rows are matched by their keys")?;
+    let asked = ImportRequest::from_request(request)?;
+    idempotency::reject(request, "rows are matched by their keys")?;
     let turns = if asked.is_dry_run { &app.dry_runs } else { &app.imports };
     let turn = timeout(BODY_BUDGET_WAIT, turns.acquire()).await.map_err(|_| Error::Overloaded)?;
     let turn = turn.map_err(|error| Error::Internal(error.to_string()))?;
-    let (is_dry_run, most_refusals) = (asked.is_dry_run, asked.most_refusals);
+    let (is_dry_run, max_listed) = (asked.is_dry_run, asked.max_listed);
     let ids = asked.names_records.then(Vec::new);
     let (pieces, source) = mpsc::channel(PIECES);
     let (batches, mut next) = mpsc::channel(1);
     let received = Arc::<AtomicU64>::default();
     let pump = tokio::spawn(pump(request.take_body().into(), pieces, received.clone()));
-    let reading = Reading { caller: caller.clone(), def, access };
+    let reading = RowReader { caller: caller.clone(), def, access };
     let reader = heavy_work::spawn(move || reading.send(&asked, source, &batches));
-    let summary = Summary { dry_run: is_dry_run, ids, ..Summary::default() };
+    let summary = ImportReport { dry_run: is_dry_run, ids, ..ImportReport::default() };
     let rehearsal = Rehearsal::default();
-    let mut import = Import { app, caller, rehearsal, most_refusals, refusals_bytes: 0, summary };
+    let mut import = Import { app, caller, rehearsal, max_listed, listed_bytes: 0, summary };
     let mut applied = Ok(());
     while let Some(batch) = next.recv().await {
         applied = import.apply(batch).await;
@@ -136,7 +139,7 @@ pub(crate) async fn import(
     let text = serde_json::to_string(&import.summary);
     let text = text.map_err(|error| Error::Internal(error.to_string()))?;
     // The room of the response is taken before the turn ends: else it would count for nobody.
-    let held = app.answers.hold(import.caller.tenant.id(), text);
+    let held = app.response_budget.hold(import.caller.tenant.id(), text);
     let body = held.map_err(|error| import.cut_short(error))?;
     drop(turn);
     Ok(json_body(body))
@@ -148,7 +151,7 @@ async fn pump(
     to: mpsc::Sender<io::Result<Bytes>>,
     received: Arc<AtomicU64>,
 ) {
-    let mut progress = Progress::begin();
+    let mut progress = BodyProgress::begin();
     loop {
         let piece = match timeout_at(progress.deadline(&SMALL_BODY_PACE), body.frame()).await {
             Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the body arrived too slowly")),
@@ -200,15 +203,15 @@ impl io::Read for Pieces {
     }
 }
 
-impl Asked {
-    fn of(request: &Request) -> Result<Self, Error> {
+impl ImportRequest {
+    fn from_request(request: &Request) -> Result<Self, Error> {
         let mut asked = Self {
             is_dry_run: false,
             names_records: false,
-            most_refusals: DEFAULT_REFUSALS,
+            max_listed: DEFAULT_LISTED_REJECTED_ROWS,
             is_packed: is_gzip(request)?,
             format: format_of(request)?,
-            options: Options::for_a_body(),
+            options: ReadOptions::for_a_body(),
         };
         let pairs = query_pairs(request);
         for (at, (name, text)) in pairs.iter().enumerate() {
@@ -230,9 +233,9 @@ impl Asked {
                     }
                 }
                 "refusals" => {
-                    let most = text.parse().ok().filter(|most| *most <= MAX_REFUSALS);
-                    asked.most_refusals = most.ok_or_else(|| {
-                        invalid(format!("`refusals` must be from 0 to {MAX_REFUSALS}"))
+                    let most = text.parse().ok().filter(|most| *most <= MAX_LISTED_REJECTED_ROWS);
+                    asked.max_listed = most.ok_or_else(|| {
+                        invalid(format!("`refusals` must be from 0 to {MAX_LISTED_REJECTED_ROWS}"))
                     })?;
                 }
                 "separator" => {
@@ -267,26 +270,26 @@ fn format_of(request: &Request) -> Result<Format, Error> {
 }
 
 /// Reader of the rows of a body.
-struct Reading {
+struct RowReader {
     caller: Caller,
     def: &'static ResourceDef,
-    access: Access,
+    access: UpsertAccess,
 }
 
-impl Reading {
+impl RowReader {
     /// Reads rows and passes them on in batches, until nobody reads them.
     fn send(
         mut self,
-        asked: &Asked,
+        asked: &ImportRequest,
         pieces: mpsc::Receiver<io::Result<Bytes>>,
-        batches: &mpsc::Sender<Batch>,
+        batches: &mpsc::Sender<ImportBatch>,
     ) -> Result<(), Error> {
         let pieces = Pieces::from(pieces);
         let source: Source = match asked.is_packed {
             true => Box::new(MultiGzDecoder::new(pieces)),
             false => Box::new(pieces),
         };
-        let rows = Rows::open(self.def, asked.format, source, &asked.options);
+        let rows = RecordRows::open(self.def, asked.format, source, &asked.options);
         let mut rows =
             rows.map_err(|message| Error::BadRequest(vec![Issue::of_body("unreadable", message)]))?;
         if let Some((head, _)) = asked.options.map.iter().find(|(head, _)| !rows.has_head(head)) {
@@ -328,9 +331,9 @@ impl Reading {
         }
     }
 
-    fn batch(&self) -> Batch {
+    fn batch(&self) -> ImportBatch {
         let upserts = Upserts { def: self.def, items: Vec::new(), access: self.access };
-        Batch { upserts, lines: Vec::new(), read_only: Vec::new(), repeated_keys: 0 }
+        ImportBatch { upserts, lines: Vec::new(), read_only: Vec::new(), repeated_keys: 0 }
     }
 }
 
@@ -348,15 +351,15 @@ struct Import<'a> {
     app: &'a App,
     caller: Caller,
     rehearsal: Rehearsal,
-    most_refusals: usize,
+    max_listed: usize,
     /// Text of the rejected rows until now.
-    refusals_bytes: usize,
-    summary: Summary,
+    listed_bytes: usize,
+    summary: ImportReport,
 }
 
 impl Import<'_> {
-    async fn apply(&mut self, batch: Batch) -> Result<(), Error> {
-        let Batch { upserts, lines, read_only, repeated_keys } = batch;
+    async fn apply(&mut self, batch: ImportBatch) -> Result<(), Error> {
+        let ImportBatch { upserts, lines, read_only, repeated_keys } = batch;
         (self.summary.ignored_columns, self.summary.repeated_keys) = (read_only, repeated_keys);
         if upserts.items.is_empty() {
             return Ok(());
@@ -370,7 +373,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    async fn outcomes(&mut self, upserts: Upserts) -> Result<Vec<Outcome>, Error> {
+    async fn outcomes(&mut self, upserts: Upserts) -> Result<Vec<UpsertOutcome>, Error> {
         if !self.summary.dry_run {
             let imported = self.app.store.import(self.caller.clone().into(), upserts).await;
             return Ok(imported?);
@@ -388,32 +391,32 @@ impl Import<'_> {
         Ok(outcomes)
     }
 
-    fn count(&mut self, line: u64, has_key: bool, outcome: Outcome) {
+    fn count(&mut self, line: u64, has_key: bool, outcome: UpsertOutcome) {
         let id = match outcome {
-            Outcome::Created(id, _) => {
+            UpsertOutcome::Created(id, _) => {
                 self.summary.created += 1;
                 self.summary.without_key += usize::from(!has_key);
                 Some(id)
             }
-            Outcome::Updated(id) => {
+            UpsertOutcome::Updated(id) => {
                 self.summary.updated += 1;
                 Some(id)
             }
-            Outcome::Unchanged(id) => {
+            UpsertOutcome::Unchanged(id) => {
                 self.summary.unchanged += 1;
                 Some(id)
             }
-            Outcome::Dropped => {
-                self.refuse(Refusal {
+            UpsertOutcome::Dropped => {
+                self.reject(RejectedRow {
                     line,
                     code: "dropped".to_owned(),
                     message: "a ticket needs an `email`".to_owned(),
                 });
                 None
             }
-            Outcome::Failed(_, element) => {
+            UpsertOutcome::Failed(_, element) => {
                 let text = |name: &str| element.text(name).unwrap_or_default().into_owned();
-                self.refuse(Refusal { line, code: text("code"), message: text("message") });
+                self.reject(RejectedRow { line, code: text("code"), message: text("message") });
                 None
             }
         };
@@ -423,19 +426,19 @@ impl Import<'_> {
     }
 
     /// Counts a rejected row, and lists it where there is room.
-    fn refuse(&mut self, refusal: Refusal) {
+    fn reject(&mut self, row: RejectedRow) {
         self.summary.refused += 1;
-        self.refusals_bytes += refusal.code.len() + refusal.message.len();
-        if self.summary.refusals.len() < self.most_refusals
-            && self.refusals_bytes <= MAX_REFUSALS_BYTES
+        self.listed_bytes += row.code.len() + row.message.len();
+        if self.summary.refusals.len() < self.max_listed
+            && self.listed_bytes <= MAX_REJECTED_ROWS_BYTES
         {
-            self.summary.refusals.push(refusal);
+            self.summary.refusals.push(row);
         }
     }
 
     /// Adds the progress of the import to an error.
     fn cut_short(&self, error: Error) -> Error {
-        let Summary { created, updated, unchanged, refused, dry_run, .. } = &self.summary;
+        let ImportReport { created, updated, unchanged, refused, dry_run, .. } = &self.summary;
         if created + updated + unchanged + refused == 0 {
             return error;
         }

@@ -7,7 +7,7 @@ use svctrack_core::{
 };
 
 use super::{
-    lists::answer_log,
+    lists::respond_with_log,
     request::authorise,
     respond::{deleted_count, json},
 };
@@ -16,7 +16,7 @@ use crate::{app::App, error::Error, path_tree::path_part};
 /// `GET /integrationissues`: newest entries first.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "reports:read").await?;
-    answer_log(app, request, &caller.tenant, IntegrationIssueQuery::parse).await
+    respond_with_log(app, request, &caller.tenant, IntegrationIssueQuery::parse).await
 }
 
 /// `DELETE /integrationissues/{id}`: for a missing entry it has no effect (R15).

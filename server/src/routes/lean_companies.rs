@@ -7,7 +7,7 @@ use svctrack_core::{
 };
 
 use super::{
-    lists::Listed,
+    lists::ListResponse,
     request::{authorise, query_pairs},
     strict::Strictness,
 };
@@ -21,7 +21,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     let caller = authorise(app, request, "companies:read").await?;
     let read = ListQuery::parse_within(&COMPANY, LIMITS, &query_pairs(request));
     let read = read.map_err(Error::BadRequest)?;
-    let ignored = Strictness::of(request).check_list(&read)?;
+    let ignored = Strictness::from_request(request).check_list(&read)?;
     let mut query = read.query;
     let wanted = query.select.take();
     let is_wanted = |name: &&str| {
@@ -30,8 +30,8 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     let lean = [company::NAME.name, company::EXTERNAL_ID.name, company::SOURCE_ID.name];
     let select: Vec<String> = lean.into_iter().filter(is_wanted).map(str::to_owned).collect();
     query.select = Some(select.clone());
-    let listed = Listed { def: &COMPANY, select: Some(&select), ignored: &ignored };
+    let listed = ListResponse { def: &COMPANY, select: Some(&select), ignored: &ignored };
     let page_for = listed.page_for(app, request, &caller.tenant);
     let found = app.store.list(&caller.tenant, &COMPANY, query, page_for).await?;
-    listed.answer(request, found)
+    listed.respond(request, found)
 }

@@ -39,7 +39,7 @@ async fn decide(
     let license = (decision, reference_in_path(request)?);
     let dry_run = only_flag(request, "dryRun")?;
     let (sent, body) = read_optional_body(app, request, &caller).await?;
-    let terms = Strictness::of(request).handle(shape::check_update(&LICENSE, &sent));
+    let terms = Strictness::from_request(request).handle(shape::check_update(&LICENSE, &sent));
     let precondition = precondition(request);
     if dry_run {
         let shown = app.store.rehearse_renewal(caller.into(), license, terms, precondition).await?;

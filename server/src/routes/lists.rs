@@ -7,7 +7,7 @@ use poem::{
     http::{HeaderMap, HeaderName, HeaderValue, Uri, header},
 };
 use svctrack_core::{
-    schema::{ListQuery, LogPage, ResourceDef, list::Read},
+    schema::{ListQuery, LogPage, ResourceDef, list::ReadQuery},
     value::{Document, Issue, JsonRef},
 };
 use svctrack_store::{LogQuery, Next, Page, PageFor, Rewrite, StoreError, Tenant};
@@ -19,8 +19,8 @@ use super::{
     strict::Strictness,
 };
 use crate::{
-    app::App, error::Error, interchange::csv_columns::Columns, limits::MAX_SENT_ADDRESS_BYTES,
-    response_budget::Sent,
+    app::App, error::Error, interchange::csv_columns::CsvColumns, limits::MAX_SENT_ADDRESS_BYTES,
+    response_budget::PageBody,
 };
 
 const NEXT: HeaderName = HeaderName::from_static("svctrack-next");
@@ -31,7 +31,7 @@ pub(super) const CSV: HeaderValue =
     HeaderValue::from_static("text/csv; charset=utf-8; header=present");
 
 /// Subject of a page.
-pub(super) struct Listed<'a> {
+pub(super) struct ListResponse<'a> {
     pub(super) def: &'static ResourceDef,
     /// Properties that are requested.
     pub(super) select: Option<&'a [String]>,
@@ -39,24 +39,24 @@ pub(super) struct Listed<'a> {
     pub(super) ignored: &'a [String],
 }
 
-impl Listed<'_> {
+impl ListResponse<'_> {
     /// Format and room of a page for a request.
     pub(super) fn page_for(&self, app: &App, request: &Request, tenant: &Tenant) -> PageFor {
         let rewrite = prefers_csv(request).then(|| self.to_csv());
-        PageFor { room: app.answers.of(tenant.id()), rewrite }
+        PageFor { room: app.response_budget.for_tenant(tenant.id()), rewrite }
     }
 
     /// Response with a page that was read for the same request.
     ///
     /// # Errors
     /// [`Error::Store`].
-    pub(super) fn answer(&self, request: &Request, mut page: Page) -> Result<Response, Error> {
+    pub(super) fn respond(&self, request: &Request, mut page: Page) -> Result<Response, Error> {
         let next = page.next.take();
         let is_csv = prefers_csv(request);
         let (total, hash) = (page.total, page.digest.hash());
         let sent = match is_csv {
-            true => Sent::of(page, self.head()?, "", ""),
-            false => Sent::of(page, "[", ",", "]"),
+            true => PageBody::new(page, self.head()?, "", ""),
+            false => PageBody::new(page, "[", ",", "]"),
         };
         let bytes = sent.bytes();
         let send = || -> Result<Response, Error> {
@@ -81,12 +81,12 @@ impl Listed<'_> {
 
     /// The first line of CSV.
     fn head(&self) -> Result<String, StoreError> {
-        csv_line(Columns::selected(self.def, self.select).names())
+        csv_line(CsvColumns::selected(self.def, self.select).names())
     }
 
     /// Converts a record into a line of CSV.
     fn to_csv(&self) -> Rewrite {
-        let columns = Columns::selected(self.def, self.select);
+        let columns = CsvColumns::selected(self.def, self.select);
         Arc::new(move |record| {
             let record = JsonRef::of_stored(&record).to_document().unwrap_or_default();
             csv_line(columns.cells(&record))
@@ -106,43 +106,43 @@ pub(super) fn csv_line(
 }
 
 /// Response with a page of a log, by its query.
-pub(super) async fn answer_log<Q: Into<LogQuery>>(
+pub(super) async fn respond_with_log<Q: Into<LogQuery>>(
     app: &App,
     request: &Request,
     tenant: &Tenant,
-    parse: impl Fn(&[(String, String)]) -> Result<Read<Q>, Vec<Issue>>,
+    parse: impl Fn(&[(String, String)]) -> Result<ReadQuery<Q>, Vec<Issue>>,
 ) -> Result<Response, Error> {
     let read = parse(&query_pairs(request)).map_err(Error::BadRequest)?;
-    let ignored = Strictness::of(request).check_list(&read)?;
+    let ignored = Strictness::from_request(request).check_list(&read)?;
     let query: LogQuery = read.query.into();
     let LogPage { def, select, .. } = query.page();
     let (def, select) = (*def, select.clone());
-    let listed = Listed { def, select: select.as_deref(), ignored: &ignored };
+    let listed = ListResponse { def, select: select.as_deref(), ignored: &ignored };
     let page_for = listed.page_for(app, request, tenant);
     let found = app.store.log(tenant, query, page_for).await?;
-    listed.answer(request, found)
+    listed.respond(request, found)
 }
 
 /// Response with a list that is all in memory.
-pub(super) fn answer_all(
+pub(super) fn respond_with_all(
     request: &Request,
     def: &'static ResourceDef,
     records: Vec<Document>,
 ) -> Result<Response, Error> {
     let read = ListQuery::parse(def, &query_pairs(request)).map_err(Error::BadRequest)?;
-    let ignored = Strictness::of(request).check_list(&read)?;
-    let Read { query, .. } = read;
+    let ignored = Strictness::from_request(request).check_list(&read)?;
+    let ReadQuery { query, .. } = read;
     let found = query.page(def, records);
-    let listed = Listed { def, select: query.select.as_deref(), ignored: &ignored };
+    let listed = ListResponse { def, select: query.select.as_deref(), ignored: &ignored };
     let rewrite = prefers_csv(request).then(|| listed.to_csv());
     let page_for = PageFor { rewrite, ..PageFor::default() };
-    let mut page = Page::of(&page_for.room, query.count.then_some(found.total as u64));
+    let mut page = Page::empty(&page_for.room, query.count.then_some(found.total as u64));
     for record in &found.records {
         page.add(page_for.write(record.to_text())?)?;
     }
     let next = Next::Offset(query.offset.saturating_add(query.limit));
     page.next = (!found.is_last).then_some(next);
-    listed.answer(request, page)
+    listed.respond(request, page)
 }
 
 /// Whether the request prefers CSV to JSON, by name.

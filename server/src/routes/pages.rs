@@ -49,7 +49,7 @@ pub(crate) async fn openapi(
     describe: Describe,
 ) -> Result<Response, Error> {
     let text = app.texts.description(only_tenant(app).await?, &app.addresses, describe);
-    Ok(text.answer(request.headers(), json_body(Body::empty())).await)
+    Ok(text.respond(request.headers(), json_body(Body::empty())).await)
 }
 
 /// The tenant, where there is exactly one.
@@ -99,7 +99,7 @@ pub(super) async fn lasting(
 ) -> Response {
     let Page { html: text, csp } = page;
     let response = html(Page { html: String::new(), csp });
-    app.texts.page(name, text).answer(request.headers(), response).await
+    app.texts.page(name, text).respond(request.headers(), response).await
 }
 
 /// Response with a page. It is not cached, since it belongs to this version of its files.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use futures_util::{StreamExt as _, stream};
 use poem::{Request, Response, http::header};
 use svctrack_core::{
-    plan::Person,
+    plan::KnownPerson,
     resources::end_user::{self, END_USER},
     tracking::activity::ActivityQuery,
     value::{Document, ObjectId, RecordRef},
 };
-use svctrack_store::{Actor, AuditNote, Next, Page, PageFor, Part, Store, StoreError, Tenant};
+use svctrack_store::{
+    Actor, AuditNote, Next, Page, PageFor, PersonData, Store, StoreError, Tenant,
+};
 
 use super::{
     conditions::precondition,
@@ -22,7 +24,7 @@ use crate::{
     app::App,
     auth::{Caller, authenticate},
     error::Error,
-    response_budget::Sent,
+    response_budget::PageBody,
 };
 
 /// Scopes of the data in an export: the record, activities, tickets, and the report's parked events.
@@ -47,54 +49,58 @@ pub(crate) async fn export(app: &Arc<App>, request: &mut Request) -> Result<Resp
     let export = Export {
         store: app.store.clone(),
         tenant: caller.tenant,
-        person: Person::of(found.id, &user),
-        at: Some(Place { section: Section::Activities, after: None, is_first: true }),
+        person: KnownPerson::from_record(found.id, &user),
+        at: Some(ExportPosition {
+            section: ExportSection::Activities,
+            after: None,
+            is_first: true,
+        }),
     };
     let pieces = stream::unfold(export, |mut export| async move {
         let place = export.at.take()?;
         let piece = export.piece(place).await;
         Some((piece.map(|text| vec![text]), export))
     });
-    let mut page = Page::of(&app.answers.of(caller.tenant.id()), None);
+    let mut page = Page::empty(&app.response_budget.for_tenant(caller.tenant.id()), None);
     page.room.take(PIECE_BYTES)?;
     page.later = Some(pieces.boxed());
     let head = format!(r#"{{"endUser":{}"#, found.text);
     Ok(Response::builder()
         .content_type("application/json")
         .header(header::CACHE_CONTROL, "no-store")
-        .body(Sent::of(page, head, "", "").into_body()))
+        .body(PageBody::new(page, head, "", "").into_body()))
 }
 
 /// A list of an export.
 #[derive(Clone, Copy)]
-enum Section {
+enum ExportSection {
     Activities,
-    Of(Part),
+    Of(PersonData),
 }
 
-impl Section {
+impl ExportSection {
     fn name(self) -> &'static str {
         match self {
             Self::Activities => "activities",
-            Self::Of(Part::Tickets) => "tickets",
-            Self::Of(Part::Parked) => "parkedEvents",
-            Self::Of(Part::Report) => "integrationIssues",
+            Self::Of(PersonData::Tickets) => "tickets",
+            Self::Of(PersonData::Parked) => "parkedEvents",
+            Self::Of(PersonData::Report) => "integrationIssues",
         }
     }
 
     fn next(self) -> Option<Self> {
         match self {
-            Self::Activities => Some(Self::Of(Part::Tickets)),
-            Self::Of(Part::Tickets) => Some(Self::Of(Part::Parked)),
-            Self::Of(Part::Parked) => Some(Self::Of(Part::Report)),
-            Self::Of(Part::Report) => None,
+            Self::Activities => Some(Self::Of(PersonData::Tickets)),
+            Self::Of(PersonData::Tickets) => Some(Self::Of(PersonData::Parked)),
+            Self::Of(PersonData::Parked) => Some(Self::Of(PersonData::Report)),
+            Self::Of(PersonData::Report) => None,
         }
     }
 }
 
 /// The position of an export.
-struct Place {
-    section: Section,
+struct ExportPosition {
+    section: ExportSection,
     after: Option<ObjectId>,
     /// Whether no item of the list has been written yet.
     is_first: bool,
@@ -104,15 +110,15 @@ struct Place {
 struct Export {
     store: Arc<dyn Store>,
     tenant: Tenant,
-    person: Person,
+    person: KnownPerson,
     /// None when all is written.
-    at: Option<Place>,
+    at: Option<ExportPosition>,
 }
 
 impl Export {
     /// Next piece. An error interrupts the response, so that a part never looks like the whole.
-    async fn piece(&mut self, place: Place) -> Result<String, StoreError> {
-        let Place { section, after, is_first } = place;
+    async fn piece(&mut self, place: ExportPosition) -> Result<String, StoreError> {
+        let ExportPosition { section, after, is_first } = place;
         let page = self.page(section, after).await?;
         let mut text = String::new();
         if after.is_none() {
@@ -124,8 +130,10 @@ impl Export {
         text.push_str(&items);
         let is_first = is_first && items.is_empty();
         self.at = match (page.next, section.next()) {
-            (Some(Next::After(id)), _) => Some(Place { section, after: Some(id), is_first }),
-            (_, Some(section)) => Some(Place { section, after: None, is_first: true }),
+            (Some(Next::After(id)), _) => {
+                Some(ExportPosition { section, after: Some(id), is_first })
+            }
+            (_, Some(section)) => Some(ExportPosition { section, after: None, is_first: true }),
             (_, None) => None,
         };
         if page.next.is_none() {
@@ -137,10 +145,14 @@ impl Export {
         Ok(text)
     }
 
-    async fn page(&self, section: Section, after: Option<ObjectId>) -> Result<Page, StoreError> {
+    async fn page(
+        &self,
+        section: ExportSection,
+        after: Option<ObjectId>,
+    ) -> Result<Page, StoreError> {
         let part = match section {
-            Section::Of(part) => part,
-            Section::Activities => {
+            ExportSection::Of(part) => part,
+            ExportSection::Activities => {
                 let query = ActivityQuery::of_user(self.person.id, ACTIVITIES_PER_PIECE, after);
                 let page_for = PageFor::default();
                 return self.store.log(&self.tenant, query.into(), page_for).await;
@@ -176,7 +188,7 @@ pub(crate) async fn unsuppress(app: &App, request: &mut Request) -> Result<Respo
     let caller = authorise(app, request, "admin").await?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let (keys, ignored) = end_user::read_keys(&sent).map_err(Error::Invalid)?;
-    Strictness::of(request).check_properties(&ignored, &end_user::KEYS)?;
+    Strictness::from_request(request).check_properties(&ignored, &end_user::KEYS)?;
     let count = app.store.unsuppress(caller.into(), keys).await?;
     let mut response = json(format!(r#"{{"unsuppressed":{count}}}"#));
     name_ignored(&mut response, &ignored);

@@ -5,17 +5,17 @@ use poem::{
     http::{HeaderName, HeaderValue},
 };
 use svctrack_core::{
-    plan::upsert::{Access, Item, MAX_ITEMS},
+    plan::upsert::{Item, MAX_ITEMS, UpsertAccess},
     resources::end_user::END_USER,
     schema::{ListQuery, ResourceDef, shape},
-    value::{Document, RecordRef, json_rows::Rows, key::MAX_KEY_BYTES},
+    value::{Document, RecordRef, json_rows::JsonRows, key::MAX_KEY_BYTES},
 };
-use svctrack_store::{Answer, Done, StoreError};
+use svctrack_store::{Done, RecordResponse, StoreError};
 
 use super::{
     conditions::{precondition, read_version, versioned},
     idempotency::{IdempotentCall, Replayed, hash_of, is_asked},
-    lists::Listed,
+    lists::ListResponse,
     people,
     request::{authorise_for, only_flag, query_pairs, read_record, reference_in_path},
     respond::{deleted_count, json, json_body, name_ignored},
@@ -41,16 +41,16 @@ pub(crate) async fn create(
     let caller = authorise_for(app, request, def, "create").await?;
     let (sent, body) = read_record(app, request, &caller, def).await?;
     let once = IdempotentCall::begin(app, request, &caller, || hash_of(&body.bytes))?;
-    let body = Strictness::of(request).handle(shape::check_create(def, &sent));
+    let body = Strictness::from_request(request).handle(shape::check_create(def, &sent));
     let done = app.store.create(caller.into(), once.key(), def, body).await?;
     Ok(created(request, done))
 }
 
 /// The record that a call creates, or has created before.
-pub(super) fn created(request: &Request, done: Done<Answer>) -> Response {
-    let Done { reply: answer, is_repeated } = done;
-    let ignored = answer.ignored.clone();
-    let mut response = versioned(request, answer);
+pub(super) fn created(request: &Request, done: Done<RecordResponse>) -> Response {
+    let Done { reply: record, is_repeated } = done;
+    let ignored = record.ignored.clone();
+    let mut response = versioned(request, record);
     name_ignored(&mut response, &ignored);
     Replayed(is_repeated).mark(&mut response);
     response
@@ -63,8 +63,8 @@ pub(crate) async fn read(
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorise_for(app, request, def, "read").await?;
-    let answer = found(app, &caller, def, &reference_in_path(request)?).await?;
-    read_version(app, request, &caller.tenant, answer)
+    let record = found(app, &caller, def, &reference_in_path(request)?).await?;
+    read_version(app, request, &caller.tenant, record)
 }
 
 /// A record for a response.
@@ -73,7 +73,7 @@ pub(super) async fn found(
     caller: &Caller,
     def: &'static ResourceDef,
     reference: &RecordRef,
-) -> Result<Answer, Error> {
+) -> Result<RecordResponse, Error> {
     let found = app.store.record(&caller.tenant, def, reference).await?;
     Ok(found.ok_or(StoreError::NotFound)?)
 }
@@ -86,8 +86,8 @@ pub(crate) async fn update(
 ) -> Result<Response, Error> {
     let caller = authorise_for(app, request, def, "update").await?;
     let reference = reference_in_path(request)?;
-    let (answer, ignored) = changed(app, request, caller, def, reference).await?;
-    let mut response = versioned(request, answer);
+    let (record, ignored) = changed(app, request, caller, def, reference).await?;
+    let mut response = versioned(request, record);
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
@@ -99,13 +99,13 @@ pub(super) async fn changed(
     caller: Caller,
     def: &'static ResourceDef,
     reference: RecordRef,
-) -> Result<(Answer, Vec<String>), Error> {
+) -> Result<(RecordResponse, Vec<String>), Error> {
     let (sent, _room) = read_record(app, request, &caller, def).await?;
-    let body = Strictness::of(request).handle(shape::check_update(def, &sent));
+    let body = Strictness::from_request(request).handle(shape::check_update(def, &sent));
     let precondition = precondition(request);
-    let answer = app.store.update(caller.into(), (def, reference), body, precondition).await?;
-    let ignored = answer.ignored.clone();
-    Ok((answer, ignored))
+    let record = app.store.update(caller.into(), (def, reference), body, precondition).await?;
+    let ignored = record.ignored.clone();
+    Ok((record, ignored))
 }
 
 /// `DELETE /{resource}/{id}`: a missing record counts as deleted, but for a resource whose delete returns the record
@@ -142,13 +142,13 @@ pub(crate) async fn upsert(
     let (bytes, _place) = body.into_parts();
     let read = heavy_work::spawn(move || {
         let hash = if hashed { hash_of(&bytes) } else { [0; 32] };
-        (hash, read_items(&bytes, def).map(|items| (answer_bytes(def, &items), items)))
+        (hash, read_items(&bytes, def).map(|items| (response_bytes(def, &items), items)))
     });
     let (hash, items) = read.await.map_err(|error| Error::Internal(error.to_string()))?;
-    let (answer_bytes, items) = items?;
+    let (response_bytes, items) = items?;
     let once = IdempotentCall::begin(app, request, &caller, || hash)?;
-    let room = app.answers.reserve(caller.tenant.id(), answer_bytes)?;
-    let handling = Strictness::of(request).handling();
+    let room = app.response_budget.reserve(caller.tenant.id(), response_bytes)?;
+    let handling = Strictness::from_request(request).handling();
     let (records, how) = ((def, items), (access, handling));
     let Done { reply: upserted, is_repeated } =
         app.store.upsert(caller.into(), once.key(), records, how).await?;
@@ -164,7 +164,7 @@ pub(crate) async fn upsert(
 }
 
 /// About how many bytes the response to a bulk upsert has: a few for each item, and its keys.
-fn answer_bytes(def: &ResourceDef, items: &[Item]) -> usize {
+fn response_bytes(def: &ResourceDef, items: &[Item]) -> usize {
     let of_keys = |sent: &Document| -> usize {
         let texts = def.keys.iter().filter_map(|name| sent.text(name));
         texts.map(|text| text.len().min(MAX_KEY_BYTES)).sum()
@@ -177,7 +177,7 @@ pub(super) async fn authorise_upsert(
     app: &App,
     request: &Request,
     def: &ResourceDef,
-) -> Result<(Caller, Access), Error> {
+) -> Result<(Caller, UpsertAccess), Error> {
     let caller = authenticate(app, request).await?;
     let access = access_of(&caller, def).inspect_err(|error| {
         if let Error::Forbidden(scope) = error {
@@ -188,14 +188,14 @@ pub(super) async fn authorise_upsert(
 }
 
 /// Permissions of a token for a bulk upsert; a token with neither is rejected, and tickets need both (R21).
-pub(super) fn access_of(caller: &Caller, def: &ResourceDef) -> Result<Access, Error> {
+pub(super) fn access_of(caller: &Caller, def: &ResourceDef) -> Result<UpsertAccess, Error> {
     let scope_of = |action| format!("{}:{action}", def.path);
     let missing =
         |action| (!caller.may(&scope_of(action))).then(|| Error::Forbidden(scope_of(action)));
     match (missing("create"), missing("update")) {
         (Some(error), Some(_)) => Err(error),
         (Some(error), _) | (_, Some(error)) if def.bulk_returns_counts_only => Err(error),
-        (create, update) => Ok(Access { create: create.is_none(), update: update.is_none() }),
+        (create, update) => Ok(UpsertAccess { create: create.is_none(), update: update.is_none() }),
     }
 }
 
@@ -206,7 +206,7 @@ fn read_items(body: &[u8], def: &ResourceDef) -> Result<Vec<Item>, Error> {
     {
         return Ok(vec![Ok(single)]);
     }
-    let mut rows = Rows::check(body)?;
+    let mut rows = JsonRows::check(body)?;
     let items: Vec<Item> = rows.by_ref().take(MAX_ITEMS).map(|row| row.members).collect();
     if rows.next().is_some() { Err(Error::TooManyItems(MAX_ITEMS)) } else { Ok(items) }
 }
@@ -219,10 +219,10 @@ pub(crate) async fn list(
 ) -> Result<Response, Error> {
     let caller = authorise_for(app, request, def, "read").await?;
     let read = ListQuery::parse(def, &query_pairs(request)).map_err(Error::BadRequest)?;
-    let ignored = Strictness::of(request).check_list(&read)?;
+    let ignored = Strictness::from_request(request).check_list(&read)?;
     let select = read.query.select.clone();
-    let listed = Listed { def, select: select.as_deref(), ignored: &ignored };
+    let listed = ListResponse { def, select: select.as_deref(), ignored: &ignored };
     let page_for = listed.page_for(app, request, &caller.tenant);
     let found = app.store.list(&caller.tenant, def, read.query, page_for).await?;
-    listed.answer(request, found)
+    listed.respond(request, found)
 }

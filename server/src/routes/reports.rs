@@ -8,7 +8,7 @@ use poem::{
     http::{HeaderMap, HeaderValue, header},
 };
 use svctrack_core::{
-    revenue::{Report, ReportKind, ReportQuery, Table},
+    revenue::{Report, ReportKind, ReportQuery, TextTable},
     value::Issue,
 };
 use svctrack_store::{ReportJob, StoreError, Tenant, WriteReport, WrittenReport};
@@ -26,38 +26,38 @@ use crate::{
 
 /// `GET /reports/mrr`
 pub(crate) async fn mrr(app: &App, request: &mut Request) -> Result<Response, Error> {
-    answer(app, request, ReportKind::Mrr).await
+    report_of(app, request, ReportKind::Mrr).await
 }
 
 /// `GET /reports/retention`
 pub(crate) async fn retention(app: &App, request: &mut Request) -> Result<Response, Error> {
-    answer(app, request, ReportKind::Retention).await
+    report_of(app, request, ReportKind::Retention).await
 }
 
 /// `GET /reports/renewals`
 pub(crate) async fn renewals(app: &App, request: &mut Request) -> Result<Response, Error> {
-    answer(app, request, ReportKind::Renewals).await
+    report_of(app, request, ReportKind::Renewals).await
 }
 
 /// `GET /reports/forecast`
 pub(crate) async fn forecast(app: &App, request: &mut Request) -> Result<Response, Error> {
-    answer(app, request, ReportKind::Forecast).await
+    report_of(app, request, ReportKind::Forecast).await
 }
 
 /// `GET /reports/customers`
 pub(crate) async fn customers(app: &App, request: &mut Request) -> Result<Response, Error> {
-    answer(app, request, ReportKind::Customers).await
+    report_of(app, request, ReportKind::Customers).await
 }
 
 /// `GET /reports/usage`
 pub(crate) async fn usage(app: &App, request: &mut Request) -> Result<Response, Error> {
-    answer(app, request, ReportKind::Usage).await
+    report_of(app, request, ReportKind::Usage).await
 }
 
-async fn answer(app: &App, request: &Request, kind: ReportKind) -> Result<Response, Error> {
+async fn report_of(app: &App, request: &Request, kind: ReportKind) -> Result<Response, Error> {
     let caller = authorise(app, request, "reports:read").await?;
     let query = ReportQuery::parse(kind, &query_pairs(request)).map_err(Error::Invalid)?;
-    respond(app, request, &caller.tenant, query, Form::of(request)).await
+    respond(app, request, &caller.tenant, query, ReportFormat::from_request(request)).await
 }
 
 /// Returns a report in a form.
@@ -66,12 +66,12 @@ pub(super) async fn respond(
     request: &Request,
     tenant: &Tenant,
     query: ReportQuery,
-    form: Form,
+    form: ReportFormat,
 ) -> Result<Response, Error> {
     let job = ReportJob { query, key: format!("{form:?} {}", request.uri()), write: form.writer() };
     let WrittenReport { text, hash, .. } = app.store.revenue(tenant, job).await?;
     tagged(request, etag_of_list(text.len(), hash), || {
-        let mut response = json_body(app.answers.hold(tenant.id(), text.to_string())?);
+        let mut response = json_body(app.response_budget.hold(tenant.id(), text.to_string())?);
         form.mark(response.headers_mut());
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(text.len()));
         Ok(response)
@@ -80,14 +80,14 @@ pub(super) async fn respond(
 
 /// The form of a response.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Form {
+pub(super) enum ReportFormat {
     Json,
     Csv,
     Svg,
 }
 
-impl Form {
-    fn of(request: &Request) -> Self {
+impl ReportFormat {
+    fn from_request(request: &Request) -> Self {
         match Self::without_picture(request) {
             Self::Json if prefers(request, SVG) => Self::Svg,
             form => form,
@@ -144,7 +144,7 @@ fn to_csv(report: &Report, query: &ReportQuery) -> Result<String, StoreError> {
 }
 
 /// The lines of a table as CSV.
-pub(super) fn csv_lines(table: &Table) -> impl Iterator<Item = Result<String, StoreError>> {
+pub(super) fn csv_lines(table: &TextTable) -> impl Iterator<Item = Result<String, StoreError>> {
     let cells =
         |row: &Vec<String>| csv_line(row.iter().map(|cell| cell_of_report(cell).into_owned()));
     iter::once(csv_line(table.header.iter())).chain(table.rows.iter().map(cells))

@@ -59,7 +59,8 @@ pub(crate) fn query_pairs(request: &Request) -> Vec<(String, String)> {
 /// # Errors
 /// [`Error::BadRequest`], as [`unread_query`].
 pub(crate) fn unread_names(request: &Request) -> Result<Vec<String>, Error> {
-    let (is_write, handling) = (!request.method().is_safe(), Strictness::of(request).handling());
+    let (is_write, handling) =
+        (!request.method().is_safe(), Strictness::from_request(request).handling());
     unread_query(&query_pairs(request), is_write, handling).map_err(Error::BadRequest)
 }
 

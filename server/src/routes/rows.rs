@@ -12,12 +12,12 @@ use svctrack_core::{
     plan::Route,
     tracking::{
         Unreadable, bulk, integration_issues,
-        pipeline::{self, Read},
+        pipeline::{self, ReadCall},
         unknown_members::Unread,
     },
     value::{
         Document, Timestamp,
-        json_rows::{Envelope, Row, Rows},
+        json_rows::{Envelope, JsonRow, JsonRows},
     },
 };
 use svctrack_store::{Done, StoreError, Tracked, Tracking};
@@ -47,25 +47,25 @@ const REJECTED: HeaderName = HeaderName::from_static("svctrack-rejected");
 
 /// Options for reading the rows of a body.
 #[derive(Clone)]
-pub(super) struct Reading {
+pub(super) struct RowsReader {
     pub(super) received_at: Timestamp,
-    pub(super) form: Form,
+    pub(super) form: RowsFormat,
     pub(super) strictness: Strictness,
 }
 
 /// Form of the rows in the body.
 #[derive(Clone)]
-pub(super) enum Form {
+pub(super) enum RowsFormat {
     /// Rows of a bulk call.
     Bulk,
     /// Calls of a pipeline.
     Calls,
     /// Calls of a pipeline in an envelope, which has been checked.
-    Batch(Arc<Batch>),
+    Batch(Arc<CallBatch>),
 }
 
 /// An envelope around calls.
-pub(super) struct Batch {
+pub(super) struct CallBatch {
     pub(super) envelope: Envelope,
     /// `context` of the envelope, which replaces that of a call.
     pub(super) context: Document,
@@ -80,7 +80,7 @@ pub(super) async fn take_rows(
     request: &Request,
     sender: Sender,
     body: Bytes,
-    reading: Reading,
+    reading: RowsReader,
     mut response: Response,
 ) -> Result<Response, Error> {
     let caller = Caller::of_events(sender.tenant);
@@ -92,7 +92,8 @@ pub(super) async fn take_rows(
     let once = IdempotentCall::of_sender(app, request, &sender, || hash)?;
     let (parts, mut next) = mpsc::channel(1);
     let reader = heavy_work::spawn(move || reading.send_parts(&body, &parts));
-    let (mut notes, mut outcome, mut replayed) = (Notes::default(), Outcome::default(), Vec::new());
+    let (mut notes, mut outcome, mut replayed) =
+        (Notes::default(), TrackingOutcome::default(), Vec::new());
     let mut under_way = FuturesOrdered::new();
     let mut number = 0..;
     let (mut taken, mut is_cut) = (Ok(()), false);
@@ -100,7 +101,7 @@ pub(super) async fn take_rows(
         tokio::select! {
             Some(part) = next.recv(), if taken.is_ok() && under_way.len() < MAX_PARTS_UNDER_WAY => {
                 let number = number.next().unwrap_or_default();
-                let Part { tracking, rows } = match take_part(app, &sender, number, part) {
+                let RowsPart { tracking, rows } = match take_part(app, &sender, number, part) {
                     Ok(part) => part,
                     Err(error) => {
                         taken = Err(error);
@@ -139,7 +140,12 @@ pub(super) async fn take_rows(
 }
 
 /// Counts a part of a body; with the first of them the call, which is known to be valid by then.
-fn take_part(app: &App, sender: &Sender, number: u32, mut part: Part) -> Result<Part, Error> {
+fn take_part(
+    app: &App,
+    sender: &Sender,
+    number: u32,
+    mut part: RowsPart,
+) -> Result<RowsPart, Error> {
     if number == 0 {
         app.rates.count_tracking(sender)?;
     }
@@ -149,7 +155,7 @@ fn take_part(app: &App, sender: &Sender, number: u32, mut part: Part) -> Result<
 }
 
 /// Rows that are stored by one command.
-struct Part {
+struct RowsPart {
     tracking: Tracking,
     rows: RowsOfPart,
 }
@@ -163,24 +169,24 @@ struct RowsOfPart {
     /// Indexes of the rows that are events.
     taken: Vec<usize>,
     /// Indexes of the rejected rows.
-    refused: Vec<usize>,
+    rejected: Vec<usize>,
     /// Members that nobody reads.
     unread: Unread,
     /// Number of rows with an invalid `count`.
     other_counts: u64,
 }
 
-impl Reading {
+impl RowsReader {
     /// Reads rows and passes them on in parts, until nobody reads them.
-    fn send_parts(self, body: &[u8], parts: &mpsc::Sender<Part>) -> Result<(), Error> {
+    fn send_parts(self, body: &[u8], parts: &mpsc::Sender<RowsPart>) -> Result<(), Error> {
         let rows = match &self.form {
-            Form::Bulk | Form::Calls => Rows::check(body)?,
-            Form::Batch(batch) => batch.envelope.rows(body),
+            RowsFormat::Bulk | RowsFormat::Calls => JsonRows::check(body)?,
+            RowsFormat::Batch(batch) => batch.envelope.rows(body),
         };
         let mut rows = rows.enumerate().peekable();
         let mut rejected = 0;
         while let Some(mut part) = self.part(&mut rows) {
-            rejected += part.rows.refused.len();
+            rejected += part.rows.rejected.len();
             let is_read_on = rejected < MAX_REJECTED_ROWS;
             part.tracking.goes_on &= is_read_on;
             let is_followed = rows.peek().is_some();
@@ -194,9 +200,12 @@ impl Reading {
         Ok(())
     }
 
-    fn part(&self, rows: &mut Peekable<impl Iterator<Item = (usize, Row)>>) -> Option<Part> {
+    fn part(
+        &self,
+        rows: &mut Peekable<impl Iterator<Item = (usize, JsonRow)>>,
+    ) -> Option<RowsPart> {
         let mut of_part = RowsOfPart::default();
-        if let (Form::Batch(batch), Some((0, _))) = (&self.form, rows.peek()) {
+        if let (RowsFormat::Batch(batch), Some((0, _))) = (&self.form, rows.peek()) {
             of_part.unread.add(batch.unread.clone());
         }
         let mut tracking = Tracking::part(self.received_at, self.route());
@@ -205,22 +214,22 @@ impl Reading {
             of_part.count += 1;
             of_part.bytes += row.bytes;
             match self.read(row) {
-                Ok(Read::Taken(read)) => {
+                Ok(ReadCall::Taken(read)) => {
                     of_part.unread.add(read.unread);
                     of_part.other_counts += u64::from(read.has_other_count);
                     of_part.taken.push(index);
                     tracking.events.push(read.event);
                 }
-                Ok(Read::Ignored(ignored)) => {
+                Ok(ReadCall::Ignored(ignored)) => {
                     let finding =
                         integration_issues::ignored(self.route(), &ignored, self.received_at);
                     tracking.findings.push(finding);
                 }
                 Err(problem) => {
-                    of_part.refused.push(index);
+                    of_part.rejected.push(index);
                     let issue = problem.into_issue();
                     let finding =
-                        integration_issues::refused(self.route(), index, &issue, self.received_at);
+                        integration_issues::rejected(self.route(), index, &issue, self.received_at);
                     tracking.findings.push(finding);
                 }
             }
@@ -231,23 +240,23 @@ impl Reading {
             tracking.findings.push(integration_issues::count_replaced(self.route(), rows, at));
         }
         tracking.goes_on = rows.peek().is_some();
-        (of_part.count > 0).then_some(Part { tracking, rows: of_part })
+        (of_part.count > 0).then_some(RowsPart { tracking, rows: of_part })
     }
 
     fn route(&self) -> Route {
         match self.form {
-            Form::Bulk => Route::Bulk,
-            Form::Calls | Form::Batch(_) => Route::Pipeline,
+            RowsFormat::Bulk => Route::Bulk,
+            RowsFormat::Calls | RowsFormat::Batch(_) => Route::Pipeline,
         }
     }
 
-    fn read(&self, row: Row) -> Result<Read, Unreadable> {
+    fn read(&self, row: JsonRow) -> Result<ReadCall, Unreadable> {
         let read = match &self.form {
-            Form::Bulk => bulk::read(row).map(Read::Taken),
-            Form::Calls => pipeline::read_row(row, &Document::default()),
-            Form::Batch(batch) => pipeline::read_row(row, &batch.context),
+            RowsFormat::Bulk => bulk::read(row).map(ReadCall::Taken),
+            RowsFormat::Calls => pipeline::read_row(row, &Document::default()),
+            RowsFormat::Batch(batch) => pipeline::read_row(row, &batch.context),
         }?;
-        if let Read::Taken(taken) = &read {
+        if let ReadCall::Taken(taken) = &read {
             let checked = self.strictness.check_members(self.route(), &taken.unread);
             checked.map_err(Unreadable::Invalid)?;
         }
@@ -258,14 +267,14 @@ impl Reading {
 /// Outcome of stored events: why some are parked, by codes of the report, and names of members that are not stored;
 /// each once.
 #[derive(Default)]
-pub(super) struct Outcome {
+pub(super) struct TrackingOutcome {
     parked: Vec<String>,
     ignored: Vec<String>,
 }
 
-impl Outcome {
+impl TrackingOutcome {
     /// Adds the outcome of a command; returns which of its events are not stored.
-    pub(super) fn add(&mut self, Tracked { parked, refused, ignored }: Tracked) -> Vec<usize> {
+    pub(super) fn add(&mut self, Tracked { parked, rejected, ignored }: Tracked) -> Vec<usize> {
         for (names, known) in [(parked, &mut self.parked), (ignored, &mut self.ignored)] {
             for name in names {
                 if !known.contains(&name) {
@@ -273,7 +282,7 @@ impl Outcome {
                 }
             }
         }
-        refused
+        rejected
     }
 
     /// Adds the outcome to the response.
@@ -308,12 +317,12 @@ impl Notes {
         self.read += rows.count;
         self.stored += rows.taken.len() - not_parked.len();
         self.not_parked += not_parked.len();
-        let mut refused = rows.refused;
-        refused.extend(not_parked.iter().filter_map(|at| rows.taken.get(*at)));
-        refused.sort_unstable();
-        self.rejected += refused.len();
+        let mut rejected = rows.rejected;
+        rejected.extend(not_parked.iter().filter_map(|at| rows.taken.get(*at)));
+        rejected.sort_unstable();
+        self.rejected += rejected.len();
         let room = MAX_REJECTED_INDEXES - self.indexes.len();
-        self.indexes.extend(refused.iter().take(room));
+        self.indexes.extend(rejected.iter().take(room));
         for name in rows.unread.names() {
             if self.unread.len() <= MAX_IGNORED_NAMES
                 && !self.unread.iter().any(|known| known == name)
@@ -366,7 +375,8 @@ mod tests {
     fn a_part_says_whether_another_one_follows() {
         let body = |rows| format!("[{}]", vec![r#"{"id":"7"}"#; rows].join(","));
         let strictness = Strictness::Lenient;
-        let reading = Reading { received_at: Timestamp::MIN, form: Form::Bulk, strictness };
+        let reading =
+            RowsReader { received_at: Timestamp::MIN, form: RowsFormat::Bulk, strictness };
         for (rows, expected) in [
             (0, vec![]),
             (MAX_PART_ROWS, vec![false]),

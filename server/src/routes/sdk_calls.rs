@@ -8,11 +8,11 @@ use poem::{Request, Response};
 use svctrack_core::{
     plan::Route,
     tracking::{
-        Taken,
+        ReadEvent,
         bulk::MAX_BODY_BYTES,
         event::MAX_EVENT_BYTES,
         integration_issues,
-        pipeline::{self, Read, SDK_CALLS},
+        pipeline::{self, ReadCall, SDK_CALLS},
     },
     value::{Document, Malformed, Timestamp, json_rows::Envelope},
 };
@@ -20,7 +20,7 @@ use svctrack_store::Tracking;
 
 use super::{
     respond::json,
-    rows::{Batch, Form, Reading, take_rows},
+    rows::{CallBatch, RowsFormat, RowsReader, take_rows},
     strict::Strictness,
     tracking::{ok, rejected, store},
 };
@@ -105,9 +105,9 @@ async fn take(
             sender_of_write_key(app, request, key.as_deref()).await?
         }
     };
-    let strictness = Strictness::of(request);
+    let strictness = Strictness::from_request(request);
     let form = match (takes, envelope) {
-        (Takes::Any, None) => Form::Calls,
+        (Takes::Any, None) => RowsFormat::Calls,
         (Takes::Any | Takes::Batch, Some(envelope)) if envelope.has_rows() => {
             form_of(envelope, strictness)?
         }
@@ -122,7 +122,7 @@ async fn take(
         (Takes::Batch, _) => return Err(expected("an object with `batch`, an array of calls")),
         (Takes::One(_), _) => return Err(expected("one call, an object without `batch`")),
     };
-    let reading = Reading { received_at, form, strictness };
+    let reading = RowsReader { received_at, form, strictness };
     take_rows(app, request, sender, bytes, reading, response).await
 }
 
@@ -145,7 +145,7 @@ async fn open(app: &App, body: Bytes) -> Result<Envelope, Error> {
 }
 
 /// Calls of an envelope, each of which may be as large as its `context`.
-fn form_of(envelope: Envelope, strictness: Strictness) -> Result<Form, Error> {
+fn form_of(envelope: Envelope, strictness: Strictness) -> Result<RowsFormat, Error> {
     let unread = pipeline::unread_of_envelope(&envelope);
     strictness.check_members(Route::Pipeline, &unread).map_err(Error::Invalid)?;
     let context = envelope.members.value(CONTEXT);
@@ -153,7 +153,7 @@ fn form_of(envelope: Envelope, strictness: Strictness) -> Result<Form, Error> {
         return Err(Error::TooLarge(MAX_EVENT_BYTES));
     }
     let context = context.and_then(|context| context.to_document()).unwrap_or_default();
-    Ok(Form::Batch(Arc::new(Batch { envelope, context, unread })))
+    Ok(RowsFormat::Batch(Arc::new(CallBatch { envelope, context, unread })))
 }
 
 /// A call that comes alone.
@@ -178,12 +178,12 @@ impl One {
         let read = pipeline::read(&self.bytes, self.named, &Document::default())
             .map_err(|error| rejected(app, &sender, Route::Pipeline, self.received_at, error))?;
         let (taken, ignored) = match read {
-            Read::Taken(taken) => (Some(taken), None),
-            Read::Ignored(ignored) => (None, Some(ignored)),
+            ReadCall::Taken(taken) => (Some(taken), None),
+            ReadCall::Ignored(ignored) => (None, Some(ignored)),
         };
-        let (event, unread) = taken.map(|Taken { event, unread, .. }| (event, unread)).unzip();
+        let (event, unread) = taken.map(|ReadEvent { event, unread, .. }| (event, unread)).unzip();
         let events = event.into_iter().collect();
-        let mut tracking = Tracking::of(events, self.received_at, Route::Pipeline);
+        let mut tracking = Tracking::without_findings(events, self.received_at, Route::Pipeline);
         let ignored = ignored
             .map(|call| integration_issues::ignored(Route::Pipeline, &call, self.received_at));
         tracking.findings.extend(ignored);

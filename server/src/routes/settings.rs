@@ -5,7 +5,7 @@ use svctrack_core::{
     resources::settings::{SETTINGS, SETTINGS_ID, TENANT_ID, TENANT_NAME},
     value::{Document, Json, RecordRef},
 };
-use svctrack_store::{Answer, Tenant};
+use svctrack_store::{RecordResponse, Tenant};
 
 use super::{
     conditions::versioned,
@@ -18,8 +18,8 @@ use crate::{app::App, error::Error};
 /// `GET /settings`.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
-    let answer = found(app, &caller, &SETTINGS, &RecordRef::Id(SETTINGS_ID)).await?;
-    Ok(versioned(request, with_tenant(app, &caller.tenant, answer).await?))
+    let record = found(app, &caller, &SETTINGS, &RecordRef::Id(SETTINGS_ID)).await?;
+    Ok(versioned(request, with_tenant(app, &caller.tenant, record).await?))
 }
 
 /// `PUT /settings`, and `PATCH`, which is the same.
@@ -27,19 +27,23 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
     let caller = authorise(app, request, "admin").await?;
     let tenant = caller.tenant;
     let settings = RecordRef::Id(SETTINGS_ID);
-    let (answer, ignored) = changed(app, request, caller, &SETTINGS, settings).await?;
-    let mut response = versioned(request, with_tenant(app, &tenant, answer).await?);
+    let (record, ignored) = changed(app, request, caller, &SETTINGS, settings).await?;
+    let mut response = versioned(request, with_tenant(app, &tenant, record).await?);
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
 
 /// Settings with the stored properties of their tenant; a new name is another `ETag`.
-async fn with_tenant(app: &App, tenant: &Tenant, answer: Answer) -> Result<Answer, Error> {
+async fn with_tenant(
+    app: &App,
+    tenant: &Tenant,
+    record: RecordResponse,
+) -> Result<RecordResponse, Error> {
     let stored = app.store.tenant(tenant.id()).await?;
     let name = stored.map(|tenant| tenant.name).unwrap_or_default();
-    let mut settings = Document::parse(answer.text.as_bytes())?;
+    let mut settings = Document::parse(record.text.as_bytes())?;
     settings.set(TENANT_ID.name, Json::string(&tenant.id().to_string()));
     settings.set(TENANT_NAME.name, Json::string(&name));
     let computed = Some(crc32fast::hash(name.as_bytes()));
-    Ok(Answer { text: settings.to_text(), computed, ..answer })
+    Ok(RecordResponse { text: settings.to_text(), computed, ..record })
 }

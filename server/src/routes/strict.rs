@@ -4,7 +4,7 @@
 use poem::Request;
 use svctrack_core::{
     plan::{Route, unknown_properties},
-    schema::{Handling, Shaped, Unknown, list::Read},
+    schema::{Handling, Shaped, Unknown, list::ReadQuery},
     tracking::unknown_members,
     value::Issue,
 };
@@ -23,7 +23,7 @@ pub(super) enum Strictness {
 
 impl Strictness {
     /// Strictness that a request prefers.
-    pub(super) fn of(request: &Request) -> Self {
+    pub(super) fn from_request(request: &Request) -> Self {
         let values =
             request.headers().get_all("prefer").iter().filter_map(|value| value.to_str().ok());
         let mut handling = values.flat_map(|value| value.split([',', ';'])).filter_map(|one| {
@@ -39,7 +39,7 @@ impl Strictness {
     }
 
     /// Rejects unknown parameters: an ignored filter would return everything (R49). Returns the names for the header.
-    pub(super) fn check_list<T>(self, read: &Read<T>) -> Result<Vec<String>, Error> {
+    pub(super) fn check_list<T>(self, read: &ReadQuery<T>) -> Result<Vec<String>, Error> {
         let selected = |name: &String| Unknown { name: name.clone(), nearest: None };
         let rejected: Vec<Unknown> = match self {
             Self::Lenient => Vec::new(),

@@ -9,7 +9,7 @@ use svctrack_store::{TenantRecord, TenantState, TokenRecord};
 
 use super::{
     idempotency,
-    lists::answer_all,
+    lists::respond_with_all,
     request::{authorise, read_body},
     respond::{json, name_ignored, uncompressed},
     strict::Strictness,
@@ -20,20 +20,20 @@ use crate::{app::App, auth::Token, background_jobs, error::Error, path_tree::pat
 /// `POST /tenants`: the response is the only place where the tenant's first token is shown.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, OPERATOR).await?;
-    idempotency::refuse(request, idempotency::HOLDS_SECRET)?;
+    idempotency::reject(request, idempotency::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, NewTenant::MEMBERS);
-    Strictness::of(request).check_properties(&ignored, NewTenant::MEMBERS)?;
+    Strictness::from_request(request).check_properties(&ignored, NewTenant::MEMBERS)?;
     let NewTenant { name } = NewTenant::read(&sent).map_err(Error::Invalid)?;
     let (tenant, token) = drawn(app, name).map_err(|error| Error::Internal(error.to_string()))?;
     let mut record =
         TokenRecord::of_everything(token.digest(), tenant.id, "first token", tenant.created_at);
     // The first token expires no later than the token that creates it.
     record.expires_at = caller.issuer().expires_at;
-    let mut answer = shown(&tenant);
+    let mut document = shown(&tenant);
     let kept = app.store.add_tenant(caller.into(), tenant, record).await?;
-    answer.set("token", Json::object(&shown_once(&kept, &token)));
-    let mut response = uncompressed(json(answer.to_text()));
+    document.set("token", Json::object(&shown_once(&kept, &token)));
+    let mut response = uncompressed(json(document.to_text()));
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
@@ -47,25 +47,25 @@ fn drawn(app: &App, name: String) -> Result<(TenantRecord, Token), getrandom::Er
 
 /// Members of a tenant for an operator.
 fn shown(tenant: &TenantRecord) -> Document {
-    let mut answer = Document::default();
-    answer.set("_id", Json::string(&tenant.id.to_string()));
-    answer.set("name", Json::string(&tenant.name));
-    answer.set("createdAt", Json::string(&tenant.created_at.to_string()));
-    answer.set("state", Json::string(tenant.state.name()));
-    answer.set("suspended", Json::bool(tenant.state == TenantState::Suspended));
+    let mut document = Document::default();
+    document.set("_id", Json::string(&tenant.id.to_string()));
+    document.set("name", Json::string(&tenant.name));
+    document.set("createdAt", Json::string(&tenant.created_at.to_string()));
+    document.set("state", Json::string(tenant.state.name()));
+    document.set("suspended", Json::bool(tenant.state == TenantState::Suspended));
     if tenant.state == TenantState::Deleting {
         let removed = i64::try_from(tenant.rows_removed).unwrap_or(i64::MAX);
-        answer.set("rowsRemoved", Json::integer(removed));
+        document.set("rowsRemoved", Json::integer(removed));
     }
-    answer
+    document
 }
 
 /// `GET /tenants`.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     authorise(app, request, OPERATOR).await?;
     let tenants = app.store.tenants(usize::MAX).await?;
-    let answers = tenants.iter().map(shown).collect();
-    answer_all(request, &TENANT, answers)
+    let documents = tenants.iter().map(shown).collect();
+    respond_with_all(request, &TENANT, documents)
 }
 
 /// `GET /tenants/{id}`; with the progress of one that is being deleted.
@@ -82,7 +82,7 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
     let id = id_in_path(request)?;
     let known = [TenantChange::MEMBERS, TenantChange::ANSWERED].concat();
     let ignored = unknown_members(&sent, &known);
-    Strictness::of(request).check_properties(&ignored, TenantChange::MEMBERS)?;
+    Strictness::from_request(request).check_properties(&ignored, TenantChange::MEMBERS)?;
     let change = TenantChange::read(&sent).map_err(Error::Invalid)?;
     let tenant = app.store.change_tenant(caller.into(), id, change).await?;
     let mut response = json(shown(&tenant).to_text());

@@ -10,7 +10,7 @@ use svctrack_store::{Revoked, TokenRecord};
 
 use super::{
     idempotency,
-    lists::answer_all,
+    lists::respond_with_all,
     request::{authorise, only_flag, read_body, read_optional_body},
     respond::{deleted_count, json, name_ignored, uncompressed},
     strict::Strictness,
@@ -30,10 +30,10 @@ const UNKNOWN: Error = Error::NotFound(
 /// `POST /tokens`: the response is the only place where the token is shown.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
-    idempotency::refuse(request, idempotency::HOLDS_SECRET)?;
+    idempotency::reject(request, idempotency::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, NewToken::MEMBERS);
-    Strictness::of(request).check_properties(&ignored, NewToken::MEMBERS)?;
+    Strictness::from_request(request).check_properties(&ignored, NewToken::MEMBERS)?;
     let now = app.clock.now();
     let mut new = NewToken::read(&sent, caller.issuer(), now).map_err(Error::Invalid)?;
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
@@ -50,11 +50,11 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
 /// (R44).
 pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
-    idempotency::refuse(request, idempotency::HOLDS_SECRET)?;
+    idempotency::reject(request, idempotency::HOLDS_SECRET)?;
     let (sent, _room) = read_optional_body(app, request, &caller).await?;
     let id = path_part(request, "id").unwrap_or_default().into_owned();
     let ignored = unknown_members(&sent, Rotation::MEMBERS);
-    Strictness::of(request).check_properties(&ignored, Rotation::MEMBERS)?;
+    Strictness::from_request(request).check_properties(&ignored, Rotation::MEMBERS)?;
     let now = app.clock.now();
     let rotation = Rotation::read(&sent, caller.issuer(), now).map_err(Error::Invalid)?;
     let known = app.store.token(&id).await?;
@@ -85,34 +85,35 @@ fn issued(record: TokenRecord, caller: &Caller) -> TokenRecord {
 /// Members of a token for a caller.
 fn shown(token: &TokenRecord) -> Document {
     let time = |time: Timestamp| Json::string(&time.to_string());
-    let mut answer = Document::default();
-    answer.set("_id", Json::string(&token.id));
-    answer.set("label", Json::string(&token.label));
-    answer.set("scopes", Json::strings(token.scopes.iter().map(String::as_str)));
-    answer.set("userId", token.user_id.map_or_else(Json::null, |id| Json::string(&id.to_string())));
-    answer.set("createdAt", time(token.created_at));
+    let mut document = Document::default();
+    document.set("_id", Json::string(&token.id));
+    document.set("label", Json::string(&token.label));
+    document.set("scopes", Json::strings(token.scopes.iter().map(String::as_str)));
+    document
+        .set("userId", token.user_id.map_or_else(Json::null, |id| Json::string(&id.to_string())));
+    document.set("createdAt", time(token.created_at));
     let issuer = token.created_by.as_deref();
-    answer.set("createdBy", issuer.map_or_else(Json::null, Json::string));
-    answer.set("expiresAt", token.expires_at.map_or_else(Json::null, time));
-    answer.set("lastUsedAt", token.last_used_at.map_or_else(Json::null, time));
+    document.set("createdBy", issuer.map_or_else(Json::null, Json::string));
+    document.set("expiresAt", token.expires_at.map_or_else(Json::null, time));
+    document.set("lastUsedAt", token.last_used_at.map_or_else(Json::null, time));
     let successor = token.replaced_by.as_deref();
-    answer.set("replacedBy", successor.map_or_else(Json::null, Json::string));
-    answer
+    document.set("replacedBy", successor.map_or_else(Json::null, Json::string));
+    document
 }
 
 /// Members of a response that shows a token.
 pub(super) fn shown_once(kept: &TokenRecord, token: &Token) -> Document {
-    let mut answer = shown(kept);
-    answer.set("token", Json::string(token.reveal()));
-    answer
+    let mut document = shown(kept);
+    document.set("token", Json::string(token.reveal()));
+    document
 }
 
 /// `GET /tokens`: stored properties of each, never the token itself.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     let tokens = app.store.tokens(&caller.tenant).await?;
-    let answers = tokens.iter().map(shown).collect();
-    answer_all(request, &TOKEN, answers)
+    let documents = tokens.iter().map(shown).collect();
+    respond_with_all(request, &TOKEN, documents)
 }
 
 /// `DELETE /tokens/{id}`: the token is revoked from the next request on; with `cascade=true` so is every token issued

@@ -7,7 +7,7 @@ use poem::{
 use svctrack_core::{
     plan::Route,
     tracking::{
-        Taken, Unreadable, bulk::MAX_BODY_BYTES, event::MAX_EVENT_BYTES, integration_issues,
+        ReadEvent, Unreadable, bulk::MAX_BODY_BYTES, event::MAX_EVENT_BYTES, integration_issues,
         realtime, unknown_members::Unread,
     },
     value::Timestamp,
@@ -17,7 +17,7 @@ use svctrack_store::{Done, Tracking};
 use super::{
     idempotency::{IdempotentCall, Replayed, hash_of},
     respond::name_ignored,
-    rows::{Form, Outcome, Reading, take_rows},
+    rows::{RowsFormat, RowsReader, TrackingOutcome, take_rows},
     strict::Strictness,
 };
 use crate::{
@@ -34,8 +34,8 @@ pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Respons
     let body = app.bodies.read(request, Some(sender.tenant.id()), MAX_EVENT_BYTES).await?;
     let read = realtime::read(&body.bytes, received_at)
         .map_err(|error| rejected(app, &sender, Route::Realtime, received_at, error));
-    let Taken { event, unread, .. } = read?;
-    let tracking = Tracking::of(vec![event], received_at, Route::Realtime);
+    let ReadEvent { event, unread, .. } = read?;
+    let tracking = Tracking::without_findings(vec![event], received_at, Route::Realtime);
     store(app, request, sender, tracking, unread, &body.bytes, ok()).await
 }
 
@@ -44,8 +44,8 @@ pub(crate) async fn bulk(app: &App, request: &mut Request) -> Result<Response, E
     let received_at = app.clock.now();
     let sender = sender_in_path(app, request).await?;
     let body = app.bodies.read(request, Some(sender.tenant.id()), MAX_BODY_BYTES).await?;
-    let strictness = Strictness::of(request);
-    let reading = Reading { received_at, form: Form::Bulk, strictness };
+    let strictness = Strictness::from_request(request);
+    let reading = RowsReader { received_at, form: RowsFormat::Bulk, strictness };
     take_rows(app, request, sender, body.bytes.clone(), reading, ok()).await
 }
 
@@ -57,7 +57,7 @@ pub(super) fn rejected(
     at: Timestamp,
     error: Unreadable,
 ) -> Error {
-    let finding = integration_issues::refused(route, 0, &error.clone().into_issue(), at);
+    let finding = integration_issues::rejected(route, 0, &error.clone().into_issue(), at);
     app.rejected.note(sender.tenant.id(), finding);
     error.into()
 }
@@ -73,7 +73,7 @@ pub(super) async fn store(
     mut response: Response,
 ) -> Result<Response, Error> {
     if !unread.is_empty() {
-        let strictness = Strictness::of(request);
+        let strictness = Strictness::from_request(request);
         strictness.check_members(tracking.route, &unread).map_err(Error::Invalid)?;
         name_ignored(&mut response, &unread);
         let mut names = Unread::default();
@@ -87,7 +87,7 @@ pub(super) async fn store(
     let caller = Caller::of_events(sender.tenant);
     let Done { reply: tracked, is_repeated } =
         app.store.track(caller.into(), once.key(), tracking).await?;
-    let mut outcome = Outcome::default();
+    let mut outcome = TrackingOutcome::default();
     outcome.add(tracked);
     outcome.name_in(&mut response);
     Replayed(is_repeated).mark(&mut response);

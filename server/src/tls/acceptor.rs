@@ -25,7 +25,7 @@ use super::{
     handshakes::Handshakes,
     settings::TlsFiles,
 };
-use crate::{connections::Waiting, limits::HANDSHAKE_TIMEOUT};
+use crate::{connections::ConnectionWait, limits::HANDSHAKE_TIMEOUT};
 
 /// The protocols that are offered, in the order of preference.
 const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
@@ -76,7 +76,7 @@ impl Tls {
         let config = config(provider.clone(), current.clone());
         let config = Arc::new(config.map_err(|error| format!("TLS cannot be set up: {error}"))?);
         let (failed_handshakes, has_reload_failed) = (AtomicU64::new(0), AtomicBool::new(false));
-        let handshakes = Handshakes::of(workers);
+        let handshakes = Handshakes::for_workers(workers);
         let tls =
             Self { config, provider, current, handshakes, failed_handshakes, has_reload_failed };
         Ok((tls, pem.hash()))
@@ -119,7 +119,11 @@ impl Tls {
     ///
     /// # Errors
     /// When the client speaks no TLS that is accepted, or is too slow.
-    pub(crate) async fn open(&self, stream: TcpStream, waiting: &Waiting) -> io::Result<Opened> {
+    pub(crate) async fn open(
+        &self,
+        stream: TcpStream,
+        waiting: &ConnectionWait,
+    ) -> io::Result<Opened> {
         let handshake = timeout(HANDSHAKE_TIMEOUT, self.handshake(stream, waiting));
         let opened = waiting.unless_it_has_to_end(handshake).await;
         waiting.end();
@@ -131,7 +135,7 @@ impl Tls {
         opened
     }
 
-    async fn handshake(&self, stream: TcpStream, waiting: &Waiting) -> io::Result<Opened> {
+    async fn handshake(&self, stream: TcpStream, waiting: &ConnectionWait) -> io::Result<Opened> {
         waiting.begin();
         if speaks_plain_http(&stream).await? {
             return Ok(Opened::PlainHttp(stream));

@@ -72,7 +72,7 @@ impl Pem {
                  with the full chain"
             ));
         };
-        let validity = Validity::of(own);
+        let validity = Validity::from_certificate(own);
         let private = PrivateKeyDer::from_pem_slice(&self.key)
             .map_err(|error| format!("tls-key: `{key}` {}", self.explain_key(&error)))?;
         let certified = CertifiedKey::from_der(chain, private, provider).map_err(|error| match error {

@@ -16,7 +16,7 @@ pub(crate) struct Validity {
 
 /// Validity of a certificate at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum CertificateState {
     Valid,
     NotYetValid,
     /// The certificate should have been renewed, as tools do with a third of its lifetime left.
@@ -29,17 +29,19 @@ impl Validity {
     const LAST_PART: u64 = 5;
 
     /// Validity of a certificate, if it can be read.
-    pub(super) fn of(certificate: &[u8]) -> Option<Self> {
+    pub(super) fn from_certificate(certificate: &[u8]) -> Option<Self> {
         read(certificate).ok()
     }
 
-    pub(super) fn standing(self, now: u64) -> Standing {
+    pub(super) fn standing(self, now: u64) -> CertificateState {
         let lifetime = self.not_after.saturating_sub(self.not_before);
         match now {
-            now if now < self.not_before => Standing::NotYetValid,
-            now if now > self.not_after => Standing::Expired,
-            now if self.not_after - now < lifetime / Self::LAST_PART => Standing::ExpiresSoon,
-            _ => Standing::Valid,
+            now if now < self.not_before => CertificateState::NotYetValid,
+            now if now > self.not_after => CertificateState::Expired,
+            now if self.not_after - now < lifetime / Self::LAST_PART => {
+                CertificateState::ExpiresSoon
+            }
+            _ => CertificateState::Valid,
         }
     }
 }
@@ -85,12 +87,12 @@ mod tests {
     fn a_certificate_expires_soon_in_the_last_fifth_of_its_lifetime() {
         let validity = Validity { not_before: DAY, not_after: 91 * DAY };
         for (day, expect) in [
-            (0, Standing::NotYetValid),
-            (1, Standing::Valid),
-            (73, Standing::Valid),
-            (74, Standing::ExpiresSoon),
-            (91, Standing::ExpiresSoon),
-            (92, Standing::Expired),
+            (0, CertificateState::NotYetValid),
+            (1, CertificateState::Valid),
+            (73, CertificateState::Valid),
+            (74, CertificateState::ExpiresSoon),
+            (91, CertificateState::ExpiresSoon),
+            (92, CertificateState::Expired),
         ] {
             assert_eq!(validity.standing(day * DAY), expect, "{day}");
         }
@@ -99,7 +101,7 @@ mod tests {
     #[test]
     fn what_is_no_certificate_has_no_validity() {
         for bytes in [&b""[..], b"text", &[0x30, 0x80], &[0x30, 0x02, 0x30, 0x00]] {
-            assert_eq!(Validity::of(bytes), None, "{bytes:?}");
+            assert_eq!(Validity::from_certificate(bytes), None, "{bytes:?}");
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Handshakes<C: Clock = DefaultClock> {
 
 impl Handshakes {
     /// Handshakes that a number of workers compute.
-    pub(super) fn of(workers: usize) -> Self {
+    pub(super) fn for_workers(workers: usize) -> Self {
         Self::with_clock(workers, &DefaultClock::default())
     }
 }
@@ -81,7 +81,8 @@ mod tests {
     #[tokio::test]
     async fn a_request_waits_for_one_handshake_and_not_for_all() {
         const WAITING: usize = 50;
-        let (handshakes, computed) = (Arc::new(Handshakes::of(1)), Arc::new(AtomicUsize::new(0)));
+        let (handshakes, computed) =
+            (Arc::new(Handshakes::for_workers(1)), Arc::new(AtomicUsize::new(0)));
         let all = (0..WAITING).map(|_| {
             let (handshakes, computed) = (handshakes.clone(), computed.clone());
             tokio::spawn(async move {

@@ -9,7 +9,7 @@ use tokio::{task::spawn_blocking, time::sleep};
 use super::{
     acceptor::Tls,
     certificate::{ContentHash, Pem, is_open_to_others},
-    expiry::{Standing, now},
+    expiry::{CertificateState, now},
     settings::TlsFiles,
 };
 use crate::limits::CERTIFICATE_CHECK_INTERVAL;
@@ -18,16 +18,16 @@ use crate::limits::CERTIFICATE_CHECK_INTERVAL;
 const LOOKS_A_DAY: u64 = 24 * 60 * 60 / CERTIFICATE_CHECK_INTERVAL.as_secs();
 
 /// Hash of the files, or why they cannot be read.
-type Seen = Result<ContentHash, String>;
+type FilesState = Result<ContentHash, String>;
 
 /// The files of a server that runs.
 pub(crate) struct Reload {
     tls: Arc<Tls>,
     files: TlsFiles,
     /// Files that were last loaded, or rejected.
-    judged: Seen,
+    judged: FilesState,
     /// Files that were last seen.
-    seen: Seen,
+    seen: FilesState,
 }
 
 impl Reload {
@@ -54,10 +54,14 @@ impl Reload {
         let now = now();
         let hours = validity.not_after.saturating_sub(now) / 3_600;
         match validity.standing(now) {
-            Standing::Valid => {}
-            Standing::NotYetValid => tracing::warn!("certificate not valid yet: check the clock"),
-            Standing::ExpiresSoon => tracing::warn!(hours, "certificate expires soon: renew it"),
-            Standing::Expired => {
+            CertificateState::Valid => {}
+            CertificateState::NotYetValid => {
+                tracing::warn!("certificate not valid yet: check the clock")
+            }
+            CertificateState::ExpiresSoon => {
+                tracing::warn!(hours, "certificate expires soon: renew it")
+            }
+            CertificateState::Expired => {
                 tracing::error!("certificate expired: clients reject it until it is renewed");
             }
         }
@@ -84,7 +88,7 @@ impl Reload {
 
     fn look(&mut self) {
         let pem = Pem::read(&self.files);
-        let now: Seen = pem.as_ref().map(Pem::hash).map_err(Clone::clone);
+        let now: FilesState = pem.as_ref().map(Pem::hash).map_err(Clone::clone);
         let has_settled = now == self.seen;
         self.seen = now.clone();
         if !has_settled || now == self.judged {

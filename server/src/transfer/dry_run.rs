@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 use svctrack_core::{
-    plan::{self, Ctx, Refusal, memory::Memory},
+    plan::{self, Ctx, Rejection, memory::Memory},
     resources::settings::{SETTINGS, SETTINGS_ID},
     schema::{ResourceDef, shape},
     value::{Document, IdSequence},
@@ -17,27 +17,27 @@ use svctrack_core::{
 use svctrack_store::{Clock as _, SystemClock};
 
 use super::fates::count_in;
-use crate::{admin::Admin, interchange::SWITCH, limits::MAX_REFUSALS};
+use crate::{admin::Admin, interchange::SWITCH, limits::MAX_LISTED_REJECTED_ROWS};
 
 /// Rows that would be sent, in a file without a name.
 pub(super) struct DryRun {
     lines: BufWriter<fs::File>,
     /// Origin of each line: the number of the file, and the line in it.
-    origins: Vec<Place>,
+    origins: Vec<RowOrigin>,
     defs: Vec<&'static ResourceDef>,
 }
 
 /// A line of a file, by the number of the file.
-pub(super) type Place = (usize, u64);
+pub(super) type RowOrigin = (usize, u64);
 /// A row that is rejected, and why.
-pub(super) type RejectedRow = (Place, String);
+pub(super) type RejectedOrigin = (RowOrigin, String);
 
 /// Result of a dry run.
 pub(super) struct Judged {
     pub(super) created: usize,
     pub(super) unchanged: usize,
     /// Rows that the server would reject.
-    pub(super) refused: Vec<RejectedRow>,
+    pub(super) rejected: Vec<RejectedOrigin>,
 }
 
 /// Checks settings, which refer to no record, over those of a new tenant.
@@ -51,7 +51,7 @@ pub(super) fn judge_settings(sent: &Document) -> Result<(), String> {
     made.apply(&settings.unwrap_or_default());
     let body = shape::check_update(&SETTINGS, sent);
     match plan::update(&SETTINGS, SETTINGS_ID, body, &made, &mut ctx) {
-        Err(Refusal::Invalid(issues) | Refusal::Conflict(issues)) => {
+        Err(Rejection::Invalid(issues) | Rejection::Conflict(issues)) => {
             let messages: Vec<_> = issues.into_iter().map(|issue| issue.message).collect();
             Err(messages.join("; "))
         }
@@ -69,7 +69,7 @@ impl DryRun {
     pub(super) fn add(
         &mut self,
         def: &'static ResourceDef,
-        origin: Place,
+        origin: RowOrigin,
         sent: &Document,
     ) -> io::Result<()> {
         if self.defs.last() != Some(&def) {
@@ -84,29 +84,30 @@ impl DryRun {
     /// Asks the server for the result.
     pub(super) async fn judge(self, admin: &Admin) -> Result<Judged, String> {
         let Some(first) = self.defs.first() else {
-            return Ok(Judged { created: 0, unchanged: 0, refused: Vec::new() });
+            return Ok(Judged { created: 0, unchanged: 0, rejected: Vec::new() });
         };
         let mut file = self.lines.into_inner().map_err(|error| error.to_string())?;
         file.rewind().map_err(|error| error.to_string())?;
-        let path = format!("/import/{}?dryRun=true&refusals={MAX_REFUSALS}", first.path);
+        let path =
+            format!("/import/{}?dryRun=true&refusals={MAX_LISTED_REJECTED_ROWS}", first.path);
         let summary = admin.upload(&path, "application/x-ndjson", file).await?.json().await?;
-        let refusals = summary.get("refusals").and_then(Value::as_array).into_iter().flatten();
-        let read = |refusal: &Value| {
-            let line = usize::try_from(refusal.get("line")?.as_u64()?).ok()?;
+        let rejections = summary.get("refusals").and_then(Value::as_array).into_iter().flatten();
+        let read = |rejection: &Value| {
+            let line = usize::try_from(rejection.get("line")?.as_u64()?).ok()?;
             let origin = self.origins.get(line.checked_sub(1)?)?;
-            Some((*origin, refusal.get("message")?.as_str()?.to_owned()))
+            Some((*origin, rejection.get("message")?.as_str()?.to_owned()))
         };
-        let mut refused: Vec<_> = refusals.filter_map(read).collect();
+        let mut rejected: Vec<_> = rejections.filter_map(read).collect();
         let count = |name| count_in(&summary, name);
         let all = count("refused");
-        if all > refused.len() {
+        if all > rejected.len() {
             return Err(format!(
                 "{all} records would be rejected, too many to list: try fewer records"
             ));
         }
         // A record that refers to one of its resource is checked twice.
         let mut seen = HashSet::new();
-        refused.retain(|(origin, _)| seen.insert(*origin));
-        Ok(Judged { created: count("created"), unchanged: count("unchanged"), refused })
+        rejected.retain(|(origin, _)| seen.insert(*origin));
+        Ok(Judged { created: count("created"), unchanged: count("unchanged"), rejected })
     }
 }

@@ -16,9 +16,9 @@ use svctrack_core::{
 };
 
 use crate::{
-    admin::{Admin, Answered},
+    admin::{Admin, ApiResponse},
     backups::Unfinished,
-    interchange::{Format, csv_columns::Columns},
+    interchange::{Format, csv_columns::CsvColumns},
 };
 
 /// Records in one request.
@@ -75,9 +75,14 @@ pub async fn export(
     let words = |error: &dyn std::error::Error| format!("{}: {error}", path.display());
     let unfinished = Unfinished::in_folder(folder).map_err(|error| words(&error))?;
     let file = unfinished.file().map_err(|error| words(&error))?;
-    let mut out = Writer::begin(def, format, file).map_err(|error| words(&error))?;
-    let mut pages =
-        Pages { admin, def, limit: PAGE_RECORDS.min(def.list.max), after: None, is_over: false };
+    let mut out = ExportWriter::begin(def, format, file).map_err(|error| words(&error))?;
+    let mut pages = RecordPages {
+        admin,
+        def,
+        limit: PAGE_RECORDS.min(def.list.max),
+        after: None,
+        is_over: false,
+    };
     let mut count = 0;
     while let Some(records) = pages.next().await? {
         count += records.len();
@@ -99,7 +104,7 @@ pub async fn export(
 }
 
 /// The records of a resource in the order of their ids.
-struct Pages<'a> {
+struct RecordPages<'a> {
     admin: &'a Admin,
     def: &'static ResourceDef,
     limit: usize,
@@ -107,13 +112,13 @@ struct Pages<'a> {
     is_over: bool,
 }
 
-impl Pages<'_> {
+impl RecordPages<'_> {
     async fn next(&mut self) -> Result<Option<Vec<Json>>, String> {
         while !self.is_over {
-            let answered = self.ask().await?;
-            let goes_on = answered.headers.contains_key(header::LINK);
-            let is_sound = answered.status.is_success();
-            let text = text_of(answered).await?;
+            let response = self.ask().await?;
+            let goes_on = response.headers.contains_key(header::LINK);
+            let is_sound = response.status.is_success();
+            let text = text_of(response).await?;
             if !is_sound {
                 self.ask_for_less(&text)?;
                 continue;
@@ -132,7 +137,7 @@ impl Pages<'_> {
         Ok(None)
     }
 
-    async fn ask(&self) -> Result<Answered, String> {
+    async fn ask(&self) -> Result<ApiResponse, String> {
         let path = match &self.after {
             _ if *self.def == SETTINGS => format!("/{}", self.def.path),
             None => format!("/{}?limit={}", self.def.path, self.limit),
@@ -152,23 +157,23 @@ impl Pages<'_> {
     }
 }
 
-async fn text_of(answered: Answered) -> Result<String, String> {
-    answered.body.into_string().await.map_err(|error| error.to_string())
+async fn text_of(response: ApiResponse) -> Result<String, String> {
+    response.body.into_string().await.map_err(|error| error.to_string())
 }
 
 /// A file of records.
-enum Writer {
+enum ExportWriter {
     Ndjson(BufWriter<File>),
-    Csv(Box<csv::Writer<File>>, Columns),
+    Csv(Box<csv::Writer<File>>, CsvColumns),
 }
 
-impl Writer {
+impl ExportWriter {
     fn begin(def: &ResourceDef, format: Format, file: File) -> io::Result<Self> {
         if format == Format::Ndjson {
             return Ok(Self::Ndjson(BufWriter::new(file)));
         }
         let mut out = csv::Writer::from_writer(file);
-        let columns = Columns::of(def);
+        let columns = CsvColumns::for_resource(def);
         out.write_record(columns.names())?;
         Ok(Self::Csv(Box::new(out), columns))
     }

@@ -12,8 +12,8 @@ pub struct Fates {
 
 impl Fates {
     /// Counts in the summary of an import.
-    pub(super) fn told_in(answer: &Value) -> Self {
-        let count = |name| count_in(answer, name);
+    pub(super) fn told_in(response: &Value) -> Self {
+        let count = |name| count_in(response, name);
         Self { created: count("created"), updated: count("updated"), unchanged: count("unchanged") }
     }
 
@@ -25,7 +25,7 @@ impl Fates {
 }
 
 /// A count in a response; 0 where there is none.
-pub(super) fn count_in(answer: &Value, name: &str) -> usize {
-    let count = answer.get(name).and_then(Value::as_u64).unwrap_or_default();
+pub(super) fn count_in(response: &Value, name: &str) -> usize {
+    let count = response.get(name).and_then(Value::as_u64).unwrap_or_default();
     usize::try_from(count).unwrap_or(usize::MAX)
 }

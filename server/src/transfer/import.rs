@@ -17,13 +17,13 @@ use svctrack_core::{
 };
 
 use super::{
-    dry_run::{DryRun, Judged, RejectedRow, judge_settings},
+    dry_run::{DryRun, Judged, RejectedOrigin, judge_settings},
     fates::{Fates, count_in},
     order::{everything, referred, resource_named},
 };
 use crate::{
     admin::Admin,
-    interchange::{Format, Options, RepeatedKeys, Rows, Source},
+    interchange::{Format, ReadOptions, RecordRows, RepeatedKeys, Source},
 };
 
 /// Most records that are sent at a time.
@@ -46,7 +46,7 @@ pub struct Imported {
     /// Outcomes of the records; not known of a dry run of several files.
     pub fates: Option<Fates>,
     /// Records that were rejected.
-    pub refused: usize,
+    pub rejected: usize,
     /// New records without a key: nothing finds them when they are imported again.
     pub without_key: usize,
     /// Number of rows with a key of an earlier row, whose record they update.
@@ -67,25 +67,25 @@ pub struct RecordFile {
 }
 
 /// Options for reading files, and the output meanwhile.
-pub struct Reading<'a> {
+pub struct ImportOptions<'a> {
     /// Options for reading tables.
-    pub options: &'a Options,
+    pub options: &'a ReadOptions,
     pub open: &'a dyn Fn(&Path) -> io::Result<Source>,
     /// Hears of each record that is rejected.
-    pub tell: &'a mut dyn FnMut(Refused),
+    pub tell: &'a mut dyn FnMut(RejectedRecord),
 }
 
-impl Reading<'_> {
-    fn rows(&self, file: &RecordFile) -> Result<Rows, String> {
+impl ImportOptions<'_> {
+    fn rows(&self, file: &RecordFile) -> Result<RecordRows, String> {
         let source = (self.open)(&file.path).map_err(|error| error.to_string());
-        let rows = source.and_then(|it| Rows::open(file.def, file.format, it, self.options));
+        let rows = source.and_then(|it| RecordRows::open(file.def, file.format, it, self.options));
         rows.map_err(|error| format!("{}: {error}", file.path.display()))
     }
 }
 
 /// A record that was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RejectedRecord {
     pub file: PathBuf,
     pub line: u64,
     pub reason: String,
@@ -98,9 +98,9 @@ pub struct Refused {
 pub async fn import<'a>(
     admin: &'a Admin,
     files: &[RecordFile],
-    reading: Reading<'a>,
+    reading: ImportOptions<'a>,
 ) -> Result<Vec<Imported>, String> {
-    let mut import = Import::of(admin, reading, None);
+    let mut import = Import::new(admin, reading, None);
     let mut done: Vec<Imported> = Vec::new();
     for file in files {
         let (imported, read) = import.file(file).await;
@@ -120,10 +120,10 @@ pub async fn import<'a>(
 pub async fn try_out<'a>(
     admin: &'a Admin,
     files: &[RecordFile],
-    reading: Reading<'a>,
+    reading: ImportOptions<'a>,
 ) -> Result<Vec<Imported>, String> {
     let dry_run = DryRun::begin().map_err(|error| error.to_string())?;
-    let mut import = Import::of(admin, reading, Some(dry_run));
+    let mut import = Import::new(admin, reading, Some(dry_run));
     let mut done = Vec::new();
     for file in files {
         import.number = done.len();
@@ -132,17 +132,17 @@ pub async fn try_out<'a>(
         done.push(imported);
     }
     let Some(dry_run) = import.dry_run.take() else { return Ok(done) };
-    let Judged { created, unchanged, mut refused } = dry_run.judge(admin).await?;
-    for ((number, _), _) in &refused {
+    let Judged { created, unchanged, mut rejected } = dry_run.judge(admin).await?;
+    for ((number, _), _) in &rejected {
         let Some(done) = done.get_mut(*number) else { continue };
         done.taken = done.taken.saturating_sub(1);
     }
-    refused.append(&mut import.unreadable);
-    refused.sort();
-    for ((number, line), reason) in refused {
+    rejected.append(&mut import.unreadable);
+    rejected.sort();
+    for ((number, line), reason) in rejected {
         let (Some(done), Some(file)) = (done.get_mut(number), files.get(number)) else { continue };
-        done.refused += 1;
-        (import.reading.tell)(Refused { file: file.path.clone(), line, reason });
+        done.rejected += 1;
+        (import.reading.tell)(RejectedRecord { file: file.path.clone(), line, reason });
     }
     // The counts are those of all files together.
     if let [only] = done.as_mut_slice() {
@@ -160,14 +160,14 @@ pub async fn try_out<'a>(
 pub fn files_at(
     from: &Path,
     resource: Option<&str>,
-    options: &Options,
+    options: &ReadOptions,
 ) -> Result<Vec<RecordFile>, String> {
     let files = match (from.is_file(), resource) {
         (true, _) => vec![single_file(from, resource)?],
         (false, Some(_)) => return Err("--resource is for a single file".to_owned()),
         (false, None) => files_in(from)?,
     };
-    let reading = Reading { options, open: &plain, tell: &mut |_| {} };
+    let reading = ImportOptions { options, open: &plain, tell: &mut |_| {} };
     let rows = files.iter().map(|file| reading.rows(file)).collect::<Result<Vec<_>, _>>()?;
     let is_nowhere = |head: &&String| !rows.iter().any(|rows| rows.has_head(head));
     match options.map.iter().map(|(head, _)| head).find(is_nowhere) {
@@ -244,11 +244,11 @@ struct Item {
 }
 
 /// A row of a file: its record, or its line and the reason for which it cannot be sent.
-type Row = Result<Item, (u64, String)>;
+type FileRow = Result<Item, (u64, String)>;
 
 struct Import<'a> {
     admin: &'a Admin,
-    reading: Reading<'a>,
+    reading: ImportOptions<'a>,
     /// Id, or in a dry run a name, of each record in the tenant that others refer to, by its id in the file.
     known: HashMap<String, String>,
     /// Rows that would be sent, in a dry run.
@@ -258,7 +258,7 @@ struct Import<'a> {
     /// Ids of records that have no other name until they are written.
     unnamed: HashSet<String>,
     /// Rows of a dry run that cannot be sent.
-    unreadable: Vec<RejectedRow>,
+    unreadable: Vec<RejectedOrigin>,
 }
 
 /// A file that is being brought in.
@@ -273,7 +273,7 @@ struct FromFile<'a> {
 }
 
 impl<'a> Import<'a> {
-    fn of(admin: &'a Admin, reading: Reading<'a>, dry_run: Option<DryRun>) -> Self {
+    fn new(admin: &'a Admin, reading: ImportOptions<'a>, dry_run: Option<DryRun>) -> Self {
         let (known, unnamed, unreadable) = (HashMap::new(), HashSet::new(), Vec::new());
         Self { admin, reading, known, dry_run, number: 0, unnamed, unreadable }
     }
@@ -342,7 +342,7 @@ impl<'a> Import<'a> {
         if *from.def == SETTINGS {
             match judge_settings(&item.sent) {
                 Ok(()) => from.done.taken += 1,
-                Err(reason) => self.refuse(from, item.line, reason),
+                Err(reason) => self.reject(from, item.line, reason),
             }
             return Ok(());
         }
@@ -411,21 +411,21 @@ impl<'a> Import<'a> {
         known.map_or_else(|| value.to_json(), |known| Json::string(known))
     }
 
-    fn refuse(&mut self, file: &mut FromFile<'_>, line: u64, reason: String) {
+    fn reject(&mut self, file: &mut FromFile<'_>, line: u64, reason: String) {
         if self.dry_run.is_some() {
             self.unreadable.push(((self.number, line), reason));
             return;
         }
         file.rejected.insert(line);
-        file.done.refused += 1;
-        (self.reading.tell)(Refused { file: file.file.path.clone(), line, reason });
+        file.done.rejected += 1;
+        (self.reading.tell)(RejectedRecord { file: file.file.path.clone(), line, reason });
     }
 
     /// Sends rows, and reports the rejected ones in the order of their lines.
     async fn send(
         &mut self,
         file: &mut FromFile<'_>,
-        batch: Vec<Row>,
+        batch: Vec<FileRow>,
         pass: Pass,
     ) -> Result<(), String> {
         let items: Vec<&Item> = batch.iter().filter_map(|row| row.as_ref().ok()).collect();
@@ -445,7 +445,7 @@ impl<'a> Import<'a> {
                     }
                 }
                 Ok((Some(Err(reason)), Item { line, .. })) | Err((line, reason)) => {
-                    self.refuse(file, line, reason);
+                    self.reject(file, line, reason);
                 }
                 Ok((None, _)) => return Err("the response is not from svctrack".to_owned()),
             }
@@ -470,15 +470,15 @@ impl<'a> Import<'a> {
         });
         let body: String = lines.map(|line| line.to_text() + "\n").collect();
         let path = format!("/import/{}?ids=true&refusals={}", file.def.path, items.len());
-        let answered = self.admin.send_again_as(Method::POST, &path, NDJSON, body.into()).await?;
-        let summary = answered.json().await?;
+        let response = self.admin.send_again_as(Method::POST, &path, NDJSON, body.into()).await?;
+        let summary = response.json().await?;
         if let Some(fates) = &mut file.done.fates {
             fates.add(Fates::told_in(&summary));
         }
         file.done.without_key += count_in(&summary, "withoutKey");
         let list = |name| summary.get(name).and_then(Value::as_array).into_iter().flatten();
-        let reason = |refusal: &Value| {
-            Some((refusal.get("line")?.as_u64()?, refusal.get("message")?.as_str()?.to_owned()))
+        let reason = |rejection: &Value| {
+            Some((rejection.get("line")?.as_u64()?, rejection.get("message")?.as_str()?.to_owned()))
         };
         let mut reasons: HashMap<u64, String> = list("refusals").filter_map(reason).collect();
         let outcomes = (1..).zip(list("ids")).map(|(line, id)| match id.as_str() {
@@ -502,16 +502,16 @@ impl<'a> Import<'a> {
         let mut outcomes = Vec::new();
         for item in items {
             let body = Bytes::from(item.sent.to_text());
-            let answered = self.admin.send_again(Method::PUT, &path, body).await?;
-            let is_refused = answered.status.is_client_error();
-            let outcome = answered.json().await;
+            let response = self.admin.send_again(Method::PUT, &path, body).await?;
+            let is_rejected = response.status.is_client_error();
+            let outcome = response.json().await;
             if let (Ok(settings), Some(fates)) = (&outcome, &mut file.done.fates) {
                 let updated = usize::from(version(settings) != before);
                 fates.add(Fates { created: 0, updated, unchanged: 1 - updated });
                 before = version(settings);
             }
             outcomes.push(match outcome {
-                Err(reason) if !is_refused => return Err(reason),
+                Err(reason) if !is_rejected => return Err(reason),
                 outcome => outcome.map(|_| String::new()),
             });
         }

@@ -13,6 +13,8 @@ mod order;
 pub use self::{
     export::{Earlier, check_folder, export},
     fates::Fates,
-    import::{Imported, Reading, RecordFile, Refused, files_at, import, others_in, try_out},
+    import::{
+        ImportOptions, Imported, RecordFile, RejectedRecord, files_at, import, others_in, try_out,
+    },
     order::{everything, resource_named},
 };

@@ -54,7 +54,9 @@ async fn run() -> Result<String, Box<dyn Error>> {
         action: some("Opened report"),
         ..Event::default()
     };
-    let tracked = store.track(actor, None, Tracking::of(vec![event], now, Route::Realtime)).await?;
+    let tracked = store
+        .track(actor, None, Tracking::without_findings(vec![event], now, Route::Realtime))
+        .await?;
     assert!(tracked.reply.parked.is_empty(), "the event waits for nothing");
 
     let ada = store.record(&tenant, &END_USER, &RecordRef::External("ada".to_owned())).await?;

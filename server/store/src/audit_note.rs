@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use svctrack_core::audit::{Outcome, Target, Who};
+use svctrack_core::audit::{AuditOutcome, Target, Who};
 
 /// An entry for the audit log about an action that changes no data: an export, or denied access.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct AuditNote {
     /// Action, a noun and a verb, such as `enduser.export`.
     pub action: &'static str,
     /// Whether the action was done, or denied.
-    pub outcome: Outcome,
+    pub outcome: AuditOutcome,
     /// Target of the action, if it is known.
     pub target: Option<Target>,
     /// Actor and address, where they are not those of the command.
@@ -21,6 +21,6 @@ impl AuditNote {
     /// An action of the command's actor on one record of a resource, or on the resource.
     pub fn done(action: &'static str, resource: &str, id: Option<String>) -> Self {
         let target = Some(Target { resource: resource.to_owned(), id });
-        Self { action, outcome: Outcome::Done, target, by: None }
+        Self { action, outcome: AuditOutcome::Done, target, by: None }
     }
 }

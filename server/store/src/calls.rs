@@ -5,7 +5,7 @@ use svctrack_core::{
     access::TenantChange,
     plan::{
         RenewalDecision,
-        upsert::{Access, Item, Outcome},
+        upsert::{Item, UpsertAccess, UpsertOutcome},
     },
     revenue::Closing,
     schema::{Handling, ResourceDef, Shaped},
@@ -13,9 +13,9 @@ use svctrack_core::{
 };
 
 use crate::{
-    Actor, Answer, AuditNote, AutoRenewal, Command, IdempotencyKey, NewClosing, Precondition,
-    Reply, Revoked, Store, StoreError, TenantRecord, TokenRecord, Tracked, Tracking, Upserted,
-    Upserts,
+    Actor, AuditNote, AutoRenewal, Command, IdempotencyKey, NewClosing, Precondition,
+    RecordResponse, Reply, Revoked, Store, StoreError, TenantRecord, TokenRecord, Tracked,
+    Tracking, Upserted, Upserts,
 };
 
 /// The outcome of an idempotent call.
@@ -64,10 +64,10 @@ impl dyn Store {
         key: Option<IdempotencyKey>,
         def: &'static ResourceDef,
         body: Shaped,
-    ) -> Result<Done<Answer>, StoreError> {
+    ) -> Result<Done<RecordResponse>, StoreError> {
         let Done { reply, is_repeated } =
             self.once(actor, key, Command::Create { def, body }).await?;
-        let reply = of_reply!(reply, Reply::Record(answer) => answer)?;
+        let reply = of_reply!(reply, Reply::Record(response) => response)?;
         Ok(Done { reply, is_repeated })
     }
 
@@ -78,9 +78,9 @@ impl dyn Store {
         (def, reference): (&'static ResourceDef, RecordRef),
         body: Shaped,
         precondition: Precondition,
-    ) -> Result<Answer, StoreError> {
+    ) -> Result<RecordResponse, StoreError> {
         let command = Command::Update { def, reference, body, precondition };
-        of_reply!(self.write(actor, command).await?, Reply::Record(answer) => answer)
+        of_reply!(self.write(actor, command).await?, Reply::Record(response) => response)
     }
 
     /// Renews a license, and returns its successor; or loses it, and returns the license.
@@ -91,11 +91,11 @@ impl dyn Store {
         (decision, reference): (RenewalDecision, RecordRef),
         body: Shaped,
         precondition: Precondition,
-    ) -> Result<Done<Answer>, StoreError> {
+    ) -> Result<Done<RecordResponse>, StoreError> {
         let command =
             Command::DecideRenewal { decision, reference, body, precondition, dry_run: false };
         let Done { reply, is_repeated } = self.once(actor, key, command).await?;
-        let reply = of_reply!(reply, Reply::Record(answer) => answer)?;
+        let reply = of_reply!(reply, Reply::Record(response) => response)?;
         Ok(Done { reply, is_repeated })
     }
 
@@ -106,10 +106,10 @@ impl dyn Store {
         (decision, reference): (RenewalDecision, RecordRef),
         body: Shaped,
         precondition: Precondition,
-    ) -> Result<Answer, StoreError> {
+    ) -> Result<RecordResponse, StoreError> {
         let command =
             Command::DecideRenewal { decision, reference, body, precondition, dry_run: true };
-        of_reply!(self.write(actor, command).await?, Reply::Record(answer) => answer)
+        of_reply!(self.write(actor, command).await?, Reply::Record(response) => response)
     }
 
     /// Deletes a record, and returns it if it existed.
@@ -118,7 +118,7 @@ impl dyn Store {
         actor: Actor,
         (def, reference): (&'static ResourceDef, RecordRef),
         precondition: Precondition,
-    ) -> Result<Option<Answer>, StoreError> {
+    ) -> Result<Option<RecordResponse>, StoreError> {
         let command = Command::Delete { def, reference, precondition };
         of_reply!(self.write(actor, command).await?, Reply::Deleted(deleted) => deleted)
     }
@@ -129,7 +129,7 @@ impl dyn Store {
         actor: Actor,
         key: Option<IdempotencyKey>,
         (def, items): (&'static ResourceDef, Vec<Item>),
-        (access, handling): (Access, Handling),
+        (access, handling): (UpsertAccess, Handling),
     ) -> Result<Done<Upserted>, StoreError> {
         let command = Command::Upsert { def, items, access, handling };
         let Done { reply, is_repeated } = self.once(actor, key, command).await?;
@@ -138,7 +138,11 @@ impl dyn Store {
     }
 
     /// Imports records; returns the outcome of each body.
-    pub async fn import(&self, actor: Actor, upserts: Upserts) -> Result<Vec<Outcome>, StoreError> {
+    pub async fn import(
+        &self,
+        actor: Actor,
+        upserts: Upserts,
+    ) -> Result<Vec<UpsertOutcome>, StoreError> {
         let reply = self.write(actor, Command::Import(upserts)).await?;
         of_reply!(reply, Reply::Imported(outcomes) => outcomes)
     }

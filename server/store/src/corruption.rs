@@ -11,9 +11,9 @@ use super::{StoreError, support::panics::panic_message};
 /// A block that is not as it was written. An engine throws it past code that would take an error for one of the whole
 /// file and reject all later operations; it is caught where a read or a command begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DamagedBlock(pub(crate) u64);
+pub(crate) struct CorruptedBlock(pub(crate) u64);
 
-impl fmt::Display for DamagedBlock {
+impl fmt::Display for CorruptedBlock {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(to, "block {} fails its checksum", self.0)
     }
@@ -26,8 +26,8 @@ pub(crate) fn contained<T>(read: impl FnOnce() -> Result<T, StoreError>) -> Resu
 
 /// Error of a panic payload.
 pub(crate) fn error_of(thrown: &(dyn Any + Send)) -> StoreError {
-    match thrown.downcast_ref::<DamagedBlock>() {
-        Some(damaged) => StoreError::corrupted(damaged),
+    match thrown.downcast_ref::<CorruptedBlock>() {
+        Some(corrupted) => StoreError::corrupted(corrupted),
         None => StoreError::Internal(panic_message(thrown).to_owned()),
     }
 }

@@ -1,6 +1,6 @@
 //! Conversions of errors between a store and the rules.
 
-use svctrack_core::{plan::Refusal, schema::LookupError, value::IdsExhausted};
+use svctrack_core::{plan::Rejection, schema::LookupError, value::IdsExhausted};
 
 use super::StoreError;
 
@@ -24,13 +24,13 @@ impl From<IdsExhausted> for StoreError {
     }
 }
 
-impl From<Refusal> for StoreError {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::NotFound => Self::NotFound,
-            Refusal::Invalid(issues) => Self::Invalid(issues),
-            Refusal::Conflict(issues) => Self::Conflict(issues),
-            Refusal::Lookup(error) => error.into(),
+impl From<Rejection> for StoreError {
+    fn from(rejection: Rejection) -> Self {
+        match rejection {
+            Rejection::NotFound => Self::NotFound,
+            Rejection::Invalid(issues) => Self::Invalid(issues),
+            Rejection::Conflict(issues) => Self::Conflict(issues),
+            Rejection::Lookup(error) => error.into(),
         }
     }
 }

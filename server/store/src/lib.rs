@@ -91,9 +91,9 @@ use futures_util::future::BoxFuture;
 use svctrack_core::{
     access::TenantChange,
     plan::{
-        Finding, Person, RenewalDecision, Route,
+        Finding, KnownPerson, RenewalDecision, Route,
         overlay::Overlay,
-        upsert::{Access, Item, Outcome},
+        upsert::{Item, UpsertAccess, UpsertOutcome},
     },
     revenue::ListedMonth,
     schema::{Handling, ListQuery, ResourceDef, Shaped},
@@ -109,15 +109,15 @@ pub use self::{
     error::StoreError,
     health::{Health, Scrub, ScrubReport, StoreStatus, as_text},
     identity::{
-        Actor, KnownTenant, KnownToken, Origin, RateLimits, Tenant, TenantRecord, TenantState,
-        TokenDigest, TokenRecord,
+        Actor, CommandOrigin, KnownTenant, KnownToken, RateLimits, Tenant, TenantRecord,
+        TenantState, TokenDigest, TokenRecord,
     },
     log_query::LogQuery,
     manifest::{BackupHead, Manifest, StoreId, TableSum},
     metrics::StoreMetrics,
     page::{Digest, Later, Next, Page, PageFor, Rewrite},
     parked_today::ParkedToday,
-    reply::{Answer, AutoRenewal, Reply, Tracked, Upserted},
+    reply::{AutoRenewal, RecordResponse, Reply, Tracked, Upserted},
     revenue::{NewClosing, ReportJob, WriteReport, WrittenReport},
     room::{Room, RoomOf, UNCOUNTED_BYTES},
     rows::archive::{ArchiveError, check_archive, read_head},
@@ -183,7 +183,7 @@ pub enum Command {
         /// The bodies, in the order of the request.
         items: Vec<Item>,
         /// Whether the caller may create, update, or both.
-        access: Access,
+        access: UpsertAccess,
         /// Handling of unknown members.
         handling: Handling,
     },
@@ -299,7 +299,7 @@ pub struct Upserts {
     /// The bodies, in the order of the request.
     pub items: Vec<Item>,
     /// Whether the caller may create, update, or both.
-    pub access: Access,
+    pub access: UpsertAccess,
 }
 
 /// A dry run: the changes of the bodies so far, over which the next bodies are planned.
@@ -337,7 +337,7 @@ pub struct Tracking {
 
 impl Tracking {
     /// Events that have no issues to report.
-    pub fn of(events: Vec<Event>, received_at: Timestamp, route: Route) -> Self {
+    pub fn without_findings(events: Vec<Event>, received_at: Timestamp, route: Route) -> Self {
         Self {
             events,
             findings: Vec::new(),
@@ -362,7 +362,7 @@ impl Tracking {
 
     /// An empty part of a body.
     pub fn part(received_at: Timestamp, route: Route) -> Self {
-        Self { is_part: true, ..Self::of(Vec::new(), received_at, route) }
+        Self { is_part: true, ..Self::without_findings(Vec::new(), received_at, route) }
     }
 }
 
@@ -389,7 +389,7 @@ pub enum Precondition {
 
 /// Data of a person besides their record and activities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum PersonData {
     /// Tickets that the person submitted.
     Tickets,
     /// Parked events of the person.
@@ -435,7 +435,7 @@ pub trait Store: Send + Sync {
         tenant: &Tenant,
         rehearsal: Rehearsal,
         upserts: Upserts,
-    ) -> BoxFuture<'_, Result<(Rehearsal, Vec<Outcome>), StoreError>>;
+    ) -> BoxFuture<'_, Result<(Rehearsal, Vec<UpsertOutcome>), StoreError>>;
 
     /// The current state of a record.
     fn record(
@@ -443,7 +443,7 @@ pub trait Store: Send + Sync {
         tenant: &Tenant,
         def: &'static ResourceDef,
         reference: &RecordRef,
-    ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>>;
+    ) -> BoxFuture<'_, Result<Option<RecordResponse>, StoreError>>;
 
     /// A page of records, lowest id first.
     fn list(
@@ -493,8 +493,8 @@ pub trait Store: Send + Sync {
     fn about(
         &self,
         tenant: &Tenant,
-        person: Person,
-        part: Part,
+        person: KnownPerson,
+        part: PersonData,
         after: Option<ObjectId>,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 

@@ -73,7 +73,7 @@ pub struct Manifest {
 
 impl Manifest {
     /// Manifest of a backup with these tables.
-    pub(crate) fn of(head: BackupHead, tables: Vec<TableSum>) -> Self {
+    pub(crate) fn new(head: BackupHead, tables: Vec<TableSum>) -> Self {
         Self { head, rows: tables.iter().map(|table| table.rows).sum(), tables }
     }
 

@@ -49,15 +49,15 @@ impl Histogram {
     }
 
     /// Counts of the histogram so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> HistogramCounts {
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();
-        Counts { bounds: self.bounds, counts, sum: self.sum.load(Ordering::Relaxed) }
+        HistogramCounts { bounds: self.bounds, counts, sum: self.sum.load(Ordering::Relaxed) }
     }
 }
 
 /// Counts of a histogram at a point in time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct HistogramCounts {
     /// The upper bounds of the ranges.
     pub bounds: &'static [u64],
     /// Number of values in each range, and beyond the last.
@@ -66,7 +66,7 @@ pub struct Counts {
     pub sum: u64,
 }
 
-impl Counts {
+impl HistogramCounts {
     /// Total number of values.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
@@ -152,13 +152,13 @@ pub struct StoreMetrics {
     /// About how many bytes the waiting commands hold.
     pub queued_bytes: u64,
     /// Commands that each commit covers.
-    pub batch_commands: Counts,
+    pub batch_commands: HistogramCounts,
     /// Rows that shared a commit.
-    pub batch_rows: Counts,
+    pub batch_rows: HistogramCounts,
     /// Durations of commits with their syncs, in microseconds.
-    pub commits: Counts,
+    pub commits: HistogramCounts,
     /// Durations of the file's syncs, in microseconds.
-    pub syncs: Counts,
+    pub syncs: HistogramCounts,
     /// Size of the store's file, in bytes.
     pub file_bytes: u64,
     /// Integration issues since the start, by code.
@@ -191,10 +191,10 @@ mod tests {
         histogram.record(12);
         let since = histogram.counts().since(&before);
         assert_eq!((since.counts.as_slice(), since.sum, since.count()), (&[0, 2][..], 23, 2));
-        let mut both = Counts::default();
+        let mut both = HistogramCounts::default();
         both.add(&before);
         both.add(&since);
         assert_eq!(both, histogram.counts());
-        assert_eq!(before.since(&Counts::default()), before);
+        assert_eq!(before.since(&HistogramCounts::default()), before);
     }
 }

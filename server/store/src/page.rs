@@ -63,7 +63,7 @@ pub struct Page {
 
 impl Page {
     /// A page without records yet.
-    pub fn of(room: &RoomOf, total: Option<u64>) -> Self {
+    pub fn empty(room: &RoomOf, total: Option<u64>) -> Self {
         Self { total, room: room.empty(), ..Self::default() }
     }
 

@@ -1,7 +1,7 @@
 //! The result of a command that is on disk.
 
 use serde::{Deserialize, Serialize};
-use svctrack_core::{plan::upsert::Outcome, revenue::Closing, value::ObjectId};
+use svctrack_core::{plan::upsert::UpsertOutcome, revenue::Closing, value::ObjectId};
 
 use crate::{TenantRecord, TokenRecord};
 
@@ -9,13 +9,13 @@ use crate::{TenantRecord, TokenRecord};
 #[derive(Debug)]
 pub enum Reply {
     /// The record as it is now.
-    Record(Answer),
+    Record(RecordResponse),
     /// The deleted record, if there was one.
-    Deleted(Option<Answer>),
+    Deleted(Option<RecordResponse>),
     /// The outcome of many bodies.
     Upserted(Upserted),
     /// The outcome of each body.
-    Imported(Vec<Outcome>),
+    Imported(Vec<UpsertOutcome>),
     /// Record of the token that was stored.
     TokenAdded(Box<TokenRecord>),
     /// Number of tokens that were revoked.
@@ -80,14 +80,14 @@ pub struct Tracked {
     /// Reasons for which some events are parked: the codes of their entries in the report, each once.
     pub parked: Vec<String>,
     /// Indexes of events that are not stored, since they would have to be parked and the limit is reached.
-    pub refused: Vec<usize>,
+    pub rejected: Vec<usize>,
     /// Names of members that are not stored, each once (R47).
     pub ignored: Vec<String>,
 }
 
 /// A record for a response.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Answer {
+pub struct RecordResponse {
     /// `_id` of the record.
     pub id: ObjectId,
     /// `__v` of the record.

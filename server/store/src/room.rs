@@ -84,20 +84,20 @@ mod tests {
     #[test]
     fn room_is_taken_in_steps_for_what_is_not_small() {
         let shares = Shares::new(8 * STEP_BYTES);
-        let of = |tenant| RoomOf::tenant(shares.clone(), TenantId::from_bytes([tenant; 16]));
+        let room_of = |tenant| RoomOf::tenant(shares.clone(), TenantId::from_bytes([tenant; 16]));
         let taken = |room: &Room| room.share.as_ref().map_or(0, Share::amount);
-        let mut room = of(1).empty();
+        let mut room = room_of(1).empty();
         for (bytes, steps) in [(UNCOUNTED_BYTES, 0), (1, 2), (STEP_BYTES - 1, 2), (1, 3)] {
             room.take(bytes).unwrap();
             assert_eq!(taken(&room), steps * STEP_BYTES);
         }
         assert!(matches!(room.take(2 * STEP_BYTES), Err(StoreError::NoRoom)));
-        let mut other = of(2).empty();
+        let mut other = room_of(2).empty();
         other.take(2 * STEP_BYTES).unwrap();
         room.give_back(4 * STEP_BYTES);
         assert_eq!(taken(&room), STEP_BYTES);
         drop((room, other));
-        assert!(of(3).empty().take(4 * STEP_BYTES).is_ok());
+        assert!(room_of(3).empty().take(4 * STEP_BYTES).is_ok());
         assert!(RoomOf::default().empty().take(usize::MAX).is_ok());
     }
 }

@@ -30,14 +30,14 @@ const STANDS_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// Time of a clock, and how long the machine has been running then.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reading {
+pub(crate) struct ClockReading {
     pub(crate) now: Timestamp,
     running: Duration,
 }
 
-impl Reading {
+impl ClockReading {
     /// Reading of a clock that has just shown `now`.
-    pub(crate) fn of(clock: &dyn Clock, now: Timestamp) -> Self {
+    pub(crate) fn take(clock: &dyn Clock, now: Timestamp) -> Self {
         Self { now, running: clock.running(now) }
     }
 
@@ -61,7 +61,7 @@ pub struct ClockState {
 
 /// The times by which ages are judged.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Settled {
+pub(crate) struct JudgedTimes {
     pub(crate) time: Timestamp,
     /// Latest plausible time: data with a later one was stored by a wrong clock.
     pub(crate) latest: Timestamp,
@@ -69,14 +69,14 @@ pub(crate) struct Settled {
 
 /// A clock that was set forward.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct ClockStep {
     /// When that was seen, as the machine was running.
     since: Duration,
     offset_ms: i64,
 }
 
-impl Step {
-    fn of(reading: Reading) -> Self {
+impl ClockStep {
+    fn from_reading(reading: ClockReading) -> Self {
         Self { since: reading.running, offset_ms: reading.offset_ms() }
     }
 }
@@ -90,14 +90,14 @@ pub(crate) struct Times {
     settled: Timestamp,
     /// Time of the last reading, as the machine was running.
     read_at: Duration,
-    step: Option<Step>,
+    step: Option<ClockStep>,
     /// Time since when the clock has been earlier than the stored times, as the machine was running.
     behind_since: Option<Duration>,
 }
 
 impl Times {
     /// Times of a store that is opened, from those that are stored.
-    pub(crate) fn resume(stored: Timestamp, settled: Timestamp, reading: Reading) -> Self {
+    pub(crate) fn resume(stored: Timestamp, settled: Timestamp, reading: ClockReading) -> Self {
         // A new store has no data yet that a wrong clock could delete.
         let settled = if stored == Timestamp::MIN { reading.now } else { settled };
         let is_ahead = reading.now.as_ms() - settled.as_ms() > MAX_DRIFT_MS;
@@ -105,7 +105,7 @@ impl Times {
             // The clock may be right: the service was stopped, or its backup restored.
             tracing::info!(clock = %reading.now, %settled, "retention paused for an hour");
         }
-        let (read_at, step) = (reading.running, is_ahead.then(|| Step::of(reading)));
+        let (read_at, step) = (reading.running, is_ahead.then(|| ClockStep::from_reading(reading)));
         let mut times = Self { stored, settled, read_at, step, behind_since: None };
         times.settle(reading);
         times
@@ -120,14 +120,14 @@ impl Times {
     }
 
     /// The times by which ages are judged, of a clock that has just been read.
-    pub(crate) fn judge(&mut self, reading: Reading) -> Settled {
+    pub(crate) fn judge(&mut self, reading: ClockReading) -> JudgedTimes {
         let time = self.settle(reading);
         let stood = self.behind_since.map(|since| reading.running.saturating_sub(since));
         let latest = match stood.is_some_and(|stood| stood >= BEHIND_AFTER) {
             true => Timestamp::from_ms_clamped(time.as_ms().saturating_add(MAX_AHEAD_MS)),
             false => Timestamp::MAX,
         };
-        Settled { time, latest }
+        JudgedTimes { time, latest }
     }
 
     /// Notes that data is stored with this time.
@@ -136,7 +136,7 @@ impl Times {
     }
 
     /// The settled time, of a clock that has just been read.
-    pub(crate) fn settle(&mut self, reading: Reading) -> Timestamp {
+    pub(crate) fn settle(&mut self, reading: ClockReading) -> Timestamp {
         let passed = in_ms(reading.running.saturating_sub(self.read_at));
         let expected = Timestamp::from_ms_clamped(self.settled.as_ms().saturating_add(passed));
         self.read_at = reading.running;
@@ -154,12 +154,13 @@ impl Times {
     }
 
     /// Whether a clock that is ahead has not been set for long enough.
-    fn has_stood(&mut self, reading: Reading) -> bool {
-        let is_same = |step: &Step| (reading.offset_ms() - step.offset_ms).abs() <= MAX_DRIFT_MS;
+    fn has_stood(&mut self, reading: ClockReading) -> bool {
+        let is_same =
+            |step: &ClockStep| (reading.offset_ms() - step.offset_ms).abs() <= MAX_DRIFT_MS;
         if let Some(step) = self.step.filter(is_same) {
             return reading.running.saturating_sub(step.since) >= STANDS_AFTER;
         }
-        self.step = Some(Step::of(reading));
+        self.step = Some(ClockStep::from_reading(reading));
         tracing::warn!(
             clock = %reading.now, settled = %self.settled,
             "clock set forward: retention uses the earlier time until the clock is steady for an hour"
@@ -167,7 +168,7 @@ impl Times {
         false
     }
 
-    fn look_behind(&mut self, reading: Reading) {
+    fn look_behind(&mut self, reading: ClockReading) {
         let is_behind = self.stored.as_ms() - reading.now.as_ms() > MAX_DRIFT_MS;
         if is_behind && self.behind_since.is_none() {
             tracing::warn!(
@@ -179,7 +180,7 @@ impl Times {
     }
 
     /// Difference of the clock, which has just been read, from the stored times.
-    pub(crate) fn state(&mut self, reading: Reading) -> Option<ClockState> {
+    pub(crate) fn state(&mut self, reading: ClockReading) -> Option<ClockState> {
         let settled = self.settle(reading);
         let held = self
             .step
@@ -212,8 +213,11 @@ mod tests {
 
     /// A clock that shows `now`, on a machine that has been running for `running`, both in seconds, the first from the
     /// start.
-    fn reading(now: i64, running: i64) -> Reading {
-        Reading { now: at(START_S + now), running: Duration::from_secs(running.unsigned_abs()) }
+    fn reading(now: i64, running: i64) -> ClockReading {
+        ClockReading {
+            now: at(START_S + now),
+            running: Duration::from_secs(running.unsigned_abs()),
+        }
     }
 
     fn times() -> Times {

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use svctrack_core::{resources::REGISTRY, schema::VERSION};
-use svctrack_server::interchange::{Format, Options, Rows};
+use svctrack_server::interchange::{Format, ReadOptions, RecordRows};
 
 pub(super) fn check_csv(input: &[u8]) -> bool {
     check(input, Format::Csv)
@@ -20,7 +20,7 @@ fn check(input: &[u8], format: Format) -> bool {
     let mut is_accepted = false;
     for def in REGISTRY {
         let source = Box::new(Cursor::new(input.to_vec()));
-        let Ok(mut rows) = Rows::open(def, format, source, &Options::for_a_body()) else {
+        let Ok(mut rows) = RecordRows::open(def, format, source, &ReadOptions::for_a_body()) else {
             continue;
         };
         let mut last = 0;

@@ -12,7 +12,7 @@ use svctrack_core::{
         Day, Document, Number, ObjectId, RecordRef, TenantId, Timestamp, Zone, email,
         html::plain_text,
         json_reader::parse_stored,
-        json_rows::{Envelope, Row, Rows},
+        json_rows::{Envelope, JsonRow, JsonRows},
         period::add_length,
     },
 };
@@ -156,14 +156,15 @@ pub(super) fn check_events(input: &[u8]) -> bool {
         take(taken.event);
     }
     for named in [None, Some("track"), Some("group")] {
-        if let Ok(pipeline::Read::Taken(taken)) = pipeline::read(input, named, &Document::default())
+        if let Ok(pipeline::ReadCall::Taken(taken)) =
+            pipeline::read(input, named, &Document::default())
         {
             take(taken.event);
         }
     }
-    if let Ok(rows) = Rows::check(input) {
+    if let Ok(rows) = JsonRows::check(input) {
         let others: Vec<&RawValue> = serde_json::from_slice(input).unwrap();
-        let rows: Vec<Row> = rows.collect();
+        let rows: Vec<JsonRow> = rows.collect();
         assert_eq!(rows.len(), others.len());
         for (row, other) in rows.into_iter().zip(others) {
             assert_eq!(row.bytes, other.get().len());
@@ -174,7 +175,8 @@ pub(super) fn check_events(input: &[u8]) -> bool {
     }
     if let Ok(envelope) = Envelope::check(input, &["context"]) {
         for row in envelope.rows(input) {
-            if let Ok(pipeline::Read::Taken(taken)) = pipeline::read_row(row, &envelope.members) {
+            if let Ok(pipeline::ReadCall::Taken(taken)) = pipeline::read_row(row, &envelope.members)
+            {
                 take(taken.event);
             }
         }

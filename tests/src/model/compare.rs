@@ -40,7 +40,7 @@ pub fn differences(sent: &Sent<'_>, shown: &Shown) -> Vec<String> {
     let mut comparison = Comparison {
         sent,
         shown,
-        model: Model::of(sent.companies.iter().copied()),
+        model: Model::from_companies(sent.companies.iter().copied()),
         company_ids: ids.collect(),
         ids_of_users: HashMap::new(),
         found: Vec::new(),

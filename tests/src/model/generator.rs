@@ -82,7 +82,7 @@ pub struct Company {
 }
 
 impl Company {
-    fn of(kind: &str, number: usize) -> Self {
+    fn numbered(kind: &str, number: usize) -> Self {
         Self { external_id: format!("{kind}{number}"), domain: format!("{kind}{number}.example") }
     }
 }
@@ -101,7 +101,8 @@ pub struct Plan {
 
 /// A number of random events, as sent at `now`.
 pub fn plan(random: &mut Random, count: usize, now: i64) -> Plan {
-    let all = |kind: &str, count| (0..count).map(|number| Company::of(kind, number)).collect();
+    let all =
+        |kind: &str, count| (0..count).map(|number| Company::numbered(kind, number)).collect();
     let mut plan = Plan {
         events: Vec::with_capacity(count),
         base: all("base", BASE_COMPANIES),

@@ -115,7 +115,7 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn of<'a>(companies: impl IntoIterator<Item = &'a Company>) -> Self {
+    pub fn from_companies<'a>(companies: impl IntoIterator<Item = &'a Company>) -> Self {
         let known = companies.into_iter();
         let companies = known.map(|known| (known.external_id.clone(), known.domain.clone()));
         Self { companies: companies.collect(), ..Self::default() }

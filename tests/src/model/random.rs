@@ -6,7 +6,7 @@ pub struct Random(u64);
 
 impl Random {
     /// The sequence of a seed.
-    pub fn of(seed: u64) -> Self {
+    pub fn seeded(seed: u64) -> Self {
         Self(seed)
     }
 

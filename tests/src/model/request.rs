@@ -41,7 +41,7 @@ pub enum Body {
 }
 
 impl Request {
-    fn of(body: Body, events: Vec<usize>) -> Self {
+    fn new(body: Body, events: Vec<usize>) -> Self {
         Self { body, events, crash: false, may_come_again: true }
     }
 }
@@ -62,11 +62,11 @@ pub fn requests(random: &mut Random, plan: &Plan, crashes: usize) -> Vec<Request
         requests.push(bulk(random, rows, format!("bulk {number}")));
     }
     requests.extend(
-        (0..plan.events.len() / 100).map(|_| Request::of(Body::Wrong(wrong(random)), Vec::new())),
+        (0..plan.events.len() / 100).map(|_| Request::new(Body::Wrong(wrong(random)), Vec::new())),
     );
     let late = plan.late.iter().cloned();
     let mut late: Vec<_> =
-        late.map(|company| Request::of(Body::Company(company), Vec::new())).collect();
+        late.map(|company| Request::new(Body::Company(company), Vec::new())).collect();
     // A crash has most effect right after a company that releases events.
     late.iter_mut().take(crashes / 2).for_each(|request| request.crash = true);
     requests.extend(late);
@@ -131,13 +131,13 @@ fn realtime(random: &mut Random, event: &Event) -> Request {
     ]);
     body.extend(shared(event));
     let may_come_again = event.message_id.is_some();
-    Request { may_come_again, ..Request::of(Body::Realtime(body.into()), vec![event.number]) }
+    Request { may_come_again, ..Request::new(Body::Realtime(body.into()), vec![event.number]) }
 }
 
 fn pipeline(events: Vec<&Event>) -> Request {
     let mut calls: Vec<_> = events.iter().map(|event| call(event)).collect();
     let body = if calls.len() == 1 { calls.remove(0) } else { calls.into() };
-    Request::of(Body::Pipeline(body), numbers(&events))
+    Request::new(Body::Pipeline(body), numbers(&events))
 }
 
 fn call(event: &Event) -> Value {
@@ -166,7 +166,7 @@ fn bulk(random: &mut Random, events: Vec<&Event>, key: String) -> Request {
         }
         rows.push(row(event));
     }
-    Request::of(Body::Bulk(rows.into(), bad, key), numbers(&events))
+    Request::new(Body::Bulk(rows.into(), bad, key), numbers(&events))
 }
 
 fn row(event: &Event) -> Value {

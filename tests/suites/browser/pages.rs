@@ -170,8 +170,8 @@ async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) 
     let tenant = TenantId::parse(TENANT).unwrap();
     let demo = Demo { tenant, now: SystemClock.now(), customers: 40 };
     let filled = demo.fill(async |call| {
-        let answered = admin.send_again(call.method, &call.path, call.body).await?;
-        Ok(answered.into())
+        let response = admin.send_again(call.method, &call.path, call.body).await?;
+        Ok(response.into())
     });
     filled.await.unwrap();
     let anonymous = visit.server.client.without_token();

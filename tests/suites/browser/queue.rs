@@ -2,7 +2,7 @@
 
 use super::{
     scenario::{
-        Do::{Answer, Offline, Open, Run, Says, Stored, Until},
+        Do::{Offline, Open, Respond, Run, Says, Stored, Until},
         Scenario,
     },
     scenarios::{ONE, ONLINE, TRACK_TWO},
@@ -93,7 +93,7 @@ pub const QUEUE: &[Scenario] = &[
         head: HASTE,
         steps: &[
             Open("/"),
-            Answer(&[(429, 9999)]),
+            Respond(&[(429, 9999)]),
             Run(ONE),
             Stored(&["One"]),
             Until("pauses.length === 1 && pauses[0] > 300000 && pauses[0] <= 300500"),

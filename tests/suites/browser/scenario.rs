@@ -48,7 +48,7 @@ pub enum Do {
     /// Whether the server cannot be reached from now on.
     Offline(bool),
     /// The responses to the next events: a status and a `Retry-After`.
-    Answer(&'static [(u16, u64)]),
+    Respond(&'static [(u16, u64)]),
     /// The server says of the next events that it has parked them, and why.
     Park(&'static str),
     /// Waits until a number of events have come to the server or were lost on the way.
@@ -267,7 +267,7 @@ impl Stage<'_> {
             Do::Run(script) => drop(browser.run(script).await),
             Do::Until(expression) => self.until(expression).await,
             Do::Offline(is_offline) => site.weather().is_offline = is_offline,
-            Do::Answer(answers) => site.weather().answers.extend(answers),
+            Do::Respond(responses) => site.weather().responses.extend(responses),
             Do::Park(code) => site.weather().parked = Some(code),
             Do::Calls(count) => {
                 let deadline = Instant::now() + PATIENCE;

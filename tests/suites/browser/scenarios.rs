@@ -9,8 +9,8 @@ use super::{
     scenario::{
         BOTH,
         Do::{
-            Answer, Apart, Arrived, Calls, CloseTab, LeaveUntilKept, Nothing, Offline, Open,
-            OpenAt, Run, Says, Sent, Stored, Tab, Until,
+            Apart, Arrived, Calls, CloseTab, LeaveUntilKept, Nothing, Offline, Open, OpenAt,
+            Respond, Run, Says, Sent, Stored, Tab, Until,
         },
         Engine, Scenario, run_all,
     },
@@ -211,7 +211,7 @@ const SCENARIOS: &[Scenario] = &[
     Scenario {
         steps: &[
             Open("/"),
-            Answer(&[(503, 0), (503, 0)]),
+            Respond(&[(503, 0), (503, 0)]),
             Run(ONE),
             Run(TRACK_TWO),
             Stored(&["One", "Two"]),
@@ -222,7 +222,7 @@ const SCENARIOS: &[Scenario] = &[
     Scenario {
         steps: &[
             Open("/"),
-            Answer(&[(429, 2)]),
+            Respond(&[(429, 2)]),
             Run(IDENTIFY),
             Calls(2),
             Apart(2000),
@@ -234,7 +234,7 @@ const SCENARIOS: &[Scenario] = &[
     Scenario {
         steps: &[
             Open("/"),
-            Answer(&[(400, 0)]),
+            Respond(&[(400, 0)]),
             Run(IDENTIFY),
             Calls(1),
             Run("svctrack.track('One')"),
@@ -281,7 +281,7 @@ const SCENARIOS: &[Scenario] = &[
             Open("/"),
             Run(ONE),
             Stored(&["One"]),
-            Answer(&[(503, 20)]),
+            Respond(&[(503, 20)]),
             Run(TRACK_TWO),
             Until(IS_WAITING),
             Run(

@@ -3,7 +3,7 @@
 use svctrack_web::GLUE_PATH;
 
 use super::scenario::{
-    Do::{Answer, Calls, Nothing, Offline, Open, Park, Run, Says, Sent, Until},
+    Do::{Calls, Nothing, Offline, Open, Park, Respond, Run, Says, Sent, Until},
     Engine, Scenario,
 };
 
@@ -214,10 +214,10 @@ pub const WIRE: &[Scenario] = &[
             Says(
                 "svctrack: track(Two) parked by the server: company_unknown; see GET /integrationissues",
             ),
-            Answer(&[(404, 0)]),
+            Respond(&[(404, 0)]),
             Run("svctrack.track('Three')"),
             Says("svctrack: track(Three) rejected by the server: 404; check svctrack.load"),
-            Answer(&[(503, 20)]),
+            Respond(&[(503, 20)]),
             Run("svctrack.track('Four')"),
             Says("svctrack: the server responded 503; 1 event queued, retrying"),
         ],

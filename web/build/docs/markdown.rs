@@ -122,7 +122,7 @@ impl<'a> Renderer<'a> {
             }
             Event::Start(Tag::Table(columns)) => {
                 self.push_html(
-                    r#"<div class="scroll" tabindex="0" role="region" aria-label="Table">"#,
+                    r#"<div class="scroll" tabindex="0" role="group" aria-label="Table">"#,
                 );
                 self.events.push(Event::Start(Tag::Table(columns)));
             }

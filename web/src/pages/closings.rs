@@ -64,7 +64,7 @@ pub struct ClosingLine {
     pub closed_at: Option<String>,
     /// When and why it was reopened, the first time first.
     pub reopened: Vec<Reopening>,
-    /// Its figures: each currency by itself, then converted.
+    /// Figures of each currency, then the converted ones.
     pub lines: Vec<MonthFigures>,
     /// The figures of now less these; none where they are computed with other options.
     pub differences: Option<Differences>,

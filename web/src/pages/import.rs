@@ -5,7 +5,7 @@ use hypertext::prelude::*;
 use serde::Deserialize;
 use svctrack_core::{
     resources::company::COMPANY,
-    schema::{FieldDef, Kind, ResourceDef},
+    schema::{FieldDef, FieldKind, ResourceDef},
 };
 
 use super::{
@@ -29,7 +29,7 @@ pub struct ImportSummary {
     pub without_key: usize,
     /// Rows with a key of an earlier row.
     pub repeated_keys: usize,
-    pub refusals: Vec<Refusal>,
+    pub refusals: Vec<RejectedRow>,
     /// Properties that the service sets itself.
     pub ignored_columns: Vec<String>,
 }
@@ -37,7 +37,7 @@ pub struct ImportSummary {
 /// A row that was rejected.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Refusal {
+pub struct RejectedRow {
     pub line: u64,
     pub message: String,
 }
@@ -89,7 +89,7 @@ pub struct ImportView {
 
 impl ImportView {
     /// The page before a table is chosen.
-    pub fn of(def: &'static ResourceDef) -> Self {
+    pub fn new(def: &'static ResourceDef) -> Self {
         Self {
             def,
             properties: Vec::new(),
@@ -106,7 +106,7 @@ impl ImportView {
 
 impl Default for ImportView {
     fn default() -> Self {
-        Self::of(&COMPANY)
+        Self::new(&COMPANY)
     }
 }
 
@@ -283,7 +283,7 @@ fn choice<'v>(view: &'v ImportView, at: usize, column: &'v ImportColumn) -> impl
 /// The key of custom data that a column can be.
 fn member(view: &ImportView, column: &ImportColumn) -> Option<String> {
     let own = view.properties.iter().find(|field| field.name == "custom")?;
-    let is_free = own.kind == Kind::Object && !column.head.contains(['=', '.']);
+    let is_free = own.kind == FieldKind::Object && !column.head.contains(['=', '.']);
     (is_free && !column.head.is_empty()).then(|| format!("custom.{}", column.head))
 }
 

@@ -57,7 +57,7 @@ pub use self::{
         BackupState, ClockState, HealthReport, HealthView, RequestRates, Scrubbed, health_page,
     },
     home::{Figure, HomeView, RenewalsAhead, Start, home_page},
-    import::{ImportColumn, ImportSummary, ImportView, ImportedRow, Refusal, import_page},
+    import::{ImportColumn, ImportSummary, ImportView, ImportedRow, RejectedRow, import_page},
     issues::{IssueLine, IssuesView, issues_page},
     live::{LiveView, live_page},
     parts::{Paging, Problem},

@@ -4,7 +4,7 @@
 use hypertext::prelude::*;
 use serde_json::{Map, Value};
 use svctrack_core::{
-    schema::{FieldDef, Fill, Kind, ResourceDef, form},
+    schema::{FieldDef, FieldKind, Fill, ResourceDef, form},
     value::{Document, JsonRef},
 };
 
@@ -143,7 +143,7 @@ fn properties<'r>(
 fn named(field: &FieldDef) -> String {
     let label = label_of(field.name);
     match (field.kind, label.strip_suffix(" ID")) {
-        (Kind::Reference, Some(label)) => label.to_owned(),
+        (FieldKind::Reference, Some(label)) => label.to_owned(),
         _ => label,
     }
 }
@@ -162,7 +162,7 @@ fn value<'r>(
     maud! {
         @if let Some(target) = target && !id.is_empty() {
             a href=(record_address(target.path, id)) { (named) }
-        } @else if field.kind == Kind::Object {
+        } @else if field.kind == FieldKind::Object {
             (members(record.get(field.name)))
         } @else {
             (cell(field, record))
@@ -321,7 +321,7 @@ pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderab
                         option value=(known) selected=[(*known == value).then_some("")] { (known) }
                     }
                 }
-            } @else if field.kind == Kind::Bool {
+            } @else if field.kind == FieldKind::Bool {
                 select id={ "f-" (name) } name=(name) aria-invalid=[invalid] aria-describedby=(described) {
                     option value="" { "" }
                     option value="true" selected=[(value == "true").then_some("")] { "yes" }
@@ -345,9 +345,9 @@ pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderab
 
 fn mode(field: &FieldDef) -> Option<&'static str> {
     match field.kind {
-        Kind::Integer => Some("numeric"),
-        Kind::Number => Some("decimal"),
-        Kind::Email => Some("email"),
+        FieldKind::Integer => Some("numeric"),
+        FieldKind::Number => Some("decimal"),
+        FieldKind::Email => Some("email"),
         _ => None,
     }
 }
@@ -355,10 +355,10 @@ fn mode(field: &FieldDef) -> Option<&'static str> {
 /// Written form of a value of a kind, where it is not plain.
 fn form_of(field: &FieldDef) -> &'static str {
     match field.kind {
-        Kind::Date => " A day such as 2026-01-31, or an instant.",
-        Kind::Texts => " Separated by commas.",
-        Kind::Object | Kind::Values | Kind::References => " As JSON.",
-        Kind::Reference => " An id, extid-… or srcid-….",
+        FieldKind::Date => " A day such as 2026-01-31, or an instant.",
+        FieldKind::Texts => " Separated by commas.",
+        FieldKind::Object | FieldKind::Values | FieldKind::References => " As JSON.",
+        FieldKind::Reference => " An id, extid-… or srcid-….",
         _ => "",
     }
 }

@@ -4,7 +4,7 @@ use hypertext::prelude::*;
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::timesheet::EPOCH_DAYS,
-    schema::{FieldDef, Kind, ResourceDef},
+    schema::{FieldDef, FieldKind, ResourceDef},
     value::Issue,
 };
 
@@ -219,7 +219,7 @@ fn columns(view: &RecordsView) -> impl Renderable {
 
 /// Whether a row of a resource is worth a column or a filter.
 fn is_shown(field: &FieldDef) -> bool {
-    !matches!(field.kind, Kind::Object | Kind::Values | Kind::References)
+    !matches!(field.kind, FieldKind::Object | FieldKind::Values | FieldKind::References)
 }
 
 fn table(view: &RecordsView) -> impl Renderable {
@@ -265,7 +265,7 @@ fn head<'v>(view: &'v RecordsView, column: &'v FieldDef) -> impl Renderable + 'v
 }
 
 pub(super) fn is_number(field: &FieldDef) -> bool {
-    matches!(field.kind, Kind::Number | Kind::Integer) && field.unit != Some(EPOCH_DAYS)
+    matches!(field.kind, FieldKind::Number | FieldKind::Integer) && field.unit != Some(EPOCH_DAYS)
 }
 
 fn link<'v>(
@@ -283,7 +283,7 @@ fn link<'v>(
 pub(super) fn cell<'r>(column: &FieldDef, record: &'r Map<String, Value>) -> impl Renderable + 'r {
     let shown = text_of(column, record.get(column.name));
     let date =
-        record.get(column.name).and_then(Value::as_str).filter(|_| column.kind == Kind::Date);
+        record.get(column.name).and_then(Value::as_str).filter(|_| column.kind == FieldKind::Date);
     let is_state = !column.values.is_empty() && !shown.is_empty();
     maud! {
         @if let Some(date) = date { (day(date)) } @else if is_state { (badge(&shown)) } @else { (shown) }
@@ -300,7 +300,7 @@ pub(super) fn text_of(field: &FieldDef, value: Option<&Value>) -> String {
             number.as_i64().map(epoch_day).unwrap_or_default()
         }
         Some(Value::Number(number)) if is_number(field) => grouped(&number.to_string()),
-        Some(Value::String(text)) if field.kind == Kind::Date => day_text(text),
+        Some(Value::String(text)) if field.kind == FieldKind::Date => day_text(text),
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(items)) => {
             let each: Vec<String> = items.iter().map(plain).collect();

@@ -95,7 +95,7 @@ pub(super) struct Sample {
 /// Samples in a language; in the first one where the name is not known.
 pub(super) fn samples(values: &SampleValues, language: &str) -> Vec<Sample> {
     let dock = format!("{}/dock/segment", values.base_url);
-    let of = |body: &str, url: &str, basic: &str| {
+    let code_of = |body: &str, url: &str, basic: &str| {
         let filled = [("company", values.company.clone()), ("day", values.day.clone())];
         code(language, url, basic, &values.tenant, &fill(body, &filled))
     };
@@ -103,17 +103,17 @@ pub(super) fn samples(values: &SampleValues, language: &str) -> Vec<Sample> {
         Sample {
             title: "One event",
             about: "For events as they happen. A `messageId` of your choice makes a retry safe: the event is stored once.",
-            code: of(ONE, &values.endpoint, ""),
+            code: code_of(ONE, &values.endpoint, ""),
         },
         Sample {
             title: "Customer-data pipeline",
             about: "For a pipeline that forwards events: its name in lower case ends the address, the UUID is the user name.",
-            code: of(PIPELINE, &dock, &values.basic),
+            code: code_of(PIPELINE, &dock, &values.basic),
         },
         Sample {
             title: "Many events",
             about: "For batches and history, up to 32 MiB a call. Invalid rows do not affect valid ones.",
-            code: of(BULK, &values.bulk, ""),
+            code: code_of(BULK, &values.bulk, ""),
         },
     ]
 }

@@ -44,6 +44,7 @@ pub(super) fn document<'a>(title: &'a str, body: impl Renderable + 'a) -> impl R
                 link rel="stylesheet" href="/theme.css";
                 link rel="stylesheet" href="/app.css";
                 script type="module" src="/app.js" {}
+                script type="module" src="/shortcuts.js" {}
             }
             (body)
         }

@@ -48,13 +48,13 @@ pub struct Timeline {
 
 /// The days that the picture reaches over, as days since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Span {
+struct TimelineSpan {
     from: i64,
     to: i64,
 }
 
-impl Span {
-    fn of(view: &Timeline, today: i64) -> Self {
+impl TimelineSpan {
+    fn covering(view: &Timeline, today: i64) -> Self {
         let days = |date: fn(&LicenseLine) -> Option<i64>| view.licenses.iter().filter_map(date);
         let from = days(LicenseLine::starts).min().unwrap_or(today).min(today);
         let to = days(LicenseLine::ends).max().unwrap_or(today).max(today + DAYS_AHEAD);
@@ -124,7 +124,7 @@ impl LicenseLine {
 /// Licenses, each with its bar below a line of text.
 pub(super) fn timeline(view: &Timeline) -> impl Renderable {
     let today = days_of(&view.today).unwrap_or_default();
-    let span = Span::of(view, today);
+    let span = TimelineSpan::covering(view, today);
     maud! {
         ol.timeline {
             @for license in &view.licenses { (line_of(license, span, today)) }
@@ -140,7 +140,7 @@ pub(super) fn timeline(view: &Timeline) -> impl Renderable {
     }
 }
 
-fn line_of(license: &LicenseLine, span: Span, today: i64) -> impl Renderable {
+fn line_of(license: &LicenseLine, span: TimelineSpan, today: i64) -> impl Renderable {
     let start = license.starts().unwrap_or(span.from);
     let end = license.ends().unwrap_or(span.to).max(start);
     let width = (span.at(end) - span.at(start)).max(0.4);
@@ -186,9 +186,9 @@ mod tests {
         LicenseLine { from_date: text(from), to_date: text(to), ..LicenseLine::default() }
     }
 
-    fn span(licenses: Vec<LicenseLine>) -> Span {
+    fn span(licenses: Vec<LicenseLine>) -> TimelineSpan {
         let view = Timeline { licenses, ..Timeline::default() };
-        Span::of(&view, days_of("2026-06-01").unwrap())
+        TimelineSpan::covering(&view, days_of("2026-06-01").unwrap())
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
         ] {
             assert_eq!(
                 span(vec![license(from, to)]),
-                Span { from: first, to: last },
+                TimelineSpan { from: first, to: last },
                 "{from} {to}"
             );
         }
@@ -225,14 +225,14 @@ mod tests {
     #[test]
     fn a_license_has_a_state_in_a_word() {
         let today = days_of("2026-06-01").unwrap();
-        let of = |license: LicenseLine| license.state(today).to_owned();
+        let state_of = |license: LicenseLine| license.state(today).to_owned();
         let with = |status: &str| LicenseLine {
             renewal_status: Some(status.to_owned()),
             ..license("2026-01-01", "2026-12-31")
         };
-        assert_eq!(of(with("ongoing")), "active");
-        assert_eq!(of(with("lost")), "lost");
-        assert_eq!(of(license("2026-07-01", "")), "coming");
-        assert_eq!(of(LicenseLine { is_overdue: Some(true), ..with("ongoing") }), "overdue");
+        assert_eq!(state_of(with("ongoing")), "active");
+        assert_eq!(state_of(with("lost")), "lost");
+        assert_eq!(state_of(license("2026-07-01", "")), "coming");
+        assert_eq!(state_of(LicenseLine { is_overdue: Some(true), ..with("ongoing") }), "overdue");
     }
 }

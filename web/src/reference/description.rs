@@ -8,7 +8,6 @@ use serde_json::{Number, Value};
 /// The order of the methods of a path.
 const METHODS: [&str; 6] = ["get", "post", "put", "patch", "delete", "options"];
 
-/// All of it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Description {
     pub(super) info: Info,

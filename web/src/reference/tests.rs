@@ -65,7 +65,7 @@ fn an_operation_is_shown_with_all_that_a_caller_needs() {
         "Scope: things:update",
         "id path, string required Does.",
         "reason query, string, 1 to 9 characters required Does.",
-        "application/json: Thing, without read-only properties, each property optional",
+        "application/json : Thing , without read-only properties, each property optional",
         "curl -s -X PUT \"$BASE/things/extid-x?reason=it's\"",
         "-d '{\"name\":\"it'\\''s\"}'",
         "Response 200 {\"name\":\"Does.\"}",

@@ -275,7 +275,7 @@ fn group(world: &mut World, user: &str, company: &str) {
     let mut event = Event::default();
     event.identity.external_id = Some(user.to_owned());
     event.identity.company = Some(company.to_owned());
-    event.call = Call::Group(Box::default());
+    event.call = PipelineCall::Group(Box::default());
     let (received_at, settings) = (world.ctx.now, TrackingSettings::default());
     let incoming = Incoming { event: &event, received_at, route: Route::Pipeline, settings };
     let changes = group::plan(&incoming, &world.store, &mut world.ctx).unwrap();

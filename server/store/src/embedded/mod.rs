@@ -26,7 +26,7 @@ use std::{
 use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use parking_lot::{Mutex, RwLock};
 use svctrack_core::{
-    plan::{Person, upsert::Outcome},
+    plan::{KnownPerson, upsert::UpsertOutcome},
     revenue::ListedMonth,
     schema::{ListQuery, ResourceDef},
     tracking::activity::ActivityQuery,
@@ -43,7 +43,7 @@ pub use self::{
     maintenance::{
         compact::{Compacted, compact},
         restore::{RestoreError, restore},
-        verify::{Problem, Verified, verify, verify_file},
+        verify::{Corruption, Verified, verify, verify_file},
     },
 };
 use self::{
@@ -55,7 +55,7 @@ use self::{
     },
     maintenance::upgrade::upgrade,
     runtime::{
-        group_commit::{Kept, Writer},
+        group_commit::{Writer, WriterState},
         held_snapshots::HeldSnapshots,
         shared::{Recovery, Shared},
         streamed_page,
@@ -63,10 +63,10 @@ use self::{
     tables::snapshot::RedbSnapshot,
 };
 use super::{
-    ActivityBatch, Actor, Answer, BackupFile, Clock, Command, Health, KnownTenant, KnownToken,
-    LogQuery, Manifest, Page, PageFor, Part, Rehearsal, Reply, ReportJob, Scrub, ScrubReport,
-    Store, StoreError, StoreId, StoreMetrics, StoreStatus, Tenant, TenantRecord, TokenRecord,
-    Upserts, WrittenReport,
+    ActivityBatch, Actor, BackupFile, Clock, Command, Health, KnownTenant, KnownToken, LogQuery,
+    Manifest, Page, PageFor, PersonData, RecordResponse, Rehearsal, Reply, ReportJob, Scrub,
+    ScrubReport, Store, StoreError, StoreId, StoreMetrics, StoreStatus, Tenant, TenantRecord,
+    TokenRecord, Upserts, WrittenReport,
     metrics::Measures,
     queueing::{
         batch::BulkThrottle,
@@ -79,7 +79,7 @@ use super::{
     },
     reads::{
         ledgers::Ledgers,
-        list::{self, Asked},
+        list::{self, ListRequest},
         logs, read, rehearse,
         revenue::{self, Asker},
         scrub,
@@ -89,7 +89,7 @@ use super::{
     rows::{META, Snapshot as _},
     rules::{closings, ids::Ids, meta, parked, person, tenants},
     support::private_folder,
-    times::{Reading, Times},
+    times::{ClockReading, Times},
 };
 
 /// Name of the store's file in the data folder.
@@ -160,7 +160,7 @@ impl Embedded {
         let progress = Arc::default();
         let open = || {
             let opened = DatabaseHandle::to_write(&*store_file, &progress, cache_bytes)?;
-            resume(opened, Reading::of(&*clock, clock.now()))
+            resume(opened, ClockReading::take(&*clock, clock.now()))
         };
         // After a failed write a start leaves data in memory that the next start would take for the state on disk.
         let (opened, ids, times) =
@@ -191,7 +191,7 @@ impl Embedded {
         shared.show_latest(&CommitScope::ANYTHING);
         let mut replays = Replays::default();
         replays.mark(shared.tenants_due()?);
-        let (kept, pace) = (Kept::default(), BulkThrottle::default());
+        let (kept, pace) = (WriterState::default(), BulkThrottle::default());
         let sequence = Sequence { ids, stored };
         let writer = Writer { shared: shared.clone(), sequence, replays, kept, pace };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
@@ -266,7 +266,7 @@ impl Embedded {
 /// Resumes from the state in a database, and adds tables and entries that it lacks.
 fn resume(
     opened: DatabaseHandle,
-    reading: Reading,
+    reading: ClockReading,
 ) -> Result<(DatabaseHandle, Ids, Times), OpenError> {
     let load_ids = || Ok(meta::load_ids(&opened.snapshot()?.open(META)?)?);
     let ids = corruption::contained_open(load_ids)?;
@@ -309,13 +309,13 @@ fn about(error: StoreError, reference: &RecordRef) -> StoreError {
 
 impl Store for Embedded {
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>> {
-        let (job, answered) = Job::new(actor, command);
+        let (job, replied) = Job::new(actor, command);
         let pushed = self.shared.push(job);
         async move {
             pushed?;
             let lost = |_| StoreError::Internal("the writer did not respond".to_owned());
-            let answered = self.shared.progress.unless_stalled(answered).await;
-            self.shared.counted(answered.ok_or(StoreError::Stalled)?.map_err(lost)?)
+            let replied = self.shared.progress.unless_stalled(replied).await;
+            self.shared.counted(replied.ok_or(StoreError::Stalled)?.map_err(lost)?)
         }
         .boxed()
     }
@@ -325,7 +325,7 @@ impl Store for Embedded {
         tenant: &Tenant,
         rehearsal: Rehearsal,
         upserts: Upserts,
-    ) -> BoxFuture<'_, Result<(Rehearsal, Vec<Outcome>), StoreError>> {
+    ) -> BoxFuture<'_, Result<(Rehearsal, Vec<UpsertOutcome>), StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         let work = move |shared: &Shared| {
             let mut rehearsal = rehearsal;
@@ -342,7 +342,7 @@ impl Store for Embedded {
         tenant: &Tenant,
         def: &'static ResourceDef,
         reference: &RecordRef,
-    ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>> {
+    ) -> BoxFuture<'_, Result<Option<RecordResponse>, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         // While the disk does not respond, reads that wait for it hold the permits.
         if !def.needs_scan || self.shared.progress.is_stalled() {
@@ -375,7 +375,7 @@ impl Store for Embedded {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         let turns = self.turns_of(list::is_short(def, &query));
         let spare = turns.spare();
-        let asked = Asked { tenant, def, query, now, page_for };
+        let asked = ListRequest { tenant, def, query, now, page_for };
         async move {
             let wanted = asked.clone();
             let read = move |shared: &Shared| {
@@ -429,7 +429,7 @@ impl Store for Embedded {
     }
 
     fn commits(&self, tenant: &Tenant) -> watch::Receiver<u64> {
-        self.shared.listeners.of(tenant.id())
+        self.shared.listeners.subscribe(tenant.id())
     }
 
     fn revenue(
@@ -447,8 +447,8 @@ impl Store for Embedded {
     fn about(
         &self,
         tenant: &Tenant,
-        person: Person,
-        part: Part,
+        person: KnownPerson,
+        part: PersonData,
         after: Option<ObjectId>,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());

@@ -38,7 +38,7 @@ use super::{
 };
 use crate::{
     IdempotencyKey, PageFor, Tracking,
-    rows::{self, Rows as _, Snapshot as _, Table, WriteRows as _, codec, keys},
+    rows::{self, Rows as _, Snapshot as _, Table, WriteRows as _, keys, stored_value},
     rules::{command, counters::Counter, lookup_cache, messages, pending},
 };
 
@@ -118,7 +118,10 @@ impl World {
 
     fn tracking(&self, events: Vec<Event>) -> Tracking {
         let is_part = events.len() > 1;
-        Tracking { is_part, ..Tracking::of(events, self.clock.now(), Route::Realtime) }
+        Tracking {
+            is_part,
+            ..Tracking::without_findings(events, self.clock.now(), Route::Realtime)
+        }
     }
 
     async fn add_company(&self, external_id: &str) {
@@ -155,7 +158,9 @@ impl World {
         let table = snapshot.open(rows::COUNTERS).unwrap();
         let key = counter.key(self.actor.tenant.id());
         let row = table.get(key.as_slice()).unwrap();
-        row.map_or(0, |row| u64::from_be_bytes(codec::unseal_exact(&key, row.value()).unwrap()))
+        row.map_or(0, |row| {
+            u64::from_be_bytes(stored_value::unseal_exact(&key, row.value()).unwrap())
+        })
     }
 
     fn rows(&self, table: Table) -> u64 {
@@ -229,7 +234,7 @@ async fn ids_of_too_many_events_are_reported_with_the_way_on_which_they_came() {
     world.add_company("acme").await;
     let full = messages::MAX_MESSAGES_PER_WINDOW;
     let events = vec![Event { message_id: Some("m".to_owned()), ..event("7", "acme", "x") }];
-    let tracking = Tracking::of(events, world.clock.now(), Route::Bulk);
+    let tracking = Tracking::without_findings(events, world.clock.now(), Route::Bulk);
     let counter = Counter::Messages(messages::window_of(world.clock.now()));
     set_counter(&world, counter, full);
     world.write(Command::Track(tracking)).await;
@@ -302,8 +307,8 @@ fn commit_and_crash(
     let database = open::open(&DiskFile::at(&folder.path().join(FILE_NAME)), CACHE_BYTES).unwrap();
     let transaction = begin(&database).unwrap();
     {
-        let snapshot = RedbSnapshot::of(database.begin_read().unwrap(), Arc::default());
-        let mut rows = engagement::RowsAtHand::of(&snapshot, LogLimits::default()).unwrap();
+        let snapshot = RedbSnapshot::new(database.begin_read().unwrap(), Arc::default());
+        let mut rows = engagement::RowsAtHand::read(&snapshot, LogLimits::default()).unwrap();
         drop(snapshot);
         let mut tables =
             WriteTables::open(&transaction, lookup_cache::LookupCache::default(), &mut rows)
@@ -313,12 +318,12 @@ fn commit_and_crash(
             meta::load_ids(&ReadTable::open(&database.begin_read().unwrap(), META).unwrap())
                 .unwrap();
         let tenant = actor.tenant.id();
-        let mut ctx = svctrack_core::plan::Ctx::new(clock.now(), ids.of(tenant), None);
+        let mut ctx = svctrack_core::plan::Ctx::new(clock.now(), ids.sequence(tenant), None);
         command::carry_out(&actor, command, &mut tables, &mut pending, &mut ctx).unwrap().unwrap();
         ids.went_on(tenant, ctx.ids);
         let to_replay = pending.flush(&mut tables, &mut ids, clock.now()).unwrap();
         assert_eq!(to_replay.len(), 1);
-        let last = codec::seal(rows::meta::META_LAST_ID, ids.to_note().as_bytes());
+        let last = stored_value::seal(rows::meta::META_LAST_ID, ids.to_note().as_bytes());
         tables.meta.insert(rows::meta::META_LAST_ID, last.as_slice()).unwrap();
         change(&mut tables);
         tables.finish().unwrap();
@@ -403,12 +408,12 @@ async fn the_activities_of_one_are_paged_across_marks() {
     }
     // Commits of 7, so that marks are in the middle of them.
     for first in (0..400).step_by(7) {
-        let of = |number: i32| match number % 3 {
+        let event_numbered = |number: i32| match number % 3 {
             0 => event("7", "acme", &number.to_string()),
             1 => event("8", "acme", &number.to_string()),
             _ => event("9", "initech", &number.to_string()),
         };
-        world.track((first..(first + 7).min(400)).map(of).collect()).await;
+        world.track((first..(first + 7).min(400)).map(event_numbered).collect()).await;
     }
     let every = |kept: fn(i32) -> bool| -> Vec<String> {
         (0..400).rev().filter(|number| kept(*number)).map(|number| number.to_string()).collect()
@@ -488,7 +493,7 @@ fn set_counter(world: &World, counter: Counter, count: u64) {
     let transaction = world.store.shared.begin().unwrap();
     let mut counters = WriteTable::open(&transaction, rows::COUNTERS).unwrap();
     let key = counter.key(world.actor.tenant.id());
-    let value = codec::seal(&key, &count.to_be_bytes());
+    let value = stored_value::seal(&key, &count.to_be_bytes());
     counters.insert(key.as_slice(), value.as_slice()).unwrap();
     drop(counters);
     transaction.commit().unwrap();
@@ -516,8 +521,8 @@ async fn a_new_record_replaces_none_that_is_there() {
     transaction.commit().unwrap();
     let world = world.reopened(|_| {});
     let create = Command::Create { def: &COMPANY, body: company("fourth").into() };
-    let refused = world.store.write(world.actor.clone(), create).await;
-    assert!(matches!(refused, Err(StoreError::Internal(_))), "{refused:?}");
+    let rejected = world.store.write(world.actor.clone(), create).await;
+    assert!(matches!(rejected, Err(StoreError::Internal(_))), "{rejected:?}");
     assert_eq!((world.rows(rows::RECORDS), world.rows(rows::INDEX)), (records, index));
     let query = ListQuery::parse(&COMPANY, &[]).unwrap().query;
     let page = world.store.list(&world.actor.tenant, &COMPANY, query, PageFor::default());

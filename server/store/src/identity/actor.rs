@@ -16,12 +16,12 @@ pub struct Actor {
     /// The user that the token acts as.
     pub user: Option<ObjectId>,
     /// Source of the command; none where the service itself acts.
-    pub origin: Option<Arc<Origin>>,
+    pub origin: Option<Arc<CommandOrigin>>,
 }
 
 /// Source of a command, for the audit log.
 #[derive(Clone, Debug, Default)]
-pub struct Origin {
+pub struct CommandOrigin {
     /// Label of the token that asks.
     pub token_name: String,
     /// Id of the session that acts as the token, if there is one.

@@ -5,7 +5,7 @@ mod tenant;
 mod token_record;
 
 pub use self::{
-    actor::{Actor, Origin},
+    actor::{Actor, CommandOrigin},
     tenant::{KnownTenant, RateLimits, Tenant, TenantRecord, TenantState},
     token_record::{KnownToken, TokenDigest, TokenRecord},
 };

@@ -15,7 +15,7 @@ use std::{fs::File, sync::Arc};
 use futures_util::{FutureExt as _, StreamExt as _, TryFutureExt as _, future, stream};
 use parking_lot::Mutex;
 use svctrack_core::{
-    plan::{Person, upsert::Outcome},
+    plan::{KnownPerson, upsert::UpsertOutcome},
     revenue::ListedMonth,
     schema::{ListQuery, ResourceDef},
     tracking::activity::ActivityQuery,
@@ -24,7 +24,7 @@ use svctrack_core::{
 use tokio::sync::watch;
 
 pub use self::faults::Faults;
-use self::state::State;
+use self::state::MemoryState;
 use crate::*;
 use crate::{
     corruption::contained,
@@ -41,7 +41,7 @@ use crate::{
     reads::{
         backup,
         ledgers::Ledgers,
-        list::{self, Asked},
+        list::{self, ListRequest},
         logs, read, rehearse,
         revenue::{self, Asker},
         scrub,
@@ -50,15 +50,15 @@ use crate::{
     },
     rows::{META, Snapshot as _},
     rules::{closings, lookup_cache::LookupCache, meta, parked, pending::Pending, person, tenants},
-    times::{Reading, Times},
+    times::{ClockReading, Times},
 };
 
 /// A store in memory.
 pub struct Memory {
     id: StoreId,
-    writer: Mutex<Writer>,
+    writer: Mutex<MemoryWriter>,
     queues: Queues,
-    latest: SnapshotCache<State>,
+    latest: SnapshotCache<MemoryState>,
     ledgers: Ledgers,
     uses: TokenUses,
     listeners: Listeners,
@@ -70,7 +70,7 @@ pub struct Memory {
 }
 
 /// State that lasts from one transaction to the next.
-struct Writer {
+struct MemoryWriter {
     sequence: Sequence,
     known: LookupCache,
     replays: Replays,
@@ -90,12 +90,12 @@ impl Memory {
         getrandom::fill(&mut store_bytes)
             .map_err(|error| StoreError::Internal(error.to_string()))?;
         let faults = Faults::default();
-        let empty = State::empty(&faults);
+        let empty = MemoryState::empty(&faults);
         let mut tables = empty.begin(LookupCache::default())?;
         meta::found(&mut tables.meta, store_bytes)?;
         let (state, known) = empty.after(tables)?;
         let ids = meta::load_ids(&state.open(META)?)?;
-        let reading = Reading::of(&*clock, clock.now());
+        let reading = ClockReading::take(&*clock, clock.now());
         let times = Times::resume(Timestamp::MIN, Timestamp::MIN, reading);
         let id = ids.store();
         let sequence = Sequence { ids, stored: Timestamp::MIN };
@@ -103,7 +103,7 @@ impl Memory {
         latest.show(Some(state), &CommitScope::ANYTHING);
         Ok(Self {
             id,
-            writer: Mutex::new(Writer { sequence, known, replays: Replays::default() }),
+            writer: Mutex::new(MemoryWriter { sequence, known, replays: Replays::default() }),
             queues: Queues::default(),
             latest,
             ledgers: Ledgers::default(),
@@ -130,7 +130,7 @@ impl Memory {
         while let Some(mut job) = self.queues.next() {
             let done = contained(|| self.transact(&mut writer, &mut job));
             writer.replays.queue(&self.queues);
-            job.answer(done.flatten());
+            job.reply(done.flatten());
             writer.replays.look();
         }
     }
@@ -138,14 +138,14 @@ impl Memory {
     /// Carries out a command in a transaction of its own; where that fails, nothing has changed.
     fn transact(
         &self,
-        writer: &mut Writer,
+        writer: &mut MemoryWriter,
         job: &mut Job,
     ) -> Result<Result<Reply, StoreError>, StoreError> {
-        let Writer { sequence, known, replays } = writer;
+        let MemoryWriter { sequence, known, replays } = writer;
         let before = self.latest.snapshot(closed)?;
         let mut tables = before.begin(std::mem::take(known))?;
         let mut pending = Pending::default();
-        let settle = |now| self.times.lock().judge(Reading::of(&*self.clock, now));
+        let settle = |now| self.times.lock().judge(ClockReading::take(&*self.clock, now));
         let done = sequence.carry_out(job, (&*self.clock, settle), &mut tables, &mut pending)?;
         tenants::mark_used(&mut tables, self.uses.take())?;
         let now = sequence.now(&*self.clock);
@@ -170,14 +170,14 @@ impl Memory {
 
     fn read<'s, T: Send + 's>(
         &'s self,
-        read: impl FnOnce(&Arc<State>) -> Result<T, StoreError>,
+        read: impl FnOnce(&Arc<MemoryState>) -> Result<T, StoreError>,
     ) -> BoxFuture<'s, Result<T, StoreError>> {
         future::ready(contained(|| read(&self.latest.snapshot(closed)?))).boxed()
     }
 
     fn read_point<'s, T: Send + 's>(
         &'s self,
-        read: impl FnOnce(&SharedSnapshot<State>) -> Result<T, StoreError>,
+        read: impl FnOnce(&SharedSnapshot<MemoryState>) -> Result<T, StoreError>,
     ) -> BoxFuture<'s, Result<T, StoreError>> {
         future::ready(contained(|| read(&*self.latest.moment(closed)?))).boxed()
     }
@@ -185,13 +185,13 @@ impl Memory {
 
 impl Store for Memory {
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>> {
-        let (job, answered) = Job::new(actor, command);
+        let (job, replied) = Job::new(actor, command);
         let pushed = self.queues.push(job);
         self.serve();
         let lost = |_| StoreError::Internal("the command was dropped".to_owned());
         async move {
             pushed?;
-            answered.await.map_err(lost)?
+            replied.await.map_err(lost)?
         }
         .boxed()
     }
@@ -201,7 +201,7 @@ impl Store for Memory {
         tenant: &Tenant,
         mut rehearsal: Rehearsal,
         upserts: Upserts,
-    ) -> BoxFuture<'_, Result<(Rehearsal, Vec<Outcome>), StoreError>> {
+    ) -> BoxFuture<'_, Result<(Rehearsal, Vec<UpsertOutcome>), StoreError>> {
         let (tenant, now) = (tenant.id(), self.clock.now());
         self.read(|state| {
             let outcomes = rehearse::rehearse(&**state, tenant, &mut rehearsal, &upserts, now)?;
@@ -214,7 +214,7 @@ impl Store for Memory {
         tenant: &Tenant,
         def: &'static ResourceDef,
         reference: &RecordRef,
-    ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>> {
+    ) -> BoxFuture<'_, Result<Option<RecordResponse>, StoreError>> {
         let (tenant, now) = (tenant.id(), self.clock.now());
         self.read_point(|shared| read::record(&shared.tables, tenant, def, reference, now))
     }
@@ -226,7 +226,8 @@ impl Store for Memory {
         query: ListQuery,
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
-        let asked = Asked { tenant: tenant.id(), def, query, now: self.clock.now(), page_for };
+        let asked =
+            ListRequest { tenant: tenant.id(), def, query, now: self.clock.now(), page_for };
         self.read(|state| {
             let (page, ids) = list::list(&**state, &asked, &ReadPermits::new(0, 0).spare())?;
             let rest = (state.clone(), asked, ids.into_iter());
@@ -264,7 +265,7 @@ impl Store for Memory {
     }
 
     fn commits(&self, tenant: &Tenant) -> watch::Receiver<u64> {
-        self.listeners.of(tenant.id())
+        self.listeners.subscribe(tenant.id())
     }
 
     fn revenue(
@@ -280,8 +281,8 @@ impl Store for Memory {
     fn about(
         &self,
         tenant: &Tenant,
-        person: Person,
-        part: Part,
+        person: KnownPerson,
+        part: PersonData,
         after: Option<ObjectId>,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let now = self.clock.now();
@@ -333,7 +334,7 @@ impl Store for Memory {
 
     fn status(&self) -> StoreStatus {
         let health = if self.queues.is_closed() { Health::Stopped } else { Health::Ok };
-        let reading = Reading::of(&*self.clock, self.clock.now());
+        let reading = ClockReading::take(&*self.clock, self.clock.now());
         let clock = self.times.lock().state(reading);
         StoreStatus { health, damaged: 0, checked: *self.scrubbed.lock(), clock }
     }
@@ -370,7 +371,7 @@ impl Store for Memory {
                     (tempfile::tempfile().map_err(|error| disk_full::of_io(&error))?, None)
                 }
             };
-            let head = BackupHead::of(self.clock.now(), self.id, sequence);
+            let head = BackupHead::new(self.clock.now(), self.id, sequence);
             let manifest = backup::write(&**state, head, &file, || true)?;
             Ok((file, manifest))
         })

@@ -11,9 +11,12 @@ use super::{faults::Faults, table::MemoryTable};
 use crate::{
     StoreError,
     rows::{
-        ALL, ENGAGEMENT, Rows as _, Snapshot, Table, WriteRows as _, codec,
-        engagement::{Owner, ReadEngagement, ReadRows, Row, WriteEngagement, key_of, load, seal},
-        keys,
+        ALL, ENGAGEMENT, Rows as _, Snapshot, Table, WriteRows as _,
+        engagement::{
+            EngagementOwner, EngagementRow, ReadEngagement, ReadRows, WriteEngagement, key_of,
+            load, seal,
+        },
+        keys, stored_value,
     },
     rules::{
         lookup_cache::LookupCache,
@@ -23,7 +26,7 @@ use crate::{
 
 /// State of the store at a point in time.
 #[derive(Clone)]
-pub(super) struct State(BTreeMap<&'static str, MemoryTable>);
+pub(super) struct MemoryState(BTreeMap<&'static str, MemoryTable>);
 
 /// Transaction over maps in memory, which a command writes to.
 pub(super) struct InMemory;
@@ -31,10 +34,10 @@ pub(super) struct InMemory;
 impl Transaction for InMemory {
     type Table = MemoryTable;
     type Appended = MemoryTable;
-    type Engagement = Engagement;
+    type Engagement = MemoryEngagement;
 }
 
-impl State {
+impl MemoryState {
     /// A state without data.
     pub(super) fn empty(faults: &Faults) -> Self {
         Self(ALL.iter().map(|table| (table.name(), MemoryTable::with(faults.clone()))).collect())
@@ -42,7 +45,7 @@ impl State {
 
     /// A transaction that begins with this state.
     pub(super) fn begin(&self, known: LookupCache) -> Result<Tables<InMemory>, StoreError> {
-        Tables::of(known, self.engagement()?, |table| self.open(table))
+        Tables::open_all(known, self.engagement()?, |table| self.open(table))
     }
 
     /// The state after a transaction.
@@ -57,27 +60,27 @@ impl State {
     }
 }
 
-impl Snapshot for State {
+impl Snapshot for MemoryState {
     type Table = MemoryTable;
-    type Engagement = Engagement;
+    type Engagement = MemoryEngagement;
 
     fn open(&self, table: Table) -> Result<MemoryTable, StoreError> {
         let missing = || StoreError::Internal(format!("there is no table {}", table.name()));
         self.0.get(table.name()).cloned().ok_or_else(missing)
     }
 
-    fn engagement(&self) -> Result<Engagement, StoreError> {
-        Ok(Engagement { table: self.open(ENGAGEMENT)?, touched: BTreeMap::new() })
+    fn engagement(&self) -> Result<MemoryEngagement, StoreError> {
+        Ok(MemoryEngagement { table: self.open(ENGAGEMENT)?, touched: BTreeMap::new() })
     }
 }
 
 /// Engagement: its table, and the rows that a transaction has touched until it ends.
-pub(super) struct Engagement {
+pub(super) struct MemoryEngagement {
     table: MemoryTable,
-    touched: BTreeMap<Owner, Row>,
+    touched: BTreeMap<EngagementOwner, EngagementRow>,
 }
 
-impl Engagement {
+impl MemoryEngagement {
     /// Writes the rows that were touched.
     fn write(&mut self) -> Result<(), StoreError> {
         for (owner, row) in std::mem::take(&mut self.touched) {
@@ -88,8 +91,12 @@ impl Engagement {
     }
 }
 
-impl ReadRows for Engagement {
-    fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError> {
+impl ReadRows for MemoryEngagement {
+    fn read<R>(
+        &self,
+        owner: EngagementOwner,
+        read: impl FnOnce(&EngagementRow) -> R,
+    ) -> Result<Option<R>, StoreError> {
         match self.touched.get(&owner) {
             Some(row) => Ok(Some(read(row))),
             None => Ok(load(&self.table, owner)?.as_ref().map(read)),
@@ -97,7 +104,7 @@ impl ReadRows for Engagement {
     }
 }
 
-impl ReadEngagement for Engagement {
+impl ReadEngagement for MemoryEngagement {
     fn active_between(
         &self,
         (tenant, resource): (TenantId, u8),
@@ -109,7 +116,7 @@ impl ReadEngagement for Engagement {
         let mut found = Vec::new();
         for entry in self.table.range(first.as_slice()..=last.as_slice())? {
             let (key, value) = entry?;
-            let (row, _) = codec::unseal_row_with_more::<Row, u64>(&key, &value)?;
+            let (row, _) = stored_value::unseal_row_with_more::<EngagementRow, u64>(&key, &value)?;
             let is_in = row.engagement.last_active().is_some_and(|at| times.contains(&at));
             found.extend(keys::id_at_end(&key).filter(|_| is_in));
         }
@@ -117,17 +124,17 @@ impl ReadEngagement for Engagement {
     }
 }
 
-impl WriteEngagement for Engagement {
+impl WriteEngagement for MemoryEngagement {
     type Table = MemoryTable;
 
-    fn row(&mut self, owner: Owner) -> Result<&mut Row, StoreError> {
+    fn row(&mut self, owner: EngagementOwner) -> Result<&mut EngagementRow, StoreError> {
         Ok(match self.touched.entry(owner) {
             Entry::Occupied(touched) => touched.into_mut(),
             Entry::Vacant(new) => new.insert(load(&self.table, owner)?.unwrap_or_default()),
         })
     }
 
-    fn remove(&mut self, owner: Owner) -> Result<(), StoreError> {
+    fn remove(&mut self, owner: EngagementOwner) -> Result<(), StoreError> {
         self.touched.remove(&owner);
         self.table.remove(&key_of(owner)).map(drop)
     }

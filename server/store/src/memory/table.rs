@@ -8,13 +8,13 @@ use rpds::RedBlackTreeMapSync;
 use super::faults::Faults;
 use crate::{
     StoreError,
-    rows::{AppendRows, Bytes, ReadRow, Row, Rows, WriteRows},
+    rows::{AppendRows, Bytes, ReadRow, RowResult, Rows, WriteRows},
 };
 
 /// The bytes of a key or of a value.
-type Shared = std::sync::Arc<[u8]>;
+type SharedBytes = std::sync::Arc<[u8]>;
 
-impl Bytes for Shared {
+impl Bytes for SharedBytes {
     fn value(&self) -> &[u8] {
         self
     }
@@ -22,7 +22,7 @@ impl Bytes for Shared {
 
 #[derive(Clone, Default)]
 pub(super) struct MemoryTable {
-    rows: RedBlackTreeMapSync<Shared, Shared>,
+    rows: RedBlackTreeMapSync<SharedBytes, SharedBytes>,
     faults: Faults,
 }
 
@@ -33,10 +33,10 @@ impl MemoryTable {
 }
 
 impl Rows for MemoryTable {
-    type Bytes<'r> = Shared;
-    type Range<'r> = Box<dyn DoubleEndedIterator<Item = Row<Shared>> + 'r>;
+    type Bytes<'r> = SharedBytes;
+    type Range<'r> = Box<dyn DoubleEndedIterator<Item = RowResult<SharedBytes>> + 'r>;
 
-    fn get(&self, key: &[u8]) -> Result<Option<Shared>, StoreError> {
+    fn get(&self, key: &[u8]) -> Result<Option<SharedBytes>, StoreError> {
         self.faults.meet()?;
         Ok(self.rows.get(key).cloned())
     }
@@ -45,13 +45,13 @@ impl Rows for MemoryTable {
         &self,
         keys: impl RangeBounds<&'k [u8]> + 'k,
     ) -> Result<Self::Range<'_>, StoreError> {
-        let owned = |bound: Bound<&&[u8]>| bound.map(|key| Shared::from(*key));
+        let owned = |bound: Bound<&&[u8]>| bound.map(|key| SharedBytes::from(*key));
         let (first, last) = (owned(keys.start_bound()), owned(keys.end_bound()));
         self.faults.meet()?;
         if is_empty(&first, &last) {
             return Ok(Box::new(std::iter::empty()));
         }
-        let rows = self.rows.range::<Shared, _>((first, last));
+        let rows = self.rows.range::<SharedBytes, _>((first, last));
         Ok(Box::new(rows.map(|(key, value)| {
             self.faults.meet()?;
             Ok((key.clone(), value.clone()))
@@ -64,7 +64,7 @@ impl Rows for MemoryTable {
 }
 
 /// Whether no key can be between two bounds, for which a map would panic.
-fn is_empty(first: &Bound<Shared>, last: &Bound<Shared>) -> bool {
+fn is_empty(first: &Bound<SharedBytes>, last: &Bound<SharedBytes>) -> bool {
     match (first, last) {
         (Bound::Included(first), Bound::Included(last)) => first > last,
         (
@@ -82,13 +82,13 @@ impl ReadRow for MemoryTable {
 }
 
 impl WriteRows for MemoryTable {
-    fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Shared>, StoreError> {
+    fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<Option<SharedBytes>, StoreError> {
         let before = self.get(key)?;
         self.rows.insert_mut(key.into(), value.into());
         Ok(before)
     }
 
-    fn remove(&mut self, key: &[u8]) -> Result<Option<Shared>, StoreError> {
+    fn remove(&mut self, key: &[u8]) -> Result<Option<SharedBytes>, StoreError> {
         let before = self.get(key)?;
         self.rows.remove_mut(key);
         Ok(before)

@@ -5,7 +5,7 @@ mod usage;
 
 use futures_util::FutureExt as _;
 use svctrack_core::{
-    plan::{Route, upsert::Access},
+    plan::{Route, upsert::UpsertAccess},
     resources::{company::COMPANY, end_user::END_USER},
     schema::Handling,
     tracking::{Event, Identity},
@@ -77,7 +77,7 @@ fn event() -> Command {
         Identity { external_id: some("ada"), company: some("acme"), ..Identity::default() };
     let (action, message_id) = (some("Opened report"), some("m1"));
     let event = Event { identity, action, message_id, ..Event::default() };
-    Command::Track(Tracking::of(vec![event], SystemClock.now(), Route::Realtime))
+    Command::Track(Tracking::without_findings(vec![event], SystemClock.now(), Route::Realtime))
 }
 
 /// Commands, one after the other: an event waits for its company, and its user is erased in the end.
@@ -89,7 +89,7 @@ fn commands() -> [fn() -> Command; 6] {
         || Command::Replay,
         || {
             let items = vec![Ok(document(r#"{"externalId":"bob","companyId":"extid-acme"}"#))];
-            let access = Access { create: true, update: true };
+            let access = UpsertAccess { create: true, update: true };
             Command::Upsert { def: &END_USER, items, access, handling: Handling::Lenient }
         },
         || {

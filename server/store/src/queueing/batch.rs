@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use svctrack_core::tracking::bulk::MAX_ROWS_PER_COMMIT;
 
-use super::queue::{Job, Queues, Size};
+use super::queue::{CommandSize, Job, Queues};
 use crate::StoreError;
 
 /// Number of rows, records or events, from which on a batch takes no more: a commit is spread over enough of them by
@@ -49,15 +49,15 @@ impl Batch {
     /// Rejects the command that was being carried out with the error, and drops it from the batch.
     pub(crate) fn reject_current(&mut self, error: StoreError) {
         if self.at < self.jobs.len() {
-            self.jobs.remove(self.at).answer(Err(error));
+            self.jobs.remove(self.at).reply(Err(error));
         } else {
-            self.refuse_all(&error);
+            self.reject_all(&error);
         }
     }
 
     /// Rejects every command with the error of the store.
-    pub(crate) fn refuse_all(&mut self, error: &StoreError) {
-        self.jobs.drain(..).for_each(|job| job.answer(Err(error.unavailable())));
+    pub(crate) fn reject_all(&mut self, error: &StoreError) {
+        self.jobs.drain(..).for_each(|job| job.reply(Err(error.unavailable())));
     }
 }
 
@@ -92,8 +92,8 @@ impl BatchSize {
         self.bytes += job.bytes;
         self.goes_on = job.command.goes_on();
         match job.size() {
-            Size::Single => self.has_single = true,
-            Size::Bulk => self.bulk_rows += rows,
+            CommandSize::Single => self.has_single = true,
+            CommandSize::Bulk => self.bulk_rows += rows,
         }
     }
 
@@ -165,7 +165,7 @@ mod tests {
         let events = vec![Event::default(); events];
         let tracking = Tracking {
             is_part: events.len() > 1,
-            ..Tracking::of(events, Timestamp::MIN, Route::Bulk)
+            ..Tracking::without_findings(events, Timestamp::MIN, Route::Bulk)
         };
         Job::new(Actor::service(tenant), Command::Track(tracking)).0
     }
@@ -208,7 +208,7 @@ mod tests {
         let mut load = BatchSize::default();
         for is_full in [false, true] {
             let info = Some("x".repeat(MAX_BYTES / 2));
-            let tracking = Tracking::of(
+            let tracking = Tracking::without_findings(
                 vec![Event { info, ..Event::default() }],
                 Timestamp::MIN,
                 Route::Realtime,

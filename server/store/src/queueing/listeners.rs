@@ -15,7 +15,7 @@ pub(crate) struct Listeners(Mutex<HashMap<TenantId, watch::Sender<u64>>>);
 
 impl Listeners {
     /// Counter of the commits of a tenant.
-    pub(crate) fn of(&self, tenant: TenantId) -> watch::Receiver<u64> {
+    pub(crate) fn subscribe(&self, tenant: TenantId) -> watch::Receiver<u64> {
         let mut commits = self.0.lock();
         commits.retain(|_, commits| commits.receiver_count() > 0);
         commits.entry(tenant).or_default().subscribe()
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn those_of_the_tenant_that_changed_are_woken_and_no_others() {
         let listeners = Listeners::default();
-        let (mut one, mut other) = (listeners.of(ONE), listeners.of(OTHER));
+        let (mut one, mut other) = (listeners.subscribe(ONE), listeners.subscribe(OTHER));
         let mut woken = |job: Job| {
             listeners.wake([&job]);
             [&mut one, &mut other].map(|commits| {
@@ -80,8 +80,8 @@ mod tests {
     #[test]
     fn a_tenant_that_nobody_listens_to_is_forgotten() {
         let listeners = Listeners::default();
-        drop(listeners.of(ONE));
-        let _other = listeners.of(OTHER);
+        drop(listeners.subscribe(ONE));
+        let _other = listeners.subscribe(OTHER);
         assert_eq!(listeners.0.lock().len(), 1);
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use crate::{Actor, Command, Reply, StoreError};
 
 /// The outcome of a command.
-pub(crate) type Outcome = Result<Reply, StoreError>;
+pub(crate) type CommandResult = Result<Reply, StoreError>;
 
 /// Most commands in a queue: as many as there may be connections, each of which waits for one, or for the parts of a
 /// body, of which there are up to 32.
@@ -29,14 +29,14 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 pub(crate) struct Job {
     pub(crate) actor: Actor,
     pub(crate) command: Command,
-    pub(crate) answer: oneshot::Sender<Outcome>,
+    pub(crate) reply: oneshot::Sender<CommandResult>,
     /// About how many bytes the command adds to a transaction.
     pub(crate) bytes: usize,
 }
 
 /// Size of a command for the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Size {
+pub(crate) enum CommandSize {
     /// A record or an event.
     Single,
     /// Many records or events, of which a batch takes a few next to single ones.
@@ -45,19 +45,19 @@ pub(crate) enum Size {
 
 impl Job {
     /// A command, and the channel of its reply.
-    pub(crate) fn new(actor: Actor, command: Command) -> (Self, oneshot::Receiver<Outcome>) {
-        let (answer, answered) = oneshot::channel();
+    pub(crate) fn new(actor: Actor, command: Command) -> (Self, oneshot::Receiver<CommandResult>) {
+        let (reply, replied) = oneshot::channel();
         let bytes = command.bytes();
-        (Self { actor, command, answer, bytes }, answered)
+        (Self { actor, command, reply, bytes }, replied)
     }
 
     /// Sends the outcome. The caller may have gone; written data stays written.
-    pub(crate) fn answer(self, outcome: Outcome) {
-        let _ = self.answer.send(outcome);
+    pub(crate) fn reply(self, outcome: CommandResult) {
+        let _ = self.reply.send(outcome);
     }
 
-    pub(crate) fn size(&self) -> Size {
-        if self.command.is_bulk() { Size::Bulk } else { Size::Single }
+    pub(crate) fn size(&self) -> CommandSize {
+        if self.command.is_bulk() { CommandSize::Bulk } else { CommandSize::Single }
     }
 }
 
@@ -71,7 +71,7 @@ struct Lane {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct QueuedJobs {
     single: Lane,
     bulk: Lane,
     closed: bool,
@@ -93,12 +93,12 @@ pub(crate) enum Work {
 /// The queues of all tenants.
 #[derive(Default)]
 pub(crate) struct Queues {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<QueuedJobs>,
     wake: Condvar,
 }
 
 impl Queues {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, QueuedJobs> {
         self.waiting.lock()
     }
 
@@ -112,8 +112,8 @@ impl Queues {
             return Err(StoreError::Unavailable("the store is closed".to_owned()));
         }
         match job.size() {
-            Size::Single => waiting.single.push(job)?,
-            Size::Bulk => waiting.bulk.push(job)?,
+            CommandSize::Single => waiting.single.push(job)?,
+            CommandSize::Bulk => waiting.bulk.push(job)?,
         }
         if waiting.writer_sleeps {
             self.wake.notify_one();
@@ -142,7 +142,7 @@ impl Queues {
     }
 
     /// Unlocks the queues until something is added, or for a time.
-    fn sleep(&self, waiting: &mut MutexGuard<'_, Waiting>, within: Duration) {
+    fn sleep(&self, waiting: &mut MutexGuard<'_, QueuedJobs>, within: Duration) {
         waiting.writer_sleeps = true;
         self.wake.wait_for(waiting, within);
         waiting.writer_sleeps = false;
@@ -194,7 +194,7 @@ impl Queues {
     }
 }
 
-impl Waiting {
+impl QueuedJobs {
     fn is_empty(&self) -> bool {
         self.single.turns.is_empty() && self.bulk.turns.is_empty()
     }
@@ -285,13 +285,13 @@ mod tests {
             queues.push(job).unwrap();
         }
         let order: Vec<_> = std::iter::from_fn(|| queues.next())
-            .map(|job| (job.size() == Size::Bulk, job.actor.tenant.id().as_bytes()[0]))
+            .map(|job| (job.size() == CommandSize::Bulk, job.actor.tenant.id().as_bytes()[0]))
             .collect();
         assert_eq!(order, [(false, 1), (false, 2), (true, 1), (true, 2), (true, 1)]);
     }
 
     #[test]
-    fn a_full_queue_refuses_its_own_tenant_only() {
+    fn a_full_queue_rejects_its_own_tenant_only() {
         let queues = Queues::default();
         for _ in 0..MAX_WAITING {
             queues.push(job(1)).unwrap();
@@ -305,7 +305,7 @@ mod tests {
         let large = || {
             let info = Some("x".repeat(MAX_WAITING_BYTES / 2 + 1));
             let events = vec![Event { info, ..Event::default() }];
-            let tracking = Tracking::of(events, Timestamp::MIN, Route::Realtime);
+            let tracking = Tracking::without_findings(events, Timestamp::MIN, Route::Realtime);
             Job::new(job(1).actor, Command::Track(tracking)).0
         };
         let queues = Queues::default();

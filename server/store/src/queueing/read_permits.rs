@@ -35,7 +35,7 @@ impl ReadPermits {
 
     /// Waits for a turn.
     pub(crate) async fn take(&self, tenant: TenantId) -> Result<ReadPermit, AcquireError> {
-        let of_tenant = self.of(tenant).acquire_owned().await?;
+        let of_tenant = self.for_tenant(tenant).acquire_owned().await?;
         let of_all = self.all.clone().acquire_owned().await?;
         Ok(ReadPermit { _of_all: of_all, _of_tenant: of_tenant })
     }
@@ -45,7 +45,7 @@ impl ReadPermits {
         Spare(self.all.clone())
     }
 
-    fn of(&self, tenant: TenantId) -> Arc<Semaphore> {
+    fn for_tenant(&self, tenant: TenantId) -> Arc<Semaphore> {
         let mut of_tenant = self.of_tenant.lock();
         if let Some(known) = of_tenant.get(&tenant).and_then(Weak::upgrade) {
             return known;

@@ -12,7 +12,7 @@ use std::{
 use svctrack_core::value::TenantId;
 use tokio::sync::oneshot::{Receiver, error::TryRecvError};
 
-use super::queue::{Job, Outcome, Queues};
+use super::queue::{CommandResult, Job, Queues};
 use crate::{Actor, Command, StoreError, Tenant};
 
 /// Pause before the first retry; each further pause is twice as long.
@@ -24,7 +24,7 @@ const MAX_TRIES: u32 = 6;
 /// A queued command, and the channel of its reply.
 struct UnderWay {
     tenant: Tenant,
-    answer: Receiver<Outcome>,
+    reply: Receiver<CommandResult>,
 }
 
 /// A tenant with a failed command.
@@ -54,9 +54,9 @@ impl Replays {
     pub(crate) fn queue(&mut self, queues: &Queues) {
         for (_, tenant) in std::mem::take(&mut self.due) {
             let actor = Actor::service(tenant);
-            let (job, answer) = Job::new(actor, Command::Replay);
+            let (job, reply) = Job::new(actor, Command::Replay);
             match queues.push(job) {
-                Ok(()) => self.under_way.push(UnderWay { tenant, answer }),
+                Ok(()) => self.under_way.push(UnderWay { tenant, reply }),
                 Err(error) => self.fail(tenant, &error),
             }
         }
@@ -65,7 +65,7 @@ impl Replays {
     /// Reads the outcomes of the queued commands.
     pub(crate) fn look(&mut self) {
         for mut one in std::mem::take(&mut self.under_way) {
-            match one.answer.try_recv() {
+            match one.reply.try_recv() {
                 Ok(Ok(_)) => drop(self.failed.remove(&one.tenant.id())),
                 Ok(Err(error)) => self.fail(one.tenant, &error),
                 Err(TryRecvError::Empty) => self.under_way.push(one),

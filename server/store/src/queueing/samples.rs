@@ -19,5 +19,8 @@ pub(super) fn job(tenant: TenantId, command: Command) -> Job {
 
 /// A command of a tenant to track events: none, as they are not processed here.
 pub(super) fn tracked(tenant: TenantId) -> Job {
-    job(tenant, Command::Track(Tracking::of(Vec::new(), Timestamp::MIN, Route::Realtime)))
+    job(
+        tenant,
+        Command::Track(Tracking::without_findings(Vec::new(), Timestamp::MIN, Route::Realtime)),
+    )
 }

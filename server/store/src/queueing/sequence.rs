@@ -5,7 +5,7 @@ use svctrack_core::{
     value::{TenantId, Timestamp},
 };
 
-use super::queue::{Job, Outcome};
+use super::queue::{CommandResult, Job};
 use crate::{
     Clock, Command, StoreError,
     clock::is_too_late,
@@ -15,7 +15,7 @@ use crate::{
         open_tables::{Tables, Transaction},
         pending::Pending,
     },
-    times::Settled,
+    times::JudgedTimes,
 };
 
 /// State from which ids and times continue.
@@ -31,10 +31,10 @@ impl Sequence {
     pub(crate) fn carry_out(
         &mut self,
         job: &mut Job,
-        (clock, settle): (&dyn Clock, impl FnOnce(Timestamp) -> Settled),
+        (clock, settle): (&dyn Clock, impl FnOnce(Timestamp) -> JudgedTimes),
         tables: &mut Tables<impl Transaction>,
         pending: &mut Pending,
-    ) -> Result<Outcome, StoreError> {
+    ) -> Result<CommandResult, StoreError> {
         let now = clock.now();
         if is_too_late(now) {
             return Ok(Err(StoreError::Clock));
@@ -49,7 +49,7 @@ impl Sequence {
         }
         self.stored = self.stored.max(now);
         let owner = owner_of(job);
-        let mut ctx = Ctx::new(self.stored, self.ids.of(owner), job.actor.user);
+        let mut ctx = Ctx::new(self.stored, self.ids.sequence(owner), job.actor.user);
         ctx.settled = settled.time;
         let done = command::carry_out(&job.actor, &job.command, tables, pending, &mut ctx);
         self.ids.went_on(owner, ctx.ids);

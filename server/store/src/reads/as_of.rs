@@ -6,23 +6,24 @@
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use svctrack_core::{
-    revenue::{History, Ledger, LicenseFacts, Rates, ReportError},
+    revenue::{ExchangeRates, History, Ledger, LicenseFacts, ReportError},
     value::{Document, ObjectId, TenantId, Timestamp, Zone},
 };
 
-use super::ledgers::{Books, Reader, change_of, currencies_of, rejected};
+use super::ledgers::{Books, LicenseReader, change_of, currencies_of, rejected};
 use crate::{
     StoreError,
     rows::{
-        Bytes as _, CHANGES, REVENUE_VERSIONS, Rows as _, Snapshot, codec, keys,
+        Bytes as _, CHANGES, REVENUE_VERSIONS, Rows as _, Snapshot, keys,
         revenue_version::{Replaced, VersionRow},
+        stored_value,
     },
 };
 
 /// Data that a report is computed from.
 pub(crate) struct Past {
     pub(crate) zone: Zone,
-    pub(crate) rates: Option<Rates>,
+    pub(crate) rates: Option<ExchangeRates>,
     pub(crate) ledger: Arc<Ledger>,
     /// Licenses that are stored now, where `ledger` has those of a point in time.
     pub(crate) later: Option<Arc<Ledger>>,
@@ -43,7 +44,7 @@ impl Past {
     }
 
     /// Data at a point in time, which is not ahead.
-    pub(crate) fn of(
+    pub(crate) fn as_of(
         snapshot: &impl Snapshot,
         tenant: TenantId,
         books: &Books,
@@ -83,7 +84,7 @@ impl Past {
         let later = if zone == books.zone {
             books.ledger.clone()
         } else {
-            Arc::new(Reader::open(snapshot, tenant)?.ledger(zone)?)
+            Arc::new(LicenseReader::open(snapshot, tenant)?.ledger(zone)?)
         };
         let ledger = match undone.licenses.is_empty() {
             true => later.clone(),
@@ -141,7 +142,7 @@ pub(super) fn each_replaced(
     let (first, last) = (keys::change(tenant, 0), keys::change(tenant, u64::MAX));
     for row in versions.range(first.as_slice()..=last.as_slice())?.rev() {
         let (key, value) = row?;
-        let VersionRow { at, replaced } = codec::unseal_row(key.value(), value.value())?;
+        let VersionRow { at, replaced } = stored_value::unseal_row(key.value(), value.value())?;
         let sequence = keys::sequence_at_end(key.value()).unwrap_or_default();
         if undo(sequence, at, replaced)?.is_break() {
             break;

@@ -2,7 +2,7 @@
 //! by its changes.
 
 use svctrack_core::{
-    audit::{AuditQuery, Changed, Entry, RecordChange},
+    audit::{AuditEntry, AuditQuery, Changed, RecordChange},
     schema::ResourceDef,
     value::{ObjectId, RecordRef, TenantId},
 };
@@ -11,18 +11,17 @@ use super::logs::PageFill;
 use crate::{
     Page, PageFor, StoreError,
     rows::{
-        AUDIT, AUDIT_RECORDS, Bytes as _, CHANGES, Rows, Snapshot,
-        codec::{self, ChangeKind, ChangeRow},
-        get_row, keys,
+        AUDIT, AUDIT_RECORDS, Bytes as _, CHANGES, Rows, Snapshot, get_row, keys,
+        stored_value::{self, ChangeKind, ChangeRow},
     },
-    rules::{audit::path_of, open_tables::RecordTables, view::View},
+    rules::{audit::path_of, open_tables::RecordTables, view::TenantView},
 };
 
 /// Most changed records of an entry whose changes are shown in a list without a record: a bulk call has many.
 const MAX_SHOWN: u64 = 10;
 
 /// The tables of the log.
-struct Log<S: Snapshot> {
+struct AuditLog<S: Snapshot> {
     tenant: TenantId,
     entries: S::Table,
     of_records: S::Table,
@@ -36,11 +35,11 @@ pub(crate) fn list(
     query: &AuditQuery,
     page_for: &PageFor,
 ) -> Result<Page, StoreError> {
-    let log = Log::open(snapshot, tenant)?;
-    let mut fill = PageFill::of(&query.page, page_for);
+    let log = AuditLog::open(snapshot, tenant)?;
+    let mut fill = PageFill::new(&query.page, page_for);
     // The first number that the log does not have any more before the page.
     let before = match query.page.after.filter(|_| !query.page.count) {
-        Some(after) => Entry::sequence_in(after),
+        Some(after) => AuditEntry::sequence_in(after),
         None => u64::MAX,
     };
     match &query.record {
@@ -49,7 +48,7 @@ pub(crate) fn list(
                 return Ok(query.from.is_none_or(|from| entry.at >= from));
             }
             fill.take(entry.id(sequence), || {
-                Ok(entry.answer(sequence, &log.few_changes(sequence, &entry)?))
+                Ok(entry.to_response(sequence, &log.few_changes(sequence, &entry)?))
             })
         })?,
         Some((def, reference)) => {
@@ -60,7 +59,7 @@ pub(crate) fn list(
                 if !query.admits(sequence, &entry) {
                     return Ok(query.from.is_none_or(|from| entry.at >= from));
                 }
-                fill.take(entry.id(sequence), || Ok(entry.answer(sequence, &changes)))
+                fill.take(entry.id(sequence), || Ok(entry.to_response(sequence, &changes)))
             })?;
         }
     }
@@ -79,12 +78,12 @@ fn located(
         RecordRef::Id(id) => Ok(Some(*id)),
         key => {
             let tables = RecordTables::open(snapshot)?;
-            Ok(View::of_snapshot(tenant, &tables).locate(def, key)?)
+            Ok(TenantView::of_snapshot(tenant, &tables).locate(def, key)?)
         }
     }
 }
 
-impl<S: Snapshot> Log<S> {
+impl<S: Snapshot> AuditLog<S> {
     fn open(snapshot: &S, tenant: TenantId) -> Result<Self, StoreError> {
         Ok(Self {
             tenant,
@@ -98,13 +97,13 @@ impl<S: Snapshot> Log<S> {
     fn all(
         &self,
         before: u64,
-        mut take: impl FnMut(u64, Entry) -> Result<bool, StoreError>,
+        mut take: impl FnMut(u64, AuditEntry) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
         let (first, end) = (keys::change(self.tenant, 1), keys::change(self.tenant, before));
         for row in self.entries.range(first.as_slice()..end.as_slice())?.rev() {
             let (key, value) = row?;
             let sequence = keys::sequence_at_end(key.value()).unwrap_or_default();
-            if !take(sequence, codec::unseal_row(key.value(), value.value())?)? {
+            if !take(sequence, stored_value::unseal_row(key.value(), value.value())?)? {
                 break;
             }
         }
@@ -116,15 +115,16 @@ impl<S: Snapshot> Log<S> {
         &self,
         (def, id): (&ResourceDef, ObjectId),
         before: u64,
-        mut take: impl FnMut(u64, Entry, Vec<RecordChange>) -> Result<bool, StoreError>,
+        mut take: impl FnMut(u64, AuditEntry, Vec<RecordChange>) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
         let key = |sequence| keys::change_of_record(self.tenant, def.code, id, sequence);
         let (first, end) = (key(0), key(before));
-        let mut found: Option<(u64, Entry, Vec<RecordChange>)> = None;
+        let mut found: Option<(u64, AuditEntry, Vec<RecordChange>)> = None;
         for row in self.of_records.range(first.as_slice()..end.as_slice())?.rev() {
             let (key, value) = row?;
             let number = keys::sequence_at_end(key.value()).unwrap_or_default();
-            let change = self.change(number, codec::unseal_row(key.value(), value.value())?)?;
+            let change =
+                self.change(number, stored_value::unseal_row(key.value(), value.value())?)?;
             if let Some((sequence, _, changes)) = &mut found
                 && *sequence <= number
             {
@@ -146,16 +146,20 @@ impl<S: Snapshot> Log<S> {
     }
 
     /// The entry that a change is of.
-    fn entry_of(&self, number: u64) -> Result<Option<(u64, Entry)>, StoreError> {
+    fn entry_of(&self, number: u64) -> Result<Option<(u64, AuditEntry)>, StoreError> {
         let (first, last) = (keys::change(self.tenant, 1), keys::change(self.tenant, number));
         let row = self.entries.range(first.as_slice()..=last.as_slice())?.next_back();
         let Some((key, value)) = row.transpose()? else { return Ok(None) };
         let sequence = keys::sequence_at_end(key.value()).unwrap_or_default();
-        Ok(Some((sequence, codec::unseal_row(key.value(), value.value())?)))
+        Ok(Some((sequence, stored_value::unseal_row(key.value(), value.value())?)))
     }
 
     /// Changes of the records by an entry, where these are few.
-    fn few_changes(&self, sequence: u64, entry: &Entry) -> Result<Vec<RecordChange>, StoreError> {
+    fn few_changes(
+        &self,
+        sequence: u64,
+        entry: &AuditEntry,
+    ) -> Result<Vec<RecordChange>, StoreError> {
         let total = entry.records.total();
         let numbers = if total <= MAX_SHOWN { sequence..sequence + total } else { 0..0 };
         let mut changes = Vec::new();

@@ -32,18 +32,18 @@ impl Direction {
 
 /// Progress of both ends.
 #[derive(Debug, Default)]
-pub(crate) struct ScanFrontier(Mutex<Places>);
+pub(crate) struct ScanFrontier(Mutex<ScanPositions>);
 
 #[derive(Debug, Default)]
-struct Places {
+struct ScanPositions {
     /// Last row that the ascending end is done with.
     ascending: Option<ObjectId>,
     descending: Option<ObjectId>,
     is_over: bool,
 }
 
-impl Places {
-    fn of(&mut self, direction: Direction) -> &mut Option<ObjectId> {
+impl ScanPositions {
+    fn done_to(&mut self, direction: Direction) -> &mut Option<ObjectId> {
         match direction {
             Direction::Ascending => &mut self.ascending,
             Direction::Descending => &mut self.descending,
@@ -79,18 +79,18 @@ impl ScanFrontier {
     }
 
     /// Makes the other end stop when the guard is dropped.
-    pub(crate) fn ends_with_this(&self) -> Ending<'_> {
-        Ending(self)
+    pub(crate) fn ends_with_this(&self) -> ScanEnd<'_> {
+        ScanEnd(self)
     }
 
-    fn with<R>(&self, change: impl FnOnce(&mut Places) -> R) -> R {
+    fn with<R>(&self, change: impl FnOnce(&mut ScanPositions) -> R) -> R {
         change(&mut self.0.lock())
     }
 }
 
-pub(crate) struct Ending<'m>(&'m ScanFrontier);
+pub(crate) struct ScanEnd<'m>(&'m ScanFrontier);
 
-impl Drop for Ending<'_> {
+impl Drop for ScanEnd<'_> {
     fn drop(&mut self) {
         self.0.with(|places| places.is_over = true);
     }
@@ -118,8 +118,8 @@ impl ScanCursor<'_> {
     fn look(&mut self) {
         let Self { direction, done_to, .. } = *self;
         (self.other, self.is_over) = self.meeting.with(|places| {
-            *places.of(direction) = done_to;
-            (*places.of(direction.opposite()), places.is_over)
+            *places.done_to(direction) = done_to;
+            (*places.done_to(direction.opposite()), places.is_over)
         });
     }
 

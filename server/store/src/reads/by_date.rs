@@ -10,15 +10,15 @@ use svctrack_core::{
     value::{Issue, ObjectId, TenantId, Timestamp},
 };
 
-use super::read::{Filter, add_to, answer};
+use super::read::{Filter, activity_response, add_to};
 use crate::{
     Next, Page, PageFor, StoreError,
     rows::{ACTIVITIES, Snapshot},
-    rules::{date_ranges, history::load, open_tables::RecordTables, view::View},
+    rules::{date_ranges, history::load, open_tables::RecordTables, view::TenantView},
 };
 
 /// Position of an activity: of two with the same date, the one that was stored last comes first.
-type Place = (Timestamp, ObjectId);
+type ActivityPosition = (Timestamp, ObjectId);
 
 /// A page of activities, the latest dates first.
 pub(crate) fn activities(
@@ -27,9 +27,9 @@ pub(crate) fn activities(
     query: &ActivityQuery,
     page_for: &PageFor,
 ) -> Result<Page, StoreError> {
-    let mut page = Page::of(&page_for.room, query.page.count.then_some(0));
+    let mut page = Page::empty(&page_for.room, query.page.count.then_some(0));
     let tables = RecordTables::open(snapshot)?;
-    let view = View::of_snapshot(tenant, &tables);
+    let view = TenantView::of_snapshot(tenant, &tables);
     let Some(filter) = Filter::resolve(query, &view)? else {
         return Ok(page);
     };
@@ -41,7 +41,7 @@ pub(crate) fn activities(
     let Some(mut histories) = filter.histories(snapshot, tenant, ObjectId::MAX)? else {
         return Ok(page);
     };
-    let mut newest: BinaryHeap<Reverse<Place>> = BinaryHeap::new();
+    let mut newest: BinaryHeap<Reverse<ActivityPosition>> = BinaryHeap::new();
     let mut total = 0;
     let stretches = date_ranges::stretches(snapshot, tenant, query, ObjectId::MAX)?;
     histories.look_through(&stretches, |found| {
@@ -63,8 +63,8 @@ pub(crate) fn activities(
     let places = newest.into_sorted_vec();
     for Reverse((_, id)) in places.iter().take(query.page.limit) {
         let Some(found) = load(&log, tenant, *id)? else { continue };
-        let answer = selected(query.page.select.as_deref(), answer(&found, &view)?);
-        add_to(&mut page, page_for, &answer)?;
+        let response = selected(query.page.select.as_deref(), activity_response(&found, &view)?);
+        add_to(&mut page, page_for, &response)?;
         page.next = (places.len() > query.page.limit).then_some(Next::After(*id));
     }
     Ok(page)
@@ -72,7 +72,7 @@ pub(crate) fn activities(
 
 /// Position after which a page begins. Without the activity it is not known, and an empty page would look like the last
 /// one.
-fn place_of_last(last: Option<Activity>) -> Result<Place, StoreError> {
+fn place_of_last(last: Option<Activity>) -> Result<ActivityPosition, StoreError> {
     let last = last.ok_or_else(|| {
         let message = "with `sort=-date`, `after` must be the `_id` of an existing activity";
         StoreError::Invalid(vec![Issue::of_member("after", "activity_not_found", message)])

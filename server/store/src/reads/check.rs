@@ -4,7 +4,7 @@ use crate::{
     StoreError,
     rows::{
         ACTIVITIES, ACTIVITY_MARKS, INDEX, META, RECORDS, REVENUE_VERSIONS, TOKENS_OF_TENANT,
-        Table, WAITING, codec, meta::META_FORMAT, revenue_version::VersionRow,
+        Table, WAITING, meta::META_FORMAT, revenue_version::VersionRow, stored_value,
     },
     rules::history,
 };
@@ -26,13 +26,13 @@ pub(crate) fn check_row(table: &Table, key: &[u8], value: &[u8]) -> Result<(), S
         return Ok(());
     }
     if is(&RECORDS) {
-        return codec::unseal_record(key, value)?.document().map(drop);
+        return stored_value::unseal_record(key, value)?.document().map(drop);
     }
     if is(&ACTIVITIES) {
         return history::unseal(key, value).map(drop);
     }
     if is(&REVENUE_VERSIONS) {
-        return codec::unseal_row::<VersionRow>(key, value).map(drop);
+        return stored_value::unseal_row::<VersionRow>(key, value).map(drop);
     }
-    codec::unseal(key, value).map(drop)
+    stored_value::unseal(key, value).map(drop)
 }

@@ -23,25 +23,25 @@ use crate::{
     rules::{
         closings::{self, ClosingRow},
         open_tables::RecordTables,
-        view::View,
+        view::TenantView,
     },
 };
 
 /// Closed months of a tenant, and the data that is stored now.
-pub(crate) struct Closed<'s, S> {
+pub(crate) struct ClosedMonths<'s, S> {
     pub(crate) snapshot: &'s S,
     pub(crate) tenant: TenantId,
     pub(crate) now: &'s Past,
 }
 
-impl<S: Snapshot> Closed<'_, S> {
+impl<S: Snapshot> ClosedMonths<'_, S> {
     /// Those that a report has, each as it was closed and as it is now. The history is read once, from its end: when the
     /// row is reached up to which a month was closed, what was read is what has changed since.
     pub(crate) fn compared(&self, report: &Movements) -> Result<Vec<MonthDifference>, StoreError> {
         let mut closed = closings::all(&self.snapshot.open(CLOSINGS)?, self.tenant)?;
         closed.retain(|row| row.closing.is_in(report));
         let tables = RecordTables::open(self.snapshot)?;
-        let view = View::of_snapshot(self.tenant, &tables);
+        let view = TenantView::of_snapshot(self.tenant, &tables);
         let mut since = SinceClosing {
             licenses: BTreeMap::new(),
             ledger: &self.now.ledger,
@@ -75,7 +75,7 @@ impl<S: Snapshot> Closed<'_, S> {
         &self,
         replaced: Replaced,
         since: &mut SinceClosing<'_>,
-        view: &View<'_, RecordTables<S>>,
+        view: &TenantView<'_, RecordTables<S>>,
     ) -> Result<(), StoreError> {
         let zone = self.now.zone;
         let (id, then) = match replaced {

@@ -18,7 +18,7 @@ use svctrack_core::{
         license::LICENSE,
         settings::{self, Currencies, SETTINGS},
     },
-    revenue::{Ledger, LicenseFacts, Rates, ReportError},
+    revenue::{ExchangeRates, Ledger, LicenseFacts, ReportError},
     value::{Document, ObjectId, TenantId, Zone},
 };
 
@@ -26,11 +26,10 @@ use super::written_reports::WrittenReports;
 use crate::{
     StoreError,
     rows::{
-        Bytes as _, CHANGES, Rows, Snapshot,
-        codec::{self, ChangeRow},
-        keys,
+        Bytes as _, CHANGES, Rows, Snapshot, keys,
+        stored_value::{self, ChangeRow},
     },
-    rules::{closings, open_tables::RecordTables, view::View},
+    rules::{closings, open_tables::RecordTables, view::TenantView},
 };
 
 /// Bytes of all cached ledgers, with their reports: half a million licenses. The least recently used are dropped first.
@@ -49,7 +48,7 @@ const MAX_CHANGES: usize = 20_000;
 /// Licenses of a tenant, and the data to count them.
 pub(crate) struct Books {
     pub(crate) zone: Zone,
-    pub(crate) rates: Option<Rates>,
+    pub(crate) rates: Option<ExchangeRates>,
     pub(crate) ledger: Arc<Ledger>,
     /// Position in the change log when the books were computed: their data has not changed since.
     pub(crate) sequence: u64,
@@ -60,7 +59,12 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    fn new(zone: Zone, rates: Option<Rates>, ledger: Arc<Ledger>, sequence: u64) -> Arc<Self> {
+    fn new(
+        zone: Zone,
+        rates: Option<ExchangeRates>,
+        ledger: Arc<Ledger>,
+        sequence: u64,
+    ) -> Arc<Self> {
         let bytes = ledger.bytes() + MAX_REPORTS_BYTES;
         let written = WrittenReports::up_to(MAX_REPORTS_BYTES);
         Arc::new(Self { zone, rates, ledger, sequence, bytes, written })
@@ -69,7 +73,7 @@ impl Books {
 
 /// The books of a tenant up to a row of the change log.
 #[derive(Clone)]
-struct Kept {
+struct CachedBooks {
     read_to: u64,
     /// Row at `read_to`: of a tenant that was deleted and created again, it is another one.
     last: Option<ChangeRow>,
@@ -88,7 +92,7 @@ struct Since {
 }
 
 /// Relation of cached books to a snapshot.
-enum Standing {
+enum CacheState {
     Behind(Since),
     /// The books are of a later snapshot.
     Ahead,
@@ -99,7 +103,7 @@ enum Standing {
 /// The books of the tenants, and the reports that are computed from usage as well, which has no row in the change log.
 pub(crate) struct Ledgers {
     /// Books of the tenants, those that were used last at the end.
-    books: Mutex<Vec<(TenantId, Kept)>>,
+    books: Mutex<Vec<(TenantId, CachedBooks)>>,
     /// Reports of usage, by tenant as well, and by its version.
     pub(crate) of_usage: WrittenReports,
 }
@@ -112,7 +116,7 @@ impl Default for Ledgers {
 
 impl Ledgers {
     /// Books of a tenant in a snapshot.
-    pub(crate) fn of(
+    pub(crate) fn books(
         &self,
         snapshot: &impl Snapshot,
         tenant: TenantId,
@@ -120,17 +124,17 @@ impl Ledgers {
         let kept = self.take(tenant);
         let standing = match &kept {
             Some(kept) => kept.standing(snapshot, tenant)?,
-            None => Standing::Unknown,
+            None => CacheState::Unknown,
         };
         let now = match (kept, standing) {
-            (Some(kept), Standing::Behind(since)) => {
-                kept.follow(&Reader::open(snapshot, tenant)?, since)?
+            (Some(kept), CacheState::Behind(since)) => {
+                kept.follow(&LicenseReader::open(snapshot, tenant)?, since)?
             }
             (_, standing) => {
-                let reader = Reader::open(snapshot, tenant)?;
+                let reader = LicenseReader::open(snapshot, tenant)?;
                 let (read_to, last) = end_of_log(snapshot, tenant)?;
-                let kept = Kept { read_to, last, books: reader.books(read_to)? };
-                if matches!(standing, Standing::Ahead) {
+                let kept = CachedBooks { read_to, last, books: reader.books(read_to)? };
+                if matches!(standing, CacheState::Ahead) {
                     return Ok(kept.books);
                 }
                 kept
@@ -141,12 +145,12 @@ impl Ledgers {
         Ok(books)
     }
 
-    fn take(&self, tenant: TenantId) -> Option<Kept> {
+    fn take(&self, tenant: TenantId) -> Option<CachedBooks> {
         let kept = self.books.lock();
         kept.iter().find(|(known, _)| *known == tenant).map(|(_, kept)| kept.clone())
     }
 
-    fn put(&self, tenant: TenantId, now: Kept) {
+    fn put(&self, tenant: TenantId, now: CachedBooks) {
         let mut kept = self.books.lock();
         kept.retain(|(known, _)| *known != tenant);
         // If the books are of an earlier snapshot than another reader's, they are updated from there again.
@@ -158,31 +162,39 @@ impl Ledgers {
     }
 }
 
-impl Kept {
-    fn standing(&self, snapshot: &impl Snapshot, tenant: TenantId) -> Result<Standing, StoreError> {
+impl CachedBooks {
+    fn standing(
+        &self,
+        snapshot: &impl Snapshot,
+        tenant: TenantId,
+    ) -> Result<CacheState, StoreError> {
         let log = snapshot.open(CHANGES)?;
         let (first, last) = (keys::change(tenant, self.read_to), keys::change(tenant, u64::MAX));
         let mut since =
             Since { read_to: self.read_to, last: self.last.clone(), ..Since::default() };
         let mut rows = log.range(first.as_slice()..=last.as_slice())?;
         if self.last.is_some() {
-            let Some(row) = rows.next() else { return Ok(Standing::Ahead) };
+            let Some(row) = rows.next() else { return Ok(CacheState::Ahead) };
             if change_of(row)? != (self.read_to, self.last.clone()) {
-                return Ok(Standing::Unknown);
+                return Ok(CacheState::Unknown);
             }
         }
         for (count, row) in rows.enumerate() {
             if count == MAX_CHANGES {
-                return Ok(Standing::Unknown);
+                return Ok(CacheState::Unknown);
             }
             (since.read_to, since.last) = change_of(row)?;
             since.note();
         }
-        Ok(Standing::Behind(since))
+        Ok(CacheState::Behind(since))
     }
 
     /// Applies the changes since to the cached books.
-    fn follow(self, reader: &Reader<'_, impl Snapshot>, since: Since) -> Result<Self, StoreError> {
+    fn follow(
+        self,
+        reader: &LicenseReader<'_, impl Snapshot>,
+        since: Since,
+    ) -> Result<Self, StoreError> {
         let Since { licenses, has_settings, has_companies, has_closings, read_to, last } = since;
         let books = if !has_settings && !has_companies && !has_closings && licenses.is_empty() {
             self.books
@@ -216,11 +228,11 @@ impl Since {
 }
 
 pub(crate) fn change_of<B: crate::rows::Bytes>(
-    row: crate::rows::Row<B>,
+    row: crate::rows::RowResult<B>,
 ) -> Result<(u64, Option<ChangeRow>), StoreError> {
     let (key, value) = row?;
     let sequence = keys::sequence_at_end(key.value()).unwrap_or_default();
-    Ok((sequence, Some(codec::unseal_row(key.value(), value.value())?)))
+    Ok((sequence, Some(stored_value::unseal_row(key.value(), value.value())?)))
 }
 
 /// The last row of a tenant's change log.
@@ -235,22 +247,22 @@ fn end_of_log(
 }
 
 /// Reads licenses of a tenant.
-pub(crate) struct Reader<'s, S: Snapshot> {
+pub(crate) struct LicenseReader<'s, S: Snapshot> {
     tenant: TenantId,
     tables: RecordTables<S>,
     snapshot: &'s S,
 }
 
-impl<'s, S: Snapshot> Reader<'s, S> {
+impl<'s, S: Snapshot> LicenseReader<'s, S> {
     pub(crate) fn open(snapshot: &'s S, tenant: TenantId) -> Result<Self, StoreError> {
         Ok(Self { tenant, tables: RecordTables::open(snapshot)?, snapshot })
     }
 
-    fn view(&self) -> View<'_, RecordTables<S>> {
-        View::of_snapshot(self.tenant, &self.tables)
+    fn view(&self) -> TenantView<'_, RecordTables<S>> {
+        TenantView::of_snapshot(self.tenant, &self.tables)
     }
 
-    fn settings(&self) -> Result<(Zone, Option<Rates>), StoreError> {
+    fn settings(&self) -> Result<(Zone, Option<ExchangeRates>), StoreError> {
         currencies_of(&settings::of_tenant(&self.view())?)
     }
 
@@ -297,7 +309,7 @@ impl<'s, S: Snapshot> Reader<'s, S> {
         for (number, row) in table.range(first.as_slice()..=last.as_slice())?.enumerate() {
             let (key, value) = row?;
             if (number / ROWS_OF_A_RUN) % READERS == part {
-                let stored = codec::unseal_record(key.value(), value.value())?;
+                let stored = stored_value::unseal_record(key.value(), value.value())?;
                 run.extend(LicenseFacts::of_stored(stored.text(), zone));
             } else if !run.is_empty() && !take(std::mem::take(&mut run)) {
                 return Ok(());
@@ -322,10 +334,12 @@ impl<'s, S: Snapshot> Reader<'s, S> {
 }
 
 /// The zone and the rates of settings.
-pub(crate) fn currencies_of(settings: &Document) -> Result<(Zone, Option<Rates>), StoreError> {
-    let rates = match Currencies::of(settings) {
-        Some(currencies) => Some(Rates::of(&currencies).map_err(rejected)?),
-        None => Currencies::base_of(settings).map(Rates::new),
+pub(crate) fn currencies_of(
+    settings: &Document,
+) -> Result<(Zone, Option<ExchangeRates>), StoreError> {
+    let rates = match Currencies::from_settings(settings) {
+        Some(currencies) => Some(ExchangeRates::from_currencies(&currencies).map_err(rejected)?),
+        None => Currencies::base_of(settings).map(ExchangeRates::new),
     };
     Ok((settings::time_zone(settings), rates))
 }
@@ -347,7 +361,7 @@ mod tests {
     fn ledgers_that_were_used_first_make_room() {
         let ledgers = Ledgers::default();
         let tenant = |number: u8| TenantId::from_bytes([number; 16]);
-        let kept = Kept { read_to: 0, last: None, books: books() };
+        let kept = CachedBooks { read_to: 0, last: None, books: books() };
         for number in 0..200 {
             ledgers.put(tenant(number), kept.clone());
             ledgers.put(tenant(0), kept.clone());

@@ -9,26 +9,28 @@ use std::{
 };
 
 use svctrack_core::{
-    plan::{answer_rows, is_answered_as_stored},
+    plan::{is_response_as_stored, response_fields},
     resources,
-    schema::{FieldDef, Filter, First, Kind, ListQuery, Lookup as _, ReadCtx, ResourceDef, Sort},
+    schema::{
+        FieldDef, FieldKind, Filter, First, ListQuery, Lookup as _, ReadCtx, ResourceDef, Sort,
+    },
     value::{Document, ObjectId, TenantId, Timestamp},
 };
 
 use super::{
     bidirectional_scan::{Direction, ScanCursor, ScanFrontier},
-    pager::{Found, PIECE_BYTES, Pager},
+    pager::{FoundPage, PIECE_BYTES, Pager},
     spare_permits::Spare,
 };
 use crate::{
     PageFor, StoreError,
     rows::{
         Bytes as _, CHANGES, Rows as _, Snapshot,
-        codec::{self, ChangeRow, Stored},
         engagement::ReadEngagement,
         keys,
+        stored_value::{self, ChangeRow, StoredRecord},
     },
-    rules::{open_tables::RecordTables, view::View},
+    rules::{open_tables::RecordTables, view::TenantView},
 };
 
 /// Rows of a list that are read before another thread reads from its end: these take a millisecond, and a thread a
@@ -52,7 +54,7 @@ const MAX_IN_DATES: usize = 20_000;
 
 /// Whether a list reads a limited number of records, whatever is stored.
 pub(crate) fn is_short(def: &ResourceDef, query: &ListQuery) -> bool {
-    if values_of(query, |field| field.unique || field.kind == Kind::Id).is_some() {
+    if values_of(query, |field| field.unique || field.kind == FieldKind::Id).is_some() {
         return true;
     }
     let takes_all = !query.is_filtered() && !query.count && def.left_out.is_none();
@@ -91,7 +93,7 @@ fn is_computed(def: &ResourceDef, name: &str) -> bool {
 
 /// Query of a list, for a tenant.
 #[derive(Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ListRequest {
     pub(crate) tenant: TenantId,
     pub(crate) def: &'static ResourceDef,
     pub(crate) query: ListQuery,
@@ -102,14 +104,14 @@ pub(crate) struct Asked {
 /// A page of records.
 pub(crate) fn list(
     snapshot: &impl Snapshot,
-    asked: &Asked,
+    asked: &ListRequest,
     spare: &Spare,
-) -> Result<Found, StoreError> {
+) -> Result<FoundPage, StoreError> {
     let tables = RecordTables::open(snapshot)?;
-    let view = View::of_snapshot(asked.tenant, &tables);
+    let view = TenantView::of_snapshot(asked.tenant, &tables);
     let mut query = asked.query.clone();
     resources::resolve(&mut query.filters, asked.def, &view)?;
-    let listing = Listing::of(snapshot, &tables, &view, (asked.def, asked.now), &query);
+    let listing = Listing::new(snapshot, &tables, &view, (asked.def, asked.now), &query);
     let page = Pager::new(&query, &asked.page_for, query.offset);
     match query.sort_by_value() {
         None => listing.by_id(page, spare),
@@ -122,18 +124,18 @@ pub(crate) fn list(
 
 /// Reads further records of a page, in their order.
 pub(crate) fn read_on(
-    asked: &Asked,
+    asked: &ListRequest,
     snapshot: &impl Snapshot,
     ids: &mut vec::IntoIter<ObjectId>,
 ) -> Result<Vec<String>, StoreError> {
     let tables = RecordTables::open(snapshot)?;
-    let view = View::of_snapshot(asked.tenant, &tables);
-    let listing = Listing::of(snapshot, &tables, &view, (asked.def, asked.now), &asked.query);
+    let view = TenantView::of_snapshot(asked.tenant, &tables);
+    let listing = Listing::new(snapshot, &tables, &view, (asked.def, asked.now), &asked.query);
     let (mut texts, mut bytes) = (Vec::new(), 0);
     while bytes < PIECE_BYTES {
         let Some(id) = ids.next() else { break };
-        let answer = |stored: Stored<'_>| asked.page_for.write(listing.answer(stored)?.0);
-        let Some(text) = view.read(asked.def, id, answer)? else { continue };
+        let response = |stored: StoredRecord<'_>| asked.page_for.write(listing.response(stored)?.0);
+        let Some(text) = view.read(asked.def, id, response)? else { continue };
         bytes += text.len();
         texts.push(text);
     }
@@ -150,12 +152,12 @@ const UPDATED_AT: &str = "updatedAt";
 const LAST_ACTIVE: &str = "lastActive";
 
 /// Visits a stored record; returns whether more are wanted.
-type Visitor<'v> = dyn FnMut(ObjectId, Stored<'_>) -> Result<bool, StoreError> + 'v;
+type Visitor<'v> = dyn FnMut(ObjectId, StoredRecord<'_>) -> Result<bool, StoreError> + 'v;
 
 struct Listing<'a, S: Snapshot> {
     snapshot: &'a S,
     tables: &'a RecordTables<S>,
-    view: &'a View<'a, RecordTables<S>>,
+    view: &'a TenantView<'a, RecordTables<S>>,
     def: &'static ResourceDef,
     query: &'a ListQuery,
     /// Context of the whole list, so that data that its rows share is looked up once.
@@ -167,25 +169,25 @@ struct Listing<'a, S: Snapshot> {
 }
 
 impl<'a, S: Snapshot> Listing<'a, S> {
-    fn of(
+    fn new(
         snapshot: &'a S,
         tables: &'a RecordTables<S>,
-        view: &'a View<'a, RecordTables<S>>,
+        view: &'a TenantView<'a, RecordTables<S>>,
         (def, now): (&'static ResourceDef, Timestamp),
         query: &'a ListQuery,
     ) -> Self {
         let ctx = ReadCtx::new(now, view);
         let filters_computed = query.filters.iter().any(is_computed_filter);
-        let is_returned_as_stored = query.select.is_none() && is_answered_as_stored(def);
+        let is_returned_as_stored = query.select.is_none() && is_response_as_stored(def);
         Self { snapshot, tables, view, def, query, ctx, filters_computed, is_returned_as_stored }
     }
 
     /// In the order of ids: records are read until the page is full.
-    fn by_id(&self, mut page: Pager<'_>, spare: &Spare) -> Result<Found, StoreError> {
+    fn by_id(&self, mut page: Pager<'_>, spare: &Spare) -> Result<FoundPage, StoreError> {
         if self.query.count {
             page.set_total(self.total()?);
         }
-        let mut add = |id, stored: Stored<'_>| page.add(id, || self.answer(stored));
+        let mut add = |id, stored: StoredRecord<'_>| page.add(id, || self.response(stored));
         let passes_over_some = self.query.is_filtered();
         match self.candidates()? {
             None if passes_over_some => self.for_each_from_both_ends(spare, &mut add)?,
@@ -230,7 +232,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         sort: &Sort,
         field: &FieldDef,
         dates: RangeInclusive<&str>,
-    ) -> Result<Found, StoreError> {
+    ) -> Result<FoundPage, StoreError> {
         if dates.is_empty() {
             return page.finish();
         }
@@ -238,8 +240,8 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         let mut next = || if sort.descending { ids.next_back() } else { ids.next() };
         while let Some(id) = next() {
             let id = id?;
-            let add = |stored: Stored<'_>| {
-                Ok(!self.admits(stored)? || page.add(id, || self.answer(stored))?)
+            let add = |stored: StoredRecord<'_>| {
+                Ok(!self.admits(stored)? || page.add(id, || self.response(stored))?)
             };
             if self.view.read(self.def, id, add)? == Some(false) {
                 break;
@@ -249,7 +251,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     }
 
     /// A page in another order: the first records are found among all that match, and those of the page are read.
-    fn by_value(&self, sort: &Sort, page_for: &PageFor) -> Result<Found, StoreError> {
+    fn by_value(&self, sort: &Sort, page_for: &PageFor) -> Result<FoundPage, StoreError> {
         let query = self.query;
         // One record more than the page holds shows whether there is another page.
         let wanted = query.offset.saturating_add(query.limit).saturating_add(1);
@@ -271,7 +273,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
             page.set_total(total);
         }
         for id in first.into_ids().into_iter().skip(query.offset) {
-            let add = |stored: Stored<'_>| page.add(id, || self.answer(stored));
+            let add = |stored: StoredRecord<'_>| page.add(id, || self.response(stored));
             if self.view.read(self.def, id, add)? == Some(false) {
                 break;
             }
@@ -280,7 +282,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     }
 
     /// A record as it is returned, with the checksum of its stored state where that is all of it.
-    fn answer(&self, stored: Stored<'_>) -> Result<(String, Option<u32>), StoreError> {
+    fn response(&self, stored: StoredRecord<'_>) -> Result<(String, Option<u32>), StoreError> {
         if self.is_returned_as_stored {
             return Ok((stored.shown()?, Some(stored.checksum())));
         }
@@ -294,11 +296,11 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     /// The record with the wanted fields that are computed at read.
     fn computed(
         &self,
-        stored: Stored<'_>,
+        stored: StoredRecord<'_>,
         wanted: &dyn Fn(&str) -> bool,
     ) -> Result<Document, StoreError> {
         let wanted = |field: &FieldDef| wanted(field.name);
-        Ok(answer_rows(self.def, &stored.document()?, &wanted, &self.ctx)?)
+        Ok(response_fields(self.def, &stored.document()?, &wanted, &self.ctx)?)
     }
 
     /// Passes every matching record to `visit`, in the order of ids, until it returns `false`.
@@ -308,7 +310,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         visit: &mut Visitor<'_>,
     ) -> Result<(), StoreError> {
         let mut visit_admitted =
-            |id, stored: Stored<'_>| Ok(!self.admits(stored)? || visit(id, stored)?);
+            |id, stored: StoredRecord<'_>| Ok(!self.admits(stored)? || visit(id, stored)?);
         match (candidates, self.direction()) {
             (Some(ids), Direction::Ascending) => {
                 self.for_each_of(ids.into_iter(), &mut visit_admitted)
@@ -322,7 +324,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
 
     /// Whether a record matches. A filter on a value that is computed at read is the only reason to read the record as
     /// a whole, once it passes the others.
-    fn admits(&self, stored: Stored<'_>) -> Result<bool, StoreError> {
+    fn admits(&self, stored: StoredRecord<'_>) -> Result<bool, StoreError> {
         let is_read_as_stored = |field: &FieldDef| field.computed_at_read().is_none();
         if !self.query.admits_where(self.def, &stored, is_read_as_stored) {
             return Ok(false);
@@ -400,8 +402,8 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         let find = move || {
             let _turn = turn;
             // Each thread needs a view of its own.
-            let view = &View::of_snapshot(tenant, tables);
-            let listing = Listing::of(snapshot, tables, view, (def, now), query);
+            let view = &TenantView::of_snapshot(tenant, tables);
+            let listing = Listing::new(snapshot, tables, view, (def, now), query);
             listing.find_backwards(far)
         };
         thread::Builder::new().name("list".to_owned()).spawn_scoped(scope, find).ok()
@@ -447,7 +449,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
             let (key, value) = row?;
             let id = keys::id_at_end(key.value()).filter(|id| self.is_after(*id));
             let Some(id) = id else { continue };
-            if !visit(id, codec::unseal_record(key.value(), value.value())?)? {
+            if !visit(id, stored_value::unseal_record(key.value(), value.value())?)? {
                 break;
             }
         }
@@ -472,7 +474,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
 
     /// The only records that can match, where an index or the change log has them.
     fn candidates(&self) -> Result<Option<BTreeSet<ObjectId>>, StoreError> {
-        if let Some((_, ids)) = values_of(self.query, |field| field.kind == Kind::Id) {
+        if let Some((_, ids)) = values_of(self.query, |field| field.kind == FieldKind::Id) {
             return Ok(Some(ids.into_iter().filter_map(ObjectId::parse).collect()));
         }
         if let Some((field, keys)) = values_of(self.query, |field| field.unique) {
@@ -529,7 +531,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         let mut ids = BTreeSet::new();
         for row in log.range(first.as_slice()..=last.as_slice())?.rev() {
             let (key, value) = row?;
-            let change: ChangeRow = codec::unseal_row(key.value(), value.value())?;
+            let change: ChangeRow = stored_value::unseal_row(key.value(), value.value())?;
             if change.at < since {
                 break;
             }

@@ -2,14 +2,14 @@
 
 use svctrack_core::{
     schema::{LogPage, list::selected},
-    tracking::integration_issues::{Entry, IntegrationIssueQuery},
+    tracking::integration_issues::{IntegrationIssueQuery, ReportEntry},
     value::{Document, ObjectId, TenantId},
 };
 
 use super::{audit, read};
 use crate::{
     LogQuery, Next, Page, PageFor, StoreError,
-    rows::{Bytes as _, REPORT, Rows as _, Snapshot, codec, keys},
+    rows::{Bytes as _, REPORT, Rows as _, Snapshot, keys, stored_value},
 };
 
 /// Whether a list reads a limited number of entries, whatever is stored.
@@ -41,13 +41,13 @@ fn integration_issues(
     query: &IntegrationIssueQuery,
     page_for: &PageFor,
 ) -> Result<Page, StoreError> {
-    let mut fill = PageFill::of(&query.page, page_for);
+    let mut fill = PageFill::new(&query.page, page_for);
     let table = snapshot.open(REPORT)?;
     let (first, last) = keys::log_range(tenant);
     for row in table.range(first.as_slice()..=last.as_slice())?.rev() {
         let (key, value) = row?;
-        let entry: Entry = codec::unseal_row(key.value(), value.value())?;
-        if query.admits(&entry) && !fill.take(entry.id, || Ok(entry.answer()))? {
+        let entry: ReportEntry = stored_value::unseal_row(key.value(), value.value())?;
+        if query.admits(&entry) && !fill.take(entry.id, || Ok(entry.to_response()))? {
             break;
         }
     }
@@ -64,15 +64,15 @@ pub(crate) struct PageFill<'q> {
 }
 
 impl<'q> PageFill<'q> {
-    pub(crate) fn of(asked: &'q LogPage, page_for: &'q PageFor) -> Self {
-        Self { asked, page_for, page: Page::of(&page_for.room, None), total: 0, last: None }
+    pub(crate) fn new(asked: &'q LogPage, page_for: &'q PageFor) -> Self {
+        Self { asked, page_for, page: Page::empty(&page_for.room, None), total: 0, last: None }
     }
 
-    /// Adds an entry that matches, as `answer` returns it; returns whether to continue.
+    /// Adds an entry that matches, as `response` returns it; returns whether to continue.
     pub(crate) fn take(
         &mut self,
         id: ObjectId,
-        answer: impl FnOnce() -> Result<Document, StoreError>,
+        response: impl FnOnce() -> Result<Document, StoreError>,
     ) -> Result<bool, StoreError> {
         self.total += 1;
         if self.page.next.is_some() || self.asked.after.is_some_and(|after| id >= after) {
@@ -82,8 +82,8 @@ impl<'q> PageFill<'q> {
             self.page.next = self.last.map(Next::After);
             return Ok(self.asked.count);
         }
-        let answer = selected(self.asked.select.as_deref(), answer()?).to_text();
-        self.page.add(self.page_for.write(answer)?)?;
+        let response = selected(self.asked.select.as_deref(), response()?).to_text();
+        self.page.add(self.page_for.write(response)?)?;
         self.last = Some(id);
         Ok(true)
     }

@@ -17,7 +17,7 @@ const MAX_HELD_BYTES: usize = 4 * 1024 * 1024;
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
 /// A page, and the ids of its records if they are not held.
-pub(crate) type Found = (Page, Vec<ObjectId>);
+pub(crate) type FoundPage = (Page, Vec<ObjectId>);
 
 pub(crate) struct Pager<'q> {
     query: &'q ListQuery,
@@ -30,7 +30,7 @@ pub(crate) struct Pager<'q> {
 
 impl<'q> Pager<'q> {
     pub(crate) fn new(query: &'q ListQuery, page_for: &'q PageFor, to_skip: usize) -> Self {
-        let page = Page::of(&page_for.room, None);
+        let page = Page::empty(&page_for.room, None);
         Self { query, page_for, page, to_skip, ids: Vec::new(), is_held: true }
     }
 
@@ -44,7 +44,7 @@ impl<'q> Pager<'q> {
     pub(crate) fn add(
         &mut self,
         id: ObjectId,
-        answer: impl FnOnce() -> Result<(String, Option<u32>), StoreError>,
+        response: impl FnOnce() -> Result<(String, Option<u32>), StoreError>,
     ) -> Result<bool, StoreError> {
         if self.to_skip > 0 {
             self.to_skip -= 1;
@@ -58,7 +58,7 @@ impl<'q> Pager<'q> {
             return Ok(false);
         }
         self.ids.push(id);
-        let (text, checksum) = answer()?;
+        let (text, checksum) = response()?;
         let text = self.page_for.write(text)?;
         if self.is_held && self.page.digest.bytes + text.len() > MAX_HELD_BYTES {
             self.is_held = false;
@@ -72,7 +72,7 @@ impl<'q> Pager<'q> {
     }
 
     /// The page; one that is too large is rejected, since a shorter one would look like the last.
-    pub(crate) fn finish(mut self) -> Result<Found, StoreError> {
+    pub(crate) fn finish(mut self) -> Result<FoundPage, StoreError> {
         if self.page.digest.bytes > MAX_PAGE_BYTES {
             return Err(page_too_large("records", MAX_PAGE_BYTES));
         }

@@ -3,7 +3,7 @@
 use std::ops::{Bound, Range};
 
 use svctrack_core::{
-    plan::{Activity, is_answered_as_stored, version_of},
+    plan::{Activity, is_response_as_stored, version_of},
     resources::{self, company::COMPANY, end_user::END_USER, settings},
     schema::{self, Lookup as _, ReadCtx, ResourceDef, list::selected},
     tracking::{
@@ -15,13 +15,13 @@ use svctrack_core::{
 
 use super::{by_date, pager::page_too_large};
 use crate::{
-    ActivityBatch, Answer, Next, Page, PageFor, RateLimits, StoreError,
-    rows::{ACTIVITIES, Bytes as _, Rows, Snapshot, codec::Stored, keys},
+    ActivityBatch, Next, Page, PageFor, RateLimits, RecordResponse, StoreError,
+    rows::{ACTIVITIES, Bytes as _, Rows, Snapshot, keys, stored_value::StoredRecord},
     rules::{
         command, date_ranges,
         history::{self, History},
         open_tables::RecordTables,
-        view::{Source, View},
+        view::{Source, TenantView},
     },
 };
 
@@ -31,29 +31,29 @@ pub(crate) fn record(
     def: &'static ResourceDef,
     reference: &RecordRef,
     now: Timestamp,
-) -> Result<Option<Answer>, StoreError> {
-    let view = View::of_snapshot(tenant, tables);
+) -> Result<Option<RecordResponse>, StoreError> {
+    let view = TenantView::of_snapshot(tenant, tables);
     let id = match reference {
         RecordRef::Id(id) => Some(*id),
         other => view.locate(def, other)?,
     };
     let Some(id) = id else { return Ok(None) };
     let ctx = ReadCtx::new(now, &view);
-    view.read(def, id, |stored| answer_record(def, id, stored, &ctx))
+    view.read(def, id, |stored| read_response(def, id, stored, &ctx))
 }
 
 /// A stored record for a response; it is not parsed where nothing is computed.
-fn answer_record(
+fn read_response(
     def: &ResourceDef,
     id: ObjectId,
-    stored: Stored<'_>,
+    stored: StoredRecord<'_>,
     ctx: &ReadCtx<'_>,
-) -> Result<Answer, StoreError> {
-    if !is_answered_as_stored(def) {
-        return command::answer(def, id, &stored.document()?, ctx);
+) -> Result<RecordResponse, StoreError> {
+    if !is_response_as_stored(def) {
+        return command::record_response(def, id, &stored.document()?, ctx);
     }
     let (version, text) = (version_of(&stored), stored.shown()?);
-    Ok(Answer { id, version, computed: None, text, ignored: Vec::new() })
+    Ok(RecordResponse { id, version, computed: None, text, ignored: Vec::new() })
 }
 
 /// Rate limits that a tenant has set for itself.
@@ -61,7 +61,7 @@ pub(crate) fn rate_limits(
     tables: &RecordTables<impl Snapshot>,
     tenant: TenantId,
 ) -> Result<RateLimits, StoreError> {
-    let settings = settings::of_tenant(&View::of_snapshot(tenant, tables))?;
+    let settings = settings::of_tenant(&TenantView::of_snapshot(tenant, tables))?;
     Ok(RateLimits {
         requests: settings::requests_per_second(&settings),
         tracking: settings::tracking_per_second(&settings),
@@ -104,8 +104,8 @@ pub(crate) fn activities(
         return by_date::activities(snapshot, tenant, query, page_for);
     }
     let tables = RecordTables::open(snapshot)?;
-    let view = View::of_snapshot(tenant, &tables);
-    let mut page = Page::of(&page_for.room, query.page.count.then_some(0));
+    let view = TenantView::of_snapshot(tenant, &tables);
+    let mut page = Page::empty(&page_for.room, query.page.count.then_some(0));
     let Some(filter) = Filter::resolve(query, &view)? else {
         return Ok(page);
     };
@@ -119,8 +119,8 @@ pub(crate) fn activities(
             page.next = last_taken.map(Next::After);
             return Ok(false);
         }
-        let answer = selected(query.page.select.as_deref(), answer(&found, &view)?);
-        add_to(&mut page, page_for, &answer)?;
+        let response = selected(query.page.select.as_deref(), activity_response(&found, &view)?);
+        add_to(&mut page, page_for, &response)?;
         last_taken = Some(found.id);
         Ok(true)
     })?;
@@ -132,7 +132,7 @@ fn count(
     snapshot: &impl Snapshot,
     query: &ActivityQuery,
     filter: &Filter,
-    view: &View<'_, impl Source>,
+    view: &TenantView<'_, impl Source>,
 ) -> Result<u64, StoreError> {
     let mut total = 0;
     for_each(snapshot, query, filter, view, ObjectId::MAX, |_| {
@@ -147,7 +147,7 @@ fn for_each(
     snapshot: &impl Snapshot,
     query: &ActivityQuery,
     filter: &Filter,
-    view: &View<'_, impl Source>,
+    view: &TenantView<'_, impl Source>,
     before: ObjectId,
     mut take: impl FnMut(Activity) -> Result<bool, StoreError>,
 ) -> Result<(), StoreError> {
@@ -172,15 +172,15 @@ fn for_each(
 }
 
 /// An activity for a response, with the names that its user and its company have now.
-pub(crate) fn answer(
+pub(crate) fn activity_response(
     activity: &Activity,
-    view: &View<'_, impl Source>,
+    view: &TenantView<'_, impl Source>,
 ) -> Result<Document, StoreError> {
     let user =
         view.read(&END_USER, activity.end_user_id, |stored| Ok(activity::of_user(stored.text())))?;
     let of_company = |id| view.read(&COMPANY, id, |stored| Ok(activity::of_company(stored.text())));
     let company = activity.company_id.map(of_company).transpose()?.flatten();
-    Ok(activity::answer(activity, user.as_ref(), company.as_ref()))
+    Ok(activity::to_response(activity, user.as_ref(), company.as_ref()))
 }
 
 /// Most activities of one batch of new ones, and the bytes after which it ends: with the one that exceeds them, each
@@ -208,7 +208,7 @@ pub(crate) fn activities_since(
     let mut since = ActivityBatch { items: Vec::new(), cursor: after, is_caught_up: true };
     let mut bytes = 0;
     let tables = RecordTables::open(snapshot)?;
-    let view = View::of_snapshot(tenant, &tables);
+    let view = TenantView::of_snapshot(tenant, &tables);
     let filter = Filter::resolve(query, &view)?;
     let begin = keys::log(tenant, after);
     let behind = (Bound::Excluded(begin.as_slice()), Bound::Included(last.as_slice()));
@@ -222,7 +222,8 @@ pub(crate) fn activities_since(
         let Some(found) = history::unseal(key.value(), value.value())? else { continue };
         let Some(filter) = &filter else { continue };
         if filter.admits(query, &found, &view)? {
-            let text = selected(query.page.select.as_deref(), answer(&found, &view)?).to_text();
+            let text =
+                selected(query.page.select.as_deref(), activity_response(&found, &view)?).to_text();
             bytes += text.len();
             since.items.push((found.id, text));
         }
@@ -275,7 +276,7 @@ impl Filter {
     /// Resolves references; `None` when none of them names a record, so that nothing can match (R2).
     pub(crate) fn resolve(
         query: &ActivityQuery,
-        view: &View<'_, impl Source>,
+        view: &TenantView<'_, impl Source>,
     ) -> Result<Option<Self>, StoreError> {
         let mut filter =
             Self { companies: None, end_user: None, others: query.page.filters.clone() };
@@ -308,11 +309,11 @@ impl Filter {
         tenant: TenantId,
         before: ObjectId,
     ) -> Result<Option<Histories<S::Table>>, StoreError> {
-        let of = |def, id| History::before(snapshot, tenant, def, id, before);
+        let history = |def, id| History::before(snapshot, tenant, def, id, before);
         let histories = match (self.end_user, &self.companies) {
-            (Some(user), _) => vec![of(&END_USER, user)?],
+            (Some(user), _) => vec![history(&END_USER, user)?],
             (None, Some(companies)) => {
-                companies.iter().map(|id| of(&COMPANY, *id)).collect::<Result<_, _>>()?
+                companies.iter().map(|id| history(&COMPANY, *id)).collect::<Result<_, _>>()?
             }
             (None, None) => return Ok(None),
         };
@@ -323,7 +324,7 @@ impl Filter {
         &self,
         query: &ActivityQuery,
         activity: &Activity,
-        view: &View<'_, impl Source>,
+        view: &TenantView<'_, impl Source>,
     ) -> Result<bool, StoreError> {
         if !query.admits(activity, self.companies.as_deref(), self.end_user) {
             return Ok(false);
@@ -331,7 +332,7 @@ impl Filter {
         if self.others.is_empty() {
             return Ok(true);
         }
-        let answer = answer(activity, view)?;
-        Ok(self.others.iter().all(|filter| filter.admits(&answer)))
+        let response = activity_response(activity, view)?;
+        Ok(self.others.iter().all(|filter| filter.admits(&response)))
     }
 }

@@ -3,7 +3,7 @@
 use svctrack_core::{
     plan::{
         Ctx,
-        upsert::{self, Outcome},
+        upsert::{self, UpsertOutcome},
     },
     schema::{Handling, Origin},
     value::{IdSequence, TenantId, Timestamp},
@@ -12,7 +12,7 @@ use svctrack_core::{
 use crate::{
     Rehearsal, StoreError, Upserts,
     rows::{SUPPRESSED, Snapshot},
-    rules::{open_tables::RecordTables, view::View},
+    rules::{open_tables::RecordTables, view::TenantView},
 };
 
 /// Five bytes of ids that are never returned.
@@ -25,10 +25,10 @@ pub(crate) fn rehearse(
     rehearsal: &mut Rehearsal,
     upserts: &Upserts,
     now: Timestamp,
-) -> Result<Vec<Outcome>, StoreError> {
+) -> Result<Vec<UpsertOutcome>, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let suppressed = snapshot.open(SUPPRESSED)?;
-    let view = View::of_snapshot(tenant, &tables).with_suppressed(&suppressed);
+    let view = TenantView::of_snapshot(tenant, &tables).with_suppressed(&suppressed);
     let ids = rehearsal.ids.take().unwrap_or_else(|| IdSequence::new(NO_STORE));
     let mut ctx = Ctx::new(now, ids, None);
     ctx.origin = Origin::Row;

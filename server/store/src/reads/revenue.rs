@@ -16,22 +16,24 @@ use svctrack_core::{
         end_user::END_USER,
         ticket::{self, TICKET},
     },
-    revenue::{Later, Options, Report, ReportError, ReportQuery, Sources, Usage, report},
+    revenue::{
+        CustomerUsage, Later, Report, ReportError, ReportOptions, ReportQuery, Sources, report,
+    },
     schema::{Lookup as _, ResourceDef},
     value::{Members as _, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
 use super::{
     as_of::Past,
-    closing_changes::{self, Closed},
+    closing_changes::{self, ClosedMonths},
     ledgers::{Books, Ledgers, rejected},
     usage,
     written_reports::Holds,
 };
 use crate::{
     ReportJob, StoreError, WrittenReport,
-    rows::{Bytes as _, Rows as _, Snapshot, codec, engagement::ReadRows as _, keys},
-    rules::{open_tables::RecordTables, view::View},
+    rows::{Bytes as _, Rows as _, Snapshot, engagement::ReadRows as _, keys, stored_value},
+    rules::{open_tables::RecordTables, view::TenantView},
 };
 
 /// Tenant and time of a report.
@@ -52,7 +54,7 @@ pub(crate) fn revenue(
 ) -> Result<WrittenReport, StoreError> {
     let Asker { tenant, version, now } = asker;
     if !job.query.is_of_activities() && !job.query.needs_usage() {
-        return of_licenses(&*ledgers.of(snapshot, tenant)?, snapshot, asker, job);
+        return of_licenses(&*ledgers.books(snapshot, tenant)?, snapshot, asker, job);
     }
     let key = format!("{tenant} {}", job.key);
     if let Some(written) = ledgers.of_usage.get(&key, version, now) {
@@ -60,7 +62,7 @@ pub(crate) fn revenue(
     }
     let (written, until) = match job.query.is_of_activities() {
         true => usage::usage(snapshot, tenant, job, now)?,
-        false => of_customers(&*ledgers.of(snapshot, tenant)?, snapshot, asker, job)?,
+        false => of_customers(&*ledgers.books(snapshot, tenant)?, snapshot, asker, job)?,
     };
     ledgers.of_usage.keep(key, Holds { time: now..until, version }, &written);
     Ok(written)
@@ -80,14 +82,14 @@ fn of_licenses(
     if let Some(month) = job.query.closed_month() {
         let month = closing_changes::by_company(books, snapshot, tenant, month)?;
         let text = (job.write)(&Report::ClosedMonth(month.into()), &job.query)?;
-        let written = WrittenReport::of(text, books.sequence);
+        let written = WrittenReport::new(text, books.sequence);
         let always = Holds { time: Timestamp::MIN..Timestamp::MAX, version: 0 };
         books.written.keep(job.key.clone(), always, &written);
         return Ok(written);
     }
     let past = match job.query.as_of() {
         Some(as_of) if as_of > now => return Err(rejected(ReportError::AsOfAhead)),
-        Some(as_of) => Past::of(snapshot, tenant, books, as_of)?,
+        Some(as_of) => Past::as_of(snapshot, tenant, books, as_of)?,
         None => Past::none(books),
     };
     let present = job.query.as_of().unwrap_or(now);
@@ -99,7 +101,7 @@ fn of_licenses(
     let later = later.map(|(ledger, time)| Later { ledger, now: time.start });
     let maker = Maker::new(snapshot, tenant, &past, now)?;
     let text = maker.write(job, time.start, &maker.companies(&job.query)?, later)?;
-    let written = WrittenReport::of(text, books.sequence);
+    let written = WrittenReport::new(text, books.sequence);
     let time = match later_time {
         Some(time) => time,
         // A report as of a point in time stays the same.
@@ -123,11 +125,11 @@ fn of_customers(
     let mut companies = maker.companies(&job.query)?;
     let until = maker.add_usage(&job.query, &mut companies)?.min(time.end);
     let text = maker.write(job, time.start, &companies, None)?;
-    Ok((WrittenReport::of(text, books.sequence), until))
+    Ok((WrittenReport::new(text, books.sequence), until))
 }
 
 impl WrittenReport {
-    pub(super) fn of(text: String, sequence: u64) -> Self {
+    pub(super) fn new(text: String, sequence: u64) -> Self {
         let mut hasher = FixedState::default().build_hasher();
         hasher.write(text.as_bytes());
         Self { text: Arc::from(text), hash: hasher.finish(), sequence }
@@ -141,7 +143,7 @@ struct Company {
     attributes: Vec<Option<String>>,
     /// Whether the company meets the filters of the report.
     is_asked_for: bool,
-    usage: Usage,
+    usage: CustomerUsage,
 }
 
 type Companies = BTreeMap<ObjectId, Company>;
@@ -150,7 +152,7 @@ struct Maker<'b, S: Snapshot> {
     tables: RecordTables<S>,
     tenant: TenantId,
     past: &'b Past,
-    closed: Closed<'b, S>,
+    closed: ClosedMonths<'b, S>,
     now: Timestamp,
 }
 
@@ -161,7 +163,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         past: &'b Past,
         now: Timestamp,
     ) -> Result<Self, StoreError> {
-        let closed = Closed { snapshot, tenant, now: past };
+        let closed = ClosedMonths { snapshot, tenant, now: past };
         Ok(Self { tables: RecordTables::open(snapshot)?, tenant, past, closed, now })
     }
 
@@ -176,8 +178,8 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         let (query, past) = (&job.query, self.past);
         let company = self.company(query)?;
         let options = query.options(since, past.zone, past.rates.clone(), company);
-        let options = Options { history: past.history, ..options.map_err(rejected)? };
-        let of = |id: ObjectId| companies.get(&id);
+        let options = ReportOptions { history: past.history, ..options.map_err(rejected)? };
+        let facts_of = |id: ObjectId| companies.get(&id);
         let unread = Cell::new(None);
         let name = |id| {
             self.name(id).unwrap_or_else(|error| {
@@ -188,10 +190,12 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         let sources = Sources {
             ledger: &past.ledger,
             later,
-            attributes_of: &|id| of(id).map(|known| known.attributes.clone()).unwrap_or_default(),
-            is_asked_for: &|id| of(id).is_some_and(|known| known.is_asked_for),
-            name_of: &|id| of(id).map_or_else(|| name(id), |known| known.name.clone()),
-            usage_of: &|id| of(id).map(|known| known.usage.clone()).unwrap_or_default(),
+            attributes_of: &|id| {
+                facts_of(id).map(|known| known.attributes.clone()).unwrap_or_default()
+            },
+            is_asked_for: &|id| facts_of(id).is_some_and(|known| known.is_asked_for),
+            name_of: &|id| facts_of(id).map_or_else(|| name(id), |known| known.name.clone()),
+            usage_of: &|id| facts_of(id).map(|known| known.usage.clone()).unwrap_or_default(),
         };
         let mut made = report(query, &options, sources).map_err(rejected)?;
         if let Some(error) = unread.take() {
@@ -205,8 +209,8 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         (job.write)(&made, query)
     }
 
-    fn view(&self) -> View<'_, RecordTables<S>> {
-        View::of_snapshot(self.tenant, &self.tables)
+    fn view(&self) -> TenantView<'_, RecordTables<S>> {
+        TenantView::of_snapshot(self.tenant, &self.tables)
     }
 
     /// Company of the report, if it has one. A deleted company is found by its `_id`, where a report of an earlier time
@@ -240,10 +244,10 @@ impl<'b, S: Snapshot> Maker<'b, S> {
             self.for_each(&COMPANY, self.company(query)?, |id, company| {
                 let name = company.get(NAME.name).and_then(|name| name.as_str());
                 let attributes = query.attributes().iter();
-                let attributes = attributes.map(|property| property.of(&company)).collect();
+                let attributes = attributes.map(|property| property.segment_of(&company)).collect();
                 let name = name.map(Cow::into_owned);
                 let is_asked_for = filters.iter().all(|filter| filter.admits(&company));
-                let usage = Usage::default();
+                let usage = CustomerUsage::default();
                 companies.insert(id, Company { name, attributes, is_asked_for, usage });
                 Ok(())
             })?;
@@ -257,7 +261,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         query: &ReportQuery,
         companies: &mut Companies,
     ) -> Result<Timestamp, StoreError> {
-        let mut until = Usage::until(self.now);
+        let mut until = CustomerUsage::until(self.now);
         let engagement = |def, id| self.tables.engagement.engagement(self.tenant, def, id);
         for (id, company) in companies.iter_mut() {
             let engagement = engagement(&COMPANY, *id)?.unwrap_or_default();
@@ -270,12 +274,12 @@ impl<'b, S: Snapshot> Maker<'b, S> {
                 company.usage.add_user(&engagement, self.now);
             }
         }
-        let mut add_ticket = |found: codec::Stored<'_>| {
+        let mut add_ticket = |found: stored_value::StoredRecord<'_>| {
             let company = found.get(ticket::COMPANY_ID.name);
             let company = company.and_then(|company| ObjectId::parse(&company.as_str()?));
             if let Some(company) = company.and_then(|company| companies.get_mut(&company)) {
                 company.usage.add_ticket(&found, self.now);
-                until = until.min(Usage::until_by_ticket(&found, self.now));
+                until = until.min(CustomerUsage::until_by_ticket(&found, self.now));
             }
             Ok(())
         };
@@ -296,14 +300,14 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         &self,
         def: &ResourceDef,
         only: Option<ObjectId>,
-        mut look: impl FnMut(ObjectId, codec::Stored<'_>) -> Result<(), StoreError>,
+        mut look: impl FnMut(ObjectId, stored_value::StoredRecord<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let first = keys::record(self.tenant, def.code, only.unwrap_or(ObjectId::MIN));
         let last = keys::record(self.tenant, def.code, only.unwrap_or(ObjectId::MAX));
         for row in self.tables.records.range(first.as_slice()..=last.as_slice())? {
             let (key, value) = row?;
             let Some(id) = keys::id_at_end(key.value()) else { continue };
-            look(id, codec::unseal_record(key.value(), value.value())?)?;
+            look(id, stored_value::unseal_record(key.value(), value.value())?)?;
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ pub(crate) struct SharedSnapshot<S: Snapshot> {
 type KnownTenants = ReadOnce<TenantId, KnownTenant>;
 
 impl<S: Snapshot> SharedSnapshot<S> {
-    fn of(snapshot: &S, known_tenants: Arc<KnownTenants>) -> Result<Self, StoreError> {
+    fn read(snapshot: &S, known_tenants: Arc<KnownTenants>) -> Result<Self, StoreError> {
         Ok(Self {
             tables: RecordTables::open(snapshot)?,
             tenants: snapshot.open(TENANTS)?,
@@ -151,7 +151,7 @@ impl<S: Snapshot> SnapshotCache<S> {
             shown.known_tenants.clone()
         };
         let snapshot = self.snapshot(take)?;
-        let moment = Arc::new(SharedSnapshot::of(&*snapshot, known_tenants)?);
+        let moment = Arc::new(SharedSnapshot::read(&*snapshot, known_tenants)?);
         let mut shown = self.0.lock();
         // A snapshot from before a commit must not outlast it.
         if shown.snapshot.as_ref().is_some_and(|shared| Arc::ptr_eq(shared, &snapshot)) {
@@ -167,7 +167,7 @@ impl<S: Snapshot> SnapshotCache<S> {
 
     /// Version of a tenant. A snapshot that is taken afterwards has at least this version.
     pub(crate) fn version(&self, tenant: TenantId) -> u64 {
-        self.0.lock().versions.of(tenant)
+        self.0.lock().versions.for_tenant(tenant)
     }
 
     /// Shows reads a new snapshot after a write; without one, each read takes a snapshot of its own.

@@ -10,7 +10,7 @@ use svctrack_core::{
     },
     revenue::{Report, ReportError, UsagePlan},
     schema::Lookup as _,
-    usage::{Counting, Counts, Malformed},
+    usage::{MalformedBlock, UsageCounting, UsageCounts},
     value::{ObjectId, TenantId, Timestamp},
 };
 
@@ -18,12 +18,12 @@ use super::ledgers::rejected;
 use crate::{
     ReportJob, StoreError, WrittenReport,
     at_once::at_once,
-    rows::{ACTIVITIES, Bytes as _, INDEX, Rows as _, Snapshot, USAGE, codec, keys},
+    rows::{ACTIVITIES, Bytes as _, INDEX, Rows as _, Snapshot, USAGE, keys, stored_value},
     rules::{
         history,
         open_tables::RecordTables,
-        usage::{self, Head, LIMITS},
-        view::View,
+        usage::{self, LIMITS, TallyHead},
+        view::TenantView,
     },
 };
 
@@ -39,7 +39,7 @@ pub(crate) fn usage(
     now: Timestamp,
 ) -> Result<(WrittenReport, Timestamp), StoreError> {
     let tables = RecordTables::open(snapshot)?;
-    let view = View::of_snapshot(tenant, &tables);
+    let view = TenantView::of_snapshot(tenant, &tables);
     let zone = settings::time_zone(&settings::of_tenant(&view)?);
     let company = match job.query.company() {
         Some(reference) => {
@@ -49,7 +49,7 @@ pub(crate) fn usage(
         None => None,
     };
     let options = job.query.options(now, zone, None, company).map_err(rejected)?;
-    let plan = UsagePlan::of(&job.query, &options).map_err(rejected)?;
+    let plan = UsagePlan::from_query(&job.query, &options).map_err(rejected)?;
     let companies = companies_of_users(snapshot, tenant, company)?;
     let counts = count(snapshot, tenant, plan.counting(), &|user| {
         company.is_none() || companies.contains_key(&user)
@@ -60,7 +60,7 @@ pub(crate) fn usage(
         None => Report::Usage(plan.report(&counts, &company_of).into()),
     };
     let text = (job.write)(&report, &job.query)?;
-    Ok((WrittenReport::of(text, 0), plan.until()))
+    Ok((WrittenReport::new(text, 0), plan.until()))
 }
 
 /// Company of each user who has one; only of one company, where one is named.
@@ -85,9 +85,9 @@ pub(super) fn companies_of_users(
 fn count(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-    counting: Counting,
+    counting: UsageCounting,
     is_asked_for: &(dyn Fn(ObjectId) -> bool + Sync),
-) -> Result<Counts, StoreError> {
+) -> Result<UsageCounts, StoreError> {
     let head = usage::head(&snapshot.open(USAGE)?, tenant)?;
     let mut counting = count_blocks(snapshot, tenant, counting, is_asked_for)?;
     let (after, last) = (keys::log(tenant, head.to), keys::log(tenant, ObjectId::MAX));
@@ -110,9 +110,9 @@ fn count(
 fn count_blocks(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-    mut counting: Counting,
+    mut counting: UsageCounting,
     is_asked_for: &(dyn Fn(ObjectId) -> bool + Sync),
-) -> Result<Counting, StoreError> {
+) -> Result<UsageCounting, StoreError> {
     // Both parts must number actions alike.
     each_block(snapshot, tenant, |_, block| counting.take_names(block))?;
     let count_part = |part: usize| {
@@ -133,13 +133,14 @@ fn count_blocks(
 fn each_block(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-    mut take: impl FnMut(usize, &[u8]) -> Result<(), Malformed>,
+    mut take: impl FnMut(usize, &[u8]) -> Result<(), MalformedBlock>,
 ) -> Result<(), StoreError> {
     let tallied = snapshot.open(USAGE)?;
     let (first, last) = (keys::usage_level(tenant, 0).0, keys::usage_level(tenant, u8::MAX - 1).1);
     for (number, row) in tallied.range(first.as_slice()..=last.as_slice())?.enumerate() {
         let (key, value) = row?;
-        take(number, codec::unseal(key.value(), value.value())?).map_err(usage::corrupted)?;
+        take(number, stored_value::unseal(key.value(), value.value())?)
+            .map_err(usage::corrupted)?;
     }
     Ok(())
 }
@@ -148,7 +149,7 @@ fn each_block(
 fn counting_goes_on(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-    head: Head,
+    head: TallyHead,
 ) -> Result<StoreError, StoreError> {
     let left = usage::left(snapshot, tenant, head)?;
     Ok(StoreError::Counting { counted: head.activities, of: head.activities.saturating_add(left) })

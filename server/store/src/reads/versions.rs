@@ -31,7 +31,7 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
-    pub(crate) fn of(&self, tenant: TenantId) -> u64 {
+    pub(crate) fn for_tenant(&self, tenant: TenantId) -> u64 {
         self.of_tenant.get(&tenant).copied().unwrap_or(self.of_others)
     }
 
@@ -71,21 +71,22 @@ mod tests {
         let mut versions = Versions::default();
         versions.note(&commit(&[1, 2]));
         versions.note(&commit(&[2]));
-        let of = |versions: &Versions| [1, 2, 3].map(|number| versions.of(tenant(number)));
-        assert_eq!(of(&versions), [1, 2, 0]);
+        let all_of =
+            |versions: &Versions| [1, 2, 3].map(|number| versions.for_tenant(tenant(number)));
+        assert_eq!(all_of(&versions), [1, 2, 0]);
         versions.note(&CommitScope::ANYTHING);
-        assert_eq!(of(&versions), [3, 3, 3]);
+        assert_eq!(all_of(&versions), [3, 3, 3]);
     }
 
     #[test]
     fn no_version_comes_back_when_there_are_too_many_tenants() {
         let mut versions = Versions::default();
-        let mut before = versions.of(tenant(0));
+        let mut before = versions.for_tenant(tenant(0));
         for _ in 0..3 {
             for number in 0..u16::try_from(MAX_TENANTS).unwrap() + 1 {
                 versions.note(&commit(&[number]));
                 assert!(versions.of_tenant.len() <= MAX_TENANTS);
-                let now = versions.of(tenant(0));
+                let now = versions.for_tenant(tenant(0));
                 assert!(now >= before);
                 before = now;
             }

@@ -35,7 +35,7 @@ const MANIFEST: u8 = 3;
 
 impl BackupHead {
     /// Head of a backup of a store at this point in time.
-    pub(crate) fn of(at: Timestamp, store: StoreId, sequence: Option<u64>) -> Self {
+    pub(crate) fn new(at: Timestamp, store: StoreId, sequence: Option<u64>) -> Self {
         let (svctrack_backup, store_format) = (ARCHIVE_FORMAT, ROWS_FORMAT);
         Self { svctrack_backup, store_format, at, store: Some(store), sequence }
     }
@@ -43,14 +43,14 @@ impl BackupHead {
 
 /// Table whose rows are being written or read.
 #[derive(Default)]
-struct Counting {
+struct CountedTable {
     name: String,
     rows: u64,
     hash: Sha256,
 }
 
-impl Counting {
-    fn of(name: &str) -> Self {
+impl CountedTable {
+    fn new(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
     }
 
@@ -68,31 +68,31 @@ impl Counting {
 }
 
 /// Counts of the tables of a backup, one after the other.
-struct Tables {
+struct TableCounts {
     head: BackupHead,
     done: Vec<TableSum>,
-    now: Option<Counting>,
+    now: Option<CountedTable>,
 }
 
-impl Tables {
-    fn of(head: BackupHead) -> Self {
+impl TableCounts {
+    fn new(head: BackupHead) -> Self {
         Self { head, done: Vec::new(), now: None }
     }
 
     fn begin(&mut self, name: &str) {
-        self.done.extend(self.now.take().map(Counting::sum));
-        self.now = Some(Counting::of(name));
+        self.done.extend(self.now.take().map(CountedTable::sum));
+        self.now = Some(CountedTable::new(name));
     }
 
     fn finish(mut self) -> Manifest {
-        self.done.extend(self.now.take().map(Counting::sum));
-        Manifest::of(self.head, self.done)
+        self.done.extend(self.now.take().map(CountedTable::sum));
+        Manifest::new(self.head, self.done)
     }
 }
 
 pub(crate) struct ArchiveWriter<W: Write> {
     out: GzEncoder<W>,
-    tables: Tables,
+    tables: TableCounts,
 }
 
 impl<W: Write> ArchiveWriter<W> {
@@ -105,7 +105,7 @@ impl<W: Write> ArchiveWriter<W> {
         let mut out = GzEncoder::new(out, Compression::fast());
         out.write_all(&serde_json::to_vec(&head)?)?;
         out.write_all(b"\n")?;
-        Ok(Self { out, tables: Tables::of(head) })
+        Ok(Self { out, tables: TableCounts::new(head) })
     }
 
     pub(crate) fn table(&mut self, name: &str) -> io::Result<()> {
@@ -159,7 +159,7 @@ pub enum ArchiveError {
     CutOff,
     /// The file is not as it was written.
     #[error("it is corrupted: {0}")]
-    Damaged(String),
+    Corrupted(String),
     /// The archive has the format of another version of the program.
     #[error("it has format {0}, this program knows {ARCHIVE_FORMAT}.{ROWS_FORMAT}")]
     Format(String),
@@ -173,26 +173,26 @@ impl From<io::Error> for ArchiveError {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => Self::CutOff,
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
-                Self::Damaged(error.to_string())
+                Self::Corrupted(error.to_string())
             }
             _ => Self::Io(error),
         }
     }
 }
 
-fn damaged(what: impl Into<String>) -> ArchiveError {
-    ArchiveError::Damaged(what.into())
+fn corrupted(what: impl Into<String>) -> ArchiveError {
+    ArchiveError::Corrupted(what.into())
 }
 
 pub(crate) struct ArchiveReader<R> {
     from: GzDecoder<R>,
-    tables: Tables,
+    tables: TableCounts,
     key: Vec<u8>,
     value: Vec<u8>,
 }
 
 /// Next part of a backup.
-pub(crate) enum Part<'r> {
+pub(crate) enum ArchivePart<'r> {
     Table(String),
     /// A row of the table.
     Row(&'r [u8], &'r [u8]),
@@ -221,19 +221,19 @@ impl<R: BufRead> ArchiveReader<R> {
         if svctrack_backup != ARCHIVE_FORMAT || !READABLE_ROWS.contains(&store_format) {
             return Err(ArchiveError::Format(format!("{svctrack_backup}.{store_format}")));
         }
-        Ok(Self { from, tables: Tables::of(head), key: Vec::new(), value: Vec::new() })
+        Ok(Self { from, tables: TableCounts::new(head), key: Vec::new(), value: Vec::new() })
     }
 
-    pub(crate) fn next(&mut self) -> Result<Part<'_>, ArchiveError> {
+    pub(crate) fn next(&mut self) -> Result<ArchivePart<'_>, ArchiveError> {
         let [kind] = self.bytes()?;
         match kind {
             TABLE => {
                 let length = u16::from_be_bytes(self.bytes()?);
                 let name = read_part(&mut self.from, length.into(), Vec::new())?;
                 let name = String::from_utf8(name)
-                    .map_err(|_| damaged("the name of a table is not UTF-8"))?;
+                    .map_err(|_| corrupted("the name of a table is not UTF-8"))?;
                 self.tables.begin(&name);
-                Ok(Part::Table(name))
+                Ok(ArchivePart::Table(name))
             }
             ROW => {
                 let lengths: [u8; 8] = self.bytes()?;
@@ -245,12 +245,12 @@ impl<R: BufRead> ArchiveReader<R> {
                     .tables
                     .now
                     .as_mut()
-                    .ok_or_else(|| damaged("a row precedes the first table"))?;
+                    .ok_or_else(|| corrupted("a row precedes the first table"))?;
                 table.add(&lengths, &self.key, &self.value);
-                Ok(Part::Row(&self.key, &self.value))
+                Ok(ArchivePart::Row(&self.key, &self.value))
             }
-            MANIFEST => self.end().map(Part::End),
-            _ => Err(damaged("unknown entry")),
+            MANIFEST => self.end().map(ArchivePart::End),
+            _ => Err(corrupted("unknown entry")),
         }
     }
 
@@ -265,15 +265,15 @@ impl<R: BufRead> ArchiveReader<R> {
         let length = u32::from_be_bytes(self.bytes()?);
         let json = read_part(&mut self.from, length.into(), Vec::new())?;
         let expected: Manifest =
-            serde_json::from_slice(&json).map_err(|_| damaged("its manifest cannot be read"))?;
-        let tables = Tables::of(self.tables.head.clone());
+            serde_json::from_slice(&json).map_err(|_| corrupted("its manifest cannot be read"))?;
+        let tables = TableCounts::new(self.tables.head.clone());
         let found = std::mem::replace(&mut self.tables, tables).finish();
         if found != expected {
-            return Err(damaged("its rows do not match its manifest"));
+            return Err(corrupted("its rows do not match its manifest"));
         }
         // This reads gzip's own checksum.
         if self.from.read(&mut [0])? > 0 || !self.from.get_mut().fill_buf()?.is_empty() {
-            return Err(damaged("trailing data"));
+            return Err(corrupted("trailing data"));
         }
         Ok(found)
     }
@@ -287,7 +287,7 @@ fn read_part(
 ) -> Result<Vec<u8>, ArchiveError> {
     into.clear();
     if length > MAX_PART_BYTES {
-        return Err(damaged(format!("an entry has an invalid length of {length} bytes")));
+        return Err(corrupted(format!("an entry has an invalid length of {length} bytes")));
     }
     let read = from.take(length).read_to_end(&mut into)?;
     if (read as u64) < length { Err(ArchiveError::CutOff) } else { Ok(into) }
@@ -308,7 +308,7 @@ pub fn read_head(from: impl BufRead) -> Result<BackupHead, ArchiveError> {
 pub fn check_archive(from: impl BufRead) -> Result<Manifest, ArchiveError> {
     let mut archive = ArchiveReader::begin(from)?;
     loop {
-        if let Part::End(manifest) = archive.next()? {
+        if let ArchivePart::End(manifest) = archive.next()? {
             return Ok(manifest);
         }
     }
@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     fn head() -> BackupHead {
-        BackupHead::of(Timestamp::MIN, StoreId::from_bytes([0, 1, 2, 3, 0xff]), Some(12))
+        BackupHead::new(Timestamp::MIN, StoreId::from_bytes([0, 1, 2, 3, 0xff]), Some(12))
     }
 
     fn archive() -> (Vec<u8>, Manifest) {
@@ -339,8 +339,10 @@ mod tests {
         assert_eq!(check_archive(bytes.as_slice()).unwrap(), manifest);
         assert_eq!(manifest.tables.iter().map(|table| table.rows).collect::<Vec<_>>(), [300, 1]);
         let mut reader = ArchiveReader::begin(bytes.as_slice()).unwrap();
-        assert!(matches!(reader.next().unwrap(), Part::Table(name) if name == "a"));
-        assert!(matches!(reader.next().unwrap(), Part::Row([0, 0], value) if value == [7; 40]));
+        assert!(matches!(reader.next().unwrap(), ArchivePart::Table(name) if name == "a"));
+        assert!(
+            matches!(reader.next().unwrap(), ArchivePart::Row([0, 0], value) if value == [7; 40])
+        );
     }
 
     #[test]
@@ -358,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backup_that_breaks_off_anywhere_is_refused() {
+    fn a_backup_that_breaks_off_anywhere_is_rejected() {
         let (bytes, _) = archive();
         for len in 0..bytes.len() {
             assert!(check_archive(&bytes[..len]).is_err(), "{len} of {}", bytes.len());
@@ -413,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_the_manifest_does_not_count_are_refused() {
+    fn rows_that_the_manifest_does_not_count_are_rejected() {
         let (_, manifest) = archive();
         let mut writer = ArchiveWriter::begin(Vec::new(), head()).unwrap();
         writer.table("a").unwrap();
@@ -421,11 +423,11 @@ mod tests {
         writer.tables.now = None;
         writer.tables.done = manifest.tables;
         let (bytes, _) = writer.finish().unwrap();
-        assert!(matches!(check_archive(bytes.as_slice()), Err(ArchiveError::Damaged(_))));
+        assert!(matches!(check_archive(bytes.as_slice()), Err(ArchiveError::Corrupted(_))));
     }
 
     #[test]
-    fn what_is_no_backup_or_one_of_another_format_is_refused() {
+    fn what_is_no_backup_or_one_of_another_format_is_rejected() {
         assert!(matches!(check_archive(&b"once upon a time"[..]), Err(ArchiveError::Foreign)));
         let head = head();
         let later = [

@@ -9,12 +9,12 @@ use svctrack_core::{
     value::{ObjectId, TenantId, Timestamp, engagement::Engagement},
 };
 
-use super::{Bytes as _, Rows, WriteRows, codec, keys};
+use super::{Bytes as _, Rows, WriteRows, keys, stored_value};
 use crate::StoreError;
 
 /// The row of a user or a company.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Row {
+pub(crate) struct EngagementRow {
     pub(crate) engagement: Engagement,
     /// Latest activity, from which the history goes back.
     pub(crate) latest: Option<ObjectId>,
@@ -38,7 +38,7 @@ pub(crate) struct Row {
     pub(crate) touched_in: u64,
 }
 
-impl Row {
+impl EngagementRow {
     /// The later of two states of a row.
     pub(crate) fn later<'r>(
         logged: Option<&'r Self>,
@@ -52,12 +52,16 @@ impl Row {
 }
 
 /// Owner of a row.
-pub(crate) type Owner = (TenantId, u8, ObjectId);
+pub(crate) type EngagementOwner = (TenantId, u8, ObjectId);
 
 /// Rows in a snapshot or in a transaction.
 pub(crate) trait ReadRows {
     /// The result of `read` for the row of a user or a company.
-    fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError>;
+    fn read<R>(
+        &self,
+        owner: EngagementOwner,
+        read: impl FnOnce(&EngagementRow) -> R,
+    ) -> Result<Option<R>, StoreError>;
 
     /// The engagement of a user or a company.
     fn engagement(
@@ -70,7 +74,7 @@ pub(crate) trait ReadRows {
     }
 
     /// The latest activity of a user or a company.
-    fn latest_activity(&self, owner: Owner) -> Result<Option<ObjectId>, StoreError> {
+    fn latest_activity(&self, owner: EngagementOwner) -> Result<Option<ObjectId>, StoreError> {
         Ok(self.read(owner, |row| row.latest)?.flatten())
     }
 }
@@ -91,10 +95,10 @@ pub(crate) trait WriteEngagement: ReadRows {
     type Table: WriteRows;
 
     /// Row of a user or a company, which is written with the others.
-    fn row(&mut self, owner: Owner) -> Result<&mut Row, StoreError>;
+    fn row(&mut self, owner: EngagementOwner) -> Result<&mut EngagementRow, StoreError>;
 
     /// Removes the row of an erased owner.
-    fn remove(&mut self, owner: Owner) -> Result<(), StoreError>;
+    fn remove(&mut self, owner: EngagementOwner) -> Result<(), StoreError>;
 
     /// Removes the rows of a tenant that are not only in the table.
     fn forget_tenant(&mut self, tenant: TenantId);
@@ -104,18 +108,22 @@ pub(crate) trait WriteEngagement: ReadRows {
 }
 
 /// The stored bytes of a row.
-pub(crate) fn seal(key: &[u8], row: &Row) -> Result<Vec<u8>, StoreError> {
-    codec::seal_row(key, &(row, row.changes))
+pub(crate) fn seal(key: &[u8], row: &EngagementRow) -> Result<Vec<u8>, StoreError> {
+    stored_value::seal_row(key, &(row, row.changes))
 }
 
-pub(crate) fn load(table: &impl Rows, owner: Owner) -> Result<Option<Row>, StoreError> {
+pub(crate) fn load(
+    table: &impl Rows,
+    owner: EngagementOwner,
+) -> Result<Option<EngagementRow>, StoreError> {
     let key = key_of(owner);
     let Some(value) = table.get(key.as_slice())? else { return Ok(None) };
-    let (row, changes) = codec::unseal_row_with_more::<Row, u64>(&key, value.value())?;
-    Ok(Some(Row { changes, ..row }))
+    let (row, changes) =
+        stored_value::unseal_row_with_more::<EngagementRow, u64>(&key, value.value())?;
+    Ok(Some(EngagementRow { changes, ..row }))
 }
 
 /// Key of an owner in the table.
-pub(crate) fn key_of((tenant, resource, id): Owner) -> Vec<u8> {
+pub(crate) fn key_of((tenant, resource, id): EngagementOwner) -> Vec<u8> {
     keys::record(tenant, resource, id)
 }

@@ -5,7 +5,7 @@
 //! in keys have no NUL, which ends them.
 
 use svctrack_core::{
-    plan::Wait,
+    plan::ParkedWait,
     value::{ObjectId, TenantId},
 };
 
@@ -94,12 +94,12 @@ pub(crate) fn log_range(tenant: TenantId) -> (Vec<u8>, Vec<u8>) {
 }
 
 /// Key of a parked event under an index entry that it waits for.
-pub(crate) fn waiting(tenant: TenantId, wait: &Wait, id: ObjectId) -> Vec<u8> {
+pub(crate) fn waiting(tenant: TenantId, wait: &ParkedWait, id: ObjectId) -> Vec<u8> {
     index(tenant, wait.resource, &wait.row, &wait.key, id)
 }
 
 /// Key of a mark on the events that wait for an index entry.
-pub(crate) fn due(tenant: TenantId, wait: &Wait) -> Vec<u8> {
+pub(crate) fn due(tenant: TenantId, wait: &ParkedWait) -> Vec<u8> {
     unique(tenant, wait.resource, &wait.row, &wait.key)
 }
 
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(hex(&change(tenant, 258)), format!("{t}0000000000000102"));
         let of_record = hex(&change_of_record(tenant, 2, id, 258));
         assert_eq!(of_record, format!("{t}02{i}0000000000000102"));
-        let wait = Wait { resource: 2, row: "row".to_owned(), key: "v".to_owned() };
+        let wait = ParkedWait { resource: 2, row: "row".to_owned(), key: "v".to_owned() };
         assert_eq!(waiting(tenant, &wait, id), index(tenant, 2, "row", "v", id));
         assert_eq!(hex(&message(tenant, 258, "m")), format!("{t}0102006d"));
         let uuid = "11111111-1111-1111-1111-11111111111a";

@@ -4,11 +4,11 @@
 //! sealing of values are written here, once for all engines.
 
 pub(crate) mod archive;
-pub(crate) mod codec;
 pub(crate) mod engagement;
 pub(crate) mod keys;
 pub(crate) mod meta;
 pub(crate) mod revenue_version;
+pub(crate) mod stored_value;
 mod table_names;
 
 use std::ops::RangeBounds;
@@ -25,7 +25,7 @@ pub(crate) trait Bytes {
 }
 
 /// A key and its value, or the error of reading them.
-pub(crate) type Row<B> = Result<(B, B), StoreError>;
+pub(crate) type RowResult<B> = Result<(B, B), StoreError>;
 
 /// An ordered table that is read.
 pub(crate) trait Rows {
@@ -34,7 +34,7 @@ pub(crate) trait Rows {
     where
         Self: 'r;
     /// Rows in the order of their keys.
-    type Range<'r>: DoubleEndedIterator<Item = Row<Self::Bytes<'r>>>
+    type Range<'r>: DoubleEndedIterator<Item = RowResult<Self::Bytes<'r>>>
     where
         Self: 'r;
 
@@ -119,7 +119,7 @@ pub(crate) fn get_row<T: DeserializeOwned>(
     key: &[u8],
 ) -> Result<Option<T>, StoreError> {
     let row = table.get(key)?;
-    row.map(|row| codec::unseal_row(key, row.value())).transpose()
+    row.map(|row| stored_value::unseal_row(key, row.value())).transpose()
 }
 
 /// First row from one key to another, if there is one.
@@ -128,7 +128,7 @@ pub(crate) fn first_row<T: DeserializeOwned>(
     (first, last): (Vec<u8>, Vec<u8>),
 ) -> Result<Option<T>, StoreError> {
     let row = table.range(first.as_slice()..=last.as_slice())?.next().transpose()?;
-    row.map(|(key, value)| codec::unseal_row(key.value(), value.value())).transpose()
+    row.map(|(key, value)| stored_value::unseal_row(key.value(), value.value())).transpose()
 }
 
 /// Puts a row under a key.
@@ -137,7 +137,7 @@ pub(crate) fn put_row<T: Serialize>(
     key: &[u8],
     row: &T,
 ) -> Result<(), StoreError> {
-    let value = codec::seal_row(key, row)?;
+    let value = stored_value::seal_row(key, row)?;
     table.insert(key, value.as_slice())?;
     Ok(())
 }

@@ -38,7 +38,7 @@ mod tests {
     use svctrack_core::value::{Document, TenantId};
 
     use super::*;
-    use crate::rows::{codec, keys};
+    use crate::rows::{keys, stored_value};
 
     /// A license with the usual facts.
     fn license() -> Replaced {
@@ -54,14 +54,14 @@ mod tests {
     fn stored(replaced: Replaced) -> (Vec<u8>, Vec<u8>) {
         let key = keys::change(TenantId::from_bytes([0xaa; 16]), 258);
         let at = Timestamp::parse("2025-01-01").unwrap();
-        let value = codec::seal_row(&key, &VersionRow { at, replaced }).unwrap();
+        let value = stored_value::seal_row(&key, &VersionRow { at, replaced }).unwrap();
         (key, value)
     }
 
     #[test]
     fn a_version_takes_some_hundred_bytes_and_is_read_back() {
         let (key, value) = stored(license());
-        let row: VersionRow = codec::unseal_row(&key, &value).unwrap();
+        let row: VersionRow = stored_value::unseal_row(&key, &value).unwrap();
         assert_eq!(row.replaced, license());
         assert_eq!((key.len(), value.len()), (24, 82));
         let none = stored(Replaced::NoLicense(ObjectId::MAX));

@@ -19,11 +19,13 @@ use super::{
     open_tables::{Tables, Transaction},
     person::look_through_some,
     usage,
-    view::View,
+    view::TenantView,
 };
 use crate::{
     StoreError,
-    rows::{AppendRows as _, Bytes as _, Rows as _, WriteRows as _, engagement::Owner, keys},
+    rows::{
+        AppendRows as _, Bytes as _, Rows as _, WriteRows as _, engagement::EngagementOwner, keys,
+    },
 };
 
 /// Removes activities after the tenant's retention period; returns whether there may be more.
@@ -32,7 +34,7 @@ pub(crate) fn sweep(
     tenant: TenantId,
     settled: Timestamp,
 ) -> Result<bool, StoreError> {
-    let settings = settings::of_tenant(&View::in_transaction(tenant, tables))?;
+    let settings = settings::of_tenant(&TenantView::in_transaction(tenant, tables))?;
     let Some(first_kept) = first_kept(&settings, settled) else {
         return Ok(false);
     };
@@ -92,7 +94,7 @@ fn activity_in(key: &[u8], row: &[u8]) -> Result<Option<Activity>, StoreError> {
 }
 
 /// The owners of the histories that have an activity.
-fn owners_of(tenant: TenantId, activity: &Activity) -> impl Iterator<Item = Owner> {
+fn owners_of(tenant: TenantId, activity: &Activity) -> impl Iterator<Item = EngagementOwner> {
     let user = (tenant, END_USER.code, activity.end_user_id);
     let company = activity.company_id.map(|company| (tenant, COMPANY.code, company));
     [Some(user), company].into_iter().flatten()
@@ -101,7 +103,7 @@ fn owners_of(tenant: TenantId, activity: &Activity) -> impl Iterator<Item = Owne
 /// Removes the marks of a history up to an activity.
 fn remove_marks(
     tables: &mut Tables<impl Transaction>,
-    (tenant, resource, id): Owner,
+    (tenant, resource, id): EngagementOwner,
     gone_to: ObjectId,
 ) -> Result<(), StoreError> {
     let bound = |activity| keys::mark(tenant, resource, id, activity);

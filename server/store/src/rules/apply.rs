@@ -5,7 +5,7 @@ use svctrack_core::{
     audit::Changed,
     plan::{Appended, Change, awaits_auto_renewal, version_of},
     resources::{end_user::END_USER, license::LICENSE, settings::SETTINGS},
-    schema::{Entry, ResourceDef},
+    schema::{IndexEntry, ResourceDef},
     tracking::{intake::wait_for_creation, integration_issues},
     value::{Document, ObjectId, TenantId, Timestamp},
 };
@@ -20,10 +20,9 @@ use super::{
 use crate::{
     Actor, StoreError,
     rows::{
-        AppendRows as _, WriteRows as _,
-        codec::{self, ChangeKind, ChangeRow},
-        keys,
+        AppendRows as _, WriteRows as _, keys,
         revenue_version::{Replaced, VersionRow},
+        stored_value::{self, ChangeKind, ChangeRow},
     },
 };
 
@@ -73,10 +72,10 @@ impl<T: Transaction> Applier<'_, T> {
             None => ChangeKind::Created,
             Some(_) => ChangeKind::Updated,
         };
-        let what = Logged { resource: def.code, id, kind, version: version_of(document) };
+        let what = LoggedChange { resource: def.code, id, kind, version: version_of(document) };
         self.log_change(what, def, (before, Some(document)))?;
         let key = keys::record(self.tenant, def.code, id);
-        let value = codec::seal_record(&key, document);
+        let value = stored_value::seal_record(&key, document);
         match before {
             None => self.tables.records.add(key, value)?,
             Some(_) => self.tables.records.put(&key, value)?,
@@ -99,7 +98,7 @@ impl<T: Transaction> Applier<'_, T> {
         before: &Document,
     ) -> Result<(), StoreError> {
         let version = version_of(before);
-        let what = Logged { resource: def.code, id, kind: ChangeKind::Deleted, version };
+        let what = LoggedChange { resource: def.code, id, kind: ChangeKind::Deleted, version };
         self.log_change(what, def, (Some(before), None))?;
         self.tables.records.remove(&keys::record(self.tenant, def.code, id))?;
         self.tables.known.forget_record(self.tenant, def, id);
@@ -128,8 +127,8 @@ impl<T: Transaction> Applier<'_, T> {
         &mut self,
         def: &ResourceDef,
         id: ObjectId,
-        removed: &[Entry],
-        added: &[Entry],
+        removed: &[IndexEntry],
+        added: &[IndexEntry],
     ) -> Result<(), StoreError> {
         for entry in removed {
             if entry.unique {
@@ -143,7 +142,7 @@ impl<T: Transaction> Applier<'_, T> {
         for entry in added {
             if entry.unique {
                 let key = self.unique_key(def, entry);
-                let holder = codec::seal(&key, id.as_bytes());
+                let holder = stored_value::seal(&key, id.as_bytes());
                 self.tables.unique.insert(key.as_slice(), holder.as_slice())?;
                 self.tables.known.forget_holder(&key);
             } else {
@@ -161,11 +160,11 @@ impl<T: Transaction> Applier<'_, T> {
         parked::wake(self.tables, self.pending, self.actor, def, removed)
     }
 
-    fn unique_key(&self, def: &ResourceDef, entry: &Entry) -> Vec<u8> {
+    fn unique_key(&self, def: &ResourceDef, entry: &IndexEntry) -> Vec<u8> {
         keys::unique(self.tenant, def.code, entry.row, &entry.key)
     }
 
-    fn index_key(&self, def: &ResourceDef, entry: &Entry, id: ObjectId) -> Vec<u8> {
+    fn index_key(&self, def: &ResourceDef, entry: &IndexEntry, id: ObjectId) -> Vec<u8> {
         keys::index(self.tenant, def.code, entry.row, &entry.key, id)
     }
 
@@ -189,7 +188,7 @@ impl<T: Transaction> Applier<'_, T> {
     /// Logs a change of a record, with the parts of its earlier state that reports and the audit log store.
     fn log_change(
         &mut self,
-        what: Logged,
+        what: LoggedChange,
         def: &ResourceDef,
         (before, after): (Option<&Document>, Option<&Document>),
     ) -> Result<(), StoreError> {
@@ -201,7 +200,7 @@ impl<T: Transaction> Applier<'_, T> {
 }
 
 /// Change of a record, for the change log.
-pub(crate) struct Logged {
+pub(crate) struct LoggedChange {
     pub(crate) resource: u8,
     pub(crate) id: ObjectId,
     pub(crate) kind: ChangeKind,
@@ -215,11 +214,11 @@ pub(crate) fn log_change(
     pending: &mut Pending,
     actor: &Actor,
     now: Timestamp,
-    what: Logged,
+    what: LoggedChange,
     replaced: Option<Replaced>,
     changed: Changed,
 ) -> Result<u64, StoreError> {
-    let Logged { resource, id, kind, version } = what;
+    let LoggedChange { resource, id, kind, version } = what;
     let tenant = actor.tenant.id();
     let (sequence, latest) = match pending.sequences.get(&tenant) {
         Some(next) => *next,
@@ -228,9 +227,9 @@ pub(crate) fn log_change(
     let at = latest.max(now);
     let row = ChangeRow { resource, id, kind, version, at, token: actor.token.clone() };
     let key = keys::change(tenant, sequence);
-    let value = codec::seal_row(&key, &row)?;
+    let value = stored_value::seal_row(&key, &row)?;
     if let Some(replaced) = replaced {
-        let version = codec::seal_row(&key, &VersionRow { at, replaced })?;
+        let version = stored_value::seal_row(&key, &VersionRow { at, replaced })?;
         tables.revenue_versions.add(key.clone(), version)?;
     }
     tables.changes.add(key, value)?;
@@ -246,7 +245,7 @@ fn end_of_log(
 ) -> Result<(u64, Timestamp), StoreError> {
     let (first, end) = (keys::change(tenant, 0), keys::change(tenant, u64::MAX));
     let latest = tables.changes.last(&first, &end, |key, row| {
-        let row: ChangeRow = codec::unseal_row(key, row)?;
+        let row: ChangeRow = stored_value::unseal_row(key, row)?;
         Ok((keys::sequence_at_end(key).unwrap_or(0) + 1, row.at))
     })?;
     latest.unwrap_or(Ok((1, Timestamp::MIN)))

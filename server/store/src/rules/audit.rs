@@ -9,7 +9,10 @@ use std::borrow::Cow;
 
 use sha2::{Digest as _, Sha256};
 use svctrack_core::{
-    audit::{Changed, ENTRY_VERSION, Entry, HASH_BYTES, Outcome, Records, Target, Trace, changed},
+    audit::{
+        AuditEntry, AuditOutcome, Changed, ENTRY_VERSION, HASH_BYTES, RecordCounts, Target,
+        ValueTrace, changed,
+    },
     plan::RenewalDecision,
     resources::{
         self,
@@ -20,19 +23,18 @@ use svctrack_core::{
 };
 
 use super::{
-    apply::{Logged, log_change},
+    apply::{LoggedChange, log_change},
     closings,
     open_tables::{Tables, Transaction},
     pending::Pending,
     tenants,
-    view::View,
+    view::TenantView,
 };
 use crate::{
     Actor, AuditNote, Command, Reply, StoreError, Tenant, Upserts,
     rows::{
-        AppendRows as _, ReadRow as _,
-        codec::{self, ChangeKind},
-        keys,
+        AppendRows as _, ReadRow as _, keys,
+        stored_value::{self, ChangeKind},
     },
 };
 
@@ -52,7 +54,7 @@ pub(crate) struct Trail {
     verb: &'static str,
     /// Number of the first change.
     first: Option<u64>,
-    records: Records,
+    records: RecordCounts,
     /// Record that was updated last.
     updated: Option<ObjectId>,
     /// Whether the states of records before and after are compared.
@@ -68,16 +70,16 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    fn of(&self, name: &str, json: &str) -> Trace {
+    fn trace(&self, name: &str, json: &str) -> ValueTrace {
         if self.keeps_values && json.len() <= MAX_VALUE_BYTES {
-            return Trace::Value(json.to_owned());
+            return ValueTrace::Value(json.to_owned());
         }
         let mut hasher = Sha256::new();
         for part in [&self.salt, name.as_bytes(), &[0], json.as_bytes()] {
             hasher.update(part);
         }
         let digest: [u8; 32] = hasher.finalize().into();
-        Trace::Hash(digest.first_chunk().copied().unwrap_or([0; HASH_BYTES]))
+        ValueTrace::Hash(digest.first_chunk().copied().unwrap_or([0; HASH_BYTES]))
     }
 }
 
@@ -99,7 +101,7 @@ pub(crate) fn begin(
         noun,
         verb,
         first: None,
-        records: Records::default(),
+        records: RecordCounts::default(),
         updated: None,
         compares,
     });
@@ -165,7 +167,7 @@ pub(crate) fn compared(
     }
     let absent = Document::default();
     let (before, after) = (before.unwrap_or(&absent), after.unwrap_or(&absent));
-    Ok(changed(before, after, |name, json| traces.of(name, json)))
+    Ok(changed(before, after, |name, json| traces.trace(name, json)))
 }
 
 /// Storage of a tenant's values.
@@ -178,18 +180,19 @@ fn traces_of(
         return Ok(*known);
     }
     let key = keys::change(tenant, SALT_AT);
-    let stored = tables.audit.read(&key, |bytes| codec::unseal_exact(&key, bytes))?.transpose()?;
+    let stored =
+        tables.audit.read(&key, |bytes| stored_value::unseal_exact(&key, bytes))?.transpose()?;
     let salt = match stored {
         Some(salt) => salt,
         None => {
             let mut salt = [0; SALT_BYTES];
             getrandom::fill(&mut salt).map_err(|error| StoreError::Internal(error.to_string()))?;
-            let value = codec::seal(&key, &salt);
+            let value = stored_value::seal(&key, &salt);
             tables.audit.add(key, value)?;
             salt
         }
     };
-    let settings = settings::of_tenant(&View::in_transaction(tenant, tables))?;
+    let settings = settings::of_tenant(&TenantView::in_transaction(tenant, tables))?;
     let traces = Traces { salt, keeps_values: settings::audit_values(&settings) };
     pending.traces.insert(tenant, traces);
     Ok(traces)
@@ -200,7 +203,7 @@ pub(crate) fn note(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     tenant: TenantId,
-    (sequence, logged): (u64, &Logged),
+    (sequence, logged): (u64, &LoggedChange),
     changed: Changed,
 ) -> Result<(), StoreError> {
     let trail = pending.trail.as_mut().filter(|trail| trail.tenant == tenant);
@@ -210,7 +213,7 @@ pub(crate) fn note(
         return Ok(());
     }
     if logged.resource != closings::CODE {
-        let Records { created, updated, deleted } = &mut trail.records;
+        let RecordCounts { created, updated, deleted } = &mut trail.records;
         *match logged.kind {
             ChangeKind::Created => created,
             ChangeKind::Updated => updated,
@@ -221,7 +224,7 @@ pub(crate) fn note(
         trail.updated = Some(logged.id);
     }
     let key = keys::change_of_record(tenant, logged.resource, logged.id, sequence);
-    let value = codec::seal_row(&key, &changed)?;
+    let value = stored_value::seal_row(&key, &changed)?;
     tables.audit_records.add(key, value)
 }
 
@@ -252,7 +255,7 @@ pub(crate) fn finish(
         Command::ChangeTenant { id, .. } => Tenant::assume_authorized(*id),
         _ => return Ok(()),
     };
-    let alone = Trail { first: None, records: Records::default(), ..trail };
+    let alone = Trail { first: None, records: RecordCounts::default(), ..trail };
     write(&actor.in_tenant(other), action, (&alone, target), tables, pending, now)
 }
 
@@ -272,11 +275,11 @@ fn write(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let origin = actor.origin.as_deref();
-    let entry = Entry {
+    let entry = AuditEntry {
         version: ENTRY_VERSION,
         at: now,
         action: format!("{noun}.{verb}"),
-        outcome: Outcome::Done,
+        outcome: AuditOutcome::Done,
         actor: actor.who(),
         target,
         records: trail.records,
@@ -300,14 +303,14 @@ pub(crate) fn write_notes(
             Some((who, address)) => (who.clone(), *address),
             None => (actor.who(), origin.and_then(|origin| origin.address)),
         };
-        let entry = Entry {
+        let entry = AuditEntry {
             version: ENTRY_VERSION,
             at: now,
             action: note.action.to_owned(),
             outcome: note.outcome.clone(),
             actor: who,
             target: note.target.clone(),
-            records: Records::default(),
+            records: RecordCounts::default(),
             address,
             request_id: origin.and_then(|origin| origin.request_id.clone()),
         };
@@ -321,7 +324,7 @@ pub(crate) fn write_notes(
 fn put(
     actor: &Actor,
     first: Option<u64>,
-    mut entry: Entry,
+    mut entry: AuditEntry,
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
 ) -> Result<(), StoreError> {
@@ -329,14 +332,18 @@ fn put(
     let sequence = match first {
         Some(first) => first,
         None => {
-            let what =
-                Logged { resource: CODE, id: ObjectId::MIN, kind: ChangeKind::Updated, version: 0 };
+            let what = LoggedChange {
+                resource: CODE,
+                id: ObjectId::MIN,
+                kind: ChangeKind::Updated,
+                version: 0,
+            };
             log_change(tables, pending, actor, entry.at, what, None, Changed::default())?
         }
     };
     entry.at = pending.sequences.get(&tenant).map_or(entry.at, |(_, at)| *at);
     let key = keys::change(tenant, sequence);
-    let value = codec::seal_row(&key, &entry)?;
+    let value = stored_value::seal_row(&key, &entry)?;
     tables.audit.add(key, value)
 }
 
@@ -354,44 +361,44 @@ fn has_done(command: &Command, reply: &Reply, trail: &Trail) -> bool {
 
 /// Target of a command, where there is one; else its resource alone.
 fn target_of(command: &Command, reply: &Reply, trail: &Trail) -> Option<Target> {
-    let of =
+    let target =
         |resource: &str, id: Option<String>| Some(Target { resource: resource.to_owned(), id });
-    let answered = || match reply {
-        Reply::Record(answer) => Some(answer.id.to_string()),
-        Reply::Deleted(Some(answer)) => Some(answer.id.to_string()),
+    let record_id = || match reply {
+        Reply::Record(record) => Some(record.id.to_string()),
+        Reply::Deleted(Some(record)) => Some(record.id.to_string()),
         _ => None,
     };
     match (command, reply) {
-        (Command::AddTenant { token, .. }, _) => of("tenants", Some(token.tenant.to_string())),
+        (Command::AddTenant { token, .. }, _) => target("tenants", Some(token.tenant.to_string())),
         (_, Reply::TokenAdded(token)) => match command {
             // The old token, of which the new one is the successor.
-            Command::RotateToken { id, .. } => of("tokens", Some(id.clone())),
-            _ => of("tokens", Some(token.id.clone())),
+            Command::RotateToken { id, .. } => target("tokens", Some(id.clone())),
+            _ => target("tokens", Some(token.id.clone())),
         },
-        (Command::RevokeToken { id, .. }, _) => of("tokens", Some(id.clone())),
+        (Command::RevokeToken { id, .. }, _) => target("tokens", Some(id.clone())),
         (Command::ChangeTenant { id, .. } | Command::DeleteTenant(id), _) => {
-            of("tenants", Some(id.to_string()))
+            target("tenants", Some(id.to_string()))
         }
         (Command::ReplayEntry(id) | Command::DeleteEntry(id), _) => {
-            of("integrationissues", Some(id.to_string()))
+            target("integrationissues", Some(id.to_string()))
         }
-        (Command::CloseMonth(new), _) => of("closings", Some(new.closing.month.clone())),
-        (Command::ReopenMonth { month, .. }, _) => of("closings", Some(month.clone())),
+        (Command::CloseMonth(new), _) => target("closings", Some(new.closing.month.clone())),
+        (Command::ReopenMonth { month, .. }, _) => target("closings", Some(month.clone())),
         (Command::ContinueErasure(id), _) | (_, Reply::Erasing(Some(id))) => {
-            of("endusers", Some(id.to_string()))
+            target("endusers", Some(id.to_string()))
         }
-        (Command::Unsuppress(_), _) => of("endusers", None),
-        (Command::DecideRenewal { .. } | Command::AutoRenew(_), _) => of(
+        (Command::Unsuppress(_), _) => target("endusers", None),
+        (Command::DecideRenewal { .. } | Command::AutoRenew(_), _) => target(
             LICENSE.path,
             trail.updated.filter(|_| trail.records.updated == 1).map(|id| id.to_string()),
         ),
         (Command::Upsert { def, .. } | Command::Import(Upserts { def, .. }), _) => {
-            of(def.path, None)
+            target(def.path, None)
         }
         (
             Command::Create { def, .. } | Command::Update { def, .. } | Command::Delete { def, .. },
             _,
-        ) => of(def.path, answered()),
+        ) => target(def.path, record_id()),
         _ => None,
     }
 }

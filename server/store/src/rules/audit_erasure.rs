@@ -2,8 +2,8 @@
 //! neither as values nor as hashes.
 
 use svctrack_core::{
-    audit::{Changed, Trace},
-    plan::Person,
+    audit::{Changed, ValueTrace},
+    plan::KnownPerson,
     resources::ticket::TICKET,
     value::{ObjectId, TenantId},
 };
@@ -14,14 +14,14 @@ use super::{
 };
 use crate::{
     StoreError,
-    rows::{AppendRows as _, Bytes as _, Rows as _, codec, keys},
+    rows::{AppendRows as _, Bytes as _, Rows as _, keys, stored_value},
 };
 
 /// Most rows that one command reads: others wait no longer than for a bulk call.
 const MAX_ROWS_PER_COMMAND: usize = 500;
 
 /// A row, and its changes.
-type Found = (Vec<u8>, Changed);
+type ChangedRow = (Vec<u8>, Changed);
 
 /// Clears the values of a record from a number of the change log on, a limited number of rows; returns the number to
 /// continue with, none when there are no more.
@@ -40,7 +40,7 @@ pub(crate) fn clear(
             next = keys::sequence_at_end(key.value());
             break;
         }
-        found.push((key.value().to_vec(), codec::unseal_row(key.value(), value.value())?));
+        found.push((key.value().to_vec(), stored_value::unseal_row(key.value(), value.value())?));
     }
     clear_all(tables, found)?;
     Ok(next)
@@ -51,7 +51,7 @@ pub(crate) fn clear(
 pub(crate) fn clear_tickets(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
-    person: &Person,
+    person: &KnownPerson,
     after: ObjectId,
 ) -> Result<Option<ObjectId>, StoreError> {
     let first = keys::change_of_record(tenant, TICKET.code, after, u64::MAX);
@@ -62,7 +62,7 @@ pub(crate) fn clear_tickets(
     let is_cut = look_through_some(rows, MAX_ROWS_PER_COMMAND, |key, value| {
         let before = std::mem::replace(&mut read_to, ticket_in(key));
         whole = before.filter(|before| Some(*before) != read_to).or(whole);
-        let changed: Changed = codec::unseal_row(key, value)?;
+        let changed: Changed = stored_value::unseal_row(key, value)?;
         theirs.extend(read_to.filter(|_| names(&changed, person)));
         Ok(value.len())
     })?
@@ -84,20 +84,23 @@ fn ticket_in(key: &[u8]) -> Option<ObjectId> {
     Some(ObjectId::from_bytes(*id))
 }
 
-fn names(changed: &Changed, person: &Person) -> bool {
+fn names(changed: &Changed, person: &KnownPerson) -> bool {
     let traces = changed.properties.iter().flat_map(|property| [&property.before, &property.after]);
     traces.flatten().any(|trace| match trace {
-        Trace::Value(json) => person.is_in_answer(json),
-        Trace::Hash(_) => false,
+        ValueTrace::Value(json) => person.is_in_response(json),
+        ValueTrace::Hash(_) => false,
     })
 }
 
-fn clear_all(tables: &mut Tables<impl Transaction>, rows: Vec<Found>) -> Result<(), StoreError> {
+fn clear_all(
+    tables: &mut Tables<impl Transaction>,
+    rows: Vec<ChangedRow>,
+) -> Result<(), StoreError> {
     for (key, mut changed) in rows {
         for property in &mut changed.properties {
             (property.before, property.after) = (None, None);
         }
-        let value = codec::seal_row(&key, &changed)?;
+        let value = stored_value::seal_row(&key, &changed)?;
         tables.audit_records.put(&key, value)?;
     }
     Ok(())

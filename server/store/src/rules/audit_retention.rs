@@ -2,7 +2,7 @@
 //! changes of each record. The change log stays.
 
 use svctrack_core::{
-    audit::Entry,
+    audit::AuditEntry,
     resources::settings,
     value::{TenantId, Timestamp, time::DAY_MS},
 };
@@ -10,14 +10,13 @@ use svctrack_core::{
 use super::{
     command::MAX_SWEPT,
     open_tables::{Tables, Transaction},
-    view::View,
+    view::TenantView,
 };
 use crate::{
     StoreError,
     rows::{
-        AppendRows as _, Bytes as _, ReadRow as _, Rows as _,
-        codec::{self, ChangeRow},
-        keys,
+        AppendRows as _, Bytes as _, ReadRow as _, Rows as _, keys,
+        stored_value::{self, ChangeRow},
     },
 };
 
@@ -27,9 +26,9 @@ pub(crate) fn sweep(
     tenant: TenantId,
     settled: Timestamp,
 ) -> Result<bool, StoreError> {
-    let settings = settings::of_tenant(&View::in_transaction(tenant, tables))?;
+    let settings = settings::of_tenant(&TenantView::in_transaction(tenant, tables))?;
     let kept_ms = settings::audit_retention_days(&settings).saturating_mul(DAY_MS);
-    let old = |entry: &Entry| settled.as_ms().saturating_sub(entry.at.as_ms()) >= kept_ms;
+    let old = |entry: &AuditEntry| settled.as_ms().saturating_sub(entry.at.as_ms()) >= kept_ms;
     let mut removed = 0;
     while removed < MAX_SWEPT {
         let Some((sequence, entry)) = first(tables, tenant)?.filter(|(_, entry)| old(entry)) else {
@@ -44,13 +43,13 @@ pub(crate) fn sweep(
 fn first(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
-) -> Result<Option<(u64, Entry)>, StoreError> {
+) -> Result<Option<(u64, AuditEntry)>, StoreError> {
     let (first, end) = (keys::change(tenant, 1), keys::change(tenant, u64::MAX));
     let row =
         tables.audit.written()?.range(first.as_slice()..end.as_slice())?.next().transpose()?;
     let Some((key, value)) = row else { return Ok(None) };
     let sequence = keys::sequence_at_end(key.value()).unwrap_or_default();
-    Ok(Some((sequence, codec::unseal_row(key.value(), value.value())?)))
+    Ok(Some((sequence, stored_value::unseal_row(key.value(), value.value())?)))
 }
 
 /// Removes an entry, and its changes of records; returns the number of these rows.
@@ -58,13 +57,15 @@ fn remove(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
     sequence: u64,
-    entry: &Entry,
+    entry: &AuditEntry,
 ) -> Result<usize, StoreError> {
     let mut removed = 1;
     // A closed month is no record, but has a row.
     for number in sequence..sequence + entry.records.total().max(1) {
         let key = keys::change(tenant, number);
-        let row = tables.changes.read(&key, |value| codec::unseal_row::<ChangeRow>(&key, value))?;
+        let row = tables
+            .changes
+            .read(&key, |value| stored_value::unseal_row::<ChangeRow>(&key, value))?;
         let Some(row) = row.transpose()? else { continue };
         let key = keys::change_of_record(tenant, row.resource, row.id, number);
         removed += usize::from(tables.audit_records.remove(&key)?);

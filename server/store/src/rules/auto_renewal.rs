@@ -8,7 +8,7 @@
 use std::ops::Bound;
 
 use svctrack_core::{
-    plan::{self, Ctx, Refusal},
+    plan::{self, Ctx, Rejection},
     resources::{
         license::{LICENSE, RENEWAL_DATE},
         settings,
@@ -22,7 +22,7 @@ use super::{
     integration_issues,
     open_tables::{Tables, Transaction},
     pending::{MANY_CAUSES, Pending},
-    view::View,
+    view::TenantView,
 };
 use crate::{
     Actor, AutoRenewal, StoreError,
@@ -52,26 +52,28 @@ pub(crate) fn go_on(
 ) -> Result<AutoRenewal, StoreError> {
     let tenant = actor.tenant.id();
     let mut round = round.clone();
-    let settings = settings::of_tenant(&View::in_transaction(tenant, tables))?;
+    let settings = settings::of_tenant(&TenantView::in_transaction(tenant, tables))?;
     if settings::AUTO_RENEWAL.get(&settings) != Some(true) {
         return Ok(AutoRenewal { is_over: true, ..round });
     }
     let zone = settings::time_zone(&settings);
     for id in due(tables, tenant, &mut round, ctx.settled, zone)? {
-        let planned = plan::renew_due(id, &View::in_transaction(tenant, tables), ctx);
+        let planned = plan::renew_due(id, &TenantView::in_transaction(tenant, tables), ctx);
         let issue = match planned {
             Ok(Some(planned)) => {
                 apply(tables, pending, actor, ctx.now, &planned.changes)?;
                 round.renewed += 1;
                 continue;
             }
-            Ok(None) | Err(Refusal::NotFound) => {
+            Ok(None) | Err(Rejection::NotFound) => {
                 integration_issues::settle_renewal(tables, pending, tenant, id)?;
                 continue;
             }
-            Err(Refusal::Invalid(issues) | Refusal::Conflict(issues)) => issues.into_iter().next(),
-            Err(refusal @ Refusal::Lookup(_)) => {
-                skip_corrupted(id, refusal.into())?;
+            Err(Rejection::Invalid(issues) | Rejection::Conflict(issues)) => {
+                issues.into_iter().next()
+            }
+            Err(rejection @ Rejection::Lookup(_)) => {
+                skip_corrupted(id, rejection.into())?;
                 continue;
             }
         };
@@ -106,7 +108,7 @@ fn due(
         None => Bound::Included(first.as_slice()),
     };
     let entries = tables.index.range((first, Bound::Included(last.as_slice())))?;
-    let view = View::in_transaction(tenant, tables);
+    let view = TenantView::in_transaction(tenant, tables);
     let (mut due, mut looked_at) = (Vec::new(), 0);
     for entry in entries {
         if looked_at == MAX_LOOKED_AT || due.len() == MAX_TRIED {

@@ -12,16 +12,15 @@ use svctrack_core::{
 };
 
 use super::{
-    apply::{Logged, log_change},
+    apply::{LoggedChange, log_change},
     open_tables::{Tables, Transaction},
     pending::Pending,
 };
 use crate::{
     Actor, NewClosing, Reply, StoreError,
     rows::{
-        AppendRows as _, Bytes as _, CLOSINGS, Rows, Snapshot, WriteRows as _,
-        codec::{self, ChangeKind},
-        keys,
+        AppendRows as _, Bytes as _, CLOSINGS, Rows, Snapshot, WriteRows as _, keys,
+        stored_value::{self, ChangeKind},
     },
 };
 
@@ -73,7 +72,7 @@ pub(crate) fn listed(
 }
 
 fn read(key: &[u8], value: &[u8]) -> Result<ClosingRow, StoreError> {
-    serde_json::from_slice(codec::unseal(key, value)?).map_err(StoreError::corrupted)
+    serde_json::from_slice(stored_value::unseal(key, value)?).map_err(StoreError::corrupted)
 }
 
 /// Closes a month; one that is closed with the same options stays as it is.
@@ -125,7 +124,7 @@ fn put(
 ) -> Result<(), StoreError> {
     let key = keys::closing(tenant, &row.closing.month);
     let json = serde_json::to_vec(row).map_err(|error| StoreError::Internal(error.to_string()))?;
-    tables.closings.insert(&key, &codec::seal(&key, &json))?;
+    tables.closings.insert(&key, &stored_value::seal(&key, &json))?;
     Ok(())
 }
 
@@ -187,7 +186,7 @@ fn log(
     let mut id = [0; keys::ID_BYTES];
     id.iter_mut().zip(month.bytes()).for_each(|(to, byte)| *to = byte);
     let id = ObjectId::from_bytes(id);
-    let what = Logged { resource: CODE, id, kind, version: 0 };
+    let what = LoggedChange { resource: CODE, id, kind, version: 0 };
     log_change(tables, pending, actor, now, what, None, Changed::default()).map(drop)
 }
 

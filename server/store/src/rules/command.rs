@@ -3,7 +3,7 @@
 use svctrack_core::{
     plan::{
         self, Appended, Change, Ctx, ParkedEvent, Planned, RenewalDecision,
-        upsert::{self, Access, Item, Outcome, Summary},
+        upsert::{self, Item, UpsertAccess, UpsertOutcome, UpsertSummary},
         version_of,
     },
     resources::license::{self, LICENSE},
@@ -11,7 +11,7 @@ use svctrack_core::{
     tracking::{
         group,
         intake::{self, Incoming},
-        integration_issues::{parked_refused, refused_ticket},
+        integration_issues::{parked_refused, rejected_ticket},
     },
     value::{Document, ObjectId, RecordRef},
 };
@@ -25,10 +25,10 @@ use super::{
     parked,
     pending::Pending,
     suppressed, tenant_deletion, tenants, usage,
-    view::View,
+    view::TenantView,
 };
 use crate::{
-    Actor, Answer, AutoRenewal, Command, Precondition, Reply, StoreError, Tenant, Tracked,
+    Actor, AutoRenewal, Command, Precondition, RecordResponse, Reply, StoreError, Tenant, Tracked,
     Tracking, Upserted, Upserts,
 };
 
@@ -38,11 +38,11 @@ pub(crate) const MAX_SWEPT: usize = 250;
 /// Plan of a command.
 struct Plan {
     changes: Vec<Change>,
-    after: After,
+    after: ReplyPlan,
 }
 
 /// Reply of a command, once its changes are applied.
-enum After {
+enum ReplyPlan {
     Record(&'static ResourceDef, ObjectId, Document, Vec<String>),
     Deleted(&'static ResourceDef, Option<(ObjectId, Document)>),
 }
@@ -190,7 +190,7 @@ fn change_record(
     pending: &mut Pending,
     ctx: &mut Ctx,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
-    let lookup = View::in_transaction(actor.tenant.id(), tables);
+    let lookup = TenantView::in_transaction(actor.tenant.id(), tables);
     let planned = plan(command, &lookup, ctx).and_then(|plan| {
         let reply = reply(plan.after, &ReadCtx::new(ctx.now, &lookup))?;
         Ok((plan.changes, reply))
@@ -255,7 +255,7 @@ fn without_tenant(
 struct Bulk<'c> {
     def: &'static ResourceDef,
     items: &'c [Item],
-    access: Access,
+    access: UpsertAccess,
     handling: Handling,
 }
 
@@ -266,18 +266,18 @@ fn upsert(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     ctx: &mut Ctx,
-) -> Result<(Vec<Outcome>, Vec<String>), StoreError> {
+) -> Result<(Vec<UpsertOutcome>, Vec<String>), StoreError> {
     let tenant = actor.tenant.id();
     let &Bulk { def, items, access, handling } = bulk;
     let (mut outcomes, mut ignored) = (Vec::with_capacity(items.len()), Vec::new());
     for (index, item) in items.iter().enumerate() {
-        let lookup = View::in_transaction(tenant, tables);
+        let lookup = TenantView::in_transaction(tenant, tables);
         let upserted = upsert::upsert(def, index, item, access, handling, &lookup, ctx)?;
         apply(tables, pending, actor, ctx.now, &upserted.changes)?;
-        if let (true, Outcome::Failed(_, element)) =
+        if let (true, UpsertOutcome::Failed(_, element)) =
             (def.bulk_returns_counts_only, &upserted.outcome)
         {
-            pending.find(tenant, refused_ticket(element, ctx.now));
+            pending.find(tenant, rejected_ticket(element, ctx.now));
         }
         ignored.extend(upserted.ignored);
         outcomes.push(upserted.outcome);
@@ -286,12 +286,12 @@ fn upsert(
 }
 
 /// The reply of a bulk upsert.
-fn upserted(def: &ResourceDef, outcomes: Vec<Outcome>, ignored: Vec<String>) -> Reply {
-    let mut summary = Summary::default();
+fn upserted(def: &ResourceDef, outcomes: Vec<UpsertOutcome>, ignored: Vec<String>) -> Reply {
+    let mut summary = UpsertSummary::default();
     outcomes.into_iter().for_each(|outcome| summary.add(outcome));
     summary.ignore(ignored);
     Reply::Upserted(Upserted {
-        text: summary.answer(def).to_text(),
+        text: summary.to_response(def).to_text(),
         errors: summary.errors(),
         ignored: summary.ignored().to_vec(),
     })
@@ -307,15 +307,15 @@ fn track(
     ctx: &mut Ctx,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     let tenant = actor.tenant.id();
-    let settings = View::in_transaction(tenant, tables).tracking_settings()?;
+    let settings = TenantView::in_transaction(tenant, tables).tracking_settings()?;
     let Tracking { events, findings, received_at, route, sender, .. } = tracking;
     let mut tracked = Tracked::default();
     for (index, event) in events.iter().enumerate() {
         let incoming = Incoming { event, received_at: *received_at, route: *route, settings };
-        let company = group::plan(&incoming, &View::in_transaction(tenant, tables), ctx)?;
+        let company = group::plan(&incoming, &TenantView::in_transaction(tenant, tables), ctx)?;
         apply(tables, pending, actor, ctx.now, &company)?;
         group::ignored(&company).iter().for_each(|name| note(name, &mut tracked.ignored));
-        let lookup = View::in_transaction(tenant, tables);
+        let lookup = TenantView::in_transaction(tenant, tables);
         let mut changes = intake::plan(&incoming, &lookup, ctx)?;
         if let Some(event) = parked_in(&changes) {
             if parked::take_room(tables, pending, tenant, sender.as_ref(), event)? {
@@ -323,13 +323,13 @@ fn track(
             } else {
                 changes.retain(|change| matches!(change, Change::Append(Appended::Finding(_))));
                 pending.find(tenant, parked_refused(*route, *received_at));
-                tracked.refused.push(index);
+                tracked.rejected.push(index);
             }
         }
         apply(tables, pending, actor, ctx.now, &changes)?;
     }
     findings.iter().for_each(|finding| pending.find(tenant, finding.clone()));
-    if !tracking.is_part && !tracked.refused.is_empty() {
+    if !tracking.is_part && !tracked.rejected.is_empty() {
         return Ok(Err(StoreError::ParkedFull));
     }
     Ok(Ok(Reply::Tracked(tracked)))
@@ -399,7 +399,7 @@ fn sweep(
 
 fn record(def: &'static ResourceDef, planned: Planned) -> Plan {
     let Planned { changes, id, document, ignored } = planned;
-    Plan { changes, after: After::Record(def, id, document, ignored) }
+    Plan { changes, after: ReplyPlan::Record(def, id, document, ignored) }
 }
 
 /// Rejects a write for another version (R16).
@@ -440,7 +440,7 @@ fn delete(
     precondition: &Precondition,
     lookup: &dyn Lookup,
 ) -> Result<Plan, StoreError> {
-    let nothing = Plan { changes: Vec::new(), after: After::Deleted(def, None) };
+    let nothing = Plan { changes: Vec::new(), after: ReplyPlan::Deleted(def, None) };
     let Some(id) = lookup.locate(def, reference)? else {
         return Ok(nothing);
     };
@@ -449,38 +449,38 @@ fn delete(
     };
     check_precondition(def, id, precondition, lookup)?;
     let changes = plan::delete(def, id, lookup)?;
-    Ok(Plan { changes, after: After::Deleted(def, Some((id, stored))) })
+    Ok(Plan { changes, after: ReplyPlan::Deleted(def, Some((id, stored))) })
 }
 
 /// The reply; it has the record as it will be, and other records as they are.
-fn reply(after: After, ctx: &ReadCtx<'_>) -> Result<Reply, StoreError> {
+fn reply(after: ReplyPlan, ctx: &ReadCtx<'_>) -> Result<Reply, StoreError> {
     Ok(match after {
-        After::Record(def, id, document, ignored) => {
-            Reply::Record(Answer { ignored, ..answer(def, id, &document, ctx)? })
+        ReplyPlan::Record(def, id, document, ignored) => {
+            Reply::Record(RecordResponse { ignored, ..record_response(def, id, &document, ctx)? })
         }
-        After::Deleted(def, stored) => Reply::Deleted(match stored {
-            Some((id, stored)) => Some(answer(def, id, &stored, ctx)?),
+        ReplyPlan::Deleted(def, stored) => Reply::Deleted(match stored {
+            Some((id, stored)) => Some(record_response(def, id, &stored, ctx)?),
             None => None,
         }),
     })
 }
 
 /// A stored record for a response.
-pub(crate) fn answer(
+pub(crate) fn record_response(
     def: &ResourceDef,
     id: ObjectId,
     stored: &Document,
     ctx: &ReadCtx<'_>,
-) -> Result<Answer, StoreError> {
-    let answer = plan::answer(def, stored, ctx)?;
+) -> Result<RecordResponse, StoreError> {
+    let response = plan::to_response(def, stored, ctx)?;
     let mut computed = None;
     for row in def.fields.iter().filter(|row| row.computed_at_read().is_some()) {
-        let value = answer.get(row.name).map(|value| value.text()).unwrap_or_default();
+        let value = response.get(row.name).map(|value| value.text()).unwrap_or_default();
         let hasher: &mut crc32fast::Hasher = computed.get_or_insert_default();
         hasher.update(value.as_bytes());
         hasher.update(&[0]);
     }
     let computed = computed.map(crc32fast::Hasher::finalize);
-    let (version, text) = (version_of(stored), answer.to_text());
-    Ok(Answer { id, version, computed, text, ignored: Vec::new() })
+    let (version, text) = (version_of(stored), response.to_text());
+    Ok(RecordResponse { id, version, computed, text, ignored: Vec::new() })
 }

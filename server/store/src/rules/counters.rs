@@ -7,7 +7,7 @@ use svctrack_core::value::TenantId;
 use super::open_tables::{Tables, Transaction};
 use crate::{
     StoreError,
-    rows::{Bytes as _, Rows as _, WriteRows as _, codec, keys},
+    rows::{Bytes as _, Rows as _, WriteRows as _, keys, stored_value},
 };
 
 /// Counter of rows, or of their bytes.
@@ -82,7 +82,7 @@ impl Counters {
                 tables.counters.remove(key.as_slice())?;
                 continue;
             }
-            let value = codec::seal(&key, &count.to_be_bytes());
+            let value = stored_value::seal(&key, &count.to_be_bytes());
             tables.counters.insert(key.as_slice(), value.as_slice())?;
         }
         Ok(())
@@ -91,6 +91,6 @@ impl Counters {
 
 fn load(tables: &Tables<impl Transaction>, key: &[u8]) -> Result<u64, StoreError> {
     let count = tables.counters.get(key)?;
-    let count = count.map(|count| codec::unseal_exact(key, count.value())).transpose()?;
+    let count = count.map(|count| stored_value::unseal_exact(key, count.value())).transpose()?;
     Ok(count.map_or(0, u64::from_be_bytes))
 }

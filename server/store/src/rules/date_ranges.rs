@@ -16,7 +16,9 @@ use svctrack_core::{
 use super::open_tables::{Tables, Transaction};
 use crate::{
     StoreError,
-    rows::{ACTIVITY_SPANS, Bytes as _, Rows, Snapshot, WriteRows as _, codec, keys, put_row},
+    rows::{
+        ACTIVITY_SPANS, Bytes as _, Rows, Snapshot, WriteRows as _, keys, put_row, stored_value,
+    },
 };
 
 /// Activities of a span: read in a few milliseconds, and its row costs each of them next to nothing.
@@ -28,14 +30,14 @@ const MAX_RANGES: usize = 8;
 
 /// A row of spans, under the id of its first activity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Span {
+pub(crate) struct RangesRow {
     activities: u32,
     /// Ranges of the dates of activities, in their order.
     ranges: Vec<(Timestamp, Timestamp)>,
 }
 
-impl Span {
-    fn of(date: Timestamp) -> Self {
+impl RangesRow {
+    fn from_date(date: Timestamp) -> Self {
         Self { activities: 1, ranges: vec![(date, date)] }
     }
 
@@ -68,7 +70,7 @@ impl Span {
         self.ranges.iter().any(|(from, to)| (from..=to).contains(&&date))
     }
 
-    fn may_answer(&self, query: &ActivityQuery) -> bool {
+    fn may_match(&self, query: &ActivityQuery) -> bool {
         self.ranges.iter().any(|(earliest, latest)| {
             query.from.is_none_or(|from| *latest >= from)
                 && query.to.is_none_or(|to| *earliest < to)
@@ -79,7 +81,7 @@ impl Span {
 /// The latest span of each tenant that a transaction adds to.
 #[derive(Default)]
 pub(crate) struct LatestSpans {
-    latest: BTreeMap<TenantId, (ObjectId, Span)>,
+    latest: BTreeMap<TenantId, (ObjectId, RangesRow)>,
     /// Tenants with a new span.
     begun: BTreeSet<TenantId>,
 }
@@ -106,7 +108,7 @@ impl LatestSpans {
                     put(tables, tenant, first, &span)?;
                 }
                 self.begun.insert(tenant);
-                (activity.id, Span::of(activity.date))
+                (activity.id, RangesRow::from_date(activity.date))
             }
         };
         self.latest.insert(tenant, span);
@@ -129,12 +131,15 @@ fn put(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
     first: ObjectId,
-    span: &Span,
+    span: &RangesRow,
 ) -> Result<(), StoreError> {
     put_row(&mut tables.activity_spans, &keys::log(tenant, first), span)
 }
 
-fn latest(spans: &impl Rows, tenant: TenantId) -> Result<Option<(ObjectId, Span)>, StoreError> {
+fn latest(
+    spans: &impl Rows,
+    tenant: TenantId,
+) -> Result<Option<(ObjectId, RangesRow)>, StoreError> {
     covering(spans, tenant, ObjectId::MAX)
 }
 
@@ -143,7 +148,7 @@ pub(crate) fn covering(
     spans: &impl Rows,
     tenant: TenantId,
     activity: ObjectId,
-) -> Result<Option<(ObjectId, Span)>, StoreError> {
+) -> Result<Option<(ObjectId, RangesRow)>, StoreError> {
     let (first, last) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, activity));
     let row = spans.range(first.as_slice()..=last.as_slice())?.next_back().transpose()?;
     row.map(|(key, value)| unseal(key.value(), value.value())).transpose()
@@ -163,9 +168,9 @@ pub(crate) fn remove_before(
     Ok(())
 }
 
-fn unseal(key: &[u8], value: &[u8]) -> Result<(ObjectId, Span), StoreError> {
+fn unseal(key: &[u8], value: &[u8]) -> Result<(ObjectId, RangesRow), StoreError> {
     let first = keys::id_at_end(key).ok_or_else(|| StoreError::corrupted("malformed key"))?;
-    Ok((first, codec::unseal_row(key, value)?))
+    Ok((first, stored_value::unseal_row(key, value)?))
 }
 
 /// Stretches of a log before an activity in which matches of a query may be, newest first. Activities that were stored
@@ -185,7 +190,7 @@ pub(crate) fn stretches(
     for row in spans.range(first.as_slice()..end.as_slice())?.rev() {
         let (key, value) = row?;
         let (first, span) = unseal(key.value(), value.value())?;
-        if span.may_answer(query) {
+        if span.may_match(query) {
             join(&mut stretches, first..end_of_span);
         }
         end_of_span = first;
@@ -206,9 +211,9 @@ fn join(stretches: &mut Vec<Range<ObjectId>>, stretch: Range<ObjectId>) {
 mod tests {
     use super::*;
 
-    fn span(dates: &[i64]) -> Span {
+    fn span(dates: &[i64]) -> RangesRow {
         let mut dates = dates.iter().map(|ms| Timestamp::from_ms_clamped(*ms));
-        let mut span = Span::of(dates.next().unwrap());
+        let mut span = RangesRow::from_date(dates.next().unwrap());
         dates.for_each(|date| span.add(date));
         span
     }

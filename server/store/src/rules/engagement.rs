@@ -5,7 +5,7 @@ use svctrack_core::{
         company::COMPANY,
         end_user::{self, END_USER},
     },
-    schema::{Entry, Lookup as _},
+    schema::{IndexEntry, Lookup as _},
     value::{
         ObjectId, TenantId,
         engagement::{Engaged, Engagement},
@@ -15,11 +15,11 @@ use svctrack_core::{
 use super::{
     open_tables::{Tables, Transaction},
     pending::Pending,
-    view::View,
+    view::TenantView,
 };
 use crate::{
     StoreError,
-    rows::engagement::{Owner, ReadRows as _, WriteEngagement as _},
+    rows::engagement::{EngagementOwner, ReadRows as _, WriteEngagement as _},
 };
 
 /// Number of users of a company that are read first for the time of the last activity.
@@ -45,8 +45,8 @@ pub(crate) fn follow(
     pending: &mut Pending,
     tenant: TenantId,
     user: ObjectId,
-    removed: &[Entry],
-    added: &[Entry],
+    removed: &[IndexEntry],
+    added: &[IndexEntry],
 ) -> Result<(), StoreError> {
     let (left, joined) = (company_in(removed), company_in(added));
     if left.is_none() && joined.is_none() {
@@ -69,7 +69,7 @@ pub(crate) fn follow(
     Ok(())
 }
 
-fn company_in(entries: &[Entry]) -> Option<ObjectId> {
+fn company_in(entries: &[IndexEntry]) -> Option<ObjectId> {
     let entry = entries.iter().find(|entry| entry.row == end_user::COMPANY_ID.name)?;
     ObjectId::parse(&entry.key)
 }
@@ -77,7 +77,7 @@ fn company_in(entries: &[Entry]) -> Option<ObjectId> {
 /// Sets the last activity of companies that a user has left.
 pub(crate) fn settle(
     tables: &mut Tables<impl Transaction>,
-    mut lost: Vec<Owner>,
+    mut lost: Vec<EngagementOwner>,
 ) -> Result<(), StoreError> {
     // Once for all users who leave in this transaction.
     lost.sort_unstable();
@@ -87,13 +87,16 @@ pub(crate) fn settle(
 
 /// Reads the last activities of the users of a company; none was later than its row has, so that the first few are read
 /// first: in a company of many, several were active at the same time.
-fn ask_users(tables: &mut Tables<impl Transaction>, owner: Owner) -> Result<(), StoreError> {
+fn ask_users(
+    tables: &mut Tables<impl Transaction>,
+    owner: EngagementOwner,
+) -> Result<(), StoreError> {
     let (tenant, _, company) = owner;
     let latest = tables.engagement.row(owner)?.engagement.last_active();
     let row = end_user::COMPANY_ID.name;
     let mut last_active = None;
     for limit in [ASKED_FIRST, usize::MAX] {
-        let view = View::in_transaction(tenant, tables);
+        let view = TenantView::in_transaction(tenant, tables);
         let users = view.holders(&END_USER, row, &company.to_string(), limit)?;
         for user in &users {
             let of_user = tables.engagement.engagement(tenant, &END_USER, *user)?;

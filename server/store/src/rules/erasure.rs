@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
-    plan::{self, Ctx, Person},
+    plan::{self, Ctx, KnownPerson},
     resources::{end_user::END_USER, ticket::TICKET},
     schema::Lookup as _,
     value::{ObjectId, RecordRef, TenantId},
@@ -23,7 +23,7 @@ use super::{
     pending::Pending,
     person::{behind, tickets_behind, tickets_of},
     suppressed,
-    view::View,
+    view::TenantView,
 };
 use crate::{
     Actor, Precondition, Reply, StoreError,
@@ -41,20 +41,20 @@ const MAX_PARKED_PER_COMMAND: usize = 500;
 /// Mark on a person who is being erased.
 #[derive(Debug, Serialize, Deserialize)]
 struct Erasure {
-    person: Person,
-    step: Step,
+    person: KnownPerson,
+    step: ErasureStage,
 }
 
 /// Next data to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Step {
+enum ErasureStage {
     Activities,
     /// Tickets after this one.
     Tickets(ObjectId),
     Parked,
     Report,
     /// Stored replies after this one.
-    Answers(ObjectId),
+    StoredResponses(ObjectId),
     /// Values of the person in the audit log, from this number on.
     Audited(u64),
     /// Values of tickets in the audit log, after this ticket.
@@ -72,7 +72,7 @@ pub(crate) fn begin(
     ctx: &mut Ctx,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     let tenant = actor.tenant.id();
-    let view = View::in_transaction(tenant, tables);
+    let view = TenantView::in_transaction(tenant, tables);
     let id = match reference {
         RecordRef::Id(id) => Some(*id),
         key => view.locate(&END_USER, key)?,
@@ -88,11 +88,11 @@ pub(crate) fn begin(
         Err(error) if error.is_of_the_file() => return Err(error),
         Err(error) => return Ok(Err(error)),
     };
-    let person = Person::of(id, &stored);
+    let person = KnownPerson::from_record(id, &stored);
     for (row, key) in &person.keys {
         suppressed::keep_out(tables, tenant, row, key, ctx.now)?;
     }
-    put(tables, tenant, &Erasure { person, step: Step::Activities })?;
+    put(tables, tenant, &Erasure { person, step: ErasureStage::Activities })?;
     apply(tables, pending, actor, ctx.now, &changes)?;
     Ok(Ok(Reply::Erasing(Some(id))))
 }
@@ -108,8 +108,8 @@ fn begin_without_record(
     if tables.engagement.read((tenant, END_USER.code, id), |_| ())?.is_none() {
         return Ok(Reply::Erasing(None));
     }
-    let person = Person { id, keys: Vec::new() };
-    put(tables, tenant, &Erasure { person, step: Step::Activities })?;
+    let person = KnownPerson { id, keys: Vec::new() };
+    put(tables, tenant, &Erasure { person, step: ErasureStage::Activities })?;
     Ok(Reply::Erasing(Some(id)))
 }
 
@@ -143,33 +143,35 @@ pub(crate) fn go_on(
     };
     let person = &mark.person;
     let next = match mark.step {
-        Step::Activities
+        ErasureStage::Activities
             if history::erase(tables, pending, tenant, id, MAX_ACTIVITIES_PER_COMMAND)? =>
         {
-            Some(Step::Tickets(ObjectId::MIN))
+            Some(ErasureStage::Tickets(ObjectId::MIN))
         }
-        Step::Activities => Some(Step::Activities),
-        Step::Tickets(after) => {
+        ErasureStage::Activities => Some(ErasureStage::Activities),
+        ErasureStage::Tickets(after) => {
             let read_to = clear_tickets(actor, person, after, tables, pending, ctx)?;
-            Some(read_to.map_or(Step::Parked, Step::Tickets))
+            Some(read_to.map_or(ErasureStage::Parked, ErasureStage::Tickets))
         }
-        Step::Parked if remove_parked(tables, pending, tenant, person)? => Some(Step::Report),
-        Step::Parked => Some(Step::Parked),
-        Step::Report => {
+        ErasureStage::Parked if remove_parked(tables, pending, tenant, person)? => {
+            Some(ErasureStage::Report)
+        }
+        ErasureStage::Parked => Some(ErasureStage::Parked),
+        ErasureStage::Report => {
             integration_issues::erase(tables, pending, tenant, person)?;
-            Some(Step::Answers(ObjectId::MIN))
+            Some(ErasureStage::StoredResponses(ObjectId::MIN))
         }
-        Step::Answers(after) => {
+        ErasureStage::StoredResponses(after) => {
             let read_to = idempotency::erase(tables, pending, tenant, person, after)?;
-            Some(read_to.map_or(Step::Audited(0), Step::Answers))
+            Some(read_to.map_or(ErasureStage::Audited(0), ErasureStage::StoredResponses))
         }
-        Step::Audited(from) => {
+        ErasureStage::Audited(from) => {
             let next = audit_erasure::clear(tables, (tenant, END_USER.code, id), from)?;
-            Some(next.map_or(Step::AuditedTickets(ObjectId::MIN), Step::Audited))
+            Some(next.map_or(ErasureStage::AuditedTickets(ObjectId::MIN), ErasureStage::Audited))
         }
-        Step::AuditedTickets(after) => {
+        ErasureStage::AuditedTickets(after) => {
             let read_to = audit_erasure::clear_tickets(tables, tenant, person, after)?;
-            read_to.map(Step::AuditedTickets)
+            read_to.map(ErasureStage::AuditedTickets)
         }
     };
     match next {
@@ -209,7 +211,7 @@ fn first(
 /// are no more.
 fn clear_tickets(
     actor: &Actor,
-    person: &Person,
+    person: &KnownPerson,
     after: ObjectId,
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -220,7 +222,7 @@ fn clear_tickets(
     let rows = tables.records.written()?.range(behind(&ends))?;
     let (tickets, read_to) = tickets_of(person, rows)?;
     for (id, ticket) in tickets {
-        let view = View::in_transaction(tenant, tables);
+        let view = TenantView::in_transaction(tenant, tables);
         let changes = plan::clear_ticket(id, &ticket, &view, ctx)?;
         apply(tables, pending, actor, ctx.now, &changes)?;
         let mut from = Some(0);
@@ -236,7 +238,7 @@ fn remove_parked(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     tenant: TenantId,
-    person: &Person,
+    person: &KnownPerson,
 ) -> Result<bool, StoreError> {
     for wait in person.waits() {
         if !parked::erase(tables, pending, tenant, &wait, MAX_PARKED_PER_COMMAND)? {

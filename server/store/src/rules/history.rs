@@ -9,7 +9,7 @@ use svctrack_core::{
     plan::Activity,
     resources::{company::COMPANY, end_user::END_USER},
     schema::ResourceDef,
-    usage::Counted,
+    usage::CountedActivity,
     value::{ObjectId, TenantId, Timestamp},
 };
 
@@ -23,9 +23,8 @@ use crate::{
     StoreError,
     rows::{
         ACTIVITIES, ACTIVITY_MARKS, AppendRows as _, Bytes as _, Rows, Snapshot, WriteRows as _,
-        codec,
-        engagement::{Owner, ReadRows, WriteEngagement},
-        keys,
+        engagement::{EngagementOwner, ReadRows, WriteEngagement},
+        keys, stored_value,
     },
 };
 
@@ -35,27 +34,27 @@ pub(crate) const MARK_EVERY: u8 = 128;
 
 /// Previous activities in each history of an activity.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Links {
+struct HistoryLinks {
     of_user: Option<ObjectId>,
     of_company: Option<ObjectId>,
 }
 
-impl Links {
-    fn of(self, resource: u8) -> Option<ObjectId> {
+impl HistoryLinks {
+    fn before(self, resource: u8) -> Option<ObjectId> {
         if resource == END_USER.code { self.of_user } else { self.of_company }
     }
 }
 
 /// A row of the log.
 #[derive(Debug, Serialize, Deserialize)]
-enum Logged<A = Box<Activity>> {
-    Activity(Links, A),
+enum LoggedActivity<A = Box<Activity>> {
+    Activity(HistoryLinks, A),
     /// Link of an erased activity in the history of its company.
-    Erased(Links),
+    Erased(HistoryLinks),
 }
 
-impl Logged {
-    fn links(&self) -> Links {
+impl LoggedActivity {
+    fn links(&self) -> HistoryLinks {
         match self {
             Self::Activity(links, _) | Self::Erased(links) => *links,
         }
@@ -71,7 +70,7 @@ impl Logged {
 
 /// Activity in a row of the log, unless it was erased.
 pub(crate) fn unseal(key: &[u8], bytes: &[u8]) -> Result<Option<Activity>, StoreError> {
-    Ok(codec::unseal_row_with_id::<Logged>(key, bytes)?.into_activity())
+    Ok(stored_value::unseal_row_with_id::<LoggedActivity>(key, bytes)?.into_activity())
 }
 
 /// An activity, if it exists.
@@ -80,7 +79,7 @@ pub(crate) fn load(
     tenant: TenantId,
     id: ObjectId,
 ) -> Result<Option<Activity>, StoreError> {
-    Ok(load_row(log, tenant, id)?.and_then(Logged::into_activity))
+    Ok(load_row(log, tenant, id)?.and_then(LoggedActivity::into_activity))
 }
 
 /// Passes the activity in a row of the log to `count`, unless it was erased or is passive: only the counted fields are
@@ -88,15 +87,15 @@ pub(crate) fn load(
 pub(crate) fn counted(
     key: &[u8],
     bytes: &[u8],
-    count: impl FnOnce(Counted<'_>),
+    count: impl FnOnce(CountedActivity<'_>),
 ) -> Result<(), StoreError> {
-    let read: Logged<Front<'_>> = codec::unseal_front(key, bytes)?;
-    if let Logged::Activity(
+    let read: LoggedActivity<Front<'_>> = stored_value::unseal_front(key, bytes)?;
+    if let LoggedActivity::Activity(
         _,
         Front { passive: false, user, action, count: times, date, received_at, .. },
     ) = read
     {
-        count(Counted::of(user, action, times, date, received_at));
+        count(CountedActivity::new(user, action, times, date, received_at));
     }
     Ok(())
 }
@@ -118,10 +117,14 @@ struct Front<'a> {
     received_at: Timestamp,
 }
 
-fn load_row(log: &impl Rows, tenant: TenantId, id: ObjectId) -> Result<Option<Logged>, StoreError> {
+fn load_row(
+    log: &impl Rows,
+    tenant: TenantId,
+    id: ObjectId,
+) -> Result<Option<LoggedActivity>, StoreError> {
     let key = keys::log(tenant, id);
     let row = log.get(key.as_slice())?;
-    row.map(|row| codec::unseal_row_with_id(&key, row.value())).transpose()
+    row.map(|row| stored_value::unseal_row_with_id(&key, row.value())).transpose()
 }
 
 /// Adds an activity to the log and to the histories of its user and company.
@@ -133,7 +136,7 @@ pub(crate) fn append(
 ) -> Result<(), StoreError> {
     pending.spans.add(tables, tenant, activity)?;
     let mut enter = |owner| enter(tables, owner, activity.id);
-    let links = Links {
+    let links = HistoryLinks {
         of_user: enter((tenant, END_USER.code, activity.end_user_id))?,
         of_company: match activity.company_id {
             Some(company) => enter((tenant, COMPANY.code, company))?,
@@ -141,14 +144,14 @@ pub(crate) fn append(
         },
     };
     let key = keys::log(tenant, activity.id);
-    let value = codec::seal_row(&key, &Logged::Activity(links, activity))?;
+    let value = stored_value::seal_row(&key, &LoggedActivity::Activity(links, activity))?;
     tables.activities.add(key, value)
 }
 
 /// Sets an activity as the latest of a history; returns the one before.
 fn enter(
     tables: &mut Tables<impl Transaction>,
-    owner: Owner,
+    owner: EngagementOwner,
     activity: ObjectId,
 ) -> Result<Option<ObjectId>, StoreError> {
     let row = tables.engagement.row(owner)?;
@@ -190,13 +193,13 @@ pub(crate) fn erase(
 fn erase_one(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
-    owner: Owner,
+    owner: EngagementOwner,
     id: ObjectId,
 ) -> Result<Option<ObjectId>, StoreError> {
     let (tenant, resource, user) = owner;
     let key = keys::log(tenant, id);
     let log = tables.activities.written()?;
-    let Some(Logged::Activity(links, erased)) = load_row(log, tenant, id)? else {
+    let Some(LoggedActivity::Activity(links, erased)) = load_row(log, tenant, id)? else {
         return Ok(None);
     };
     if let Some(message) = &erased.message_id {
@@ -207,8 +210,8 @@ fn erase_one(
         // A mark is removed with its activity, which alone names its owner.
         let mark = keys::mark(tenant, COMPANY.code, company, id);
         tables.activity_marks.remove(mark.as_slice())?;
-        let place: Logged = Logged::Erased(Links { of_user: None, ..links });
-        let value = codec::seal_row(&key, &place)?;
+        let place: LoggedActivity = LoggedActivity::Erased(HistoryLinks { of_user: None, ..links });
+        let value = stored_value::seal_row(&key, &place)?;
         tables.activities.put(&key, value)?;
     } else {
         tables.activities.remove(&key)?;
@@ -220,7 +223,7 @@ fn erase_one(
 pub(crate) struct History<T> {
     log: T,
     marks: T,
-    owner: Owner,
+    owner: EngagementOwner,
     /// Next activity, which was read already.
     at_hand: Option<Activity>,
     /// Id of the activity to read next.
@@ -275,7 +278,7 @@ impl<T: Rows> History<T> {
         let Some(id) = self.next.take() else { return Ok(None) };
         let (tenant, resource, _) = self.owner;
         let Some(row) = load_row(&self.log, tenant, id)? else { return Ok(None) };
-        self.next = row.links().of(resource);
+        self.next = row.links().before(resource);
         Ok(row.into_activity())
     }
 }
@@ -283,7 +286,7 @@ impl<T: Rows> History<T> {
 /// First marked activity of a history that is not before this one.
 fn mark_from(
     marks: &impl Rows,
-    (tenant, resource, id): Owner,
+    (tenant, resource, id): EngagementOwner,
     activity: ObjectId,
 ) -> Result<Option<ObjectId>, StoreError> {
     let bound = |activity| keys::mark(tenant, resource, id, activity);

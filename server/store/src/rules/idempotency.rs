@@ -6,7 +6,7 @@ use std::{cmp::Ordering, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
-    plan::{Ctx, Person},
+    plan::{Ctx, KnownPerson},
     value::{ObjectId, TenantId, Timestamp},
 };
 
@@ -18,8 +18,8 @@ use super::{
     person::{behind, look_through},
 };
 use crate::{
-    Actor, Answer, Command, IdempotencyKey, Reply, StoreError, Tracked, Upserted,
-    rows::{Bytes as _, Rows as _, WriteRows as _, codec, get_row, keys},
+    Actor, Command, IdempotencyKey, RecordResponse, Reply, StoreError, Tracked, Upserted,
+    rows::{Bytes as _, Rows as _, WriteRows as _, get_row, keys, stored_value},
 };
 
 /// How long an outcome is stored, in milliseconds: a day.
@@ -39,19 +39,19 @@ const DROPPED_AT_ONCE: usize = 4;
 
 /// Stored outcome of a command.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct StoredOutcome {
     /// Position among the outcomes, which begins with the time.
     place: ObjectId,
     at: Timestamp,
     /// SHA-256 of the body of the call.
     body: [u8; 32],
-    outcome: Outcome,
+    outcome: StoredReply,
 }
 
 /// Replies that can be repeated.
 #[derive(Debug, Serialize, Deserialize)]
-enum Outcome {
-    Record(Answer),
+enum StoredReply {
+    Record(RecordResponse),
     Upserted {
         text: String,
         errors: usize,
@@ -60,21 +60,23 @@ enum Outcome {
     /// The number of parts that have been carried out.
     Parts(u32),
     /// A `Record` or `Upserted`, with names of members that were sent and are not stored.
-    Ignoring(Box<Outcome>, Vec<String>),
+    Ignoring(Box<StoredReply>, Vec<String>),
     /// A `Record` or `Upserted` that is too long to be stored.
     TooLong,
 }
 
-impl Outcome {
-    fn of(reply: &Reply, part: Option<u32>) -> Option<Self> {
+impl StoredReply {
+    fn from_reply(reply: &Reply, part: Option<u32>) -> Option<Self> {
         match reply {
             Reply::Tracked(_) if part.is_some() => part?.checked_add(1).map(Self::Parts),
-            Reply::Record(Answer { text, .. }) | Reply::Upserted(Upserted { text, .. })
+            Reply::Record(RecordResponse { text, .. }) | Reply::Upserted(Upserted { text, .. })
                 if text.len() > MAX_KEPT_TEXT_BYTES =>
             {
                 Some(Self::TooLong)
             }
-            Reply::Record(answer) => Some(Self::Record(answer.clone()).ignoring(&answer.ignored)),
+            Reply::Record(response) => {
+                Some(Self::Record(response.clone()).ignoring(&response.ignored))
+            }
             Reply::Upserted(Upserted { text, errors, ignored }) => {
                 let outcome = Self::Upserted { text: text.clone(), errors: *errors };
                 Some(outcome.ignoring(ignored))
@@ -103,7 +105,7 @@ impl Outcome {
 
     fn text(&self) -> &str {
         match self {
-            Self::Record(answer) => &answer.text,
+            Self::Record(response) => &response.text,
             Self::Upserted { text, .. } => text,
             Self::Ignoring(outcome, _) => outcome.text(),
             Self::Tracked | Self::Parts(_) | Self::TooLong => "",
@@ -112,12 +114,14 @@ impl Outcome {
 
     fn into_reply(self) -> Result<Reply, StoreError> {
         Ok(match self {
-            Self::Record(answer) => Reply::Record(answer),
+            Self::Record(response) => Reply::Record(response),
             Self::Upserted { text, errors } => {
                 Reply::Upserted(Upserted { text, errors, ignored: Vec::new() })
             }
             Self::Ignoring(outcome, names) => match outcome.into_reply()? {
-                Reply::Record(answer) => Reply::Record(Answer { ignored: names, ..answer }),
+                Reply::Record(response) => {
+                    Reply::Record(RecordResponse { ignored: names, ..response })
+                }
                 Reply::Upserted(upserted) => {
                     Reply::Upserted(Upserted { ignored: names, ..upserted })
                 }
@@ -146,7 +150,7 @@ pub(crate) fn carry_out(
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     let tenant = actor.tenant.id();
     let key = keys::once(tenant, &once.key);
-    let mut known: Option<Kept> = get_row(&tables.once, &key)?;
+    let mut known: Option<StoredOutcome> = get_row(&tables.once, &key)?;
     if let Some(over) = known.take_if(|known| is_over(known.at, ctx.settled)) {
         drop_kept(tables, pending, tenant, over.place)?;
     }
@@ -173,12 +177,20 @@ pub(crate) fn carry_out(
         }
     }
     let reply = command::carry_out(actor, command, tables, pending, ctx)?;
-    if let Some(outcome) = reply.as_ref().ok().and_then(|reply| Outcome::of(reply, once.part)) {
+    if let Some(outcome) =
+        reply.as_ref().ok().and_then(|reply| StoredReply::from_reply(reply, once.part))
+    {
         let (place, at) = match known {
             Some(known) => (known.place, known.at),
             None => (next_place(ctx)?, ctx.settled),
         };
-        keep(tables, pending, tenant, &key, &Kept { place, at, body: once.body, outcome })?;
+        keep(
+            tables,
+            pending,
+            tenant,
+            &key,
+            &StoredOutcome { place, at, body: once.body, outcome },
+        )?;
     }
     Ok(reply)
 }
@@ -204,11 +216,11 @@ pub(crate) fn sweep(
         let Some(place) = newest(tables, tenant)?.filter(is_ahead) else { return Ok(false) };
         let place = keys::log(tenant, place);
         let key = match tables.once_places.remove(place.as_slice())? {
-            Some(key) => codec::unseal(&place, key.value())?.to_vec(),
+            Some(key) => stored_value::unseal(&place, key.value())?.to_vec(),
             None => return Ok(false),
         };
-        if let Some(kept) = get_row::<Kept>(&tables.once, &key)? {
-            let kept = Kept { place: next_place(ctx)?, at: ctx.settled, ..kept };
+        if let Some(kept) = get_row::<StoredOutcome>(&tables.once, &key)? {
+            let kept = StoredOutcome { place: next_place(ctx)?, at: ctx.settled, ..kept };
             keep(tables, pending, tenant, &key, &kept)?;
         }
     }
@@ -253,12 +265,12 @@ fn keep(
     pending: &mut Pending,
     tenant: TenantId,
     key: &[u8],
-    kept: &Kept,
+    kept: &StoredOutcome,
 ) -> Result<(), StoreError> {
-    let value = codec::seal_row(key, kept)?;
+    let value = stored_value::seal_row(key, kept)?;
     let before = tables.once.insert(key, value.as_slice())?.map(|before| bytes_of(before.value()));
     let place = keys::log(tenant, kept.place);
-    tables.once_places.insert(place.as_slice(), codec::seal(&place, key).as_slice())?;
+    tables.once_places.insert(place.as_slice(), stored_value::seal(&place, key).as_slice())?;
     let is_new = i64::from(before.is_none());
     pending.add(tables, tenant, Counter::Once, is_new)?;
     if kept.outcome.is_of_events() {
@@ -296,7 +308,7 @@ fn drop_kept(
 ) -> Result<(), StoreError> {
     let place = keys::log(tenant, place);
     let key = match tables.once_places.remove(place.as_slice())? {
-        Some(key) => codec::unseal(&place, key.value())?.to_vec(),
+        Some(key) => stored_value::unseal(&place, key.value())?.to_vec(),
         None => return Ok(()),
     };
     let Some((bytes, is_of_events)) = removed(tables, &key)? else { return Ok(()) };
@@ -313,7 +325,7 @@ fn removed(
 ) -> Result<Option<(i64, bool)>, StoreError> {
     let value = tables.once.remove(key)?;
     Ok(value.map(|value| {
-        let kept = codec::unseal_row::<Kept>(key, value.value());
+        let kept = stored_value::unseal_row::<StoredOutcome>(key, value.value());
         (bytes_of(value.value()), kept.is_ok_and(|kept| kept.outcome.is_of_events()))
     }))
 }
@@ -324,17 +336,17 @@ pub(crate) fn erase(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     tenant: TenantId,
-    person: &Person,
+    person: &KnownPerson,
     after: ObjectId,
 ) -> Result<Option<ObjectId>, StoreError> {
     let ends = (keys::log(tenant, after), keys::log(tenant, ObjectId::MAX));
     let mut theirs = Vec::new();
     let places = tables.once_places.range(behind(&ends))?;
     let read_to = look_through(places, |place, key| {
-        let key = codec::unseal(place, key)?;
+        let key = stored_value::unseal(place, key)?;
         let Some(value) = tables.once.get(key)? else { return Ok(0) };
-        let kept: Kept = codec::unseal_row(key, value.value())?;
-        theirs.extend(person.is_in_answer(kept.outcome.text()).then_some(kept.place));
+        let kept: StoredOutcome = stored_value::unseal_row(key, value.value())?;
+        theirs.extend(person.is_in_response(kept.outcome.text()).then_some(kept.place));
         Ok(value.value().len())
     })?;
     for place in theirs {

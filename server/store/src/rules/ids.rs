@@ -44,7 +44,7 @@ impl Ids {
     }
 
     /// The sequence of a tenant, from which ids continue.
-    pub(crate) fn of(&self, tenant: TenantId) -> IdSequence {
+    pub(crate) fn sequence(&self, tenant: TenantId) -> IdSequence {
         self.of_tenant.get(&tenant).cloned().unwrap_or_else(|| {
             IdSequence::after(assembled(self.begun_behind, self.bytes_of(tenant)))
         })
@@ -66,7 +66,7 @@ impl Ids {
         tenant: TenantId,
         now: Timestamp,
     ) -> Result<ObjectId, StoreError> {
-        let mut ids = self.of(tenant);
+        let mut ids = self.sequence(tenant);
         let id = ids.next(now)?;
         self.went_on(tenant, ids);
         Ok(id)

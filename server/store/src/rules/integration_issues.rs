@@ -2,9 +2,9 @@
 
 use sha2::{Digest as _, Sha256};
 use svctrack_core::{
-    plan::{Finding, MAX_REPORTED, Person, REPORTED_DAYS, Route},
+    plan::{Finding, KnownPerson, MAX_REPORTED, REPORTED_DAYS, Route},
     tracking::{
-        integration_issues::{AUTO_RENEWAL_FAILED, Entry},
+        integration_issues::{AUTO_RENEWAL_FAILED, ReportEntry},
         unknown_members::{self, MAX_NAMES, MEMBER_UNKNOWN},
     },
     value::{ObjectId, TenantId, Timestamp, time::DAY_MS},
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     StoreError,
-    rows::{Bytes as _, Rows as _, WriteRows as _, codec, get_row, keys, put_row},
+    rows::{Bytes as _, Rows as _, WriteRows as _, get_row, keys, put_row, stored_value},
 };
 
 /// Folds a finding into the entry of its cause, or adds one, which replaces the oldest.
@@ -41,8 +41,8 @@ pub(crate) fn fold(
         }
         pending.add(tables, tenant, Counter::UnknownMembers, 1)?;
     }
-    let entry = Entry::of(finding, next_id()?, people);
-    let id = codec::seal(&cause, entry.id.as_bytes());
+    let entry = ReportEntry::from_finding(finding, next_id()?, people);
+    let id = stored_value::seal(&cause, entry.id.as_bytes());
     tables.report_causes.insert(cause.as_slice(), id.as_slice())?;
     put(tables, tenant, &entry)?;
     if pending.add(tables, tenant, Counter::Reported, 1)? > MAX_REPORTED
@@ -72,9 +72,9 @@ fn known(
     tables: &Tables<impl Transaction>,
     tenant: TenantId,
     cause: &[u8],
-) -> Result<Option<Entry>, StoreError> {
+) -> Result<Option<ReportEntry>, StoreError> {
     let Some(id) = tables.report_causes.get(cause)? else { return Ok(None) };
-    let id = codec::unseal_exact(cause, id.value())?;
+    let id = stored_value::unseal_exact(cause, id.value())?;
     load(tables, tenant, ObjectId::from_bytes(id))
 }
 
@@ -93,7 +93,7 @@ fn hash_of_person(key: &str) -> u64 {
 fn put(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
-    entry: &Entry,
+    entry: &ReportEntry,
 ) -> Result<(), StoreError> {
     put_row(&mut tables.report, &keys::log(tenant, entry.id), entry)
 }
@@ -103,7 +103,7 @@ pub(crate) fn load(
     tables: &Tables<impl Transaction>,
     tenant: TenantId,
     id: ObjectId,
-) -> Result<Option<Entry>, StoreError> {
+) -> Result<Option<ReportEntry>, StoreError> {
     get_row(&tables.report, &keys::log(tenant, id))
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn sweep(
     let mut old = Vec::new();
     for row in tables.report.range(first.as_slice()..=last.as_slice())? {
         let (key, value) = row?;
-        let entry: Entry = codec::unseal_row(key.value(), value.value())?;
+        let entry: ReportEntry = stored_value::unseal_row(key.value(), value.value())?;
         if settled.as_ms() - entry.at.as_ms() > REPORTED_DAYS * DAY_MS {
             old.push(entry.id);
         }
@@ -163,13 +163,13 @@ pub(crate) fn erase(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     tenant: TenantId,
-    person: &Person,
+    person: &KnownPerson,
 ) -> Result<(), StoreError> {
     let (first, last) = keys::log_range(tenant);
     let mut theirs = Vec::new();
     for row in tables.report.range(first.as_slice()..=last.as_slice())? {
         let (key, value) = row?;
-        let entry: Entry = codec::unseal_row(key.value(), value.value())?;
+        let entry: ReportEntry = stored_value::unseal_row(key.value(), value.value())?;
         theirs.extend(names(&entry, person).then_some(entry.id));
     }
     for id in theirs {
@@ -179,6 +179,6 @@ pub(crate) fn erase(
 }
 
 /// Whether an entry names a person.
-pub(crate) fn names(entry: &Entry, person: &Person) -> bool {
+pub(crate) fn names(entry: &ReportEntry, person: &KnownPerson) -> bool {
     person.keys.iter().any(|(_, key)| entry.people.contains(&hash_of_person(key)))
 }

@@ -28,13 +28,13 @@ const MAX_KNOWN: usize = 50_000;
 #[derive(Default)]
 pub(crate) struct LookupCache {
     /// Callers choose the keys, so that they are hashed against floods.
-    holders: Answers<Vec<u8>, ObjectId, hash_map::RandomState>,
-    users: Answers<(TenantId, ObjectId), KnownUser>,
-    settings: Answers<TenantId, TrackingSettings>,
+    holders: CachedLookups<Vec<u8>, ObjectId, hash_map::RandomState>,
+    users: CachedLookups<(TenantId, ObjectId), KnownUser>,
+    settings: CachedLookups<TenantId, TrackingSettings>,
     /// Tenants for which commands are carried out.
-    served: Answers<TenantId, ()>,
+    served: CachedLookups<TenantId, ()>,
     /// The last id in a window of messages, if there is one.
-    last_messages: Answers<(TenantId, u16), Option<Vec<u8>>>,
+    last_messages: CachedLookups<(TenantId, u16), Option<Vec<u8>>>,
 }
 
 impl LookupCache {
@@ -125,15 +125,15 @@ impl LookupCache {
 }
 
 /// Results of lookups of one kind. A missing key is not cached: it may be invented.
-struct Answers<K, V, S = fast::RandomState>(RefCell<HashMap<K, V, S>>);
+struct CachedLookups<K, V, S = fast::RandomState>(RefCell<HashMap<K, V, S>>);
 
-impl<K, V, S: Default> Default for Answers<K, V, S> {
+impl<K, V, S: Default> Default for CachedLookups<K, V, S> {
     fn default() -> Self {
         Self(RefCell::default())
     }
 }
 
-impl<K: Hash + Eq, V: Clone, S: BuildHasher> Answers<K, V, S> {
+impl<K: Hash + Eq, V: Clone, S: BuildHasher> CachedLookups<K, V, S> {
     fn get_or(
         &self,
         key: K,
@@ -153,13 +153,13 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher> Answers<K, V, S> {
             return Ok(Some(read(known)));
         }
         let Some(found) = look_up(&key)? else { return Ok(None) };
-        let answer = read(&found);
+        let value = read(&found);
         let mut known = self.0.borrow_mut();
         if known.len() >= MAX_KNOWN {
             known.clear();
         }
         known.insert(key, found);
-        Ok(Some(answer))
+        Ok(Some(value))
     }
 
     fn forget<Q: Hash + Eq + ?Sized>(&self, key: &Q)
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn what_is_known_is_not_looked_up_again_until_it_is_forgotten() {
         let known = LookupCache::default();
-        let ask = |answer| known.holder(b"key".to_vec(), |_| Ok(answer)).unwrap();
+        let ask = |holder| known.holder(b"key".to_vec(), |_| Ok(holder)).unwrap();
         assert_eq!(ask(None), None);
         assert_eq!(ask(Some(ObjectId::MIN)), Some(ObjectId::MIN));
         assert_eq!(ask(None), Some(ObjectId::MIN));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn no_kind_of_answer_grows_without_end() {
+    fn no_kind_of_lookup_grows_without_end() {
         let known = LookupCache::default();
         let (id, company) = (ObjectId::MIN, None);
         let user =

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     StoreError,
-    rows::{AppendRows, Bytes as _, ReadRow as _, Rows as _, WriteRows as _, codec, keys},
+    rows::{AppendRows, Bytes as _, ReadRow as _, Rows as _, WriteRows as _, keys, stored_value},
 };
 
 /// Most ids of a tenant that are remembered in a window: some 600 MB.
@@ -52,7 +52,7 @@ pub(crate) fn last_received(
         if known.is_behind_messages(tenant, window, &key, || last_key(table, tenant, window))? {
             continue;
         }
-        let received = table.read(&key, |row| codec::unseal_exact(&key, row))?;
+        let received = table.read(&key, |row| stored_value::unseal_exact(&key, row))?;
         if let Some(ms) = received.transpose()? {
             return Ok(Some(Timestamp::from_ms_clamped(i64::from_be_bytes(ms))));
         }
@@ -87,7 +87,7 @@ pub(crate) fn remember(
         return Ok(());
     }
     let key = keys::message(tenant, window, id);
-    let value = codec::seal(&key, &at.as_ms().to_be_bytes());
+    let value = stored_value::seal(&key, &at.as_ms().to_be_bytes());
     tables.known.add_message(tenant, window, &key);
     tables.messages.add(key, value)
 }
@@ -145,7 +145,7 @@ fn stamp(
     if tables.messages.read(&key, |_| ())?.is_none() {
         tables.known.forget_messages(tenant, window);
         pending.add(tables, tenant, Counter::Messages(window), 1)?;
-        let value = codec::seal(&key, &settled.as_ms().to_be_bytes());
+        let value = stored_value::seal(&key, &settled.as_ms().to_be_bytes());
         tables.messages.put(&key, value)?;
     }
     Ok(())

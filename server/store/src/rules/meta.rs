@@ -6,17 +6,18 @@ use super::{ids::Ids, range_index};
 use crate::{
     StoreError,
     rows::{
-        Bytes as _, Rows, WriteRows, codec,
+        Bytes as _, Rows, WriteRows,
         meta::{META_FORMAT, META_LAST_ID, META_TIMES, ROWS_FORMAT},
+        stored_value,
     },
-    times::{Reading, Times},
+    times::{ClockReading, Times},
 };
 
 /// Writes the initial metadata of a store.
 pub(crate) fn found(meta: &mut impl WriteRows, store_bytes: [u8; 5]) -> Result<(), StoreError> {
     let first = IdSequence::new(store_bytes).next(Timestamp::MIN)?;
     meta.insert(META_FORMAT, ROWS_FORMAT.to_string().as_bytes())?;
-    meta.insert(META_LAST_ID, codec::seal(META_LAST_ID, first.as_bytes()).as_slice())?;
+    meta.insert(META_LAST_ID, stored_value::seal(META_LAST_ID, first.as_bytes()).as_slice())?;
     range_index::note(meta)
 }
 
@@ -24,13 +25,13 @@ pub(crate) fn found(meta: &mut impl WriteRows, store_bytes: [u8; 5]) -> Result<(
 pub(crate) fn load_ids(meta: &impl Rows) -> Result<Ids, StoreError> {
     let missing = || StoreError::corrupted("the latest id is missing");
     let last = meta.get(META_LAST_ID)?.ok_or_else(missing)?;
-    let last = codec::unseal_exact(META_LAST_ID, last.value())?;
+    let last = stored_value::unseal_exact(META_LAST_ID, last.value())?;
     Ok(Ids::after(ObjectId::from_bytes(last)))
 }
 
 /// Notes the progress of the sequences of ids.
 pub(crate) fn store_ids(meta: &mut impl WriteRows, ids: &Ids) -> Result<(), StoreError> {
-    let last = codec::seal(META_LAST_ID, ids.to_note().as_bytes());
+    let last = stored_value::seal(META_LAST_ID, ids.to_note().as_bytes());
     meta.insert(META_LAST_ID, last.as_slice()).map(drop)
 }
 
@@ -39,13 +40,13 @@ pub(crate) fn store_ids(meta: &mut impl WriteRows, ids: &Ids) -> Result<(), Stor
 pub(crate) fn load_times(
     meta: &impl Rows,
     ids: &Ids,
-    reading: Reading,
+    reading: ClockReading,
 ) -> Result<Times, StoreError> {
     let Some(times) = meta.get(META_TIMES)? else {
         let last = ids.to_note().taken_at();
         return Ok(Times::resume(last, last, reading));
     };
-    let times = u128::from_be_bytes(codec::unseal_exact(META_TIMES, times.value())?);
+    let times = u128::from_be_bytes(stored_value::unseal_exact(META_TIMES, times.value())?);
     let (stored, settled) = ((times >> u64::BITS) as i64, times as u64 as i64);
     let time = Timestamp::from_ms_clamped;
     Ok(Times::resume(time(stored), time(settled), reading))
@@ -54,5 +55,5 @@ pub(crate) fn load_times(
 /// Notes the times of the store.
 pub(crate) fn store_times(meta: &mut impl WriteRows, times: &Times) -> Result<(), StoreError> {
     let times = [times.stored(), times.settled()].map(|time| time.as_ms().to_be_bytes()).concat();
-    meta.insert(META_TIMES, codec::seal(META_TIMES, &times).as_slice()).map(drop)
+    meta.insert(META_TIMES, stored_value::seal(META_TIMES, &times).as_slice()).map(drop)
 }

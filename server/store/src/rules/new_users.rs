@@ -9,7 +9,7 @@ use svctrack_core::{
 use super::open_tables::{Tables, Transaction};
 use crate::{
     StoreError,
-    rows::{Bytes as _, Rows, WriteRows as _, codec, keys},
+    rows::{Bytes as _, Rows, WriteRows as _, keys, stored_value},
 };
 
 /// Row of a tenant among the counters: the hour, and the number of users that were created in it.
@@ -24,7 +24,7 @@ pub(crate) fn count(
     let key = keys::counter(tenant, NEW_USERS);
     let row = counters.get(key.as_slice())?;
     let Some(row) = row else { return Ok(0) };
-    let counted = u128::from_be_bytes(codec::unseal_exact(&key, row.value())?);
+    let counted = u128::from_be_bytes(stored_value::unseal_exact(&key, row.value())?);
     let (hour, count) = ((counted >> u64::BITS) as i64, counted as u64);
     Ok(if hour == hour_of(now) { count } else { 0 })
 }
@@ -37,7 +37,7 @@ pub(crate) fn add(
     let count = count(&tables.counters, tenant, now)?.saturating_add(1);
     let key = keys::counter(tenant, NEW_USERS);
     let row = [hour_of(now).to_be_bytes(), count.to_be_bytes()].concat();
-    let row = codec::seal(&key, &row);
+    let row = stored_value::seal(&key, &row);
     tables.counters.insert(key.as_slice(), row.as_slice())?;
     Ok(())
 }

@@ -52,7 +52,7 @@ const OF_NO_TENANT: [Table; 3] = [META, TENANTS, TOKENS];
 
 impl<T: Transaction> Tables<T> {
     /// Every table, opened by `open`.
-    pub(crate) fn of<E>(
+    pub(crate) fn open_all<E>(
         known: LookupCache,
         engagement: T::Engagement,
         open: impl Fn(Table) -> Result<T::Table, E>,

@@ -6,8 +6,8 @@
 //! each is replayed once, also after a crash.
 
 use svctrack_core::{
-    plan::{Ctx, MAX_PARKED, MAX_PARKED_BYTES, PARKED_DAYS, ParkedEvent, Route, Wait},
-    schema::{Entry, ResourceDef},
+    plan::{Ctx, MAX_PARKED, MAX_PARKED_BYTES, PARKED_DAYS, ParkedEvent, ParkedWait, Route},
+    schema::{IndexEntry, ResourceDef},
     tracking::{
         Event, group,
         intake::{self, Incoming, TrackingSettings, is_waited_for},
@@ -23,7 +23,7 @@ use super::{
     messages,
     open_tables::{Tables, Transaction},
     pending::Pending,
-    view::View,
+    view::TenantView,
 };
 use crate::{
     Actor, ParkedToday, StoreError,
@@ -47,8 +47,8 @@ pub(crate) fn take_room(
     event: &ParkedEvent,
 ) -> Result<bool, StoreError> {
     let size = event.event.len() as u64;
-    let of = |sender: &ParkedToday| (sender.count(), sender.bytes().saturating_add(size));
-    let (own, own_bytes) = sender.map_or((0, 0), of);
+    let with_this = |sender: &ParkedToday| (sender.count(), sender.bytes().saturating_add(size));
+    let (own, own_bytes) = sender.map_or((0, 0), with_this);
     let left = MAX_PARKED.saturating_sub(pending.count(tables, tenant, Counter::Parked)?);
     let bytes = pending.count(tables, tenant, Counter::ParkedBytes)?;
     let left_bytes = MAX_PARKED_BYTES.saturating_sub(bytes);
@@ -129,14 +129,15 @@ pub(crate) fn wake(
     pending: &mut Pending,
     actor: &Actor,
     def: &ResourceDef,
-    entries: &[Entry],
+    entries: &[IndexEntry],
 ) -> Result<(), StoreError> {
     let tenant = actor.tenant.id();
     if !is_waited_for(def) || pending.count(tables, tenant, Counter::Parked)? == 0 {
         return Ok(());
     }
     for entry in entries {
-        let wait = Wait { resource: def.code, row: entry.row.to_owned(), key: entry.key.clone() };
+        let wait =
+            ParkedWait { resource: def.code, row: entry.row.to_owned(), key: entry.key.clone() };
         mark(tables, pending, actor, &wait)?;
     }
     Ok(())
@@ -147,13 +148,13 @@ pub(crate) fn mark(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     actor: &Actor,
-    wait: &Wait,
+    wait: &ParkedWait,
 ) -> Result<(), StoreError> {
     let tenant = actor.tenant.id();
     if waiting_for(tables, tenant, wait, ObjectId::MIN, 1)?.is_empty() {
         return Ok(());
     }
-    let due = Due { wait: wait.clone(), after: ObjectId::MIN };
+    let due = DueEvents { wait: wait.clone(), after: ObjectId::MIN };
     put_row(&mut tables.due, &keys::due(tenant, wait), &due)?;
     pending.to_replay.insert(tenant, actor.tenant);
     Ok(())
@@ -161,8 +162,8 @@ pub(crate) fn mark(
 
 /// A mark: events that wait for `wait`, after the event `after`, are planned again.
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Due {
-    wait: Wait,
+struct DueEvents {
+    wait: ParkedWait,
     after: ObjectId,
 }
 
@@ -170,7 +171,7 @@ struct Due {
 fn waiting_for(
     tables: &Tables<impl Transaction>,
     tenant: TenantId,
-    wait: &Wait,
+    wait: &ParkedWait,
     after: ObjectId,
     limit: usize,
 ) -> Result<Vec<ObjectId>, StoreError> {
@@ -195,7 +196,7 @@ pub(crate) fn replay(
     ctx: &mut Ctx,
 ) -> Result<usize, StoreError> {
     let tenant = actor.tenant.id();
-    let settings = View::in_transaction(tenant, tables).tracking_settings()?;
+    let settings = TenantView::in_transaction(tenant, tables).tracking_settings()?;
     let (mut left, mut gone_on) = (MAX_REPLAYED_PER_COMMAND, 0);
     while left > 0 {
         let Some(mut due) = first_due(tables, tenant)? else {
@@ -221,7 +222,7 @@ pub(crate) fn replay(
 fn first_due(
     tables: &Tables<impl Transaction>,
     tenant: TenantId,
-) -> Result<Option<Due>, StoreError> {
+) -> Result<Option<DueEvents>, StoreError> {
     first_row(&tables.due, keys::all_of(tenant))
 }
 
@@ -239,9 +240,9 @@ fn replay_one(
     let event: Event = serde_json::from_str(&parked.event).map_err(StoreError::corrupted)?;
     let (received_at, route) = (parked.received_at, parked.route);
     let incoming = Incoming { event: &event, received_at, route, settings };
-    let company = group::replay(&incoming, &View::in_transaction(tenant, tables), ctx)?;
+    let company = group::replay(&incoming, &TenantView::in_transaction(tenant, tables), ctx)?;
     apply(tables, pending, actor, ctx.now, &company)?;
-    let planned = intake::replay(&incoming, &View::in_transaction(tenant, tables), ctx)?;
+    let planned = intake::replay(&incoming, &TenantView::in_transaction(tenant, tables), ctx)?;
     let Some(changes) = planned else {
         return Ok(false);
     };
@@ -256,7 +257,7 @@ pub(crate) fn erase(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     tenant: TenantId,
-    wait: &Wait,
+    wait: &ParkedWait,
     limit: usize,
 ) -> Result<bool, StoreError> {
     let ids = waiting_for(tables, tenant, wait, ObjectId::MIN, limit)?;
@@ -328,7 +329,8 @@ pub(crate) fn counts(
 ) -> Result<Vec<usize>, StoreError> {
     let (report, waiting) = (snapshot.open(REPORT)?, snapshot.open(WAITING)?);
     let count = |id: &ObjectId| {
-        let entry: Option<integration_issues::Entry> = get_row(&report, &keys::log(tenant, *id))?;
+        let entry: Option<integration_issues::ReportEntry> =
+            get_row(&report, &keys::log(tenant, *id))?;
         let Some(entry) = entry else { return Ok(0) };
         let wait = behind(&entry);
         let bound = |id| keys::waiting(tenant, &wait, id);
@@ -340,7 +342,7 @@ pub(crate) fn counts(
 }
 
 /// The mark that releases parked events of a report entry.
-pub(crate) fn behind(entry: &integration_issues::Entry) -> Wait {
+pub(crate) fn behind(entry: &integration_issues::ReportEntry) -> ParkedWait {
     let route: Route = entry.route;
     intake::wait_behind(route, &entry.code, &entry.cause)
 }

@@ -3,17 +3,17 @@
 use std::ops::Bound;
 
 use svctrack_core::{
-    plan::{ParkedEvent, Person},
+    plan::{KnownPerson, ParkedEvent},
     resources::ticket::TICKET,
     schema::ReadCtx,
-    tracking::{activity, integration_issues::Entry},
+    tracking::{activity, integration_issues::ReportEntry},
     value::{Document, ObjectId, TenantId, Timestamp},
 };
 
-use super::{command, integration_issues, open_tables::RecordTables, view::View};
+use super::{command, integration_issues, open_tables::RecordTables, view::TenantView};
 use crate::{
-    Next, Page, Part, StoreError,
-    rows::{Bytes, PARKED, REPORT, Row, Rows as _, Snapshot, codec, keys},
+    Next, Page, PersonData, StoreError,
+    rows::{Bytes, PARKED, REPORT, RowResult, Rows as _, Snapshot, keys, stored_value},
 };
 
 /// Most rows of one scan: others wait no longer than for a bulk call.
@@ -24,7 +24,7 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// Passes rows to `visit`, which returns how many bytes it read, up to the limit of one scan; returns the id of the
 /// last one, none when there are no more.
 pub(crate) fn look_through(
-    rows: impl Iterator<Item = Row<impl Bytes>>,
+    rows: impl Iterator<Item = RowResult<impl Bytes>>,
     visit: impl FnMut(&[u8], &[u8]) -> Result<usize, StoreError>,
 ) -> Result<Option<ObjectId>, StoreError> {
     look_through_some(rows, MAX_ROWS, visit)
@@ -32,7 +32,7 @@ pub(crate) fn look_through(
 
 /// Scans as [`look_through`] does, with another limit of rows.
 pub(crate) fn look_through_some(
-    rows: impl Iterator<Item = Row<impl Bytes>>,
+    rows: impl Iterator<Item = RowResult<impl Bytes>>,
     max_rows: usize,
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<usize, StoreError>,
 ) -> Result<Option<ObjectId>, StoreError> {
@@ -53,12 +53,12 @@ pub(crate) type Tickets = (Vec<(ObjectId, Document)>, Option<ObjectId>);
 
 /// Tickets of a person among rows, and the last row that was read; none when there are no more.
 pub(crate) fn tickets_of(
-    person: &Person,
-    rows: impl Iterator<Item = Row<impl Bytes>>,
+    person: &KnownPerson,
+    rows: impl Iterator<Item = RowResult<impl Bytes>>,
 ) -> Result<Tickets, StoreError> {
     let mut tickets = Vec::new();
     let read_to = look_through(rows, |key, value| {
-        let stored = codec::unseal_record(key, value)?;
+        let stored = stored_value::unseal_record(key, value)?;
         if let Some(id) = keys::id_at_end(key).filter(|_| person.is_on_ticket(&stored)) {
             tickets.push((id, stored.document()?));
         }
@@ -82,53 +82,53 @@ pub(crate) fn tickets_behind(tenant: TenantId, after: ObjectId) -> (Vec<u8>, Vec
 pub(crate) fn about(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-    person: &Person,
-    part: Part,
+    person: &KnownPerson,
+    part: PersonData,
     after: Option<ObjectId>,
     now: Timestamp,
 ) -> Result<Page, StoreError> {
     let after = after.unwrap_or(ObjectId::MIN);
     let (items, read_to) = match part {
-        Part::Tickets => tickets(snapshot, tenant, person, after, now)?,
-        Part::Parked => parked(snapshot, tenant, person, after)?,
-        Part::Report => reported(snapshot, tenant, person, after)?,
+        PersonData::Tickets => tickets(snapshot, tenant, person, after, now)?,
+        PersonData::Parked => parked(snapshot, tenant, person, after)?,
+        PersonData::Report => reported(snapshot, tenant, person, after)?,
     };
     Ok(Page { items, next: read_to.map(Next::After), ..Page::default() })
 }
 
 /// Items as JSON, and the last row that was read.
-type Found = (Vec<String>, Option<ObjectId>);
+type PersonItems = (Vec<String>, Option<ObjectId>);
 
 fn tickets(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-    person: &Person,
+    person: &KnownPerson,
     after: ObjectId,
     now: Timestamp,
-) -> Result<Found, StoreError> {
+) -> Result<PersonItems, StoreError> {
     let tables = RecordTables::open(snapshot)?;
-    let view = View::of_snapshot(tenant, &tables);
+    let view = TenantView::of_snapshot(tenant, &tables);
     let ends = tickets_behind(tenant, after);
     let (found, read_to) = tickets_of(person, tables.records.range(behind(&ends))?)?;
     let ctx = ReadCtx::new(now, &view);
-    let shown = |(id, ticket)| Ok(command::answer(&TICKET, id, &ticket, &ctx)?.text);
+    let shown = |(id, ticket)| Ok(command::record_response(&TICKET, id, &ticket, &ctx)?.text);
     Ok((found.into_iter().map(shown).collect::<Result<_, StoreError>>()?, read_to))
 }
 
 fn parked(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-    person: &Person,
+    person: &KnownPerson,
     after: ObjectId,
-) -> Result<Found, StoreError> {
+) -> Result<PersonItems, StoreError> {
     let waits = person.waits();
     let ends = (keys::log(tenant, after), keys::log(tenant, ObjectId::MAX));
     let mut items = Vec::new();
     let table = snapshot.open(PARKED)?;
     let read_to = look_through(table.range(behind(&ends))?, |key, value| {
-        let parked: ParkedEvent = codec::unseal_row(key, value)?;
+        let parked: ParkedEvent = stored_value::unseal_row(key, value)?;
         if waits.iter().any(|wait| parked.waits.contains(wait)) {
-            items.push(activity::answer_parked(&parked).to_text());
+            items.push(activity::parked_response(&parked).to_text());
         }
         Ok(value.len())
     })?;
@@ -138,16 +138,16 @@ fn parked(
 fn reported(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-    person: &Person,
+    person: &KnownPerson,
     after: ObjectId,
-) -> Result<Found, StoreError> {
+) -> Result<PersonItems, StoreError> {
     let ends = (keys::log(tenant, after), keys::log(tenant, ObjectId::MAX));
     let mut items = Vec::new();
     let table = snapshot.open(REPORT)?;
     let read_to = look_through(table.range(behind(&ends))?, |key, value| {
-        let entry: Entry = codec::unseal_row(key, value)?;
+        let entry: ReportEntry = stored_value::unseal_row(key, value)?;
         if integration_issues::names(&entry, person) {
-            items.push(entry.answer().to_text());
+            items.push(entry.to_response().to_text());
         }
         Ok(value.len())
     })?;

@@ -8,7 +8,7 @@ use svctrack_core::{
 
 use crate::{
     StoreError,
-    rows::{Bytes as _, Rows, WriteRows, codec, keys, meta::META_ORDERED},
+    rows::{Bytes as _, Rows, WriteRows, keys, meta::META_ORDERED, stored_value},
 };
 
 /// The resources with ordered rows.
@@ -27,13 +27,13 @@ fn names() -> String {
 
 /// Notes that all entries exist.
 pub(crate) fn note(meta: &mut impl WriteRows) -> Result<(), StoreError> {
-    meta.insert(META_ORDERED, codec::seal(META_ORDERED, names().as_bytes()).as_slice())?;
+    meta.insert(META_ORDERED, stored_value::seal(META_ORDERED, names().as_bytes()).as_slice())?;
     Ok(())
 }
 
 /// Whether a store notes that all entries exist.
 pub(crate) fn are_noted(meta: &impl Rows) -> Result<bool, StoreError> {
-    let expected = codec::seal(META_ORDERED, names().as_bytes());
+    let expected = stored_value::seal(META_ORDERED, names().as_bytes());
     Ok(meta.get(META_ORDERED)?.is_some_and(|noted| noted.value() == expected))
 }
 
@@ -48,8 +48,8 @@ pub(crate) fn add_of(
     let (first, last) = (key(ObjectId::MIN), key(ObjectId::MAX));
     for record in records.range(first.as_slice()..=last.as_slice())? {
         let (key, value) = record?;
-        let document =
-            codec::unseal_record(key.value(), value.value()).and_then(codec::Stored::document);
+        let document = stored_value::unseal_record(key.value(), value.value())
+            .and_then(stored_value::StoredRecord::document);
         let (Some(id), Ok(document)) = (keys::id_at_end(key.value()), document) else { continue };
         let ordered = |name: &str| def.field(name).is_some_and(|row| row.ordered);
         for entry in index::entries(def, &document).iter().filter(|entry| ordered(entry.row)) {

@@ -6,7 +6,7 @@ use svctrack_core::value::{TenantId, Timestamp};
 use super::open_tables::{Tables, Transaction};
 use crate::{
     StoreError,
-    rows::{Bytes as _, Rows, WriteRows as _, codec, keys},
+    rows::{Bytes as _, Rows, WriteRows as _, keys, stored_value},
 };
 
 /// Hash of a key of a person, another one for each tenant and field.
@@ -32,7 +32,7 @@ pub(crate) fn holds(
     }
     let key = keys::suppressed(tenant, &hash_of(tenant, row, key));
     let row = table.get(key.as_slice())?;
-    Ok(row.map(|row| codec::unseal(&key, row.value()).map(drop)).transpose()?.is_some())
+    Ok(row.map(|row| stored_value::unseal(&key, row.value()).map(drop)).transpose()?.is_some())
 }
 
 /// Suppresses a key from now on.
@@ -44,7 +44,7 @@ pub(crate) fn keep_out(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let key = keys::suppressed(tenant, &hash_of(tenant, row, key));
-    let value = codec::seal(&key, &now.as_ms().to_be_bytes());
+    let value = stored_value::seal(&key, &now.as_ms().to_be_bytes());
     tables.suppressed.insert(key.as_slice(), value.as_slice())?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use svctrack_core::{
     access::{OPERATOR, TenantChange, allows},
-    plan::{self, Change, Ctx, Refusal},
+    plan::{self, Change, Ctx, Rejection},
     value::{Issue, RecordRef, TenantId, Timestamp, issue::quoted},
 };
 
@@ -13,13 +13,14 @@ use super::{
     apply::apply,
     open_tables::{Tables, Transaction},
     pending::Pending,
-    view::View,
+    view::TenantView,
 };
 use crate::{
     Actor, Reply, Revoked, StoreError, Tenant, TenantRecord, TenantState, TokenRecord, corruption,
     is_too_late,
     rows::{
-        Bytes as _, Rows, Snapshot, TENANTS, TOKENS, TOKENS_OF_TENANT, WriteRows as _, codec, keys,
+        Bytes as _, Rows, Snapshot, TENANTS, TOKENS, TOKENS_OF_TENANT, WriteRows as _, keys,
+        stored_value,
     },
 };
 
@@ -99,14 +100,14 @@ pub(crate) fn token(table: &impl Rows, id: &str) -> Result<Option<TokenRecord>, 
 }
 
 fn read_row<T: DeserializeOwned>(key: &[u8], row: &[u8]) -> Result<T, StoreError> {
-    let json = codec::unseal(key, row)?;
+    let json = stored_value::unseal(key, row)?;
     serde_json::from_slice(json).map_err(StoreError::corrupted)
 }
 
 fn row_of(key: &[u8], record: &impl serde::Serialize) -> Result<Vec<u8>, StoreError> {
     let json = serde_json::to_vec(record);
     let json = json.map_err(|error| StoreError::Internal(error.to_string()))?;
-    Ok(codec::seal(key, &json))
+    Ok(stored_value::seal(key, &json))
 }
 
 /// First and last key of the tokens of a tenant.
@@ -167,10 +168,10 @@ pub(crate) fn add_tenant(
         Some(TenantState::Deleting) => return Ok(Err(being_deleted(tenant.id))),
         Some(_) => return add_token(&own, token, None, tables, pending, ctx),
     }
-    let settings = plan::settings(&View::in_transaction(tenant.id, tables), ctx);
+    let settings = plan::settings(&TenantView::in_transaction(tenant.id, tables), ctx);
     let changes = match settings.map_err(StoreError::from) {
         Ok(changes) => changes,
-        Err(error) => return refused(error),
+        Err(error) => return rejected(error),
     };
     apply(tables, pending, &own, ctx.now, &changes)?;
     put(tables, tenant)?;
@@ -191,13 +192,13 @@ pub(crate) fn add_token(
     pending: &mut Pending,
     ctx: &mut Ctx,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
-    if let Some(refused) = refused_token(actor, tables, token, MAX_TOKENS, ctx.settled)? {
-        return Ok(Err(refused));
+    if let Some(rejected) = rejected_token(actor, tables, token, MAX_TOKENS, ctx.settled)? {
+        return Ok(Err(rejected));
     }
     let mut token = token.clone();
     match plan_user(&mut token, user, tables, ctx).map_err(StoreError::from) {
         Ok(changes) => apply(tables, pending, actor, ctx.now, &changes)?,
-        Err(error) => return refused(error),
+        Err(error) => return rejected(error),
     }
     insert_token(tables, token)
 }
@@ -220,8 +221,8 @@ pub(crate) fn rotate_token(
         return Ok(Err(StoreError::Conflict(vec![Issue::of_body("token_rotated", message)])));
     }
     let most = MAX_TOKENS_AND_ROTATED;
-    if let Some(refused) = refused_token(actor, tables, successor, most, settled)? {
-        return Ok(Err(refused));
+    if let Some(rejected) = rejected_token(actor, tables, successor, most, settled)? {
+        return Ok(Err(rejected));
     }
     old.replaced_by = Some(successor.id.clone());
     old.expires_at = Some(old.expires_at.map_or(old_until, |end| end.min(old_until)));
@@ -232,7 +233,7 @@ pub(crate) fn rotate_token(
 
 /// Reason for which a token cannot be added, if there is one; a tenant has at most `most` tokens. Expired ones are
 /// removed first.
-fn refused_token(
+fn rejected_token(
     actor: &Actor,
     tables: &mut Tables<impl Transaction>,
     token: &TokenRecord,
@@ -298,7 +299,7 @@ pub(crate) fn mark_users(
     for id in token_ids(&tables.tokens_of_tenant, actor.tenant.id())? {
         let Some(token) = token(&tables.tokens, &id)? else { continue };
         let Some(user) = token.user_id else { continue };
-        let view = View::in_transaction(token.tenant, tables);
+        let view = TenantView::in_transaction(token.tenant, tables);
         let marked = plan::mark_token_user(user, &token.label, token.created_at, &view, ctx.now);
         match marked.map_err(StoreError::from) {
             Ok(changes) => apply(tables, pending, actor, ctx.now, &changes)?,
@@ -316,18 +317,18 @@ fn plan_user(
     named: Option<&RecordRef>,
     tables: &Tables<impl Transaction>,
     ctx: &mut Ctx,
-) -> Result<Vec<Change>, Refusal> {
+) -> Result<Vec<Change>, Rejection> {
     if token.is_of_operator() {
         return Ok(Vec::new());
     }
-    let lookup = View::in_transaction(token.tenant, tables);
+    let lookup = TenantView::in_transaction(token.tenant, tables);
     let (user, changes) = plan::token_user(named, &token.label, &lookup, ctx)?;
     token.user_id = Some(user);
     Ok(changes)
 }
 
 /// Returns a rejection by a rule as an outcome; an error of the file ends the transaction.
-fn refused(error: StoreError) -> Result<Result<Reply, StoreError>, StoreError> {
+fn rejected(error: StoreError) -> Result<Result<Reply, StoreError>, StoreError> {
     if error.is_of_the_file() { Err(error) } else { Ok(Err(error)) }
 }
 

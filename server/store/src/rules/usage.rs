@@ -1,11 +1,11 @@
 //! Usage (`usage`): activities tallied by user, quarter of an hour and action, from which reports count.
 //!
-//! An event costs nothing here: the log has it. Each time [`Limits::activities`] have been added since the last tally,
-//! the commit with the last of them tallies them as a run of blocks, in the order of their users, and [`Limits::runs`]
+//! An event costs nothing here: the log has it. Each time [`TallyLimits::activities`] have been added since the last tally,
+//! the commit with the last of them tallies them as a run of blocks, in the order of their users, and [`TallyLimits::runs`]
 //! runs of a level are joined to one of the next. A report adds the activities that are not tallied yet from the log of
 //! its own snapshot, so that it is exact at any time.
 //!
-//! Invariant: every activity of the log up to [`Head::to`] is in exactly one run, and none after it is in any. An
+//! Invariant: every activity of the log up to [`TallyHead::to`] is in exactly one run, and none after it is in any. An
 //! erased user is in no run once their last activity is removed; an activity is tallied before it is removed for its
 //! age.
 
@@ -13,7 +13,7 @@ use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
-    usage::{Block, Malformed, Tally},
+    usage::{Block, MalformedBlock, UsageTally},
     value::{ObjectId, TenantId},
 };
 
@@ -25,8 +25,8 @@ use super::{
 use crate::{
     StoreError,
     rows::{
-        ACTIVITY_SPANS, AppendRows as _, Bytes as _, Rows, Snapshot, WriteRows, codec, get_row,
-        keys, put_row,
+        ACTIVITY_SPANS, AppendRows as _, Bytes as _, Rows, Snapshot, WriteRows, get_row, keys,
+        put_row, stored_value,
     },
 };
 
@@ -36,7 +36,7 @@ const LEVELS: u8 = 3;
 
 /// Number of activities that are tallied at a time, and of runs that are joined.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct TallyLimits {
     /// Activities of a run: for the users of these, a run has some pages, and the rest of the log that a report reads
     /// takes a few milliseconds.
     pub(crate) activities: usize,
@@ -44,21 +44,21 @@ pub(crate) struct Limits {
     pub(crate) runs: usize,
 }
 
-pub(crate) const LIMITS: Limits = Limits { activities: 8 * 1_024, runs: 8 };
+pub(crate) const LIMITS: TallyLimits = TallyLimits { activities: 8 * 1_024, runs: 8 };
 
 /// Progress of tallying a tenant's activities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Head {
+pub(crate) struct TallyHead {
     /// Last activity that is tallied.
     pub(crate) to: ObjectId,
     /// Number of activities in all runs, those of the erased included.
     pub(crate) activities: u64,
 }
 
-const NOTHING: Head = Head { to: ObjectId::MIN, activities: 0 };
+const NOTHING: TallyHead = TallyHead { to: ObjectId::MIN, activities: 0 };
 
 /// Progress of tallying a tenant's activities.
-pub(crate) fn head(usage: &impl Rows, tenant: TenantId) -> Result<Head, StoreError> {
+pub(crate) fn head(usage: &impl Rows, tenant: TenantId) -> Result<TallyHead, StoreError> {
     Ok(get_row(usage, &keys::usage_head(tenant))?.unwrap_or(NOTHING))
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn head(usage: &impl Rows, tenant: TenantId) -> Result<Head, StoreErr
 pub(crate) fn left(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-    head: Head,
+    head: TallyHead,
 ) -> Result<u64, StoreError> {
     let spans = spans_after(&snapshot.open(ACTIVITY_SPANS)?, tenant, head.to, usize::MAX)?;
     Ok(u64::try_from(spans).unwrap_or(u64::MAX).saturating_mul(SPAN_ACTIVITIES.into()))
@@ -107,12 +107,12 @@ pub(crate) fn go_on(
 pub(crate) fn tally(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
-    limits: Limits,
-) -> Result<Head, StoreError> {
+    limits: TallyLimits,
+) -> Result<TallyHead, StoreError> {
     let mut head = head(&tables.usage, tenant)?;
     let (after, last) = (keys::log(tenant, head.to), keys::log(tenant, ObjectId::MAX));
     let ends = (Bound::Excluded(after.as_slice()), Bound::Included(last.as_slice()));
-    let (mut tally, before) = (Tally::default(), head.to);
+    let (mut tally, before) = (UsageTally::default(), head.to);
     for row in tables.activities.written()?.range(ends)?.take(limits.activities) {
         let (key, value) = row?;
         match history::counted(key.value(), value.value(), |counted| tally.add(&counted)) {
@@ -137,12 +137,12 @@ pub(crate) fn tally(
 }
 
 /// A run: its tenant, its level, and the last activity in it.
-type Run = (TenantId, u8, ObjectId);
+type TallyRun = (TenantId, u8, ObjectId);
 
-fn put_run(usage: &mut impl WriteRows, run: Run, tally: Tally) -> Result<(), StoreError> {
+fn put_run(usage: &mut impl WriteRows, run: TallyRun, tally: UsageTally) -> Result<(), StoreError> {
     for (first, block) in tally.into_blocks() {
         let key = keys::usage(run, first);
-        usage.insert(&key, &codec::seal(&key, &block))?;
+        usage.insert(&key, &stored_value::seal(&key, &block))?;
     }
     Ok(())
 }
@@ -152,17 +152,19 @@ fn join(
     usage: &mut impl WriteRows,
     tenant: TenantId,
     level: u8,
-    limits: Limits,
+    limits: TallyLimits,
 ) -> Result<(), StoreError> {
     let runs = runs(usage, tenant, level)?;
     let Some(last) = runs.last().filter(|_| runs.len() >= limits.runs) else {
         return Ok(());
     };
-    let mut joined = Tally::default();
+    let mut joined = UsageTally::default();
     let (first, end) = keys::usage_level(tenant, level);
     for row in usage.range(first.as_slice()..=end.as_slice())? {
         let (key, value) = row?;
-        joined.add_block(codec::unseal(key.value(), value.value())?, None).map_err(corrupted)?;
+        joined
+            .add_block(stored_value::unseal(key.value(), value.value())?, None)
+            .map_err(corrupted)?;
     }
     usage.remove_range(first.as_slice()..=end.as_slice())?;
     put_run(usage, (tenant, level + 1, *last), joined)
@@ -196,7 +198,7 @@ pub(crate) fn erase(
     Ok(())
 }
 
-fn erase_from(usage: &mut impl WriteRows, run: Run, user: ObjectId) -> Result<(), StoreError> {
+fn erase_from(usage: &mut impl WriteRows, run: TallyRun, user: ObjectId) -> Result<(), StoreError> {
     let (first, own) = (keys::usage(run, ObjectId::MIN), keys::usage(run, user));
     let row = usage.range(first.as_slice()..=own.as_slice())?.next_back().transpose()?;
     let Some((key, left)) = row
@@ -213,19 +215,19 @@ fn erase_from(usage: &mut impl WriteRows, run: Run, user: ObjectId) -> Result<()
 }
 
 /// Rest of a block without a user, if the block has anything of them.
-fn without(key: &[u8], value: &[u8], user: ObjectId) -> Result<Option<Tally>, StoreError> {
-    let bytes = codec::unseal(key, value)?;
+fn without(key: &[u8], value: &[u8], user: ObjectId) -> Result<Option<UsageTally>, StoreError> {
+    let bytes = stored_value::unseal(key, value)?;
     let mut has_user = false;
     for part in Block::parse(bytes).map_err(corrupted)? {
         has_user |= part.map_err(corrupted)?.user == user;
     }
-    let mut left = Tally::default();
+    let mut left = UsageTally::default();
     if has_user {
         left.add_block(bytes, Some(user)).map_err(corrupted)?;
     }
     Ok(has_user.then_some(left))
 }
 
-pub(crate) fn corrupted(error: Malformed) -> StoreError {
+pub(crate) fn corrupted(error: MalformedBlock) -> StoreError {
     StoreError::corrupted(error)
 }

@@ -19,9 +19,9 @@ use crate::{
     error_conversions::in_lookup,
     rows::{
         Bytes as _, ReadRow, Rows, Snapshot,
-        codec::{self, Stored},
         engagement::ReadRows,
         keys,
+        stored_value::{self, StoredRecord},
     },
 };
 
@@ -77,7 +77,7 @@ impl<T: Transaction> Planning for Tables<T> {
 }
 
 /// The records of one tenant.
-pub(crate) struct View<'a, S: Source> {
+pub(crate) struct TenantView<'a, S: Source> {
     pub(crate) tenant: TenantId,
     source: &'a S,
     /// Hashes of erased persons, where something is planned.
@@ -86,7 +86,7 @@ pub(crate) struct View<'a, S: Source> {
     planning: Option<&'a dyn Planning>,
 }
 
-impl<'a, T: Transaction> View<'a, Tables<T>> {
+impl<'a, T: Transaction> TenantView<'a, Tables<T>> {
     /// The tables in the middle of a transaction.
     pub(crate) fn in_transaction(tenant: TenantId, tables: &'a Tables<T>) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl<'a, T: Transaction> View<'a, Tables<T>> {
     }
 }
 
-impl<'a, S: Snapshot> View<'a, RecordTables<S>> {
+impl<'a, S: Snapshot> TenantView<'a, RecordTables<S>> {
     /// The tables when the snapshot was taken.
     pub(crate) fn of_snapshot(tenant: TenantId, tables: &'a RecordTables<S>) -> Self {
         Self { tenant, source: tables, suppressed: None, planning: None }
@@ -110,16 +110,16 @@ impl<'a, S: Snapshot> View<'a, RecordTables<S>> {
     }
 }
 
-impl<S: Source> View<'_, S> {
+impl<S: Source> TenantView<'_, S> {
     /// Result of `read` for a stored record, if it exists.
     pub(crate) fn read<R>(
         &self,
         def: &ResourceDef,
         id: ObjectId,
-        read: impl FnOnce(Stored<'_>) -> Result<R, StoreError>,
+        read: impl FnOnce(StoredRecord<'_>) -> Result<R, StoreError>,
     ) -> Result<Option<R>, StoreError> {
         let key = keys::record(self.tenant, def.code, id);
-        let unsealed = |bytes: &[u8]| read(codec::unseal_record(&key, bytes)?);
+        let unsealed = |bytes: &[u8]| read(stored_value::unseal_record(&key, bytes)?);
         self.source.records().read(&key, unsealed)?.transpose()
     }
 
@@ -140,7 +140,8 @@ impl<S: Source> View<'_, S> {
     ) -> Result<Option<ObjectId>, StoreError> {
         let look_up = |key: &[u8]| -> Result<_, StoreError> {
             let id = self.source.unique().get(key)?;
-            id.map(|id| codec::unseal_exact(key, id.value()).map(ObjectId::from_bytes)).transpose()
+            id.map(|id| stored_value::unseal_exact(key, id.value()).map(ObjectId::from_bytes))
+                .transpose()
         };
         let key = keys::unique(self.tenant, def.code, row, key);
         match &self.planning {
@@ -181,7 +182,7 @@ impl<S: Source> View<'_, S> {
     }
 }
 
-impl<S: Source> Lookup for View<'_, S> {
+impl<S: Source> Lookup for TenantView<'_, S> {
     fn record(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, LookupError> {
         self.read(def, id, |stored| stored.document()).map_err(in_lookup)
     }
@@ -219,14 +220,14 @@ impl<S: Source> Lookup for View<'_, S> {
     }
 }
 
-impl<S: Source> EventLookup for View<'_, S> {
+impl<S: Source> EventLookup for TenantView<'_, S> {
     fn last_received(&self, message_id: &str, ctx: &Ctx) -> Result<Option<Timestamp>, LookupError> {
         let Some(planning) = &self.planning else { return Ok(None) };
         planning.last_received(self.tenant, message_id, ctx).map_err(in_lookup)
     }
 
     fn user(&self, id: ObjectId) -> Result<Option<KnownUser>, LookupError> {
-        let look_up = || self.read(&END_USER, id, |stored| Ok(KnownUser::of(id, &stored)));
+        let look_up = || self.read(&END_USER, id, |stored| Ok(KnownUser::from_record(id, &stored)));
         let user = match &self.planning {
             Some(planning) => planning.known().user(self.tenant, id, look_up),
             None => look_up(),

@@ -6,9 +6,9 @@ use std::{collections::HashMap, hash::Hash, sync::Arc};
 use parking_lot::{Mutex, MutexGuard};
 
 /// A shared total, in units of its owner.
-pub struct Shares<K>(Mutex<State<K>>);
+pub struct Shares<K>(Mutex<ShareState<K>>);
 
-struct State<K> {
+struct ShareState<K> {
     free: usize,
     held: HashMap<K, usize>,
 }
@@ -16,7 +16,7 @@ struct State<K> {
 impl<K: Copy + Eq + Hash> Shares<K> {
     /// A total, all of which is free.
     pub fn new(total: usize) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State { free: total, held: HashMap::new() })))
+        Arc::new(Self(Mutex::new(ShareState { free: total, held: HashMap::new() })))
     }
 
     /// Takes an amount, for as long as it is held; none where too little would be left.
@@ -30,7 +30,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         self.lock().held.values().sum()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<K>> {
+    fn lock(&self) -> MutexGuard<'_, ShareState<K>> {
         self.0.lock()
     }
 }

@@ -22,8 +22,9 @@ use crate::{
         tables::redb_table::{ReadTable, WriteTable, definition, open_if_there},
     },
     rows::{
-        Bytes as _, ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN, Rows, Table, WriteRows as _, codec,
-        engagement::{Owner, Row},
+        Bytes as _, ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN, Rows, Table, WriteRows as _,
+        engagement::{EngagementOwner, EngagementRow},
+        stored_value,
     },
 };
 
@@ -40,9 +41,9 @@ pub(crate) fn is_aside(table: &str) -> bool {
 }
 
 /// Both copies of the log; none in place of a copy that cannot be opened since it is corrupted.
-pub(crate) struct Log<T>([Option<T>; 2]);
+pub(crate) struct EngagementLog<T>([Option<T>; 2]);
 
-impl<'t> Log<WriteTable<'t>> {
+impl<'t> EngagementLog<WriteTable<'t>> {
     pub(crate) fn open(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
         let [copy, twin] = COPIES.map(|copy| WriteTable::open(transaction, copy).map(Some));
         Ok(Self([copy?, twin?]))
@@ -69,7 +70,7 @@ impl<'t> Log<WriteTable<'t>> {
 
     fn put(&mut self, number: u64, rows: &[u8]) -> Result<(), StoreError> {
         let key = number.to_be_bytes();
-        let value = codec::seal(&key, rows);
+        let value = stored_value::seal(&key, rows);
         for copy in self.0.iter_mut().flatten() {
             copy.insert(key.as_slice(), value.as_slice())?;
         }
@@ -88,14 +89,18 @@ impl<'t> Log<WriteTable<'t>> {
 
 /// Entries that are being written.
 pub(crate) struct Entries<'l, 't> {
-    log: &'l mut Log<WriteTable<'t>>,
+    log: &'l mut EngagementLog<WriteTable<'t>>,
     number: u64,
     rows: Vec<u8>,
 }
 
 impl Entries<'_, '_> {
     /// Adds a row; returns the number of its entry.
-    pub(crate) fn add(&mut self, owner: Owner, row: &Row) -> Result<u64, StoreError> {
+    pub(crate) fn add(
+        &mut self,
+        owner: EngagementOwner,
+        row: &EngagementRow,
+    ) -> Result<u64, StoreError> {
         if self.rows.len() >= ENTRY_BYTES {
             self.log.put(self.number, &self.rows)?;
             self.number += 1;
@@ -120,9 +125,9 @@ impl Entries<'_, '_> {
     }
 }
 
-impl Log<ReadTable> {
+impl EngagementLog<ReadTable> {
     /// The log in a snapshot; none in a store that was last written before there was a log.
-    pub(crate) fn of(snapshot: &ReadTransaction) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn in_snapshot(snapshot: &ReadTransaction) -> Result<Option<Self>, StoreError> {
         let open = |table| -> Result<_, StoreError> {
             match corruption::contained(|| Ok(open_if_there(snapshot, table)?)) {
                 Err(StoreError::Corrupted { .. }) => Ok(Some(None)),
@@ -145,7 +150,7 @@ impl Log<ReadTable> {
     }
 }
 
-impl<T: Rows> Log<T> {
+impl<T: Rows> EngagementLog<T> {
     /// Numbers of the entries, if there are any.
     pub(crate) fn numbers(&self) -> Result<Option<RangeInclusive<u64>>, StoreError> {
         let first =
@@ -161,7 +166,7 @@ impl<T: Rows> Log<T> {
     pub(crate) fn read(
         &self,
         numbers: RangeInclusive<u64>,
-        mut take: impl FnMut(u64, Owner, Row),
+        mut take: impl FnMut(u64, EngagementOwner, EngagementRow),
     ) -> Result<(), StoreError> {
         for number in numbers {
             match self.either(|copy| entry(copy, number)) {
@@ -193,23 +198,26 @@ fn number(key: &[u8]) -> Result<u64, StoreError> {
     number.map_err(|_| StoreError::corrupted("malformed number"))
 }
 
-fn entry(copy: &impl Rows, number: u64) -> Result<Vec<(Owner, Row)>, StoreError> {
+fn entry(
+    copy: &impl Rows,
+    number: u64,
+) -> Result<Vec<(EngagementOwner, EngagementRow)>, StoreError> {
     let key = number.to_be_bytes();
     let Some(value) = copy.get(key.as_slice())? else { return Ok(Vec::new()) };
-    let mut rest = codec::unseal(&key, value.value())?;
+    let mut rest = stored_value::unseal(&key, value.value())?;
     let mut rows = Vec::new();
     while !rest.is_empty() {
         let (owner, behind) = owner_of(rest).ok_or_else(no_owner)?;
-        let ((row, changes), behind) =
-            postcard::take_from_bytes::<(Row, _)>(behind).map_err(StoreError::corrupted)?;
-        rows.push((owner, Row { changes, ..row }));
+        let ((row, changes), behind) = postcard::take_from_bytes::<(EngagementRow, _)>(behind)
+            .map_err(StoreError::corrupted)?;
+        rows.push((owner, EngagementRow { changes, ..row }));
         rest = behind;
     }
     Ok(rows)
 }
 
 /// Owner of the first row, and the bytes after it.
-fn owner_of(bytes: &[u8]) -> Option<(Owner, &[u8])> {
+fn owner_of(bytes: &[u8]) -> Option<(EngagementOwner, &[u8])> {
     let (tenant, rest) = bytes.split_first_chunk()?;
     let (resource, rest) = rest.split_first()?;
     let (id, rest) = rest.split_first_chunk()?;

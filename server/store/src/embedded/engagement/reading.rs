@@ -11,19 +11,19 @@ use parking_lot::{Mutex, MutexGuard};
 use redb::ReadTransaction;
 use svctrack_core::value::{ObjectId, TenantId, Timestamp};
 
-use super::log::Log;
+use super::log::EngagementLog;
 use crate::{
     StoreError,
     embedded::tables::{redb_table::ReadTable, snapshot::RedbSnapshot},
     rows::{
-        ENGAGEMENT, Rows as _, Snapshot as _, codec,
-        engagement::{Owner, ReadEngagement, ReadRows, Row, load},
-        keys,
+        ENGAGEMENT, Rows as _, Snapshot as _,
+        engagement::{EngagementOwner, EngagementRow, ReadEngagement, ReadRows, load},
+        keys, stored_value,
     },
 };
 
 /// Rows of a log, each with the number of its entry.
-type LoggedRows = HashMap<Owner, (u64, Arc<Row>), RandomState>;
+type LoggedRows = HashMap<EngagementOwner, (u64, Arc<EngagementRow>), RandomState>;
 
 /// Cache of the log of a database, up to its newest entry: a reader of a later snapshot reads only newer entries.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ struct ReadTo {
 }
 
 /// Entries of a snapshot that the cache has.
-enum Known {
+enum KnownEntries {
     All(Arc<LoggedRows>),
     /// The entries before this one.
     UpTo(u64),
@@ -47,13 +47,13 @@ enum Known {
 }
 
 impl ReadTo {
-    fn known(&self, first: u64, end: u64) -> Known {
+    fn known(&self, first: u64, end: u64) -> KnownEntries {
         if self.end > end || self.first > first {
-            return Known::Later;
+            return KnownEntries::Later;
         }
         match (self.first, self.end) == (first, end) {
-            true => Known::All(self.rows.clone()),
-            false => Known::UpTo(first.max(self.end)),
+            true => KnownEntries::All(self.rows.clone()),
+            false => KnownEntries::UpTo(first.max(self.end)),
         }
     }
 
@@ -69,7 +69,7 @@ impl ReadTo {
 }
 
 impl LogRead {
-    fn at(&self, log: &Log<ReadTable>) -> Result<Arc<LoggedRows>, StoreError> {
+    fn at(&self, log: &EngagementLog<ReadTable>) -> Result<Arc<LoggedRows>, StoreError> {
         let numbers = match log.numbers() {
             // The writer reports the corruption, and rewrites the log.
             Err(StoreError::Corrupted { .. }) => None,
@@ -79,18 +79,18 @@ impl LogRead {
         let (first, end) = (*numbers.start(), *numbers.end() + 1);
         loop {
             let known = match self.read_to().known(first, end) {
-                Known::All(rows) => return Ok(rows),
-                Known::Later => first,
-                Known::UpTo(known) => known,
+                KnownEntries::All(rows) => return Ok(rows),
+                KnownEntries::Later => first,
+                KnownEntries::UpTo(known) => known,
             };
             // Not under the lock: the disk may hang.
             let mut rows = LoggedRows::default();
             add(log, known..=end - 1, &mut rows)?;
             let mut read = self.read_to();
             match read.known(first, end) {
-                Known::UpTo(now) if now == known => read.add(first, end, rows),
+                KnownEntries::UpTo(now) if now == known => read.add(first, end, rows),
                 // These are all rows.
-                Known::Later if known == first => return Ok(Arc::new(rows)),
+                KnownEntries::Later if known == first => return Ok(Arc::new(rows)),
                 // Another reader has advanced the cache.
                 _ => {}
             }
@@ -103,7 +103,7 @@ impl LogRead {
 }
 
 fn add(
-    log: &Log<ReadTable>,
+    log: &EngagementLog<ReadTable>,
     numbers: RangeInclusive<u64>,
     rows: &mut LoggedRows,
 ) -> Result<(), StoreError> {
@@ -112,18 +112,18 @@ fn add(
 
 /// The log in a snapshot, which is read when it is first requested.
 pub(crate) struct LogAt {
-    log: Option<Log<ReadTable>>,
+    log: Option<EngagementLog<ReadTable>>,
     log_read: Arc<LogRead>,
     logged: OnceLock<Arc<LoggedRows>>,
 }
 
 impl LogAt {
     /// The log in a snapshot of a database of which `log_read` was read.
-    pub(crate) fn of(
+    pub(crate) fn open(
         snapshot: &ReadTransaction,
         log_read: Arc<LogRead>,
     ) -> Result<Self, StoreError> {
-        Ok(Self { log: Log::of(snapshot)?, log_read, logged: OnceLock::new() })
+        Ok(Self { log: EngagementLog::in_snapshot(snapshot)?, log_read, logged: OnceLock::new() })
     }
 
     pub(crate) fn read(&self) -> Result<(), StoreError> {
@@ -151,7 +151,7 @@ impl SnapshotEngagement {
     }
 
     /// Owners whose only row is in the log.
-    pub(crate) fn logged_alone(&self) -> Result<Vec<Owner>, StoreError> {
+    pub(crate) fn logged_alone(&self) -> Result<Vec<EngagementOwner>, StoreError> {
         let mut alone = Vec::new();
         for owner in self.log.logged()?.keys() {
             if load(&self.table, *owner)?.is_none() {
@@ -170,7 +170,9 @@ impl ReadEngagement for SnapshotEngagement {
         max: usize,
     ) -> Result<Option<Vec<ObjectId>>, StoreError> {
         let logged = self.log.logged()?;
-        let is_in = |row: &Row| row.engagement.last_active().is_some_and(|at| times.contains(&at));
+        let is_in = |row: &EngagementRow| {
+            row.engagement.last_active().is_some_and(|at| times.contains(&at))
+        };
         let mut found = Vec::new();
         let key = |id| keys::record(tenant, resource, id);
         let (first, last) = (key(ObjectId::MIN), key(ObjectId::MAX));
@@ -181,7 +183,10 @@ impl ReadEngagement for SnapshotEngagement {
             if logged.contains_key(&(tenant, resource, id)) {
                 continue;
             }
-            let (row, _) = codec::unseal_row_with_more::<Row, u64>(key.value(), value.value())?;
+            let (row, _) = stored_value::unseal_row_with_more::<EngagementRow, u64>(
+                key.value(),
+                value.value(),
+            )?;
             found.extend(is_in(&row).then_some(id));
             if found.len() > max {
                 return Ok(None);
@@ -195,9 +200,13 @@ impl ReadEngagement for SnapshotEngagement {
 }
 
 impl ReadRows for SnapshotEngagement {
-    fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError> {
+    fn read<R>(
+        &self,
+        owner: EngagementOwner,
+        read: impl FnOnce(&EngagementRow) -> R,
+    ) -> Result<Option<R>, StoreError> {
         let logged = self.log.logged()?.get(&owner).map(|(_, row)| &**row);
         let stored = load(&self.table, owner)?;
-        Ok(Row::later(logged, stored.as_ref()).map(read))
+        Ok(EngagementRow::later(logged, stored.as_ref()).map(read))
     }
 }

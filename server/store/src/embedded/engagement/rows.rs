@@ -10,11 +10,11 @@ use std::{collections::HashMap, ops::Range};
 
 use foldhash::fast::RandomState;
 
-use super::log::Log;
+use super::log::EngagementLog;
 use crate::{
     StoreError,
     embedded::tables::snapshot::RedbSnapshot,
-    rows::engagement::{Owner, Row},
+    rows::engagement::{EngagementOwner, EngagementRow},
 };
 
 /// Limits at which rows go to the log, and leave it.
@@ -40,21 +40,21 @@ impl Default for LogLimits {
 /// State that committed transactions leave to the next one.
 #[derive(Debug, Default)]
 pub(crate) struct RowsAtHand {
-    pub(crate) known: HashMap<Owner, Row, RandomState>,
+    pub(crate) known: HashMap<EngagementOwner, EngagementRow, RandomState>,
     pub(crate) log: LogState,
     /// Owners of the rows to fold, in the reverse order of their keys.
-    pub(crate) folding: Vec<Owner>,
+    pub(crate) folding: Vec<EngagementOwner>,
     pub(crate) limits: LogLimits,
     /// Number of cached rows from which on those that are not in the log are dropped.
     forgets_from: usize,
     /// Number of the running transaction.
     pub(crate) transaction: u64,
     /// Rows that the transaction has touched or erased, in their earlier state.
-    pub(crate) undo: Vec<(Owner, Option<Row>)>,
+    pub(crate) undo: Vec<(EngagementOwner, Option<EngagementRow>)>,
     /// Whether the transaction has erased somebody of whom the log has a row.
     pub(crate) is_log_erased: bool,
     /// Whether the log is corrupted, and begins again.
-    pub(crate) is_log_damaged: bool,
+    pub(crate) is_log_corrupted: bool,
     /// Whether something was found corrupted, so that each row of the table is checked before a row is folded into it.
     pub(crate) is_wary: bool,
     /// Whether the log was read since the last commit.
@@ -78,19 +78,19 @@ pub(crate) struct LogState {
 
 /// Further changes of a transaction, which count when it is committed.
 pub(crate) struct Changes {
-    pub(crate) folded: Vec<Owner>,
+    pub(crate) folded: Vec<EngagementOwner>,
     /// Owners whose row could not be folded, each with the number of its new entry.
-    pub(crate) logged_again: Vec<(Owner, u64)>,
+    pub(crate) logged_again: Vec<(EngagementOwner, u64)>,
     /// The first entry of a log that was written again.
     pub(crate) anew_from: Option<u64>,
     /// The owners of the rows to fold from now on.
-    pub(crate) folding: Option<Vec<Owner>>,
+    pub(crate) folding: Option<Vec<EngagementOwner>>,
     pub(crate) log: LogState,
 }
 
 impl Changes {
     /// Starts to fold the rows of some owners; once they are folded, the entries before `until` are removed.
-    pub(crate) fn fold_from_now_on(&mut self, mut owners: Vec<Owner>, until: u64) {
+    pub(crate) fn fold_from_now_on(&mut self, mut owners: Vec<EngagementOwner>, until: u64) {
         owners.sort_unstable_by(|one, other| other.cmp(one));
         (self.log.left, self.log.since, self.log.folded_until) = (owners.len(), 0, until);
         self.folding = Some(owners);
@@ -99,22 +99,23 @@ impl Changes {
 
 impl RowsAtHand {
     /// Rows and log as the store has them.
-    pub(crate) fn of(snapshot: &RedbSnapshot, limits: LogLimits) -> Result<Self, StoreError> {
+    pub(crate) fn read(snapshot: &RedbSnapshot, limits: LogLimits) -> Result<Self, StoreError> {
         let mut rows = Self { limits, forgets_from: limits.at_hand, ..Self::default() };
-        let Some(log) = Log::of(snapshot)? else { return Ok(rows) };
+        let Some(log) = EngagementLog::in_snapshot(snapshot)? else { return Ok(rows) };
         let numbers = match log.numbers() {
             Err(StoreError::Corrupted { cause, .. }) => {
                 tracing::error!(cause, "engagement log corrupted");
-                rows.is_log_damaged = true;
+                rows.is_log_corrupted = true;
                 return Ok(rows);
             }
             numbers => numbers?,
         };
         let Some(numbers) = numbers else { return Ok(rows) };
         rows.log.entries = *numbers.start()..*numbers.end() + 1;
-        rows.is_log_damaged = !log.is_whole(rows.log.entries.clone());
+        rows.is_log_corrupted = !log.is_whole(rows.log.entries.clone());
         log.read(numbers, |number, owner, row| {
-            let row = Row { entry: Some(number), is_logged: true, is_unproven: true, ..row };
+            let row =
+                EngagementRow { entry: Some(number), is_logged: true, is_unproven: true, ..row };
             rows.known.insert(owner, row);
         })?;
         rows.log.since = rows.known.len();
@@ -128,8 +129,8 @@ impl RowsAtHand {
         if std::mem::replace(&mut self.is_looked_at, true) {
             return Ok(());
         }
-        let log = Log::of(snapshot)?;
-        self.is_log_damaged = log.is_some_and(|log| !log.is_whole(self.log.entries.clone()));
+        let log = EngagementLog::in_snapshot(snapshot)?;
+        self.is_log_corrupted = log.is_some_and(|log| !log.is_whole(self.log.entries.clone()));
         Ok(())
     }
 
@@ -155,7 +156,7 @@ impl RowsAtHand {
                 let is_older = row.entry.is_some_and(|entry| entry < first);
                 row.entry = if is_older { row.is_logged.then_some(first) } else { row.entry };
             }
-            self.is_log_damaged = false;
+            self.is_log_corrupted = false;
         }
         for owner in folded {
             if let Some(row) = self.known.get_mut(&owner) {
@@ -178,13 +179,13 @@ impl RowsAtHand {
     }
 
     /// Owners whose newest row is in the log alone, except those whom the transaction has touched.
-    pub(crate) fn logged(&self) -> Vec<Owner> {
-        let is_logged = |row: &Row| row.is_logged && row.touched_in != self.transaction;
+    pub(crate) fn logged(&self) -> Vec<EngagementOwner> {
+        let is_logged = |row: &EngagementRow| row.is_logged && row.touched_in != self.transaction;
         self.known.iter().filter(|(_, row)| is_logged(row)).map(|(owner, _)| *owner).collect()
     }
 
     /// Whether the log has a state of a row, even an older one.
-    pub(crate) fn is_in_log(&self, row: &Row) -> bool {
+    pub(crate) fn is_in_log(&self, row: &EngagementRow) -> bool {
         row.entry.is_some_and(|entry| entry >= self.log.entries.start)
     }
 }

@@ -9,7 +9,7 @@ use redb::{TableError, WriteTransaction};
 use svctrack_core::value::TenantId;
 
 use super::{
-    log::Log,
+    log::EngagementLog,
     rows::{Changes, LogState, RowsAtHand},
 };
 use crate::{
@@ -17,7 +17,9 @@ use crate::{
     embedded::{file::corruption, tables::redb_table::WriteTable},
     rows::{
         ENGAGEMENT, WriteRows as _,
-        engagement::{Owner, ReadRows, Row, WriteEngagement, key_of, load, seal},
+        engagement::{
+            EngagementOwner, EngagementRow, ReadRows, WriteEngagement, key_of, load, seal,
+        },
     },
 };
 
@@ -27,7 +29,7 @@ const FOLDED_FOR_EACH: usize = 2;
 /// Engagement in a transaction.
 pub(crate) struct TransactionEngagement<'t> {
     table: WriteTable<'t>,
-    log: Log<WriteTable<'t>>,
+    log: EngagementLog<WriteTable<'t>>,
     rows: &'t mut RowsAtHand,
 }
 
@@ -37,16 +39,16 @@ impl<'t> TransactionEngagement<'t> {
         rows: &'t mut RowsAtHand,
     ) -> Result<Self, TableError> {
         rows.begin();
-        let log = match rows.is_log_damaged {
-            true => Log::open_anew(transaction)?,
-            false => Log::open(transaction)?,
+        let log = match rows.is_log_corrupted {
+            true => EngagementLog::open_anew(transaction)?,
+            false => EngagementLog::open(transaction)?,
         };
         let table = WriteTable::open(transaction, ENGAGEMENT)?;
         Ok(Self { table, log, rows })
     }
 
     /// Drops the row of an owner who is removed; the log is rewritten without it.
-    fn forget(&mut self, owner: Owner) {
+    fn forget(&mut self, owner: EngagementOwner) {
         if let Some(row) = self.rows.known.remove(&owner) {
             self.rows.is_log_erased |= self.rows.is_in_log(&row);
             // A row that this transaction has touched is in `undo` already, as it was before.
@@ -111,7 +113,7 @@ impl<'t> TransactionEngagement<'t> {
             folding: None,
             log: rows.log.clone(),
         };
-        if !rows.is_log_damaged && !rows.is_log_erased {
+        if !rows.is_log_corrupted && !rows.is_log_erased {
             return Ok(changes);
         }
         let logged = rows.logged();
@@ -123,7 +125,7 @@ impl<'t> TransactionEngagement<'t> {
             }
         }
         let entries = first..adding.end()?;
-        if !rows.is_log_damaged {
+        if !rows.is_log_corrupted {
             self.log.remove(rows.log.entries.clone())?;
         }
         changes.anew_from = Some(first);
@@ -179,7 +181,11 @@ impl<'t> TransactionEngagement<'t> {
     }
 
     /// Writes the row of an owner into the table, unless it was logged again since.
-    fn fold_one(&mut self, owner: Owner, changes: &mut Changes) -> Result<(), StoreError> {
+    fn fold_one(
+        &mut self,
+        owner: EngagementOwner,
+        changes: &mut Changes,
+    ) -> Result<(), StoreError> {
         let Some(row) = self.rows.known.get(&owner) else { return Ok(()) };
         let is_before = row.entry.is_some_and(|entry| entry < changes.log.folded_until);
         if !row.is_logged || !is_before || row.touched_in == self.rows.transaction {
@@ -223,7 +229,7 @@ impl<'t> TransactionEngagement<'t> {
 impl<'t> WriteEngagement for TransactionEngagement<'t> {
     type Table = WriteTable<'t>;
 
-    fn row(&mut self, owner: Owner) -> Result<&mut Row, StoreError> {
+    fn row(&mut self, owner: EngagementOwner) -> Result<&mut EngagementRow, StoreError> {
         let RowsAtHand { known, undo, transaction, .. } = &mut *self.rows;
         let row = match known.entry(owner) {
             hash_map::Entry::Occupied(known) => {
@@ -248,7 +254,7 @@ impl<'t> WriteEngagement for TransactionEngagement<'t> {
         Ok(row)
     }
 
-    fn remove(&mut self, owner: Owner) -> Result<(), StoreError> {
+    fn remove(&mut self, owner: EngagementOwner) -> Result<(), StoreError> {
         self.forget(owner);
         self.table.remove(key_of(owner).as_slice())?;
         Ok(())
@@ -256,7 +262,7 @@ impl<'t> WriteEngagement for TransactionEngagement<'t> {
 
     fn forget_tenant(&mut self, tenant: TenantId) {
         let owners = self.rows.known.keys().filter(|(of, _, _)| *of == tenant);
-        let owners: Vec<Owner> = owners.copied().collect();
+        let owners: Vec<EngagementOwner> = owners.copied().collect();
         owners.into_iter().for_each(|owner| self.forget(owner));
     }
 
@@ -266,15 +272,23 @@ impl<'t> WriteEngagement for TransactionEngagement<'t> {
 }
 
 impl ReadRows for TransactionEngagement<'_> {
-    fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError> {
+    fn read<R>(
+        &self,
+        owner: EngagementOwner,
+        read: impl FnOnce(&EngagementRow) -> R,
+    ) -> Result<Option<R>, StoreError> {
         match self.rows.known.get(&owner) {
             Some(known) if !known.is_unproven => Ok(Some(read(known))),
-            known => Ok(Row::later(known, load(&self.table, owner)?.as_ref()).map(read)),
+            known => Ok(EngagementRow::later(known, load(&self.table, owner)?.as_ref()).map(read)),
         }
     }
 }
 
-fn put(table: &mut WriteTable<'_>, owner: Owner, row: &Row) -> Result<(), StoreError> {
+fn put(
+    table: &mut WriteTable<'_>,
+    owner: EngagementOwner,
+    row: &EngagementRow,
+) -> Result<(), StoreError> {
     let key = key_of(owner);
     table.insert(key.as_slice(), seal(&key, row)?.as_slice())?;
     Ok(())
@@ -282,12 +296,12 @@ fn put(table: &mut WriteTable<'_>, owner: Owner, row: &Row) -> Result<(), StoreE
 
 /// Row of the table, where it is later than the known one of the log.
 fn later_of_table(
-    known: &Row,
-    owner: Owner,
+    known: &EngagementRow,
+    owner: EngagementOwner,
     table: &WriteTable<'_>,
-) -> Result<Option<Row>, StoreError> {
+) -> Result<Option<EngagementRow>, StoreError> {
     let stored = if known.is_unproven { load(table, owner)? } else { None };
     let later = stored.filter(|stored| stored.changes > known.changes);
     // The older row stays in the log.
-    Ok(later.map(|stored| Row { entry: known.entry, ..stored }))
+    Ok(later.map(|stored| EngagementRow { entry: known.entry, ..stored }))
 }

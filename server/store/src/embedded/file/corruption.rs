@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use super::open::OpenError;
-pub(crate) use crate::corruption::{DamagedBlock, contained, error_of};
+pub(crate) use crate::corruption::{CorruptedBlock, contained, error_of};
 use crate::support::panics::catch_panic;
 
 /// Runs an operation on the whole file; a panic in it means that the file is corrupted.
@@ -11,7 +11,7 @@ pub(crate) fn contained_open<T>(
     work: impl FnOnce() -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
     let done = catch_panic(work);
-    done.unwrap_or_else(|thrown| Err(OpenError::Damaged(words_of(&*thrown))))
+    done.unwrap_or_else(|thrown| Err(OpenError::Corrupted(words_of(&*thrown))))
 }
 
 /// Drops a database. redb reads once more then, and panics at times if the file is corrupted.
@@ -21,7 +21,7 @@ pub(crate) fn drop_quietly<T>(value: T) {
 
 /// Message of a panic payload that was thrown while the file was opened.
 fn words_of(thrown: &(dyn Any + Send)) -> String {
-    let damaged = thrown.downcast_ref::<DamagedBlock>();
+    let corrupted = thrown.downcast_ref::<CorruptedBlock>();
     // A corrupted file makes redb panic at times.
-    damaged.map_or_else(|| "its pages do not fit together".to_owned(), DamagedBlock::to_string)
+    corrupted.map_or_else(|| "its pages do not fit together".to_owned(), CorruptedBlock::to_string)
 }

@@ -13,7 +13,7 @@ use super::{
     blocks::At,
     corruption, nonblocking_read,
     open::{self, OpenError},
-    progress::Progress,
+    progress::DiskProgress,
     storage::{Storage, StoreFile},
     transaction::begin,
 };
@@ -38,7 +38,7 @@ impl DatabaseHandle {
     /// [`OpenError`].
     pub(crate) fn to_write(
         store_file: &dyn StoreFile,
-        progress: &Arc<Progress>,
+        progress: &Arc<DiskProgress>,
         cache_bytes: usize,
     ) -> Result<Self, OpenError> {
         let (gate, storage) = Fence::before(store_file.open()?, progress);
@@ -52,7 +52,7 @@ impl DatabaseHandle {
     /// [`OpenError`].
     pub(crate) fn to_write_beside(
         store_file: &dyn StoreFile,
-        progress: &Arc<Progress>,
+        progress: &Arc<DiskProgress>,
         cache_bytes: usize,
     ) -> Result<(Self, RedbSnapshot), OpenError> {
         let opened = Self::to_write(store_file, progress, cache_bytes)?;
@@ -66,7 +66,7 @@ impl DatabaseHandle {
     /// [`OpenError`].
     pub(crate) fn to_read(
         store_file: &dyn StoreFile,
-        progress: &Arc<Progress>,
+        progress: &Arc<DiskProgress>,
         at: At,
         cache_bytes: usize,
     ) -> Result<Self, OpenError> {
@@ -87,7 +87,7 @@ impl DatabaseHandle {
     }
 
     pub(crate) fn snapshot(&self) -> Result<RedbSnapshot, StoreError> {
-        Ok(RedbSnapshot::of(self.database()?.begin_read()?, self.log_read.clone()))
+        Ok(RedbSnapshot::new(self.database()?.begin_read()?, self.log_read.clone()))
     }
 
     /// Reads data in advance that the first reads would wait for otherwise.
@@ -136,7 +136,7 @@ struct Fence {
 
 impl Fence {
     /// A gate before storage, whose disk is watched.
-    fn before(under: Storage, progress: &Arc<Progress>) -> (Self, Storage) {
+    fn before(under: Storage, progress: &Arc<DiskProgress>) -> (Self, Storage) {
         let (gate, progress) = (Self::default(), progress.clone());
         (gate.clone(), Storage::new(Fenced { under, gate, progress }))
     }
@@ -154,7 +154,7 @@ impl Fence {
 struct Fenced {
     under: Storage,
     gate: Fence,
-    progress: Arc<Progress>,
+    progress: Arc<DiskProgress>,
 }
 
 impl fmt::Debug for Fenced {

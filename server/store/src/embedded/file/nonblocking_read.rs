@@ -7,12 +7,12 @@ use std::{cell::Cell, panic};
 use parking_lot::{RwLock, RwLockReadGuard};
 
 thread_local! {
-    static READ: Cell<Read> = const { Cell::new(Read::MayWait) };
+    static READ: Cell<CachedRead> = const { Cell::new(CachedRead::MayWait) };
 }
 
 /// How long the reads of a thread may take.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Read {
+enum CachedRead {
     /// A read may take as long as it needs.
     MayWait,
     /// A read must end at once.
@@ -30,24 +30,24 @@ pub(crate) fn read<T>(read: impl FnOnce() -> T) -> Option<T> {
     struct Until;
     impl Drop for Until {
         fn drop(&mut self) {
-            READ.set(Read::MayWait);
+            READ.set(CachedRead::MayWait);
         }
     }
-    READ.set(Read::AtOnce);
+    READ.set(CachedRead::AtOnce);
     let _until = Until;
     let done = read();
-    (READ.get() == Read::AtOnce).then_some(done)
+    (READ.get() == CachedRead::AtOnce).then_some(done)
 }
 
 /// Whether this thread may wait.
 pub(crate) fn may_wait() -> bool {
-    READ.get() == Read::MayWait
+    READ.get() == CachedRead::MayWait
 }
 
 /// Called before a wait for the disk: abandons a read that must end at once.
 pub fn before_waiting() {
     if !may_wait() {
-        READ.set(Read::GivenUp);
+        READ.set(CachedRead::GivenUp);
         panic::resume_unwind(Box::new(WouldWait));
     }
 }

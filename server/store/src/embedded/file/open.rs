@@ -44,7 +44,7 @@ pub enum OpenError {
     Foreign(String),
     /// The file is shorter or other than it was written.
     #[error("it is corrupted: {0}")]
-    Damaged(String),
+    Corrupted(String),
     /// The store was written by another version of the program.
     #[error("it has format {found}, this program knows format {known}")]
     Format {
@@ -54,7 +54,7 @@ pub enum OpenError {
     },
     /// The file can be opened, and something in it is corrupted.
     #[error("data in it is corrupted: {0}")]
-    DamagedInside(String),
+    CorruptedInside(String),
     /// The file cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -64,15 +64,15 @@ pub enum OpenError {
 
 impl OpenError {
     /// Whether stored data is not as it was written.
-    pub(crate) fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged(_) | Self::Store(StoreError::Corrupted { .. }))
+    pub(crate) fn is_corruption(&self) -> bool {
+        matches!(self, Self::Corrupted(_) | Self::Store(StoreError::Corrupted { .. }))
     }
 
     /// Turns an error that was met in a store that could be opened into one of a part of it: the rest is sound.
     pub(crate) fn inside(self) -> Self {
         match self {
-            Self::Damaged(what) => Self::DamagedInside(what),
-            other if other.is_damage() => Self::DamagedInside(other.to_string()),
+            Self::Corrupted(what) => Self::CorruptedInside(what),
+            other if other.is_corruption() => Self::CorruptedInside(other.to_string()),
             other => other,
         }
     }
@@ -88,7 +88,7 @@ impl OpenError {
 
     /// Whether the file is beyond repair, so that only a backup is left.
     pub fn is_beyond_repair(&self) -> bool {
-        self.is_damage() || matches!(self, Self::Foreign(_))
+        self.is_corruption() || matches!(self, Self::Foreign(_))
     }
 
     /// The store has a format that this program does not know.
@@ -102,10 +102,10 @@ impl From<redb::DatabaseError> for OpenError {
         use redb::{DatabaseError, StorageError};
         match error {
             DatabaseError::DatabaseAlreadyOpen => Self::Locked,
-            DatabaseError::Storage(StorageError::Corrupted(what)) => Self::Damaged(what),
+            DatabaseError::Storage(StorageError::Corrupted(what)) => Self::Corrupted(what),
             DatabaseError::Storage(StorageError::Io(error)) => match error.kind() {
                 io::ErrorKind::InvalidData => Self::Foreign(error.to_string()),
-                io::ErrorKind::UnexpectedEof => Self::Damaged("it is truncated".to_owned()),
+                io::ErrorKind::UnexpectedEof => Self::Corrupted("it is truncated".to_owned()),
                 _ => Self::Io(error),
             },
             DatabaseError::UpgradeRequired(version) => {

@@ -22,7 +22,7 @@ const LOOKS_WHILE_STOPPING: Duration = Duration::from_millis(1);
 const MAX_STEPS: usize = 64;
 
 /// Progress of the operations that need the disk.
-pub(crate) struct Progress {
+pub(crate) struct DiskProgress {
     start: Instant,
     /// When each step began that is running, in milliseconds from the start; 0 where none is.
     began: [AtomicU64; MAX_STEPS],
@@ -34,7 +34,7 @@ pub(crate) struct Progress {
     written: AtomicU64,
 }
 
-impl Default for Progress {
+impl Default for DiskProgress {
     fn default() -> Self {
         Self {
             start: Instant::now(),
@@ -47,12 +47,12 @@ impl Default for Progress {
 }
 
 /// A running step that needs the disk; it ends when this is dropped.
-pub(crate) struct Step<'p> {
-    progress: &'p Progress,
+pub(crate) struct DiskOperation<'p> {
+    progress: &'p DiskProgress,
     began: Option<&'p AtomicU64>,
 }
 
-impl Drop for Step<'_> {
+impl Drop for DiskOperation<'_> {
     fn drop(&mut self) {
         if let Some(began) = self.began {
             began.store(0, Ordering::Relaxed);
@@ -64,18 +64,18 @@ impl Drop for Step<'_> {
     }
 }
 
-impl Progress {
+impl DiskProgress {
     fn now_ms(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Begins a step that needs the disk.
-    pub(crate) fn begin(&self) -> Step<'_> {
+    pub(crate) fn begin(&self) -> DiskOperation<'_> {
         let now = self.now_ms().max(1);
         let is_free = |began: &&AtomicU64| {
             began.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         };
-        Step { progress: self, began: self.began.iter().find(is_free) }
+        DiskOperation { progress: self, began: self.began.iter().find(is_free) }
     }
 
     /// Counts bytes that were written.
@@ -135,14 +135,14 @@ mod tests {
     use super::*;
 
     /// A progress that began `ago`.
-    fn started(ago: Duration) -> Progress {
-        let mut progress = Progress::default();
+    fn started(ago: Duration) -> DiskProgress {
+        let mut progress = DiskProgress::default();
         progress.start = progress.start.checked_sub(ago).unwrap();
         progress
     }
 
     /// A progress with a step that began `ago` and is still running.
-    fn begun(ago: Duration) -> Progress {
+    fn begun(ago: Duration) -> DiskProgress {
         let progress = started(ago + Duration::from_millis(1));
         progress.began[0].store(1, Ordering::Relaxed);
         progress
@@ -155,7 +155,7 @@ mod tests {
         let progress = begun(STALLED_AFTER);
         drop(progress.begin());
         assert!(progress.is_stalled());
-        drop(Step { progress: &progress, began: progress.began.first() });
+        drop(DiskOperation { progress: &progress, began: progress.began.first() });
         assert!(!progress.is_stalled());
     }
 
@@ -173,12 +173,12 @@ mod tests {
         assert_eq!(begun(STALLED_AFTER).unless_stalled(future::ready(7)).await, Some(7));
         let stalled = begun(STALLED_AFTER).unless_stalled(future::pending::<()>()).await;
         assert_eq!(stalled, None);
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(DiskProgress::default());
         let waited = tokio::spawn({
             let progress = progress.clone();
             async move {
-                let answered = tokio::time::sleep(10 * STALLED_AFTER);
-                progress.unless_stalled(answered).await
+                let replied = tokio::time::sleep(10 * STALLED_AFTER);
+                progress.unless_stalled(replied).await
             }
         });
         assert_eq!(waited.await.unwrap(), Some(()));

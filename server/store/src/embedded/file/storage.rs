@@ -1,7 +1,6 @@
 //! The bytes under the database: a file, or a test's replacement.
 //!
-//! All reads and writes of redb pass through [`Storage`], so a test can make the n-th operation fail, and no other code
-//! opens the file.
+//! All reads and writes of redb pass through [`Storage`], which alone opens the file; tests make the n-th one fail.
 
 use std::{
     collections::BTreeMap,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use svctrack_core::{
     plan::Activity,
     resources::{self, company::COMPANY, end_user::END_USER},
-    schema::{Entry, ResourceDef, index},
+    schema::{IndexEntry, ResourceDef, index},
     value::{Document, ObjectId, TenantId},
 };
 
@@ -21,7 +21,7 @@ use crate::{
             snapshot::RedbSnapshot,
         },
     },
-    rows::{self, Rows as _, Snapshot, Table, codec, keys},
+    rows::{self, Rows as _, Snapshot, Table, keys, stored_value},
     rules::{
         counters::Counter,
         date_ranges,
@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// Tables that refer to each other, in a snapshot.
-pub(crate) struct Links<'s> {
+pub(crate) struct LinkedTables<'s> {
     snapshot: &'s RedbSnapshot,
     records: ReadTable,
     unique: ReadTable,
@@ -45,12 +45,12 @@ pub(crate) struct Links<'s> {
 }
 
 /// Counts by tenant and counter.
-type Counts = BTreeMap<(TenantId, Counter), u64>;
+type FoundCounts = BTreeMap<(TenantId, Counter), u64>;
 /// Which counter counts the row with a key.
 type CounterOf = fn(&[u8]) -> Option<Counter>;
 
-impl<'s> Links<'s> {
-    pub(crate) fn of(snapshot: &'s RedbSnapshot) -> Result<Self, StoreError> {
+impl<'s> LinkedTables<'s> {
+    pub(crate) fn read_from(snapshot: &'s RedbSnapshot) -> Result<Self, StoreError> {
         Ok(Self {
             snapshot,
             records: snapshot.open(rows::RECORDS)?,
@@ -67,7 +67,7 @@ impl<'s> Links<'s> {
     pub(crate) fn check(&self, found: &mut Verified) -> Result<(), StoreError> {
         self.for_each(rows::RECORDS, found, |key, value, found| self.record(key, value, found))?;
         self.for_each(rows::UNIQUE, found, |key, value, found| {
-            let holder = codec::unseal_exact(key, value).map(ObjectId::from_bytes)?;
+            let holder = stored_value::unseal_exact(key, value).map(ObjectId::from_bytes)?;
             self.entry(rows::UNIQUE, key, holder, key, found)
         })?;
         self.for_each(rows::INDEX, found, |key, _, found| {
@@ -76,7 +76,7 @@ impl<'s> Links<'s> {
             self.entry(rows::INDEX, entry, holder, key, found)
         })?;
         for part in [Self::histories, Self::pairs, Self::counters] {
-            unless_damaged(corruption::contained(|| part(self, found)))?;
+            unless_corrupted(corruption::contained(|| part(self, found)))?;
         }
         Ok(())
     }
@@ -84,7 +84,7 @@ impl<'s> Links<'s> {
     /// A table, if it exists; none where its beginning is corrupted.
     fn open(&self, definition: Table) -> Result<Option<Option<ReadTable>>, StoreError> {
         let open = || Ok(redb_table::open_if_there(self.snapshot, definition)?);
-        unless_damaged(corruption::contained(open))
+        unless_corrupted(corruption::contained(open))
     }
 
     /// Passes each row of a table to `check`, as far as the table can be read; returns whether all of it was.
@@ -108,28 +108,28 @@ impl<'s> Links<'s> {
                     // No checksum detects a malformed key.
                     found.add(definition.name(), None, NO_KEY);
                 }
-                is_whole &= unless_damaged(checked)?.is_some();
+                is_whole &= unless_corrupted(checked)?.is_some();
             }
             Ok(is_whole)
         });
-        Ok(unless_damaged(read)? == Some(true))
+        Ok(unless_corrupted(read)? == Some(true))
     }
 
     /// Checks a record: each of its entries must be in its index.
     fn record(&self, key: &[u8], value: &[u8], found: &mut Verified) -> Result<(), StoreError> {
         let (owner, id) = split_id(key)?;
-        let is_ordered = |entry: &Entry| {
+        let is_ordered = |entry: &IndexEntry| {
             let def = owner.last().and_then(|code| resources::by_code(*code));
             def.and_then(|def| def.field(entry.row)).is_some_and(|row| row.ordered)
         };
-        for entry in entries(owner, &codec::unseal_record(key, value)?.document()?) {
+        for entry in entries(owner, &stored_value::unseal_record(key, value)?.document()?) {
             if is_ordered(&entry) && !self.has_ordered {
                 continue;
             }
             let key = keys::entry(owner, entry.row, &entry.key);
             let (table, is_there) = if entry.unique {
                 let holder = self.unique.get(key.as_slice())?;
-                let holder = holder.map(|holder| codec::unseal_exact(&key, holder.value()));
+                let holder = holder.map(|holder| stored_value::unseal_exact(&key, holder.value()));
                 (rows::UNIQUE, holder.transpose()? == Some(*id.as_bytes()))
             } else {
                 let key = [key.as_slice(), &[0], id.as_bytes()].concat();
@@ -159,7 +159,7 @@ impl<'s> Links<'s> {
         let record = [owner, holder.as_bytes()].concat();
         let has_it = match self.records.get(record.as_slice())? {
             Some(value) => {
-                let document = codec::unseal_record(&record, value.value())?.document()?;
+                let document = stored_value::unseal_record(&record, value.value())?.document()?;
                 let mut keys = entries(owner, &document)
                     .into_iter()
                     .map(|entry| keys::entry(owner, entry.row, &entry.key));
@@ -204,11 +204,11 @@ impl<'s> Links<'s> {
                     let def = resources::by_code(resource).ok_or_else(no_key)?;
                     follow(tenant, def, id, found)
                 });
-                is_whole &= unless_damaged(followed)?.is_some();
+                is_whole &= unless_corrupted(followed)?.is_some();
             }
             Ok(())
         });
-        is_whole &= unless_damaged(read)?.is_some();
+        is_whole &= unless_corrupted(read)?.is_some();
         let mut logged = BTreeMap::from([(END_USER.path, 0_u64), (COMPANY.path, 0)]);
         is_whole &= self.for_each(rows::ACTIVITIES, found, |key, value, found| {
             if let Some(activity) = history::unseal(key, value)? {
@@ -251,9 +251,9 @@ impl<'s> Links<'s> {
             is_whole |= match self.open(copy)? {
                 // A store of an earlier version has no log.
                 Some(None) => true,
-                Some(Some(_)) => {
-                    self.for_each(copy, found, |key, value, _| codec::unseal(key, value).map(drop))?
-                }
+                Some(Some(_)) => self.for_each(copy, found, |key, value, _| {
+                    stored_value::unseal(key, value).map(drop)
+                })?,
                 None => false,
             };
         }
@@ -273,7 +273,7 @@ impl<'s> Links<'s> {
             let span = self.spans.as_ref().map(of_span).transpose()?.flatten();
             Ok(span.is_none_or(|(_, span)| span.may_hold(activity.date)))
         });
-        if unless_damaged(fits)? == Some(false) {
+        if unless_corrupted(fits)? == Some(false) {
             let what = "the date of the activity is outside its date range";
             found.add(rows::ACTIVITY_SPANS.name(), Some(activity.id), what);
         }
@@ -284,10 +284,10 @@ impl<'s> Links<'s> {
     fn pairs(&self, found: &mut Verified) -> Result<(), StoreError> {
         self.twins(found)?;
         self.pair(rows::ONCE_PLACES, rows::ONCE, found, |key, value| {
-            codec::unseal(key, value).map(<[u8]>::to_vec)
+            stored_value::unseal(key, value).map(<[u8]>::to_vec)
         })?;
         self.pair(rows::REPORT_CAUSES, rows::REPORT, found, |key, value| {
-            Ok([tenant_in(key)?, codec::unseal(key, value)?].concat())
+            Ok([tenant_in(key)?, stored_value::unseal(key, value)?].concat())
         })?;
         self.pair(rows::TOKENS_OF_TENANT, rows::TOKENS, found, |key, _| {
             Ok(key.strip_prefix(tenant_in(key)?).unwrap_or(key).to_vec())
@@ -355,9 +355,9 @@ impl<'s> Links<'s> {
             (rows::ONCE, |_| Some(Counter::Once)),
             (rows::MESSAGES, |key| keys::window_of(key).map(Counter::Messages)),
         ];
-        let mut counts = Counts::new();
+        let mut counts = FoundCounts::new();
         for (table, counter_of) in counted {
-            let mut of_table = Counts::new();
+            let mut of_table = FoundCounts::new();
             let is_whole = self.for_each(table, found, |key, _, _| {
                 let tenant = keys::tenant_of(key).ok_or_else(no_key)?;
                 let counter = counter_of(key).ok_or_else(no_key)?;
@@ -374,7 +374,7 @@ impl<'s> Links<'s> {
             let key = counter.key(tenant);
             let counted = corruption::contained(|| {
                 let counted = counters.get(key.as_slice())?;
-                counted.map(|value| codec::unseal_exact(&key, value.value())).transpose()
+                counted.map(|value| stored_value::unseal_exact(&key, value.value())).transpose()
             });
             let counted = match counted {
                 Err(StoreError::Corrupted { .. }) => continue,
@@ -391,14 +391,14 @@ impl<'s> Links<'s> {
 
 /// Tenants that are being deleted. One with a corrupted row is reported as corrupted.
 fn tenants_being_deleted(snapshot: &RedbSnapshot) -> Result<BTreeSet<TenantId>, StoreError> {
-    let tenants = unless_damaged(corruption::contained(|| tenants::list(snapshot, usize::MAX)))?;
+    let tenants = unless_corrupted(corruption::contained(|| tenants::list(snapshot, usize::MAX)))?;
     let tenants = tenants.unwrap_or_default().into_iter();
     let deleted = tenants.filter(|tenant| tenant.state == TenantState::Deleting);
     Ok(deleted.map(|tenant| tenant.id).collect())
 }
 
 /// Index entries of a record; `owner` is the beginning of its key.
-fn entries(owner: &[u8], document: &Document) -> Vec<Entry> {
+fn entries(owner: &[u8], document: &Document) -> Vec<IndexEntry> {
     let def = owner.last().and_then(|code| resources::by_code(*code));
     def.map(|def| index::entries(def, document)).unwrap_or_default()
 }
@@ -425,7 +425,7 @@ fn no_key() -> StoreError {
 }
 
 /// The result, or none for corrupted data, which was reported when each row was compared with its checksum.
-fn unless_damaged<T>(found: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+fn unless_corrupted<T>(found: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match found {
         Err(StoreError::Corrupted { .. }) => Ok(None),
         found => found.map(Some),

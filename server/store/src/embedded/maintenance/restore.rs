@@ -25,7 +25,7 @@ use crate::{
     },
     rows::{
         self, WriteRows as _,
-        archive::{ArchiveError, ArchiveReader, Part},
+        archive::{ArchiveError, ArchivePart, ArchiveReader},
     },
     support::{private_folder, regular_file},
 };
@@ -77,7 +77,7 @@ pub fn restore(backup: &Path, folder: &Path, cache_bytes: usize) -> Result<Manif
     let unfinished = path.with_extension("restore");
     let is_new = !folder.try_exists()?;
     private_folder::create(folder)?;
-    refuse_filled(folder, &unfinished)?;
+    reject_filled(folder, &unfinished)?;
     remove_if_there(&unfinished)?;
     let done = make(archive, &unfinished, cache_bytes).and_then(|manifest| {
         open::name_for_good(&unfinished, &path)?;
@@ -93,7 +93,7 @@ pub fn restore(backup: &Path, folder: &Path, cache_bytes: usize) -> Result<Manif
 }
 
 /// Rejects a folder that is not empty; the rest of an interrupted restoration does not count.
-fn refuse_filled(folder: &Path, unfinished: &Path) -> Result<(), RestoreError> {
+fn reject_filled(folder: &Path, unfinished: &Path) -> Result<(), RestoreError> {
     for entry in fs::read_dir(folder)? {
         if entry?.path() != unfinished {
             return Err(RestoreError::NotEmpty(folder.to_owned()));
@@ -128,7 +128,7 @@ fn fill(
     let mut table = None;
     loop {
         match archive.next()? {
-            Part::Table(name) => {
+            ArchivePart::Table(name) => {
                 drop(table.take());
                 // A backup may be older than some of the tables.
                 let known = tables.find(|known| known.name() == name);
@@ -136,18 +136,18 @@ fn fill(
                     .ok_or_else(|| not_as_expected(format!("it has an unknown table {name:?}")))?;
                 table = Some(WriteTable::open(transaction, known).map_err(StoreError::from)?);
             }
-            Part::Row(key, value) => {
+            ArchivePart::Row(key, value) => {
                 if let Some(table) = &mut table {
                     table.insert(key, value)?;
                 }
             }
-            Part::End(manifest) => return Ok(manifest),
+            ArchivePart::End(manifest) => return Ok(manifest),
         }
     }
 }
 
 fn not_as_expected(what: String) -> RestoreError {
-    ArchiveError::Damaged(what).into()
+    ArchiveError::Corrupted(what).into()
 }
 
 #[cfg(test)]
@@ -162,19 +162,19 @@ mod tests {
     };
 
     #[test]
-    fn what_is_said_of_a_damaged_backup_is_one_line() {
+    fn what_is_said_of_a_corrupted_backup_is_one_line() {
         let folder = tempfile::tempdir().unwrap();
         let (backup, to) = (folder.path().join("backup"), folder.path().join("to"));
         let file = File::create(&backup).unwrap();
         let mut writer = ArchiveWriter::begin(
             file,
-            BackupHead::of(Timestamp::MIN, StoreId::from_bytes([1; 5]), None),
+            BackupHead::new(Timestamp::MIN, StoreId::from_bytes([1; 5]), None),
         )
         .unwrap();
         writer.table("a\n\u{1b}[2J").unwrap();
         writer.finish().unwrap();
         let said = restore(&backup, &to, 1024 * 1024).unwrap_err().to_string();
-        assert!(!said.contains(char::is_control) && said.contains("it has a table"), "{said:?}");
+        assert!(!said.contains(char::is_control) && said.contains("it has an unknown table"), "{said:?}");
         assert!(!to.exists());
     }
 

@@ -6,7 +6,7 @@ use std::{path::Path, sync::Arc};
 use redb::{Database, ReadTransaction, ReadableDatabase as _, TableHandle as _};
 use svctrack_core::value::ObjectId;
 
-use super::links::Links;
+use super::links::LinkedTables;
 use crate::{
     StoreError,
     embedded::{
@@ -36,12 +36,12 @@ pub struct Verified {
     /// Total number of problems.
     pub problem_count: u64,
     /// First problems, up to the limit.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Corruption>,
 }
 
 /// A corruption that `verify` found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct Corruption {
     pub table: String,
     /// Id of the record or activity, where it is known.
     pub id: Option<ObjectId>,
@@ -57,7 +57,7 @@ impl Verified {
     pub(crate) fn add(&mut self, table: &str, id: Option<ObjectId>, what: impl Into<String>) {
         self.problem_count += 1;
         if self.problems.len() < MAX_TOLD {
-            self.problems.push(Problem { table: table.to_owned(), id, what: what.into() });
+            self.problems.push(Corruption { table: table.to_owned(), id, what: what.into() });
         }
     }
 
@@ -111,7 +111,7 @@ pub fn verify_file(store_file: &dyn StoreFile, cache_bytes: usize) -> Result<Ver
 
 /// Reads every row, and checks the references between tables.
 fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreError> {
-    let snapshot = RedbSnapshot::of(database.begin_read()?, Arc::default());
+    let snapshot = RedbSnapshot::new(database.begin_read()?, Arc::default());
     for table in rows::ALL {
         let done = corruption::contained(|| check_table(&snapshot, table, verified));
         let done = done.map_err(|error| match error {
@@ -127,7 +127,7 @@ fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreE
         let what = "the engagement log was corrupted and has been started again: `svctrack compact` removes the old one";
         verified.add("pages", None, what);
     }
-    match corruption::contained(|| Links::of(&snapshot)) {
+    match corruption::contained(|| LinkedTables::read_from(&snapshot)) {
         Err(StoreError::Corrupted { .. }) => {
             verified.add("pages", None, "references between tables were not checked");
             Ok(())

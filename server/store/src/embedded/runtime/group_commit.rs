@@ -21,7 +21,7 @@ use crate::{
     queueing::{
         batch::{Batch, BatchSize, BulkThrottle},
         commit_scope::scope_of,
-        queue::{Outcome, Work},
+        queue::{CommandResult, Work},
         replays::Replays,
         sequence::Sequence,
     },
@@ -44,19 +44,19 @@ pub(crate) struct Writer {
     pub(crate) sequence: Sequence,
     /// Tenants with parked events to replay.
     pub(crate) replays: Replays,
-    pub(crate) kept: Kept,
+    pub(crate) kept: WriterState,
     pub(crate) pace: BulkThrottle,
 }
 
 /// State that committed transactions leave to the next one.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct WriterState {
     known: LookupCache,
     /// Read from the store when there is none.
     engagement: Option<engagement::RowsAtHand>,
 }
 
-impl Kept {
+impl WriterState {
     /// Takes over the state that a committed transaction leaves.
     fn commit(&mut self, known: LookupCache, engagement: engagement::Changes) {
         self.known = known;
@@ -78,7 +78,7 @@ impl Kept {
 
 /// Results of a batch before it is committed.
 struct CarriedOut {
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<CommandResult>,
     to_replay: BTreeMap<TenantId, Tenant>,
     known: LookupCache,
     engagement: engagement::Changes,
@@ -87,14 +87,14 @@ struct CarriedOut {
 }
 
 /// Replies to all waiting commands when the writer ends, however it ends.
-struct Closing(Arc<Shared>);
+struct WriterGuard(Arc<Shared>);
 
-impl Drop for Closing {
+impl Drop for WriterGuard {
     fn drop(&mut self) {
         self.0.queues.close();
         let ended = StoreError::Unavailable("the writer has ended".to_owned());
         while let Some(job) = self.0.queues.next() {
-            job.answer(Err(ended.unavailable()));
+            job.reply(Err(ended.unavailable()));
         }
         self.0.set_health(Health::Stopped);
     }
@@ -103,7 +103,7 @@ impl Drop for Closing {
 impl Writer {
     /// Serves commands until the queues are closed and empty.
     pub(crate) fn run(mut self) {
-        let _closing = Closing(self.shared.clone());
+        let _closing = WriterGuard(self.shared.clone());
         self.replays.queue(&self.shared.queues);
         while let Some(work) = self.shared.queues.work(self.replays.next_try()) {
             match work {
@@ -132,8 +132,8 @@ impl Writer {
                     // Before the responses: a caller that learns of the record that releases events, and writes again,
                     // is served after these.
                     self.replays.queue(&self.shared.queues);
-                    let answered = batch.jobs.drain(..).zip(outcomes);
-                    answered.for_each(|(job, outcome)| job.answer(outcome));
+                    let replied = batch.jobs.drain(..).zip(outcomes);
+                    replied.for_each(|(job, outcome)| job.reply(outcome));
                     continue;
                 }
                 Ok(Err(failed)) => failed,
@@ -151,7 +151,7 @@ impl Writer {
                     let error = self.shared.opened().cause(error);
                     tracing::error!(cause = %error, commands = batch.jobs.len(), "commit failed");
                     self.shared.set_health(Health::Recovering);
-                    batch.refuse_all(&error);
+                    batch.reject_all(&error);
                     self.recover();
                 }
             }
@@ -167,7 +167,7 @@ impl Writer {
             batch.is_careful = true;
             self.serve(batch);
         } else if let Some(only) = batch.jobs.pop() {
-            only.answer(Err(error));
+            only.reply(Err(error));
         }
     }
 
@@ -175,7 +175,7 @@ impl Writer {
     fn recover(&mut self) {
         reopen_after_error::recover(&self.shared, |cause| {
             while let Some(job) = self.shared.queues.next() {
-                job.answer(Err(cause.unavailable()));
+                job.reply(Err(cause.unavailable()));
             }
         });
         // A commit that failed at its very end may be on disk with its marks.
@@ -187,7 +187,7 @@ impl Writer {
 
     /// Carries out the batch, and further commands while the batch is open; returns the outcome of each command once
     /// all of it is on disk.
-    fn transact(&mut self, batch: &mut Batch) -> Result<Vec<Outcome>, Failed> {
+    fn transact(&mut self, batch: &mut Batch) -> Result<Vec<CommandResult>, Failed> {
         let mut engagement = self.engagement().map_err(Failed::Store)?;
         let transaction = self.shared.begin().map_err(Failed::Store)?;
         let carried_out = self.carry_out_all(&transaction, &mut engagement, batch);
@@ -296,7 +296,8 @@ impl Writer {
     /// State of the engagement rows; the end of the transaction puts it back.
     fn engagement(&mut self) -> Result<engagement::RowsAtHand, StoreError> {
         let known = self.kept.engagement.take();
-        let read = || engagement::RowsAtHand::of(&*self.shared.snapshot()?, self.shared.log_limits);
+        let read =
+            || engagement::RowsAtHand::read(&*self.shared.snapshot()?, self.shared.log_limits);
         known.map_or_else(|| corruption::contained(read), Ok)
     }
 }

@@ -34,15 +34,15 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Longest pause between two tries.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Interval in which waiting commands are rejected during the recovery.
-const REFUSED_EVERY: Duration = Duration::from_millis(10);
+const REJECTED_EVERY: Duration = Duration::from_millis(10);
 
 /// Memory for the cache of a database that is read during the recovery, and of a store that is rewritten, in bytes,
 /// besides the cache of the failed or tried one.
 const CACHE_BYTES_BESIDE: usize = 32 * 1024 * 1024;
 
-/// Recovers the store, however long it takes; ends without success when the store is closed. `refuse` rejects the
+/// Recovers the store, however long it takes; ends without success when the store is closed. `reject` rejects the
 /// queued commands with the error of the store.
-pub(crate) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
+pub(crate) fn recover(shared: &Shared, reject: impl Fn(&StoreError)) {
     shared.set_health(Health::Recovering);
     let mut pause = FIRST_PAUSE;
     let mut may_renew = true;
@@ -54,13 +54,13 @@ pub(crate) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
         tracing::error!(store = shared.store_file.name(), cause = %error, "store is read-only");
         shared.set_health(Health::ReadOnly);
         // Only once: where rows are corrupted as well, it fails each time.
-        let renews = error.is_damage() && std::mem::take(&mut may_renew);
+        let renews = error.is_corruption() && std::mem::take(&mut may_renew);
         let cause = error.into_cause();
-        let refuse = || refuse(&cause);
-        if renews && renew(shared, &refuse) {
+        let reject = || reject(&cause);
+        if renews && renew(shared, &reject) {
             continue;
         }
-        if wait(shared, pause, &refuse) {
+        if wait(shared, pause, &reject) {
             return;
         }
         pause = (pause * 2).min(MAX_PAUSE);
@@ -103,12 +103,12 @@ fn try_to_write(shared: &Shared, opened: &DatabaseHandle) -> Result<(), StoreErr
 
 /// Rewrites the store from the rows that can be read; returns whether it did. Meanwhile commands are rejected. The copy
 /// ends when the store is closed.
-fn renew(shared: &Shared, refuse: &dyn Fn()) -> bool {
-    let mut refused = Instant::now();
+fn renew(shared: &Shared, reject: &dyn Fn()) -> bool {
+    let mut rejected = Instant::now();
     let mut look = |table: &Table, key: &[u8], value: &[u8]| {
-        if refused.elapsed() >= REFUSED_EVERY {
-            refuse();
-            refused = Instant::now();
+        if rejected.elapsed() >= REJECTED_EVERY {
+            reject();
+            rejected = Instant::now();
             if shared.queues.is_closed() {
                 return Err(StoreError::Unavailable("the store is closed".to_owned()));
             }
@@ -153,14 +153,14 @@ fn try_commit(opened: &DatabaseHandle) -> Result<(), StoreError> {
 }
 
 /// Waits for a pause; returns whether the store was closed meanwhile.
-fn wait(shared: &Shared, pause: Duration, refuse: &impl Fn()) -> bool {
+fn wait(shared: &Shared, pause: Duration, reject: &impl Fn()) -> bool {
     let until = Instant::now() + pause;
     while Instant::now() < until {
-        refuse();
+        reject();
         if shared.queues.is_closed() {
             return true;
         }
-        thread::sleep(REFUSED_EVERY);
+        thread::sleep(REJECTED_EVERY);
     }
     false
 }

@@ -21,7 +21,7 @@ use crate::{
     embedded::{
         engagement::LogLimits,
         file::{
-            corruption, database_handle::DatabaseHandle, nonblocking_read, progress::Progress,
+            corruption, database_handle::DatabaseHandle, nonblocking_read, progress::DiskProgress,
             storage::StoreFile,
         },
         tables::snapshot::RedbSnapshot,
@@ -38,7 +38,7 @@ use crate::{
         versions::CommitScope,
     },
     rules::parked,
-    times::{Reading, Settled, Times},
+    times::{ClockReading, JudgedTimes, Times},
 };
 
 /// How long a read waits for a file that is being reopened.
@@ -72,7 +72,7 @@ pub(crate) struct Shared {
     pub(crate) checked: Mutex<Option<ScrubReport>>,
     pub(crate) uses: TokenUses,
     pub(crate) listeners: Listeners,
-    pub(crate) progress: Arc<Progress>,
+    pub(crate) progress: Arc<DiskProgress>,
     pub(crate) measures: Measures,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) times: Mutex<Times>,
@@ -184,7 +184,7 @@ impl Shared {
         sequence: Option<u64>,
     ) -> Result<Manifest, StoreError> {
         let goes_on = || !self.is(Health::Stopped);
-        let head = BackupHead::of(self.clock.now(), self.id, sequence);
+        let head = BackupHead::new(self.clock.now(), self.id, sequence);
         // A backup file that cannot be written is no fault of the store, and must not be reported as one.
         let made =
             self.read_once(|snapshot| match backup::write(snapshot, head.clone(), file, goes_on) {
@@ -233,14 +233,14 @@ impl Shared {
     }
 
     /// Times by which ages are judged when the clock shows `now`.
-    pub(crate) fn settle(&self, now: Timestamp) -> Settled {
-        let reading = Reading::of(&*self.clock, now);
+    pub(crate) fn settle(&self, now: Timestamp) -> JudgedTimes {
+        let reading = ClockReading::take(&*self.clock, now);
         self.times().judge(reading)
     }
 
     /// Difference of the clock from the stored times, if there is one.
     pub(crate) fn clock_state(&self) -> Option<ClockState> {
-        let reading = Reading::of(&*self.clock, self.clock.now());
+        let reading = ClockReading::take(&*self.clock, self.clock.now());
         self.times().state(reading)
     }
 

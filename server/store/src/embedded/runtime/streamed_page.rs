@@ -11,12 +11,12 @@ use crate::{
     Later, StoreError,
     embedded::{apart, file::corruption},
     queueing::read_permits::ReadPermits,
-    reads::list::{self, Asked},
+    reads::list::{self, ListRequest},
 };
 
 /// Part of a page that is still to be read.
-struct Rest {
-    asked: Asked,
+struct UnreadRows {
+    asked: ListRequest,
     held: Arc<HeldSnapshot>,
     ids: vec::IntoIter<ObjectId>,
 }
@@ -24,12 +24,12 @@ struct Rest {
 /// Reads the records with these ids, in this order.
 pub(crate) fn read(
     (shared, turns): (Arc<Shared>, Arc<ReadPermits>),
-    asked: Asked,
+    asked: ListRequest,
     held: Arc<HeldSnapshot>,
     ids: Vec<ObjectId>,
 ) -> Later {
     let tenant = asked.tenant;
-    let rest = Rest { asked, held, ids: ids.into_iter() };
+    let rest = UnreadRows { asked, held, ids: ids.into_iter() };
     stream::try_unfold(rest, move |mut rest| {
         let (shared, turns) = (shared.clone(), turns.clone());
         async move {

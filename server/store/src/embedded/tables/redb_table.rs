@@ -9,10 +9,10 @@ use redb::{
 
 use crate::{
     StoreError,
-    rows::{Bytes, ReadRow, Row, Rows, Table, WriteRows},
+    rows::{Bytes, ReadRow, RowResult, Rows, Table, WriteRows},
 };
 
-type Inner<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
+type RedbTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 type InnerRead = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
 
 /// Definition of a table in redb.
@@ -32,7 +32,7 @@ impl Bytes for AccessGuard<'_, &'static [u8]> {
 pub(crate) struct Range<'r>(redb::Range<'r, &'static [u8], &'static [u8]>);
 
 impl<'r> Iterator for Range<'r> {
-    type Item = Row<AccessGuard<'r, &'static [u8]>>;
+    type Item = RowResult<AccessGuard<'r, &'static [u8]>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.0.next()?.map_err(StoreError::from))
@@ -49,7 +49,7 @@ impl DoubleEndedIterator for Range<'_> {
 pub(crate) struct ReadTable(InnerRead);
 
 /// A table in a transaction that writes.
-pub(crate) struct WriteTable<'t>(Inner<'t>);
+pub(crate) struct WriteTable<'t>(RedbTable<'t>);
 
 macro_rules! rows_of {
     ($table:ty) => {

@@ -23,7 +23,7 @@ pub(crate) struct RedbSnapshot {
 
 impl RedbSnapshot {
     /// A snapshot of a database of which `log_read` was read.
-    pub(crate) fn of(transaction: ReadTransaction, log_read: Arc<LogRead>) -> Self {
+    pub(crate) fn new(transaction: ReadTransaction, log_read: Arc<LogRead>) -> Self {
         Self { transaction, log_read, log: OnceLock::new() }
     }
 
@@ -32,7 +32,7 @@ impl RedbSnapshot {
         if let Some(log) = self.log.get() {
             return Ok(log.clone());
         }
-        let log = Arc::new(LogAt::of(&self.transaction, self.log_read.clone())?);
+        let log = Arc::new(LogAt::open(&self.transaction, self.log_read.clone())?);
         Ok(self.log.get_or_init(|| log).clone())
     }
 }

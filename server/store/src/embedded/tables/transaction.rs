@@ -40,7 +40,7 @@ impl<'t> WriteTables<'t> {
         engagement: &'t mut RowsAtHand,
     ) -> Result<Self, TableError> {
         let engagement = TransactionEngagement::open(transaction, engagement)?;
-        Self::of(known, engagement, |table| WriteTable::open(transaction, table))
+        Self::open_all(known, engagement, |table| WriteTable::open(transaction, table))
     }
 
     fn appended(&mut self) -> [&mut AppendTable<'t>; 7] {

@@ -9,12 +9,12 @@ use crate::ParkedToday;
 use crate::Tracked;
 
 #[tokio::test]
-async fn beyond_those_that_wait_events_are_refused_and_reported() {
+async fn beyond_those_that_wait_events_are_rejected_and_reported() {
     let world = World::new().await;
     let events = (0..MAX_PARKED + 2).map(|number| event("7", "acme", &number.to_string()));
     let reply = world.write(Command::Track(world.tracking(events.collect()))).await;
-    let Reply::Tracked(Tracked { refused, .. }) = reply else { panic!("{reply:?}") };
-    assert_eq!(refused, [10_000, 10_001]);
+    let Reply::Tracked(Tracked { rejected, .. }) = reply else { panic!("{reply:?}") };
+    assert_eq!(rejected, [10_000, 10_001]);
     let alone = Command::Track(world.tracking(vec![event("7", "acme", "alone")]));
     let alone = world.store.write(world.actor.clone(), alone).await;
     assert!(matches!(alone, Err(StoreError::ParkedFull)), "{alone:?}");
@@ -39,7 +39,7 @@ async fn a_sender_leaves_as_many_places_as_its_own_events_have_taken() {
         let tracking = world.tracking(events.collect());
         let command = Command::Track(Tracking { sender: Some(sender.clone()), ..tracking });
         let reply = world.write(command).await;
-        assert!(matches!(reply, Reply::Tracked(Tracked { refused, .. }) if !refused.is_empty()));
+        assert!(matches!(reply, Reply::Tracked(Tracked { rejected, .. }) if !rejected.is_empty()));
         sender.count()
     };
     let senders = [ParkedToday::default(), ParkedToday::default()];
@@ -60,7 +60,7 @@ async fn a_sender_leaves_as_many_bytes_as_its_own_events_have_taken() {
         let tracking = world.tracking(events.collect());
         let command = Command::Track(Tracking { sender: Some(sender.clone()), ..tracking });
         let reply = world.write(command).await;
-        assert!(matches!(reply, Reply::Tracked(Tracked { refused, .. }) if !refused.is_empty()));
+        assert!(matches!(reply, Reply::Tracked(Tracked { rejected, .. }) if !rejected.is_empty()));
         sender.bytes()
     };
     let senders = [ParkedToday::default(), ParkedToday::default()];
@@ -74,13 +74,13 @@ async fn a_sender_leaves_as_many_bytes_as_its_own_events_have_taken() {
 #[tokio::test]
 async fn an_event_that_could_not_wait_can_be_sent_again() {
     let world = World::new().await;
-    let of = |number: u64| Event {
+    let event_numbered = |number: u64| Event {
         message_id: Some(format!("m{number}")),
         ..event(&number.to_string(), "late", &number.to_string())
     };
-    world.track((0..=MAX_PARKED).map(of).collect()).await;
+    world.track((0..=MAX_PARKED).map(event_numbered).collect()).await;
     world.add_company("late").await;
-    world.track(vec![of(0), of(MAX_PARKED)]).await;
+    world.track(vec![event_numbered(0), event_numbered(MAX_PARKED)]).await;
     let mut replayed = true;
     while replayed {
         replayed =
@@ -92,7 +92,7 @@ async fn an_event_that_could_not_wait_can_be_sent_again() {
 }
 
 #[tokio::test]
-async fn beyond_the_keys_that_are_kept_new_ones_are_refused_and_those_of_events_apart() {
+async fn beyond_the_keys_that_are_kept_new_ones_are_rejected_and_those_of_events_apart() {
     let world = World::new().await;
     let call = async |key: u8| {
         let key = IdempotencyKey { key: [key; 32], body: [0; 32], part: None };
@@ -104,10 +104,10 @@ async fn beyond_the_keys_that_are_kept_new_ones_are_refused_and_those_of_events_
     set_counter(&world, Counter::Once, 100_001);
     set_counter(&world, Counter::OnceEvents, 100_000);
     world.pass(DAY_MS / 4);
-    let refused = part(&world, 0, 1).await;
+    let rejected = part(&world, 0, 1).await;
     let left = Duration::from_millis(DAY_MS as u64 / 4 * 3);
     let is_left = |wait: Duration| wait <= left && wait + Duration::from_secs(1) > left;
-    assert!(matches!(refused, Err(StoreError::KeysFull(wait)) if is_left(wait)), "{refused:?}");
+    assert!(matches!(rejected, Err(StoreError::KeysFull(wait)) if is_left(wait)), "{rejected:?}");
     assert!(matches!(call(12).await, Ok(Reply::Record(_))));
     set_counter(&world, Counter::OnceEvents, 0);
     set_counter(&world, Counter::Once, 1_000_000);

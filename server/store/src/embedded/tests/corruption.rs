@@ -9,7 +9,7 @@ const MARK: &str = "the page that is damaged";
 const LARGE: usize = 6_000;
 
 /// Flips a bit of the stored mark.
-fn damage(folder: &Path) {
+fn corrupt_page(folder: &Path) {
     let path = folder.join(FILE_NAME);
     let mut bytes = fs::read(&path).unwrap();
     let is_there = |at: &usize| bytes[*at..].starts_with(MARK.as_bytes());
@@ -32,7 +32,7 @@ async fn two_tenants() -> (World, Actor) {
 
 impl World {
     async fn track_as(&self, actor: &Actor, events: Vec<Event>) -> Result<Reply, StoreError> {
-        let tracking = Tracking::of(events, self.clock.now(), Route::Realtime);
+        let tracking = Tracking::without_findings(events, self.clock.now(), Route::Realtime);
         self.store.write(actor.clone(), Command::Track(tracking)).await
     }
 }
@@ -47,21 +47,21 @@ fn events(count: usize) -> Vec<Event> {
 }
 
 #[tokio::test]
-async fn rows_are_written_in_bulk_beside_those_of_another_tenant_that_are_damaged() {
+async fn rows_are_written_in_bulk_beside_those_of_another_tenant_that_are_corrupted() {
     let (world, behind) = two_tenants().await;
     world.track(events(1)).await;
     world.track_as(&behind, vec![large(MARK)]).await.unwrap();
-    let world = world.reopened(damage);
+    let world = world.reopened(corrupt_page);
     world.track(events(125)).await;
     assert_eq!(world.rows(rows::ACTIVITIES), 127);
 }
 
 #[tokio::test]
-async fn only_the_command_fails_whose_page_is_damaged_whoever_writes_what_was_gathered() {
+async fn only_the_command_fails_whose_page_is_corrupted_whoever_writes_what_was_gathered() {
     let (world, behind) = two_tenants().await;
     world.track(vec![large(MARK)]).await;
     world.track_as(&behind, events(1)).await.unwrap();
-    let world = world.reopened(damage);
+    let world = world.reopened(corrupt_page);
     // While the first command is carried out the others arrive, of which the last has more bytes than are gathered.
     let (first, second, last) = tokio::join!(
         world.track_as(&behind, events(3_000)),
@@ -90,11 +90,11 @@ async fn what_cannot_be_read_to_its_end_is_told_once_and_compared_with_nothing()
         for part in parts {
             world.track(part).await;
         }
-        let verified = world.reopened(damage).verified();
+        let verified = world.reopened(corrupt_page).verified();
         let told: Vec<_> = verified.problems.iter().map(|problem| &*problem.table).collect();
         assert_eq!(told, tables.iter().map(|table| table.name()).collect::<Vec<_>>());
         let is_caught_up =
-            |problem: &Problem| problem.what.ends_with("; no row after it was checked");
+            |problem: &Corruption| problem.what.ends_with("; no row after it was checked");
         assert!(verified.problems.iter().all(is_caught_up), "{verified:?}");
     }
 }

@@ -31,15 +31,15 @@ impl World {
         users.into_iter().for_each(|user| *sent.entry(user).or_insert(0) += 1);
     }
 
-    async fn user(&self, number: usize) -> Option<Answer> {
+    async fn user(&self, number: usize) -> Option<RecordResponse> {
         let user = RecordRef::External(number.to_string());
         self.store.record(&self.actor.tenant, &END_USER, &user).await.unwrap()
     }
 
     async fn check(&self, sent: &Sent) {
         for (user, count) in sent {
-            let answer = self.user(*user).await.unwrap();
-            let document = Document::parse(answer.text.as_bytes()).unwrap();
+            let response = self.user(*user).await.unwrap();
+            let document = Document::parse(response.text.as_bytes()).unwrap();
             let beats = document.get("beatsTotal").unwrap().text();
             assert_eq!(beats, count.to_string(), "user {user}");
             let history = paged(self, ("endUserId", &format!("extid-{user}")), 100).await;
@@ -173,7 +173,7 @@ fn spoil_in(database: &Database, copies: &[Table]) {
 }
 
 #[tokio::test]
-async fn one_copy_of_the_log_is_enough_whichever_is_damaged() {
+async fn one_copy_of_the_log_is_enough_whichever_is_corrupted() {
     for copy in [ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN] {
         let (world, mut sent) = filled(UNFOLDED, 8).await;
         let world = world.reopened(|folder| spoil(folder, &[copy]));
@@ -232,7 +232,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_page_of_the_table_that_is_damaged_meanwhile_does_not_keep_the_log_from_being_folded() {
+async fn a_page_of_the_table_that_is_corrupted_meanwhile_does_not_keep_the_log_from_being_folded() {
     let world = World::with_log(LogLimits { min_logged: 1_000, ..SMALL }).await;
     world.add_company("acme").await;
     world.track(crowd(0..200)).await;
@@ -255,7 +255,7 @@ async fn a_page_of_the_table_that_is_damaged_meanwhile_does_not_keep_the_log_fro
 }
 
 #[tokio::test]
-async fn a_log_that_is_damaged_meanwhile_is_begun_anew() {
+async fn a_log_that_is_corrupted_meanwhile_is_begun_anew() {
     let (world, mut sent) = filled(UNFOLDED, 8).await;
     let world = world.without_cache();
     world.round(8, &mut sent).await;
@@ -283,7 +283,7 @@ fn value(world: &World, table: Table, key: Option<&[u8]>) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn events_go_on_while_the_end_of_the_log_is_damaged() {
+async fn events_go_on_while_the_end_of_the_log_is_corrupted() {
     let (world, mut sent) = filled(UNFOLDED, 8).await;
     let last = value(&world, ENGAGEMENT_LOG, None);
     let world = world.reopened(|folder| flip(folder, &last));
@@ -388,7 +388,7 @@ async fn commands_that_fail_change_nothing_of_what_is_known_of_the_log() {
     let world = with_victim(world).await;
     for number in 3..80 {
         world.round(number, &mut sent).await;
-        let failing = Tracking::of(
+        let failing = Tracking::without_findings(
             vec![event(&(number % USERS).to_string(), "acme", "y"), event("victim", "acme", "y")],
             world.clock.now(),
             Route::Realtime,
@@ -402,7 +402,7 @@ async fn commands_that_fail_change_nothing_of_what_is_known_of_the_log() {
 }
 
 /// Two hundred users with rows in their table and newer ones in the log, and then a corrupted page of the table.
-async fn with_damaged_page(log_limits: LogLimits) -> World {
+async fn with_corrupted_page(log_limits: LogLimits) -> World {
     let world = World::with_log(LogLimits { min_logged: 1_000, ..SMALL }).await;
     world.add_company("acme").await;
     world.track(crowd(0..200)).await;
@@ -421,8 +421,8 @@ fn crowd(users: std::ops::Range<usize>) -> Vec<Event> {
 }
 
 #[tokio::test]
-async fn the_log_is_folded_past_a_damaged_page_of_the_table() {
-    let world = with_damaged_page(SMALL).await;
+async fn the_log_is_folded_past_a_corrupted_page_of_the_table() {
+    let world = with_corrupted_page(SMALL).await;
     let entries = world.rows(ENGAGEMENT_LOG);
     for _ in 0..100 {
         world.track(crowd(190..200)).await;
@@ -451,10 +451,10 @@ async fn a_page_of_one_copy_of_the_log_takes_nothing_along_wherever_it_is() {
         let entries: Vec<_> =
             log.iter().unwrap().map(|row| row.unwrap().1.value().to_vec()).collect();
         drop(log);
-        let damaged = &entries[(place * entries.len() / 2).min(entries.len() - 1)];
+        let corrupted = &entries[(place * entries.len() / 2).min(entries.len() - 1)];
         let limits = LogLimits { fold_from: 300, ..SMALL };
         let world =
-            World { log_limits: limits, ..world }.reopened(|folder| flip_first(folder, damaged));
+            World { log_limits: limits, ..world }.reopened(|folder| flip_first(folder, corrupted));
         world.check(&sent).await;
         let id = world.user(99).await.unwrap().id;
         sent.remove(&99);

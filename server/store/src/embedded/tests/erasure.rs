@@ -1,20 +1,20 @@
 //! Erasure of a person whose data takes more than one command, and a crash in the middle of it.
 
 use svctrack_core::{
-    plan::{Person, upsert::Access},
+    plan::{KnownPerson, upsert::UpsertAccess},
     resources::{end_user::END_USER, ticket::TICKET},
     schema::Handling,
 };
 
 use super::*;
-use crate::{Next, Part, Precondition};
+use crate::{Next, PersonData, Precondition};
 
 const ADA: &str = r#"{"companyId":"extid-acme","externalId":"ada","email":"ada@x.example"}"#;
 
 async fn create(world: &World, def: &'static ResourceDef, text: &str) -> ObjectId {
     let patch = Document::parse(text.as_bytes()).unwrap();
     match world.write(Command::Create { def, body: patch.into() }).await {
-        Reply::Record(answer) => answer.id,
+        Reply::Record(response) => response.id,
         other => panic!("{other:?}"),
     }
 }
@@ -75,10 +75,11 @@ async fn who_was_deleted_before_is_erased_by_their_id() {
 }
 
 /// Tickets of a person, and the number of pages until all were found.
-async fn tickets_of(world: &World, person: &Person) -> (usize, usize) {
+async fn tickets_of(world: &World, person: &KnownPerson) -> (usize, usize) {
     let (mut found, mut pages, mut after) = (0, 0, None);
     loop {
-        let about = world.store.about(&world.actor.tenant, person.clone(), Part::Tickets, after);
+        let about =
+            world.store.about(&world.actor.tenant, person.clone(), PersonData::Tickets, after);
         let page = about.await.unwrap();
         (found, pages) = (found + page.items.len(), pages + 1);
         let Some(Next::After(id)) = page.next else { return (found, pages) };
@@ -97,7 +98,7 @@ async fn tickets_are_found_among_many() {
             format!(r#"{{"sourceId":"{number}","email":"{of}","companyExternalId":"acme"}}"#);
         Ok(Document::parse(ticket.as_bytes()).unwrap())
     });
-    let access = Access { create: true, update: true };
+    let access = UpsertAccess { create: true, update: true };
     world
         .write(Command::Upsert {
             def: &TICKET,
@@ -107,7 +108,7 @@ async fn tickets_are_found_among_many() {
         })
         .await;
     let user = Document::parse(ADA.as_bytes()).unwrap();
-    let person = Person::of(ada, &user);
+    let person = KnownPerson::from_record(ada, &user);
     assert_eq!(tickets_of(&world, &person).await, (3, 3));
     begin(&world, ada).await;
     world.sweep().await;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use futures_util::StreamExt as _;
-use svctrack_core::{plan::upsert::Access, resources::ticket::TICKET, schema::Handling};
+use svctrack_core::{plan::upsert::UpsertAccess, resources::ticket::TICKET, schema::Handling};
 
 use super::*;
 use crate::{Next, embedded::runtime::held_snapshots::MAX_WRITTEN_BYTES};
@@ -66,7 +66,7 @@ async fn a_search_finds_the_same_whichever_end_it_is_at() {
         Ok(Document::parse(ticket.as_bytes()).unwrap())
     };
     let items = (0..TICKETS).map(ticket).collect();
-    let access = Access { create: true, update: true };
+    let access = UpsertAccess { create: true, update: true };
     world.write(Command::Upsert { def: &TICKET, items, access, handling: Handling::Lenient }).await;
     for word in ["all", "second", "seventh", "thousandth", "first", "last", "nothing"] {
         let mut expected: Vec<_> =

@@ -14,7 +14,7 @@ fn a_shared_snapshot_is_shared_until_another_snapshot_is_and_one_of_before_does_
     let writing = database.begin_write().unwrap();
     drop(WriteTables::open(&writing, LookupCache::default(), &mut RowsAtHand::default()).unwrap());
     writing.commit().unwrap();
-    let take = || RedbSnapshot::of(database.begin_read().unwrap(), Arc::default());
+    let take = || RedbSnapshot::new(database.begin_read().unwrap(), Arc::default());
     let latest = SnapshotCache::default();
     let moment = || latest.moment(|| Ok(take())).unwrap();
     assert!(!Arc::ptr_eq(&moment(), &moment()));

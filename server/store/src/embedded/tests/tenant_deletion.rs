@@ -49,7 +49,8 @@ async fn fill(world: &World, actor: &Actor) {
     create(&COMPANY, r#"{"name":"Acme","externalId":"acme","domains":["acme.example"]}"#).await;
     // Data that is removed for its age is counted before.
     as_tenant(world, actor, set(r#"{"activityRetentionDays":1}"#)).await;
-    let old = Tracking::of(vec![event("old", "acme", "x")], world.clock.now(), Route::Bulk);
+    let old =
+        Tracking::without_findings(vec![event("old", "acme", "x")], world.clock.now(), Route::Bulk);
     as_tenant(world, actor, Command::Track(old)).await;
     world.pass(2 * DAY_MS);
     as_tenant(world, actor, Command::Sweep).await;
@@ -68,12 +69,12 @@ async fn fill(world: &World, actor: &Actor) {
     );
     events.extend((0..40).map(|number| event(&format!("p{number}"), "nowhere", "parked")));
     for part in events.chunks(400) {
-        let tracking = Tracking::of(part.to_vec(), world.clock.now(), Route::Bulk);
+        let tracking = Tracking::without_findings(part.to_vec(), world.clock.now(), Route::Bulk);
         as_tenant(world, actor, Command::Track(tracking)).await;
     }
     for number in 0..4 {
         let event = event(&number.to_string(), "acme", "logged");
-        let tracking = Tracking::of(vec![event], world.clock.now(), Route::Realtime);
+        let tracking = Tracking::without_findings(vec![event], world.clock.now(), Route::Realtime);
         as_tenant(world, actor, Command::Track(tracking)).await;
     }
     let closed = as_tenant(world, actor, closings::close(u64::MAX)).await;

@@ -62,9 +62,9 @@ async fn a_token_comes_from_a_limited_number_of_others() {
         (last, generations) = (Some(*token), generations + 1);
     }
     assert_eq!(generations, 1 + 32);
-    let refused = issue(last.as_ref()).await;
+    let rejected = issue(last.as_ref()).await;
     assert!(
-        matches!(refused, Err(StoreError::Invalid(issues)) if issues[0].code == "too_many_issuers")
+        matches!(rejected, Err(StoreError::Invalid(issues)) if issues[0].code == "too_many_issuers")
     );
 }
 
@@ -82,7 +82,7 @@ async fn tokens_are_limited_those_that_have_expired_make_room_and_rotation_goes_
         let rotate = Command::RotateToken { id: old.id.clone(), successor, old_until };
         world.store.write(world.actor.clone(), rotate).await
     };
-    let is_refused = |reply: Result<Reply, StoreError>| matches!(reply, Err(StoreError::Invalid(issues)) if issues[0].code == "too_many_tokens");
+    let is_rejected = |reply: Result<Reply, StoreError>| matches!(reply, Err(StoreError::Invalid(issues)) if issues[0].code == "too_many_tokens");
     let mut ending = new();
     ending.expires_at = Some(Timestamp::from_ms_clamped(world.clock.now().as_ms() + DAY_MS / 2));
     add(ending).await.unwrap();
@@ -92,13 +92,13 @@ async fn tokens_are_limited_those_that_have_expired_make_room_and_rotation_goes_
         last = new();
         add(last.clone()).await.unwrap();
     }
-    assert!(is_refused(add(new()).await));
+    assert!(is_rejected(add(new()).await));
     let rotated = rotate(&last).await;
     assert!(matches!(rotated, Ok(Reply::TokenAdded(_))), "{rotated:?}");
-    assert!(is_refused(add(new()).await));
+    assert!(is_rejected(add(new()).await));
     // Of 1,001 tokens, that one and the rotated one expire, and 999 are left.
     world.pass(DAY_MS);
     add(new()).await.unwrap();
     assert_eq!(world.rows(rows::TOKENS_OF_TENANT), 1_000);
-    assert!(is_refused(add(new()).await));
+    assert!(is_rejected(add(new()).await));
 }

@@ -68,7 +68,7 @@ impl World {
     }
 
     fn upsert(&self, def: &'static ResourceDef, text: &str) {
-        let access = Access { create: true, update: true };
+        let access = UpsertAccess { create: true, update: true };
         let items = vec![Ok(document(text))];
         let handling = Handling::Lenient;
         write(&self.store, Command::Upsert { def, items, access, handling }).unwrap();
@@ -87,7 +87,7 @@ impl World {
         let days = i64::try_from(self.random.below(40)).unwrap();
         let date = Timestamp::from_ms_clamped(self.clock.now().as_ms() - days * DAY_MS);
         let event = Event { identity, action, passive, date: Some(date), ..Event::default() };
-        Command::Track(Tracking::of(vec![event], self.clock.now(), Route::Bulk))
+        Command::Track(Tracking::without_findings(vec![event], self.clock.now(), Route::Bulk))
     }
 
     fn step(&mut self) {

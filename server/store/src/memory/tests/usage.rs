@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 
 use svctrack_core::{
     revenue::{Report, ReportKind, ReportQuery, UsagePlan},
-    usage::Counted,
+    usage::CountedActivity,
     value::{RecordRef, Zone, time::DAY_MS},
 };
 
 use super::*;
 use crate::{
     ReportJob, rows,
-    rules::usage::{self, Limits},
+    rules::usage::{self, TallyLimits},
 };
 
 const ZONES: [&str; 4] = ["UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu"];
 const USERS: u64 = 7;
 const COMPANIES: u64 = 3;
 /// Limits so low that runs are joined to the last level.
-const FEW: Limits = Limits { activities: 5, runs: 2 };
+const FEW: TallyLimits = TallyLimits { activities: 5, runs: 2 };
 
 /// Pseudorandom numbers, the same for a seed.
 struct Random(u64);
@@ -49,7 +49,7 @@ fn tracked(random: &mut Random) -> Command {
         date: Some(date),
         ..Event::default()
     };
-    Command::Track(Tracking::of(vec![event], SystemClock.now(), Route::Bulk))
+    Command::Track(Tracking::without_findings(vec![event], SystemClock.now(), Route::Bulk))
 }
 
 fn store_time(ms: i64) -> Timestamp {
@@ -145,8 +145,8 @@ fn expected(store: &Memory, query: &ReportQuery, now: Timestamp) -> String {
         let found = store.record(&actor().tenant, &COMPANY, reference).now_or_never().unwrap();
         found.unwrap().unwrap().id
     });
-    let plan =
-        UsagePlan::of(query, &query.options(now, Zone::UTC, None, company).unwrap()).unwrap();
+    let plan = UsagePlan::from_query(query, &query.options(now, Zone::UTC, None, company).unwrap())
+        .unwrap();
     let mut counting = plan.counting();
     for item in &page.items {
         let item = document(item);
@@ -157,7 +157,7 @@ fn expected(store: &Memory, query: &ReportQuery, now: Timestamp) -> String {
             let [date, received_at] =
                 ["date", "receivedAt"].map(|name| Timestamp::parse(&text(name)).unwrap());
             let count = item.get("count").unwrap().text().parse().unwrap();
-            counting.add(&Counted::of(user, &text("action"), count, date, received_at));
+            counting.add(&CountedActivity::new(user, &text("action"), count, date, received_at));
         }
     }
     let report = plan.report(&counting.finish(), &|user| companies.get(&user).copied());

@@ -33,12 +33,12 @@ pub(crate) fn is_sound(block: u64, bytes: &[u8], sum: u32) -> bool {
 
 /// One of the two copies of the sums of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Copy {
+struct ChecksumsCopy {
     epoch: u64,
     of_blocks: Vec<u32>,
 }
 
-impl Copy {
+impl ChecksumsCopy {
     fn never_written() -> Self {
         Self { epoch: 0, of_blocks: vec![NEVER_WRITTEN; GROUP_BLOCKS as usize] }
     }
@@ -72,10 +72,10 @@ impl Copy {
 
 /// The sums of a group.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct ChecksumGroup {
     number: u64,
     /// Current sums of the group.
-    sums: Copy,
+    sums: ChecksumsCopy,
     /// Newer one of the copies in the file.
     latest: u64,
     /// Whether a sum has changed since the last copy was taken for writing.
@@ -84,13 +84,14 @@ pub(crate) struct Group {
     in_writing: bool,
 }
 
-impl Group {
+impl ChecksumGroup {
     /// Reads the sums of a group; after the end of the file there are none.
     pub(crate) fn load(under: &Storage, number: u64) -> io::Result<Self> {
         let mut bytes = vec![0; SUM_BLOCKS as usize * BLOCK_BYTES];
         read_there(under, layout::place_of_sums(number), &mut bytes)?;
         let (a, b) = bytes.split_at(BLOCK_BYTES);
-        let ((a, a_whole), (b, b_whole)) = (Copy::decode(number, a), Copy::decode(number, b));
+        let ((a, a_whole), (b, b_whole)) =
+            (ChecksumsCopy::decode(number, a), ChecksumsCopy::decode(number, b));
         let latest = match (a_whole, b_whole) {
             (true, true) => u64::from(b.epoch > a.epoch),
             (a_whole, _) => u64::from(!a_whole),
@@ -105,7 +106,7 @@ impl Group {
     }
 
     /// Takes the other copy's sum of each block that matches only that one.
-    fn ask_blocks(&mut self, under: &Storage, other: &Copy) -> io::Result<()> {
+    fn ask_blocks(&mut self, under: &Storage, other: &ChecksumsCopy) -> io::Result<()> {
         self.sums.epoch = self.sums.epoch.max(other.epoch);
         let first = self.number * GROUP_BLOCKS;
         let mut bytes = vec![0; BLOCK_BYTES];
@@ -156,7 +157,8 @@ impl Group {
             return None;
         }
         (self.changed, self.in_writing) = (false, true);
-        let next = Copy { epoch: self.sums.epoch + 1, of_blocks: self.sums.of_blocks.clone() };
+        let next =
+            ChecksumsCopy { epoch: self.sums.epoch + 1, of_blocks: self.sums.of_blocks.clone() };
         let place = layout::place_of_sums(self.number) + (1 - self.latest);
         Some((place, next.encode(self.number)))
     }
@@ -204,7 +206,7 @@ mod tests {
     fn write(storage: &Storage, byte: u8) -> u64 {
         let bytes = [byte; BLOCK_BYTES];
         storage.write(layout::offset(layout::place(BLOCK)), &bytes).unwrap();
-        let mut group = Group::load(storage, GROUP).unwrap();
+        let mut group = ChecksumGroup::load(storage, GROUP).unwrap();
         group.set(7, sum_of(BLOCK, &bytes));
         let (place, sums) = group.take_change().unwrap();
         storage.write(layout::offset(place), &sums).unwrap();
@@ -212,7 +214,7 @@ mod tests {
     }
 
     fn is_known(storage: &Storage, byte: u8) -> bool {
-        let group = Group::load(storage, GROUP).unwrap();
+        let group = ChecksumGroup::load(storage, GROUP).unwrap();
         is_sound(BLOCK, &[byte; BLOCK_BYTES], group.sum(7))
     }
 
@@ -233,7 +235,7 @@ mod tests {
             let storage = storage();
             write(&storage, 1);
             // The machine stops while another block of the group is written.
-            let mut group = Group::load(&storage, GROUP).unwrap();
+            let mut group = ChecksumGroup::load(&storage, GROUP).unwrap();
             group.set(300, 77);
             let (place, sums) = group.take_change().unwrap();
             let offset = layout::offset(place) + written.start as u64;
@@ -261,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_block_that_was_never_written_is_all_zero() {
-        let group = Group::load(&storage(), GROUP).unwrap();
+        let group = ChecksumGroup::load(&storage(), GROUP).unwrap();
         assert!(is_sound(BLOCK, &[0; BLOCK_BYTES], group.sum(7)));
         assert!(!is_sound(BLOCK, &[1; BLOCK_BYTES], group.sum(7)));
     }

@@ -71,7 +71,7 @@ pub(crate) enum At {
 
 /// The header of a file, as it was found.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct LoadedHeader {
     pub(crate) header: Header,
     /// Blocks that the header names; each is as it was written.
     pub(crate) names: WriteSet,
@@ -80,7 +80,7 @@ pub(crate) struct Found {
 }
 
 /// A copy of the header, as it was read.
-struct Copy {
+struct HeaderCopy {
     epoch: u64,
     block: Vec<u8>,
     names: WriteSet,
@@ -90,10 +90,10 @@ struct Copy {
 impl Header {
     /// Header of a new store.
     pub(crate) fn never_written() -> Self {
-        Self::of(vec![0; KEPT_BYTES], 0, 1)
+        Self::new(vec![0; KEPT_BYTES], 0, 1)
     }
 
-    fn of(block: Vec<u8>, epoch: u64, latest: u64) -> Self {
+    fn new(block: Vec<u8>, epoch: u64, latest: u64) -> Self {
         Self { epoch, written: block.clone(), block, latest, changed: false, in_writing: None }
     }
 
@@ -101,22 +101,22 @@ impl Header {
     ///
     /// # Errors
     /// [`OpenError::Foreign`] when the file is not a store, [`OpenError::Format`] when it has another version,
-    /// [`OpenError::Damaged`] when no copy is as it was written.
-    pub(crate) fn load(under: &Storage, at: At) -> Result<Found, OpenError> {
+    /// [`OpenError::Corrupted`] when no copy is as it was written.
+    pub(crate) fn load(under: &Storage, at: At) -> Result<LoadedHeader, OpenError> {
         let mut bytes = vec![0; HEADER_BLOCKS as usize * BLOCK_BYTES];
         read_there(under, 0, &mut bytes)?;
         let mut copies = Vec::new();
-        let mut refusal = foreign();
+        let mut rejection = foreign();
         for (place, bytes) in (0_u64..).zip(bytes.chunks_exact(BLOCK_BYTES)) {
-            match Copy::decode(bytes, place / 2) {
+            match HeaderCopy::decode(bytes, place / 2) {
                 Ok(copy) => copies.push(copy),
-                Err(why) if matches!(refusal, OpenError::Foreign(_)) => refusal = why,
+                Err(why) if matches!(rejection, OpenError::Foreign(_)) => rejection = why,
                 Err(_) => {}
             }
         }
         // Of two twins, the one without names counts.
         copies.sort_by_key(|copy| (copy.epoch, copy.names.is_empty()));
-        let newest = copies.pop().ok_or(refusal)?;
+        let newest = copies.pop().ok_or(rejection)?;
         let epoch = newest.epoch;
         let counts = match at {
             At::LastWhole => newest.names.are_there(under)?,
@@ -128,7 +128,7 @@ impl Header {
         // The older header was on disk before the newest was begun, with all its blocks.
         let older = copies.into_iter().rev().find(|copy| copy.number != newest.number);
         let mut older =
-            older.ok_or_else(|| damaged("neither of its last two commits is complete"))?;
+            older.ok_or_else(|| corrupted("neither of its last two commits is complete"))?;
         if !older.names.are_there(under)? {
             older.names = WriteSet::default();
         }
@@ -224,7 +224,7 @@ impl Header {
     }
 }
 
-impl Copy {
+impl HeaderCopy {
     fn decode(bytes: &[u8], number: u64) -> Result<Self, OpenError> {
         let (magic, rest) = bytes.split_first_chunk().ok_or_else(foreign)?;
         let (format, rest) = rest.split_first_chunk().ok_or_else(foreign)?;
@@ -239,16 +239,16 @@ impl Copy {
             return Err(OpenError::format(&format.to_string()));
         }
         if sum_of(HEADER, rest) != u32::from_be_bytes(*sum) {
-            return Err(damaged("its header fails its checksum"));
+            return Err(corrupted("its header fails its checksum"));
         }
         let (epoch, names) = (u64::from_be_bytes(*epoch), WriteSet::decode(names));
         Ok(Self { epoch, block: block.to_vec(), names, number })
     }
 
     /// Header that counts; `epoch` is the highest in the file.
-    fn found(self, epoch: u64, passed_over: Option<WriteSet>) -> Found {
-        let header = Header::of(self.block, epoch, self.number);
-        Found { header, names: self.names, passed_over }
+    fn found(self, epoch: u64, passed_over: Option<WriteSet>) -> LoadedHeader {
+        let header = Header::new(self.block, epoch, self.number);
+        LoadedHeader { header, names: self.names, passed_over }
     }
 }
 
@@ -256,8 +256,8 @@ fn foreign() -> OpenError {
     OpenError::Foreign("its first bytes are not those of a store".to_owned())
 }
 
-fn damaged(what: &str) -> OpenError {
-    OpenError::Damaged(what.to_owned())
+fn corrupted(what: &str) -> OpenError {
+    OpenError::Corrupted(what.to_owned())
 }
 
 #[cfg(test)]
@@ -331,15 +331,15 @@ mod tests {
     }
 
     #[test]
-    fn another_format_is_refused() {
+    fn another_format_is_rejected() {
         let storage = storage();
         store(&storage, &mut Header::never_written(), 1);
         for format in [0, 2, 3, 4, 6_u32] {
             for copy in 0..HEADER_BLOCKS {
                 storage.write(layout::offset(copy) + 16, &format.to_be_bytes()).unwrap();
             }
-            let refused = Header::load(&storage, At::LastWhole).unwrap_err().to_string();
-            assert_eq!(refused, format!("it has format {format}, this program knows format 1"));
+            let rejected = Header::load(&storage, At::LastWhole).unwrap_err().to_string();
+            assert_eq!(rejected, format!("it has format {format}, this program knows format 1"));
         }
     }
 }

@@ -27,13 +27,13 @@ use redb::StorageBackend;
 
 pub(crate) use self::header::At;
 use self::{
-    checksums::{Group, NEVER_WRITTEN, is_sound, sum_of},
-    header::{Found, Header},
+    checksums::{ChecksumGroup, NEVER_WRITTEN, is_sound, sum_of},
+    header::{Header, LoadedHeader},
     layout::BLOCK_BYTES,
     write_set::WriteSet,
 };
 use super::{open::OpenError, storage::Storage};
-use crate::corruption::DamagedBlock;
+use crate::corruption::CorruptedBlock;
 
 /// Most groups whose checksums are cached, 4 KiB each: those of 10 GB. When the cache is full, it is cleared.
 const MAX_KNOWN_GROUPS: usize = 2_560;
@@ -52,7 +52,7 @@ pub(crate) struct Blocks {
 #[derive(Debug)]
 struct Known {
     header: Header,
-    groups: HashMap<u64, Group, RandomState>,
+    groups: HashMap<u64, ChecksumGroup, RandomState>,
     /// Number of times that groups were dropped.
     let_go: u64,
     /// Blocks that were written since the last sync.
@@ -87,7 +87,7 @@ impl Blocks {
     /// # Errors
     /// [`OpenError`] when the file is not a store, has a later version, or its header is corrupted.
     pub(crate) fn open(under: Storage, at: At) -> Result<Self, OpenError> {
-        let Found { header, names, passed_over } = Header::load(&under, at)?;
+        let LoadedHeader { header, names, passed_over } = Header::load(&under, at)?;
         let opened = Self { passed_over, ..Self::with(under, header, names.clone()) };
         // If the program was killed before its sync was over, sums may not be those of the blocks.
         for (block, sum) in names.sums() {
@@ -150,7 +150,7 @@ impl Blocks {
                 }
                 known.let_go
             };
-            let loaded = Group::load(&self.under, group)?;
+            let loaded = ChecksumGroup::load(&self.under, group)?;
             self.known().add(loaded, let_go);
         }
     }
@@ -163,7 +163,7 @@ impl Blocks {
     fn verify(&self, first: u64, bytes: &[u8]) -> io::Result<()> {
         for (block, bytes) in (first..).zip(bytes.chunks(BLOCK_BYTES)) {
             if !is_sound(block, bytes, self.sum(block)?) {
-                panic::resume_unwind(Box::new(DamagedBlock(block)));
+                panic::resume_unwind(Box::new(CorruptedBlock(block)));
             }
         }
         Ok(())
@@ -284,7 +284,7 @@ impl Blocks {
 impl Known {
     /// Adds the checksums of a group that were read after `let_go` drops, unless there was another drop since: then
     /// they may have been changed, written and dropped as well.
-    fn add(&mut self, loaded: Group, let_go: u64) {
+    fn add(&mut self, loaded: ChecksumGroup, let_go: u64) {
         if self.let_go != let_go {
             return;
         }
@@ -294,8 +294,8 @@ impl Known {
         self.groups.entry(loaded.number()).or_insert(loaded);
     }
 
-    fn let_go(&mut self, of: impl Fn(u64, &Group) -> bool) {
-        self.groups.retain(|number, group| !of(*number, group));
+    fn let_go(&mut self, is_dropped: impl Fn(u64, &ChecksumGroup) -> bool) {
+        self.groups.retain(|number, group| !is_dropped(*number, group));
         self.let_go += 1;
     }
 
@@ -314,7 +314,8 @@ impl Known {
     fn take_changes(&mut self, with: With) -> Vec<(u64, Vec<u8>)> {
         let has_room = Header::has_room_for(&self.fresh);
         self.in_writing = std::mem::take(&mut self.fresh);
-        let mut changes: Vec<_> = self.groups.values_mut().filter_map(Group::take_change).collect();
+        let mut changes: Vec<_> =
+            self.groups.values_mut().filter_map(ChecksumGroup::take_change).collect();
         changes.sort_unstable_by_key(|(place, _)| *place);
         if with == With::SumsAndHeader && has_room && self.header.is_due() {
             changes.push(self.header.take_change(&self.in_writing));
@@ -334,7 +335,7 @@ impl Known {
     }
 
     fn written(&mut self) {
-        self.groups.values_mut().for_each(Group::written);
+        self.groups.values_mut().for_each(ChecksumGroup::written);
         let written = std::mem::take(&mut self.in_writing);
         if self.header.written() {
             (self.named, self.is_unnamed) = (written, false);
@@ -344,7 +345,7 @@ impl Known {
     }
 
     fn not_written(&mut self) {
-        self.groups.values_mut().for_each(Group::not_written);
+        self.groups.values_mut().for_each(ChecksumGroup::not_written);
         self.header.not_written();
         let not_written = std::mem::take(&mut self.in_writing);
         self.fresh.add_earlier(not_written);

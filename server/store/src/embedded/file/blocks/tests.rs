@@ -293,7 +293,7 @@ fn a_block_that_the_header_names_may_be_written_again_or_cut_off() {
 }
 
 #[test]
-fn damage_that_comes_later_is_not_taken_for_a_commit_that_never_came_to_its_end() {
+fn corruption_that_comes_later_is_not_taken_for_a_commit_that_never_came_to_its_end() {
     let written = Written::new();
     written.write(5, 2);
     written.commit(2);

@@ -7,18 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     about::{About, OverdueLicense, Overlap, overdue_licenses, overlaps_of},
-    account::{Account, Sums},
-    calendar::Period,
+    account::{Account, MrrSums},
+    calendar::ReportPeriod,
     closed_difference::MonthDifference,
     error::ReportError,
     ledger::Ledger,
-    listed::Listed,
+    listed::Capped,
     money_units::{CONVERTED_SCALE, number_of, per},
-    options::Options,
-    payer::{Payer, Windows, each_payer},
-    scope::Scope,
+    options::ReportOptions,
+    payer::{Payer, ReportWindows, each_payer},
+    scope::ReportScope,
     series::{Series, scopes},
-    table::{Row, Table},
+    table::{TableRow, TextTable},
 };
 use crate::value::{Number, ObjectId, number::MONEY_SCALE};
 
@@ -83,7 +83,7 @@ pub struct Segment {
 pub struct MovementRow {
     /// Name and days of the interval.
     #[serde(flatten)]
-    pub period: Period,
+    pub period: ReportPeriod,
     /// MRR just before the interval.
     pub start: Number,
     /// Change of the MRR at the start by dated rates.
@@ -133,16 +133,16 @@ pub struct MovementRow {
 /// When an option is invalid.
 pub fn mrr(
     ledger: &Ledger,
-    options: &Options,
+    options: &ReportOptions,
     segment: Option<SegmentOf<'_>>,
 ) -> Result<Movements, ReportError> {
-    let scope = Scope::new(ledger, options)?;
-    let windows = Windows { starts: scope.borders.starts(), ends: scope.borders.ends() };
-    let segments = segment.map(|segment_of| Segments::of(&scope, segment_of));
+    let scope = ReportScope::new(ledger, options)?;
+    let windows = ReportWindows { starts: scope.borders.starts(), ends: scope.borders.ends() };
+    let segments = segment.map(|segment_of| Segments::from_scope(&scope, segment_of));
     let places = segments.as_ref().map_or(1, |segments| segments.names.len());
     let mut accounts: Vec<Account> =
         (0..places).map(|_| Account::new(&scope, windows.len(), options.view)).collect();
-    let (mut overdue, mut overlaps) = (Listed::default(), Listed::default());
+    let (mut overdue, mut overlaps) = (Capped::default(), Capped::default());
     let mut companies = segments.iter().flat_map(|segments| &segments.places);
     each_payer(&scope, |payer| {
         let place = companies.next().copied().unwrap_or_default();
@@ -154,9 +154,9 @@ pub fn mrr(
     });
     let mut total = Account::new(&scope, windows.len(), options.view);
     accounts.iter().for_each(|account| total.join(account));
-    let series = Printer { scope: &scope, periods: scope.borders.periods() };
+    let series = MovementsBuilder { scope: &scope, periods: scope.borders.periods() };
     Ok(Movements {
-        about: About::of(&scope),
+        about: About::from_scope(&scope),
         currencies: series.currencies(&total),
         converted: series.converted(&total),
         segments: segments.map(|segments| segments.print(&series, &accounts)),
@@ -174,11 +174,11 @@ pub fn mrr(
 /// When an option is invalid.
 pub(super) fn rest_of(
     ledger: &Ledger,
-    options: &Options,
+    options: &ReportOptions,
     segment_of: SegmentOf<'_>,
 ) -> Result<BTreeSet<ObjectId>, ReportError> {
-    let scope = Scope::new(ledger, options)?;
-    let places = Segments::of(&scope, segment_of).places;
+    let scope = ReportScope::new(ledger, options)?;
+    let places = Segments::from_scope(&scope, segment_of).places;
     let companies = ledger.companies(options.company).map(|(id, _)| id).zip(places);
     Ok(companies.filter(|(_, place)| *place == MAX_SEGMENTS).map(|(id, _)| id).collect())
 }
@@ -190,7 +190,7 @@ struct Segments {
 }
 
 impl Segments {
-    fn of(scope: &Scope<'_>, segment_of: SegmentOf<'_>) -> Self {
+    fn from_scope(scope: &ReportScope<'_>, segment_of: SegmentOf<'_>) -> Self {
         let mut numbers: BTreeMap<Option<String>, usize> = BTreeMap::new();
         let mut found: Vec<(i128, usize)> = Vec::new();
         let mut of_companies = Vec::new();
@@ -227,7 +227,7 @@ impl Segments {
         Self { names, places: places.map(Option::unwrap_or_default).collect() }
     }
 
-    fn print(self, series: &Printer<'_>, accounts: &[Account]) -> Vec<Segment> {
+    fn print(self, series: &MovementsBuilder<'_>, accounts: &[Account]) -> Vec<Segment> {
         let segments = self.names.into_iter().zip(accounts);
         let print = |((segment, is_rest, companies), account): ((_, _, _), &Account)| Segment {
             segment,
@@ -241,7 +241,7 @@ impl Segments {
 }
 
 /// MRR of a company at the end of the report; 1 for a customer where that cannot be converted.
-fn size_of(scope: &Scope<'_>, payer: &Payer<'_>) -> i128 {
+fn size_of(scope: &ReportScope<'_>, payer: &Payer<'_>) -> i128 {
     let end = scope.borders.ends().last().copied().unwrap_or_default();
     let paid = payer
         .parts
@@ -254,12 +254,12 @@ fn size_of(scope: &Scope<'_>, payer: &Payer<'_>) -> i128 {
 }
 
 /// Creates the rows of accounts.
-pub(super) struct Printer<'p> {
-    pub(super) scope: &'p Scope<'p>,
-    pub(super) periods: Vec<Period>,
+pub(super) struct MovementsBuilder<'p> {
+    pub(super) scope: &'p ReportScope<'p>,
+    pub(super) periods: Vec<ReportPeriod>,
 }
 
-impl Printer<'_> {
+impl MovementsBuilder<'_> {
     pub(super) fn currencies(&self, account: &Account) -> Vec<Series<MovementRow>> {
         let numbers = self.scope.currencies.iter().filter(|number| account.has(**number));
         let series = numbers.map(|number| {
@@ -274,14 +274,20 @@ impl Printer<'_> {
         Some(self.series(base.clone(), &account.converted(self.scope), CONVERTED_SCALE))
     }
 
-    fn series(&self, currency: String, sums: &[Sums], scale: u32) -> Series<MovementRow> {
+    fn series(&self, currency: String, sums: &[MrrSums], scale: u32) -> Series<MovementRow> {
         let is_converted = scale == CONVERTED_SCALE;
         let rows = self.periods.iter().zip(sums);
         let rows = rows.map(|(period, sums)| self.row(period, sums, scale, is_converted));
         Series { currency, rows: rows.collect() }
     }
 
-    fn row(&self, period: &Period, sums: &Sums, scale: u32, is_converted: bool) -> MovementRow {
+    fn row(
+        &self,
+        period: &ReportPeriod,
+        sums: &MrrSums,
+        scale: u32,
+        is_converted: bool,
+    ) -> MovementRow {
         let number = |units| number_of(units, scale);
         let (paid, moves) = (&sums.paid, &sums.moves);
         let of_product = |units| self.scope.has_product().then(|| number(units));
@@ -312,8 +318,8 @@ impl Printer<'_> {
 
 impl Movements {
     /// The rows as text.
-    pub fn table(&self) -> Table {
-        let mut table = Table::new([
+    pub fn table(&self) -> TextTable {
+        let mut table = TextTable::new([
             "segment",
             "scope",
             "currency",
@@ -380,8 +386,8 @@ impl MovementRow {
         amounts.map(Number::as_decimal).any(|amount| !amount.is_zero())
     }
 
-    fn cells(&self, segment: &str, scope: &str, currency: &str) -> Row {
-        let row = Row::default().text(segment).text(scope).text(currency).period(&self.period);
+    fn cells(&self, segment: &str, scope: &str, currency: &str) -> TableRow {
+        let row = TableRow::default().text(segment).text(scope).text(currency).period(&self.period);
         let [start, moves @ .., end] = self.amounts();
         row.money(&[start], currency)
             .money_option(self.fx, currency)

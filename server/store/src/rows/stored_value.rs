@@ -96,7 +96,7 @@ pub(crate) fn seal_record(key: &[u8], document: &Document) -> Vec<u8> {
 
 /// A stored record: its members are found without parsing it as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stored<'b> {
+pub(crate) struct StoredRecord<'b> {
     text: &'b [u8],
     /// Length of the visible text, without the closing brace.
     shown: usize,
@@ -105,20 +105,23 @@ pub(crate) struct Stored<'b> {
 }
 
 /// Record in `bytes`, if they are what was written under `key`.
-pub(crate) fn unseal_record<'b>(key: &[u8], bytes: &'b [u8]) -> Result<Stored<'b>, StoreError> {
+pub(crate) fn unseal_record<'b>(
+    key: &[u8],
+    bytes: &'b [u8],
+) -> Result<StoredRecord<'b>, StoreError> {
     let value = unseal(key, bytes).map_err(|error| about(key, error))?;
     let (shown, text) = value.split_first_chunk::<SHOWN_BYTES>().ok_or_else(broken)?;
     let (_, checksum) = bytes.split_first_chunk::<1>().ok_or_else(broken)?;
     let checksum = checksum.first_chunk().copied().map(u32::from_be_bytes).ok_or_else(broken)?;
     let shown = usize::try_from(u32::from_be_bytes(*shown)).map_err(|_| broken())?;
-    Ok(Stored { text, shown, checksum })
+    Ok(StoredRecord { text, shown, checksum })
 }
 
 fn broken() -> StoreError {
     StoreError::corrupted("malformed record")
 }
 
-impl<'b> Stored<'b> {
+impl<'b> StoredRecord<'b> {
     pub(crate) fn text(self) -> &'b [u8] {
         self.text
     }
@@ -141,7 +144,7 @@ impl<'b> Stored<'b> {
     }
 }
 
-impl Members for Stored<'_> {
+impl Members for StoredRecord<'_> {
     fn get(&self, name: &str) -> Option<JsonRef<'_>> {
         member_in(self.text, name)
     }
@@ -229,9 +232,9 @@ mod tests {
     fn no_flipped_bit_goes_unseen() {
         let bytes = seal(b"key", b"value");
         for at in 0..bytes.len() * 8 {
-            let mut damaged = bytes.clone();
-            damaged[at / 8] ^= 1 << (at % 8);
-            assert!(unseal(b"key", &damaged).is_err(), "bit {at}");
+            let mut corrupted = bytes.clone();
+            corrupted[at / 8] ^= 1 << (at % 8);
+            assert!(unseal(b"key", &corrupted).is_err(), "bit {at}");
         }
         assert!(unseal(b"key", &bytes[..4]).is_err());
     }

@@ -14,12 +14,12 @@ const NAME: &str = "name";
 ///
 /// # Errors
 /// When the store cannot read another record.
-pub fn answer(
+pub fn to_response(
     def: &ResourceDef,
     stored: &Document,
     ctx: &ReadCtx<'_>,
 ) -> Result<Document, LookupError> {
-    answer_rows(def, stored, &|_| true, ctx)
+    response_fields(def, stored, &|_| true, ctx)
 }
 
 /// The record with the wanted ones of the fields computed at read: for callers that need few of them, since some fields
@@ -27,14 +27,14 @@ pub fn answer(
 ///
 /// # Errors
 /// When the store cannot read another record.
-pub fn answer_rows(
+pub fn response_fields(
     def: &ResourceDef,
     stored: &Document,
     wanted: &dyn Fn(&FieldDef) -> bool,
     ctx: &ReadCtx<'_>,
 ) -> Result<Document, LookupError> {
-    let mut answer = stored.clone();
-    answer.remove(STAND_INS);
+    let mut response = stored.clone();
+    response.remove(STAND_INS);
     for field in def.fields.iter().filter(|field| wanted(field)) {
         let value = match field.computed_at_read() {
             None => None,
@@ -42,10 +42,10 @@ pub fn answer_rows(
             Some(AtRead::NameOf(reference)) => name_of(def, reference, stored, ctx.lookup)?,
         };
         if let Some(value) = value {
-            answer.set(field.name, value);
+            response.set(field.name, value);
         }
     }
-    Ok(answer)
+    Ok(response)
 }
 
 /// Name of the record that the field `reference` refers to, if that record exists.
@@ -76,7 +76,7 @@ pub fn stored_text(document: &Document) -> (String, usize) {
 }
 
 /// Whether a record of this resource is returned as it is stored, with nothing computed at read.
-pub fn is_answered_as_stored(def: &ResourceDef) -> bool {
+pub fn is_response_as_stored(def: &ResourceDef) -> bool {
     def.fields.iter().all(|field| field.computed_at_read().is_none())
 }
 

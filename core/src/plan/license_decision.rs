@@ -1,8 +1,8 @@
-//! Lose: marks a license as lost, with a reason and an end (R23).
+//! The decision about a license: it is renewed, or marked as lost with a reason and an end (R23).
 
 use super::{
     context::Ctx,
-    planned::{Planned, Refusal},
+    planned::{Planned, Rejection},
     renew::{renew, undecided},
     update::update_stored,
 };
@@ -32,7 +32,7 @@ impl RenewalDecision {
         body: Shaped,
         lookup: &dyn Lookup,
         ctx: &mut Ctx,
-    ) -> Result<Planned, Refusal> {
+    ) -> Result<Planned, Rejection> {
         match self {
             Self::Renew => renew(id, body, lookup, ctx),
             Self::Lose => lose(id, body, lookup, ctx),
@@ -45,14 +45,14 @@ impl RenewalDecision {
 /// fixed license keeps its end, and an open-ended license ends now.
 ///
 /// # Errors
-/// [`Refusal::NotFound`] when the license does not exist, [`Refusal::Conflict`] when it is already lost or renewed,
-/// [`Refusal::Invalid`] without a reason, or with other properties.
+/// [`Rejection::NotFound`] when the license does not exist, [`Rejection::Conflict`] when it is already lost or renewed,
+/// [`Rejection::Invalid`] without a reason, or with other properties.
 pub fn lose(
     id: ObjectId,
     mut body: Shaped,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Planned, Refusal> {
+) -> Result<Planned, Rejection> {
     let license = undecided(id, lookup, ctx)?;
     let (loss, issues) = loss_of(&body.patch);
     body.patch = loss;
