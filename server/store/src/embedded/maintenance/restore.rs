@@ -174,7 +174,10 @@ mod tests {
         writer.table("a\n\u{1b}[2J").unwrap();
         writer.finish().unwrap();
         let said = restore(&backup, &to, 1024 * 1024).unwrap_err().to_string();
-        assert!(!said.contains(char::is_control) && said.contains("it has an unknown table"), "{said:?}");
+        assert!(
+            !said.contains(char::is_control) && said.contains("it has an unknown table"),
+            "{said:?}"
+        );
         assert!(!to.exists());
     }
 
