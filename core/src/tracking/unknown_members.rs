@@ -89,7 +89,9 @@ fn advice(route: Route, name: &str) -> &'static str {
         _ if is_of_action(route, name) => {
             "it needs an `action`: send one, and only one of `info` and `properties`"
         }
-        _ if name.starts_with(TRAITS) => "it is not a property of users or companies",
+        _ if name.starts_with(TRAITS) => {
+            "traits set only e-mail, names, company and domain: send others to `/endusers` or `/companies`"
+        }
         Route::Pipeline => "it is not a member of a call: put it into `properties`",
         _ => "it is not a member of an event: correct its name, or put it into `info`",
     }
@@ -158,7 +160,7 @@ mod tests {
         let message = |route, name| finding(route, name, 1, Timestamp::MIN).message;
         assert!(message(Route::Realtime, "x").contains("`info`"));
         assert!(message(Route::Pipeline, "x").contains("`properties`"));
-        assert!(message(Route::Pipeline, "traits.x").contains("not a property of users"));
+        assert!(message(Route::Pipeline, "traits.x").contains("send others to `/endusers`"));
     }
 
     #[test]
