@@ -184,7 +184,7 @@ fn responses<'c>(operation: &'c Operation, context: &'c Context<'_>) -> impl Ren
                 dd { (own_response(response, context)) }
             }
             dt { "Errors" }
-            dd {
+            dd.statuses {
                 @for (status, response) in &errors {
                     @let name = response.reference.as_deref().map(name_of).unwrap_or_default();
                     a href=(context.shared(&error_id(name))) {
