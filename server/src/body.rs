@@ -219,7 +219,7 @@ impl<'a> Arriving<'a> {
         self.make_room(had, held.min(self.at_most(had))).await
     }
 
-    /// Takes room for a buffer of `held` bytes, of which `arrived` have arrived.
+    /// Takes room for a buffer of `held` bytes, with `arrived` bytes in it.
     async fn make_room(&mut self, arrived: usize, held: usize) -> Result<(), Error> {
         if held <= FREE_BODY_BYTES {
             return Ok(());

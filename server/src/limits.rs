@@ -158,9 +158,9 @@ pub(crate) const MIN_WAIT_FOR_CLIENT: Duration = Duration::from_millis(50);
 /// Pace of a byte of a body, in microseconds: a connection with a slower one counts as waiting. A slow mobile line
 /// sends 64 KB a second.
 pub(crate) const BODY_BYTE_US: u64 = 15;
-/// Handshakes that an address may begin in a second, and twice as many at once, which is its maximum of connections:
-/// with an RSA key of 2,048 bits, of which a signature takes 0.7 ms, they take a tenth of a processor. A proxy speaks
-/// for many and is not counted.
+/// Handshakes that an address may begin in a second, and twice as many at once, which is its maximum of connections. A
+/// signature with an RSA key of 2,048 bits takes 0.7 ms, so they take a tenth of a processor. A proxy speaks for many
+/// clients and is not counted.
 pub(crate) const MAX_HANDSHAKES_PER_SECOND: NonZeroU32 = NonZeroU32::MIN.saturating_add(127);
 /// How long a trusted proxy may take for its header of the PROXY protocol: it sends that at once.
 pub(crate) const PROXY_HEADER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -242,7 +242,7 @@ pub(crate) const MAX_FORM_PAIRS: usize = 10_000;
 /// Longest table that is imported on a page, in bytes: some ten thousand rows, which the form holds between the dry run
 /// and the import.
 pub(crate) const MAX_PAGE_IMPORT_BYTES: usize = 2 * 1024 * 1024;
-/// Most imports at a time, in all: each holds some rows, of which one may be as long as a line may be.
+/// Most imports at a time, in all: each holds some rows, and one row can have the maximum length of a line.
 pub(crate) const MAX_IMPORTS: usize = 2;
 /// Dry runs at a time, in all.
 pub(crate) const MAX_DRY_RUNS: usize = 1;

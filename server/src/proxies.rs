@@ -96,7 +96,7 @@ impl Proxies {
         named.unwrap_or(peer)
     }
 
-    /// The client among the entries of proxies, the last of which comes first.
+    /// The client among the entries of proxies, in reverse order.
     fn client_among(&self, mut entries: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
         match self.hops {
             Some(hops) => entries.nth(usize::from(hops.get()) - 1).flatten(),

@@ -118,7 +118,7 @@ impl BodyKind {
         matches!(self, Self::Event | Self::Call) || self.is_many_events()
     }
 
-    /// Whether the body is of many events, of which some may be rejected.
+    /// Whether the body has many events, and some can be rejected while the others are accepted.
     pub(crate) fn is_many_events(self) -> bool {
         matches!(self, Self::Events | Self::Calls | Self::Batch)
     }

@@ -73,7 +73,7 @@ pub(crate) struct Spent {
     pub(crate) wait: Duration,
 }
 
-/// Resource of which callers without a token have a limited amount.
+/// Resource that is limited for callers without a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Allowance {
     /// Bytes that are stored in a day.

@@ -40,7 +40,7 @@ const LARGE_BYTES: usize = 32 * 1024 * 1024;
 /// How many milliseconds after its commit an activity is shown by a stream.
 const MAX_SHOWN_MS: f64 = 100.0;
 
-/// Two tenants of a server, of which the other one is measured.
+/// Two tenants of a server; the second one is measured.
 struct World<'s> {
     server: &'s Server,
     other: TenantId,

@@ -27,7 +27,7 @@ const MEMORY_MIB: f64 = 64.0;
 /// Milliseconds that a range may take, of a property with an index and of another one.
 const INDEXED_MS: f64 = 20.0;
 const RANGE_MS: f64 = 60.0;
-/// Licenses that are stored after all others, of which a range of time is.
+/// Licenses that are stored after all others, for ranges of time.
 const LATE: usize = 100;
 
 /// In paths, `{since}` is when the last licenses were stored.

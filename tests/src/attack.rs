@@ -117,7 +117,7 @@ pub enum Unread {
     Upserts,
     /// The same of imports.
     Imports,
-    /// Responses to events, of which all are rejected, in few bytes.
+    /// Responses to events that are all rejected, in few bytes.
     Rejected,
 }
 

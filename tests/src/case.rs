@@ -147,7 +147,7 @@ impl Step {
         headers
     }
 
-    /// The body, empty if there is none.
+    /// The body; empty without one.
     pub fn body(&self) -> String {
         match &self.0["text"] {
             Value::String(text) => text.clone(),

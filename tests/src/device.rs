@@ -66,7 +66,7 @@ pub enum Failing {
 }
 
 impl Failing {
-    /// The files of which each has one kind of operation fail while it is there.
+    /// The files that each make one kind of operation fail while they exist.
     fn triggers(self) -> &'static [&'static str] {
         match self {
             Self::Writes => &["pwrite"],

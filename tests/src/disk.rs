@@ -35,7 +35,7 @@ struct State {
     durable: Vec<u8>,
     /// What has come since.
     since: Vec<Change>,
-    /// Blocks of which a sync has failed. What is written there again does not come to disk, whatever a sync says, until
+    /// Blocks whose sync has failed. What is written there again does not come to disk, whatever a sync says, until
     /// the system has forgotten what it keeps in memory: so does ext4 of Linux with blocks that were never written.
     lost: BTreeSet<usize>,
     operations: u64,

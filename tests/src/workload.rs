@@ -179,7 +179,7 @@ impl Sender {
         }
     }
 
-    /// Sends a number of requests, none of which may fail for good.
+    /// Sends a number of requests; none may fail for good.
     pub async fn send(&mut self, server: &impl Target, count: usize) {
         for _ in 0..count {
             assert!(self.send_one(server).await, "{:?}", self.unsure);

@@ -1,4 +1,4 @@
-//! Reading activities back by time, of which many came late.
+//! Reading activities back by time, when many came late.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use svctrack_core::value::Timestamp;
 use svctrack_tests::{TENANT, client::Client, in_process::InProcess, model::Random};
 
-/// Events of which the dates rise; now and then there is one from long before.
+/// Events with rising dates; now and then one from long before.
 const EVENTS: usize = 6_000;
 const SECOND_MS: i64 = 1_000;
 const FIRST_MS: i64 = 1_790_000_000_000;

@@ -15,7 +15,7 @@ const CACHE_BYTES: usize = 4 * 1024 * 1024;
 const KEPT_DAYS: i64 = 3;
 /// Events of a day: more than one command removes, and than there are from one mark to the next.
 const EVENTS: usize = 2_500;
-/// Users, of whom each has as many events.
+/// Number of users; each has this number of events.
 const USERS: usize = 5;
 /// Where the store's activities and figures of them can be read.
 const LISTS: [&str; 4] = [

@@ -26,7 +26,7 @@ const MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 /// Large records of a list: 62 MB.
 const LARGE: usize = 66;
 
-/// A server with two tenants, neither of which knows of the other.
+/// A server with two tenants that do not know of each other.
 struct Two {
     server: Server,
     /// A client of the first.
@@ -151,7 +151,7 @@ async fn a_tenant_whose_lists_nobody_reads_leaves_room_to_others() {
     fill(&two.other, 2_000, 500).await;
     fill(&two.one, 2_000, 1_500).await;
     let (_held, statuses) = unread(&two.one, "/companies?limit=2000", 150).await;
-    // Each has 3 MB or more, of which the system takes some.
+    // Each has 3 MB or more; the system takes some of it.
     assert!(many(&statuses, 200) >= 4 && many(&statuses, 503) > 0, "{statuses:?}");
     assert_eq!(many(&statuses, 200) + many(&statuses, 503), 150);
     for _ in 0..5 {

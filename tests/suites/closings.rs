@@ -74,7 +74,7 @@ async fn a_correction_is_shown_beside_the_closed_figures() {
     clock.set(Timestamp::parse("2024-06-10T09:00:00Z").unwrap());
     put(client, "/licenses/extid-T02", &json!({"mrr": 1050})).await;
     put(client, "/licenses/extid-T04", &json!({"mrr": 150})).await;
-    // One that does not last in April, and one of which nothing changes that reports read.
+    // One that does not last in April, and one whose change no report reads.
     put(client, "/licenses/extid-T06", &json!({"mrr": 241})).await;
     put(client, "/licenses/extid-T10", &json!({"custom": {"note": "x"}})).await;
     let after = report().await;

@@ -103,7 +103,7 @@ pub(crate) fn has_case(cases: &[Case], route: &str) -> bool {
     })
 }
 
-/// The fields of a resource of which no case expects a value.
+/// The fields of a resource whose value no case expects.
 pub(crate) fn without_case<'a>(
     cases: &[Case],
     resource: &str,

@@ -25,7 +25,7 @@ const SENDERS: usize = 64;
 const KILLED_AFTER: usize = 700;
 /// Acknowledged events after which a server is stopped.
 const BEFORE_STOP: usize = 20;
-/// Restarts of either kind, the quickest of which are compared.
+/// Restarts of either kind; the quickest ones are compared.
 const RESTARTS: usize = 3;
 /// How many times longer a start after a crash may take than one after a stop; `tests/bench` has the limit in seconds.
 const MAX_SLOWER: u32 = 10;

@@ -22,8 +22,8 @@ use crate::{cases, pages::token};
 
 /// Codes of what a form does not say: what a store, the names of time zones or a header decide.
 const OF_OTHERS: &[&str] = &["taken", "suppressed", "unknown_time_zone", "invalid_idempotency_key"];
-/// Properties of which a rule over several says nothing of a change, since the service may have computed another: only
-/// it knows whether it computes that again.
+/// Properties that the service may have computed. Rules over several properties skip them in a change: only the service
+/// knows whether it computes them again.
 const MAY_BE_COMPUTED: &[(&str, &str)] = &[("licenses", "toDate"), ("users", "name")];
 /// Texts that are no value of some kind, or a value at the end of its range.
 const TEXTS: [&str; 34] = [

@@ -119,7 +119,7 @@ fn paths(code: &str) -> Vec<Vec<&str>> {
 /// The file that a path in a module leads to; the module's own for a path of another crate.
 fn target(path: &[&str], module: &Module, files: &BTreeMap<Module, String>) -> Option<Module> {
     let (mut target, mut rest) = match path {
-        // A name alone, such as that of a variable, or of whom something is visible to.
+        // A name alone, such as that of a variable, or a visibility.
         [] | [_] => return None,
         ["crate", rest @ ..] => (Module::new(), rest),
         ["super", rest @ ..] => (module.split_last()?.1.to_vec(), rest),

@@ -19,7 +19,7 @@ async fn page(reader: &Reader<'_>, path: &str) -> String {
     response.text().to_owned()
 }
 
-/// A server with a customer who has a license in each of two currencies, of which one ends.
+/// A server with a customer who has a license in each of two currencies; one license ends.
 async fn server() -> InProcess {
     let server = InProcess::start().await;
     server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;

@@ -178,7 +178,7 @@ async fn of_a_renewal_and_a_loss_at_the_same_time_one_holds() {
     assert_eq!(left.len(), if is_lost { 1 } else { 2 });
 }
 
-/// Tries a call with each of these scopes, of which only the last suffice.
+/// Tries a call with each of these scopes; only the last ones suffice.
 async fn try_scopes(client: &Client, path: &str, body: Value, scopes: &[(&[&str], u16)]) {
     for (scopes, status) in scopes {
         let made = json!({"label": "x", "scopes": scopes});

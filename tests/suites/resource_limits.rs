@@ -30,7 +30,7 @@ use super::{
     verify::verify,
 };
 
-/// Requests at a time, each of which is served by threads that may block.
+/// Requests at a time; each is served by threads that may block.
 const AT_A_TIME: usize = 60;
 /// Bytes by which the store may grow.
 const MORE_BYTES: u64 = 4 * 1024 * 1024;

@@ -90,7 +90,7 @@ async fn all(server: &InProcess, as_of: Option<Timestamp>) -> Vec<String> {
     reports
 }
 
-/// A forecast without what came true, and without the time as of which it was made.
+/// A forecast without what came true, and without its point in time.
 fn without_actual(mut report: Value) -> String {
     let series = report["currencies"].as_array_mut().into_iter().flatten();
     let mut rows: Vec<&mut Value> =

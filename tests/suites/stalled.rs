@@ -34,7 +34,7 @@ use tokio::{task::spawn_blocking, time::timeout};
 
 use super::device::is_possible;
 
-/// Bytes of a disk of which little is used.
+/// Bytes of a disk that is hardly used.
 const DISK_BYTES: u64 = 64 * 1024 * 1024;
 /// Texts of a record for which the file must grow, and the bytes of each.
 const MANY: usize = 14;

@@ -260,7 +260,7 @@ async fn a_key_that_anybody_may_read_and_a_certificate_that_has_expired_are_warn
     }
 }
 
-/// A first record of TLS, of which most is missing.
+/// A first record of TLS, most of it missing.
 const HALF_A_HELLO: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
 
 #[tokio::test(flavor = "multi_thread")]

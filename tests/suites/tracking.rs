@@ -150,7 +150,7 @@ async fn senders_of_large_bodies_that_drip_hold_up_others_for_a_moment_only() {
         }
         let body = rows_of_bytes(10, 2 * 1024 * 1024);
         assert_eq!(bulk(&server, &[], body).await.text(), "OK");
-        // Each of the earlier ones ended after a few of its drips, of which a busy machine has fewer.
+        // Each of the earlier ones ended after a few of its drips; a busy machine has fewer.
         for drips in dripping {
             let drips = tokio::time::timeout(PATIENCE, drips).await.expect("it still drips");
             assert!(drips.unwrap() <= MAX_DRIPS);

@@ -3,7 +3,7 @@
 const WAIT_MS = 500;
 
 const form = document.querySelector("form[data-check]");
-// Fields of which something may be said although they are empty: those that somebody was in.
+// Fields that are checked although they are empty: somebody was in them.
 const visited = new Set();
 let rules;
 let waiting;

@@ -6,7 +6,7 @@ const field = form.querySelector("input");
 const list = document.getElementById("found");
 const MOST = 12;
 
-// The page of a search, of which the results are taken. What is asked for next ends the request before.
+// The page of a search, for its results. The next search aborts the request before.
 const request = new XMLHttpRequest();
 request.responseType = "document";
 request.addEventListener("load", () => {

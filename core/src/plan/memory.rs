@@ -11,7 +11,7 @@ use crate::{
     value::{Document, ObjectId, Timestamp, engagement::Engagement},
 };
 
-/// Index entries: of which resource, field and key, and of which record.
+/// Index entries: resource, field, key and record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries(BTreeSet<(u8, String, String, ObjectId)>);
 

@@ -119,7 +119,7 @@ pub fn upsert(
     }
 }
 
-/// The record that an item updates, and the keys that were tried, the last of which found it.
+/// The record that an item updates, and the keys that were tried; the last one found it.
 struct MatchedRecord {
     id: ObjectId,
     keys: Vec<&'static str>,
@@ -261,7 +261,7 @@ fn counted(def: &ResourceDef, planned: Planned, sent: &Document) -> UpsertedItem
     UpsertedItem { changes: planned.changes, outcome, ignored: planned.ignored }
 }
 
-/// Result of an item of which nothing is stored.
+/// Result of an item that stores nothing.
 fn not_stored(outcome: UpsertOutcome) -> UpsertedItem {
     UpsertedItem { changes: Vec::new(), outcome, ignored: Vec::new() }
 }

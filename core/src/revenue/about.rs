@@ -48,7 +48,7 @@ pub struct About {
     pub missing_rates: Vec<MissingRate>,
     /// Licenses that do not count, by reason.
     pub excluded: Vec<Excluded>,
-    /// Point in time as of which the report is computed, where one was requested.
+    /// Requested point in time of the report, if there is one.
     #[serde(serialize_with = "text::option", skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Timestamp>,
     /// Earliest such point in time, where not all history is stored.

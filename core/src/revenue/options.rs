@@ -100,7 +100,7 @@ pub struct ReportOptions {
     pub rate_date: Option<Day>,
     /// Whether a forecast assumes that every ongoing license is renewed.
     pub assume_renewed: bool,
-    /// Point in time as of which the report is computed; none for the data that is stored now.
+    /// Point in time of the report; none for the data that is stored now.
     pub history: Option<History>,
 }
 

@@ -85,7 +85,7 @@ impl ReportWindows<'_> {
 }
 
 impl Stream {
-    /// Reads licenses, the first of which is at `at` among those of its company.
+    /// Reads licenses; `at` is the index of the first one among those of its company.
     fn fill(
         &mut self,
         scope: &ReportScope<'_>,

@@ -131,7 +131,7 @@ impl ReportQuery {
         self.company.as_ref()
     }
 
-    /// Point in time as of which the report is computed; none for the data that is stored now.
+    /// Point in time of the report; none for the data that is stored now.
     pub fn as_of(&self) -> Option<Timestamp> {
         self.as_of
     }

@@ -41,7 +41,7 @@ pub struct UsagePlan {
     pub(super) cell: Option<UsageCell>,
 }
 
-/// A figure of which the users are requested.
+/// A figure whose users are requested.
 #[derive(Clone, Debug)]
 pub(super) struct UsageCell {
     pub(super) line: UsageLine,

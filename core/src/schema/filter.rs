@@ -139,7 +139,7 @@ impl Filter {
         })
     }
 
-    /// Texts of which a value must be one, where no other value meets the condition.
+    /// The only texts that meet the condition, if their number is limited.
     pub fn texts(&self) -> Option<Vec<&str>> {
         let Condition::OneOf(operands) = &self.condition else { return None };
         operands.iter().map(Operand::as_text).collect()

@@ -53,7 +53,7 @@ pub enum Handling {
 }
 
 impl From<Document> for Shaped {
-    /// A body of which all is stored.
+    /// A body that is stored whole.
     fn from(patch: Document) -> Self {
         Self {
             patch,

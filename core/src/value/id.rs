@@ -165,7 +165,7 @@ impl TenantId {
         Self(Uuid::from_bytes(bytes))
     }
 
-    /// A tenant from 16 random bytes, of which the version and variant bits are set (RFC 9562, version 4).
+    /// A tenant from 16 random bytes, with the version and variant bits set (RFC 9562, version 4).
     pub fn from_random_bytes(bytes: [u8; 16]) -> Self {
         Self(uuid::Builder::from_random_bytes(bytes).into_uuid())
     }

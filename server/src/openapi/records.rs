@@ -100,7 +100,7 @@ fn names<'a>(fields: impl Iterator<Item = &'a FieldDef>) -> Vec<&'static str> {
     fields.map(|field| field.name).collect()
 }
 
-/// An object with these properties, of which the required ones are not null.
+/// An object with these properties; the required ones are not null.
 pub(super) fn object(
     doc: &str,
     properties: impl Iterator<Item = (&'static str, Value)>,

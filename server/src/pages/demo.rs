@@ -68,7 +68,7 @@ pub(super) async fn show(visit: Visit, _: Request) -> Result<Response, Error> {
     Ok(response)
 }
 
-/// `POST /app/demo`: begins to fill a demo, if there is none.
+/// `POST /app/demo`: begins to fill a demo, unless there is one.
 pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(&mut request).await?;
     check(&visit).await?;

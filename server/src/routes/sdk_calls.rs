@@ -144,7 +144,7 @@ async fn open(app: &App, body: Bytes) -> Result<Envelope, Error> {
     Ok(checked.map_err(|error| Error::Internal(error.to_string()))??)
 }
 
-/// Calls of an envelope, each of which may be as large as its `context`.
+/// Calls of an envelope; each call can be as large as its `context`.
 fn form_of(envelope: Envelope, strictness: Strictness) -> Result<RowsFormat, Error> {
     let unread = pipeline::unread_of_envelope(&envelope);
     strictness.check_members(Route::Pipeline, &unread).map_err(Error::Invalid)?;

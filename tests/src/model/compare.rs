@@ -10,7 +10,7 @@ use super::{
     time::{self, DAY_MS},
 };
 
-/// Codes of the report of which the counts are compared.
+/// Codes of the report whose counts are compared.
 const COMPARED: [&str; 4] =
     ["asset_unknown", "identities_differ", "company_differs", "company_unknown"];
 

@@ -1,5 +1,5 @@
 //! Random events, of kinds of users that each try another rule. What the end state depends on can be learned
-//! from the activities: an event that leaves none is sent only for users of whom all events say the same.
+//! from the activities: an event without an activity is sent only for users whose events all agree.
 
 use super::Random;
 use super::time::DAY_MS;
@@ -175,7 +175,7 @@ fn name_late(random: &mut Random, event: &mut Event, user: usize) {
     event.name = random.percent(50).then(|| format!("Late Number {}", random.below(4)));
 }
 
-/// A user of whom every event may say something else, and be right or wrong.
+/// A user whose events may each have other data, right or wrong.
 fn name_varied(random: &mut Random, event: &mut Event, user: usize) {
     // Some events of one user carry the e-mail of another.
     let other = if random.percent(5) { user + 1 } else { user };
@@ -207,7 +207,7 @@ fn name_varied(random: &mut Random, event: &mut Event, user: usize) {
     }
 }
 
-/// A user of whom all events say the same, or less: so some need no place in the order.
+/// A user whose events have the same data, or less, so their order does not matter.
 fn name_steady(random: &mut Random, event: &mut Event, user: usize, now: i64) {
     let company = user % BASE_COMPANIES;
     event.external_id = Some(format!("steady {user}"));

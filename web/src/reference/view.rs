@@ -49,7 +49,7 @@ impl Context<'_> {
     }
 }
 
-/// Markdown of one line, of which the descriptions have `code` alone.
+/// Markdown of one line; of its markup, descriptions have `code` alone.
 pub(super) fn prose(text: &str) -> impl Renderable {
     let parts: Vec<(bool, &str)> =
         text.split('`').enumerate().map(|(at, part)| (at % 2 == 1, part)).collect();

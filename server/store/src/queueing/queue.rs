@@ -15,8 +15,7 @@ use crate::{Actor, Command, Reply, StoreError};
 /// The outcome of a command.
 pub(crate) type CommandResult = Result<Reply, StoreError>;
 
-/// Most commands in a queue: as many as there may be connections, each of which waits for one, or for the parts of a
-/// body, of which there are up to 32.
+/// Maximum number of commands in a queue: each connection waits for one command, or for up to 32 parts of a body.
 const MAX_WAITING: usize = 32 * 4_096;
 /// About how many bytes may wait in the queues of a size: those of all bodies that are held, and no more than that from
 /// senders who have gone meanwhile.
@@ -39,7 +38,7 @@ pub(crate) struct Job {
 pub(crate) enum CommandSize {
     /// A record or an event.
     Single,
-    /// Many records or events, of which a batch takes a few next to single ones.
+    /// Many records or events; a batch takes a few of them next to single ones.
     Bulk,
 }
 

@@ -1,7 +1,7 @@
 //! Books of a tenant as of a point in time: those of now, without the changes of licenses and settings since.
 //!
 //! Invariant: every change of data that reports read has stored what it replaced, since the first change that did so.
-//! History reaches back to the change before that one, or is complete if there is none.
+//! History reaches back to the change before that one, or is complete without such a change.
 
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
@@ -156,7 +156,7 @@ pub(super) fn settings_of(text: &str) -> Result<Document, StoreError> {
     Document::parse(text.as_bytes()).map_err(|error| StoreError::corrupted(error.message))
 }
 
-/// The earliest point in time of which what was stored is known; none where that is so of any.
+/// The earliest point in time whose data is known; none if all of them are known.
 fn since(snapshot: &impl Snapshot, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
     let (first, last) = (keys::change(tenant, 0), keys::change(tenant, u64::MAX));
     let versions = snapshot.open(REVENUE_VERSIONS)?;

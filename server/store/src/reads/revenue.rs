@@ -226,7 +226,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         found.map(Some).ok_or_else(not_found)
     }
 
-    /// The name of a company, of which nothing else is read.
+    /// The name of a company; no other property is read.
     fn name(&self, id: ObjectId) -> Result<Option<String>, StoreError> {
         let name = self.view().read(&COMPANY, id, |company| {
             let name = company.get(NAME.name).and_then(|name| name.as_str());

@@ -371,7 +371,7 @@ fn target_of(command: &Command, reply: &Reply, trail: &Trail) -> Option<Target> 
     match (command, reply) {
         (Command::AddTenant { token, .. }, _) => target("tenants", Some(token.tenant.to_string())),
         (_, Reply::TokenAdded(token)) => match command {
-            // The old token, of which the new one is the successor.
+            // The old token, which the new one succeeds.
             Command::RotateToken { id, .. } => target("tokens", Some(id.clone())),
             _ => target("tokens", Some(token.id.clone())),
         },

@@ -2,8 +2,8 @@
 //! transaction; the others remove their other data, a limited number of rows each, and the last of them removes the
 //! mark.
 //!
-//! The caller continues until then, and so does each sweep, the first of which follows a start: so no data is left
-//! after a crash. The suppressed keys reject new data meanwhile.
+//! The caller continues until then, and so does each sweep. The first one follows a start, so no data is left after a
+//! crash. The suppressed keys reject new data meanwhile.
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{

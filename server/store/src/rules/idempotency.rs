@@ -232,7 +232,7 @@ fn is_over(at: Timestamp, settled: Timestamp) -> bool {
     settled.as_ms() - at.as_ms() >= KEPT_MS
 }
 
-/// Removes some expired outcomes. Returns the time until there is room for another key, if there is none.
+/// Removes some expired outcomes. If there is no room for another key, returns the time until there is.
 fn wait_for_room(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,

@@ -118,7 +118,7 @@ impl LookupCache {
         }
     }
 
-    /// Removes the last id of a window, of which messages are removed.
+    /// Removes the last id of a window whose messages are removed.
     pub(crate) fn forget_messages(&self, tenant: TenantId, window: u16) {
         self.last_messages.forget(&(tenant, window));
     }

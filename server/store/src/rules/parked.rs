@@ -304,7 +304,7 @@ pub(crate) fn sweep(
     Ok(true)
 }
 
-/// The tenants of which events are marked.
+/// The tenants that have marked events.
 pub(crate) fn tenants_due(snapshot: &impl Snapshot) -> Result<Vec<TenantId>, StoreError> {
     let table = snapshot.open(DUE)?;
     let mut tenants = Vec::new();

@@ -2,8 +2,8 @@
 //! of its commands is carried out. The others remove its rows, a limited number each; its own row is removed with the
 //! last of them.
 //!
-//! The caller continues until then, and so does each cleanup, the first of which follows a start: so no data is left
-//! after a crash.
+//! The caller continues until then, and so does each cleanup. The first one follows a start, so no data is left after a
+//! crash.
 
 use std::ops::Bound;
 

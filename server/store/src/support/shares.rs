@@ -14,7 +14,7 @@ struct ShareState<K> {
 }
 
 impl<K: Copy + Eq + Hash> Shares<K> {
-    /// A total, all of which is free.
+    /// A total that is free as a whole.
     pub fn new(total: usize) -> Arc<Self> {
         Arc::new(Self(Mutex::new(ShareState { free: total, held: HashMap::new() })))
     }

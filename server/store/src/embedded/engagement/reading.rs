@@ -118,7 +118,7 @@ pub(crate) struct LogAt {
 }
 
 impl LogAt {
-    /// The log in a snapshot of a database of which `log_read` was read.
+    /// The log in a snapshot of the database that `log_read` was read from.
     pub(crate) fn open(
         snapshot: &ReadTransaction,
         log_read: Arc<LogRead>,

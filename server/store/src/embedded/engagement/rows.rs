@@ -51,7 +51,7 @@ pub(crate) struct RowsAtHand {
     pub(crate) transaction: u64,
     /// Rows that the transaction has touched or erased, in their earlier state.
     pub(crate) undo: Vec<(EngagementOwner, Option<EngagementRow>)>,
-    /// Whether the transaction has erased somebody of whom the log has a row.
+    /// Whether the transaction has erased a person with a row in the log.
     pub(crate) is_log_erased: bool,
     /// Whether the log is corrupted, and begins again.
     pub(crate) is_log_corrupted: bool,

@@ -280,7 +280,7 @@ impl<'s> LinkedTables<'s> {
         Ok(())
     }
 
-    /// Checks tables of which each row belongs to one of another table.
+    /// Checks tables whose rows each belong to a row of another table.
     fn pairs(&self, found: &mut Verified) -> Result<(), StoreError> {
         self.twins(found)?;
         self.pair(rows::ONCE_PLACES, rows::ONCE, found, |key, value| {

@@ -43,7 +43,7 @@ use crate::{
 
 /// How long a read waits for a file that is being reopened.
 const OPENED_WITHIN: Duration = Duration::from_secs(1);
-/// Most reads that wait for it, each of which keeps a thread; further ones fail at once.
+/// Maximum number of reads that wait for it. Each keeps a thread; further reads fail at once.
 const MAX_WAITING_READS: usize = 64;
 /// How long a failed read is retried. While commits fail repeatedly, the file is reopened for each, after pauses that
 /// grow: a read of some seconds completes in one of them.

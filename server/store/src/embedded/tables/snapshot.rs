@@ -22,7 +22,7 @@ pub(crate) struct RedbSnapshot {
 }
 
 impl RedbSnapshot {
-    /// A snapshot of a database of which `log_read` was read.
+    /// A snapshot of the database that `log_read` was read from.
     pub(crate) fn new(transaction: ReadTransaction, log_read: Arc<LogRead>) -> Self {
         Self { transaction, log_read, log: OnceLock::new() }
     }

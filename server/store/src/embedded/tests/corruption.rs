@@ -62,7 +62,7 @@ async fn only_the_command_fails_whose_page_is_corrupted_whoever_writes_what_was_
     world.track(vec![large(MARK)]).await;
     world.track_as(&behind, events(1)).await.unwrap();
     let world = world.reopened(corrupt_page);
-    // While the first command is carried out the others arrive, of which the last has more bytes than are gathered.
+    // While the first command is carried out the others arrive; the last has more bytes than are gathered.
     let (first, second, last) = tokio::join!(
         world.track_as(&behind, events(3_000)),
         world.track_as(&world.actor, events(1)),

@@ -13,7 +13,7 @@ use crate::{
 
 /// A log that is folded every few commits.
 const SMALL: LogLimits = LogLimits { min_logged: 2, fold_from: 12, min_folded: 3, at_hand: 10 };
-/// A log of which nothing is folded.
+/// A log without folded rows.
 const UNFOLDED: LogLimits = LogLimits { fold_from: usize::MAX, ..SMALL };
 
 const USERS: usize = 20;
@@ -224,7 +224,7 @@ impl World {
         Self { store, clock, actor, folder, log_limits }
     }
 
-    /// Tracks each event in a command of its own, of which a commit has several.
+    /// Tracks each event in a command of its own; a commit has several commands.
     async fn track_each(&self, events: Vec<Event>) {
         let each = events.into_iter().map(|event| self.track(vec![event]));
         futures_util::future::join_all(each).await;
