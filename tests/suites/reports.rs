@@ -37,6 +37,16 @@ async fn csv(client: &Client, path: &str) -> Response {
     client.send(Method::GET, path, &[("accept", "text/csv")], "").await.unwrap()
 }
 
+/// Checks that a report is rejected with this code, for this parameter.
+pub(super) async fn check_rejected(client: &Client, query: &str, code: &str, pointer: &str) {
+    let response = client.get(&format!("/reports/{query}")).await;
+    let said = response.text();
+    assert_eq!(response.status, StatusCode::UNPROCESSABLE_ENTITY, "{query}: {said}");
+    let problem = response.json();
+    let first = (&problem["code"], &problem["errors"][0]["pointer"]);
+    assert_eq!(first, (&json!(code), &json!(pointer)), "{query}");
+}
+
 /// The twelve licenses of seven companies that core's tests and the docs have.
 pub(super) async fn store_twelve(client: &Client) {
     let path = project().join("core/tests/revenue/twelve.csv");
@@ -431,16 +441,7 @@ async fn wrong_parameters_are_rejected_with_their_codes() {
         ("customers?status=prospect", "unknown_choice", "/status"),
         ("customers?beats=1", "unknown_parameter", "/beats"),
     ] {
-        let response = server.client.get(&format!("/reports/{query}")).await;
-        assert_eq!(
-            response.status,
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "{query}: {}",
-            response.text()
-        );
-        let problem = response.json();
-        let first = (&problem["code"], &problem["errors"][0]["pointer"]);
-        assert_eq!(first, (&json!(code), &json!(pointer)), "{query}");
+        check_rejected(&server.client, query, code, pointer).await;
     }
     // All errors are reported at once.
     let many = server.client.get("/reports/mrr?interval=hour&view=both&nonsense=1").await.json();

@@ -10,13 +10,9 @@ use svctrack_tests::{
     model::Random,
 };
 
-use super::reports::{put, server, store_twelve};
+use super::reports::{at, check_rejected, put, server, store_twelve};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-
-fn at(text: &str) -> Timestamp {
-    Timestamp::parse(text).unwrap()
-}
 
 fn day(random: &mut Random) -> String {
     format!("202{}-{:02}-{:02}", 2 + random.below(4), 1 + random.below(12), 1 + random.below(28))
@@ -271,15 +267,6 @@ async fn a_report_as_of_no_time_or_one_ahead_is_rejected() {
         ("mrr?asOf=2024-08-01T09:30:00.001Z", "as_of_ahead"),
         ("customers?asOf=2024-08-01", "unknown_parameter"),
     ] {
-        let response = server.client.get(&format!("/reports/{query}")).await;
-        assert_eq!(
-            response.status,
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "{query}: {}",
-            response.text()
-        );
-        let problem = response.json();
-        let first = (&problem["code"], &problem["errors"][0]["pointer"]);
-        assert_eq!(first, (&json!(code), &json!("/asOf")), "{query}");
+        check_rejected(&server.client, query, code, "/asOf").await;
     }
 }

@@ -203,17 +203,7 @@ impl MonthFigures {
     }
 
     pub(super) fn from_row(currency: &str, row: &MovementRow) -> Self {
-        let amounts = [
-            row.start,
-            row.new,
-            row.reactivation,
-            row.expansion,
-            row.contraction,
-            row.churn,
-            row.negative,
-            row.end,
-        ];
-        Self::with(currency, amounts, row.customers)
+        Self::with(currency, row.amounts(), row.customers)
     }
 
     /// Adds the currency and the figures to a row.
