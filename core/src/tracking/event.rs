@@ -154,6 +154,8 @@ pub enum PipelineCall {
     /// A call that changes no record.
     #[default]
     Event,
+    /// A `track` call without the name of its event: it identifies its user only.
+    Unnamed,
     /// A page view, which counts if the tenant's settings say so (`trackPages`).
     Page,
     /// A view of an app's screen, which counts as a page view does.
@@ -314,6 +316,7 @@ mod tests {
     fn a_stored_event_names_its_call_only_where_that_changes_something() {
         let stored = |call| serde_json::to_string(&Event { call, ..Event::default() }).unwrap();
         assert!(!stored(PipelineCall::Event).contains("call"));
+        assert!(stored(PipelineCall::Unnamed).contains(r#""call":"unnamed""#));
         assert!(stored(PipelineCall::Page).contains(r#""call":"page""#));
     }
 

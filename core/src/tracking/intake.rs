@@ -102,7 +102,7 @@ fn page_of(event: &Event) -> Option<&'static str> {
     match event.call {
         PipelineCall::Page => Some("page"),
         PipelineCall::Screen => Some("screen"),
-        PipelineCall::Event | PipelineCall::Group(_) => None,
+        PipelineCall::Event | PipelineCall::Unnamed | PipelineCall::Group(_) => None,
     }
 }
 
@@ -143,6 +143,7 @@ fn settle(
 ) -> Result<EventOutcome, LookupError> {
     let identity = &sent.event.identity;
     let mut notes = placeholders(identity);
+    notes.extend((sent.event.call == PipelineCall::Unnamed).then_some(Note::EventMissing));
     let (mut changes, user) = match matching::find_user(identity, lookup, &mut notes)? {
         UserMatch::Known(user) => {
             matching::check_company(identity, &user, lookup, &mut notes)?;

@@ -63,6 +63,8 @@ pub(super) enum Note {
     PlaceholderUser(String),
     /// A program's word for nothing was sent as the id of a company.
     PlaceholderCompany(String),
+    /// A `track` call has no name of its event, so it is no activity.
+    EventMissing,
     /// No asset has this `externalId`.
     AssetUnknown(String),
     /// No project has this `externalId`.
@@ -73,11 +75,7 @@ impl Note {
     /// Code of the note, its cause, and the message.
     fn words(&self, event: &Event) -> (&'static str, String, String) {
         match self {
-            Self::CompanyUnknown(sent) => (
-                "company_unknown",
-                sent.clone(),
-                format!("no company has the `externalId` {}: create it, or correct what is sent", quoted(sent)),
-            ),
+            Self::CompanyUnknown(sent) => unmatched("company", "company_unknown", sent),
             Self::UserUnknown => user_unknown(event),
             Self::UserNotMade => (
                 "user_not_created",
@@ -126,6 +124,11 @@ impl Note {
             ),
             Self::PlaceholderUser(sent) => placeholder("the id of the user", sent),
             Self::PlaceholderCompany(sent) => placeholder("the id of the company", sent),
+            Self::EventMissing => (
+                "event_missing",
+                String::new(),
+                "`track` calls without `event` only identify their user: say in `event` what the user did".to_owned(),
+            ),
             Self::AssetUnknown(sent) => unmatched("asset", "asset_unknown", sent),
             Self::ProjectUnknown(sent) => unmatched("project", "project_unknown", sent),
         }

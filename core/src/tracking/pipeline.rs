@@ -193,24 +193,26 @@ fn read_event(reader: &mut MemberReader<'_>, call_type: CallType, shared: &Docum
         MemberReader::within("/context/traits", &shared_traits),
     ];
     let mut of_traits = MemberReader::within("/traits", &traits);
+    let info = match call_type {
+        CallType::Identify | CallType::Group => None,
+        _ => reader.object(&["properties", name::INFO]),
+    };
+    let action = read_action(reader, call_type, info.as_deref());
     let (call, company) = match call_type {
         CallType::Group => {
             (PipelineCall::Group(Box::new(read_group(&mut of_traits))), group_id(reader))
         }
         CallType::Page => (PipelineCall::Page, None),
         CallType::Screen => (PipelineCall::Screen, None),
+        CallType::Track if action.is_none() => (PipelineCall::Unnamed, None),
         CallType::Identify | CallType::Track => (PipelineCall::Event, None),
     };
     users.insert(0, of_traits);
     let readers = if call_type == CallType::Group { 1.. } else { 0.. };
     let sources = users.get_mut(readers).unwrap_or_default();
-    let info = match call_type {
-        CallType::Identify | CallType::Group => None,
-        _ => reader.object(&["properties", name::INFO]),
-    };
     let event = Event {
         identity: read_identity(reader, sources, company),
-        action: read_action(reader, call_type, info.as_deref()),
+        action,
         info,
         passive: reader.passive(),
         weight: reader.weight(),
@@ -386,6 +388,13 @@ mod tests {
         assert_eq!(who.external_id.as_deref(), Some("7"));
         assert_eq!((found.event.action, found.event.info), (None, None));
         assert_eq!(found.unread, ["event", "properties"]);
+    }
+
+    #[test]
+    fn a_track_call_without_an_event_identifies_its_user_only() {
+        let found = taken(r#"{"type":"track","userId":7,"event":" ","properties":{"n":1}}"#);
+        assert_eq!((found.event.call, found.event.action), (PipelineCall::Unnamed, None));
+        assert_eq!(found.unread, ["properties"]);
     }
 
     #[test]
