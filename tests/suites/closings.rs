@@ -109,6 +109,27 @@ async fn a_correction_is_shown_beside_the_closed_figures() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn companies_that_differ_are_named_where_the_sum_does_not() {
+    let server = server().await;
+    let client = &server.client;
+    let company = |name: &str| json!({"name": name, "externalId": name});
+    put(client, "/companies", &json!([company("ada"), company("bo")])).await;
+    let license = |company: &str, name: &str, from: &str, to: &str| json!({"externalId": name, "companyId": format!("extid-{company}"), "_currency": "EUR", "fromDate": from, "toDate": to, "mrr": 100});
+    let january = |company| license(company, company, "2023-06-01", "2024-01-25");
+    // It bridges the gap of seven days, so that the company does not churn in January.
+    let february = |company, name| license(company, name, "2024-02-01", "2024-12-31");
+    put(client, "/licenses", &json!([january("ada"), january("bo"), february("bo", "bridge")]))
+        .await;
+    closed(client, "2024-01").await;
+    client.send(Method::DELETE, "/licenses/extid-bridge", &[], "").await.unwrap();
+    put(client, "/licenses", &json!([february("ada", "other")])).await;
+    let report = client.get("/reports/mrr?from=2024-01-01&to=2024-03-01&gapDays=7").await.json();
+    assert!(differences(&report).is_empty(), "{report}");
+    assert_eq!(report["closings"][0]["companyCount"], 2, "{report}");
+    assert_eq!(report["closings"][0]["changedLicenseCount"], 2, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_license_that_is_deleted_or_added_later_is_a_difference() {
     let server = server().await;
     let client = &server.client;

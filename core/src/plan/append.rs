@@ -86,7 +86,7 @@ pub struct Activity {
     pub count: u16,
     /// Relative importance of each occurrence.
     pub weight: f64,
-    /// Time of the activity, by the sender's clock, corrected (R45).
+    /// Whether the activity does not count as engagement (rule 6).
     pub passive: bool,
     /// When it happened, by the sender's clock, corrected (R45).
     pub date: Timestamp,

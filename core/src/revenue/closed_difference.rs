@@ -4,6 +4,7 @@ use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     ops::Range,
+    slice,
 };
 
 use rust_decimal::Decimal;
@@ -38,10 +39,11 @@ pub struct MonthDifference {
     pub closed_at: Timestamp,
     /// Difference in each currency.
     pub currencies: Vec<Difference>,
-    /// Difference in the base currency; null where the rates are others now.
+    /// Difference in the base currency; null where the report converts at another day or into another currency than the
+    /// closing, or cannot convert.
     pub converted: Option<Difference>,
-    /// The companies with a difference, those with the largest one in the base currency first; those in a currency
-    /// without a rate follow, by currency. At most 100.
+    /// The companies with a difference, those with the largest one in the base currency first; those with a currency
+    /// without a rate follow, by that currency. At most 100.
     pub companies: Vec<CompanyDifference>,
     /// How many these are.
     pub company_count: usize,
@@ -83,7 +85,7 @@ pub struct SinceClosing<'s> {
     pub licenses: BTreeMap<ObjectId, ChangedLicense>,
     /// The licenses of now.
     pub ledger: &'s Ledger,
-    /// ExchangeRates when the month was closed, and now.
+    /// Exchange rates when the month was closed, and now.
     pub rates: [Option<ExchangeRates>; 2],
     /// Whether the tenant's time zone was changed.
     pub time_zone_changed: bool,
@@ -107,7 +109,7 @@ impl SinceClosing<'_> {
         self.changed().any(|(_, license)| license.facts().any(is_before))
     }
 
-    /// The companies that differ by the changes of their licenses, in the order of [`CompanyDifference::rank`].
+    /// The companies that differ by the changes of their licenses, in the order of [`CompanyDifference::key`].
     fn companies(&self, options: &ReportOptions) -> Result<Vec<CompanyDifference>, ReportError> {
         let facts = self.changed().flat_map(|(_, it)| it.facts());
         let companies: BTreeSet<ObjectId> = facts.map(|facts| facts.company).collect();
@@ -133,8 +135,8 @@ impl SinceClosing<'_> {
         });
         let mut differing: Vec<CompanyDifference> = differing.collect();
         let [_, rates] = &self.rates;
-        let (rates, day) = (rates.as_ref(), options.rate_date);
-        differing.sort_by(|a, b| a.rank(rates, day).cmp(&b.rank(rates, day)));
+        let rate = |currency: &str| rates.as_ref()?.on(currency, options.rate_date?);
+        differing.sort_by_cached_key(|company| company.key(rate));
         Ok(differing)
     }
 
@@ -150,7 +152,7 @@ impl SinceClosing<'_> {
     }
 
     /// Whether rates were changed so that one of these currencies is converted otherwise; `converted` is what all are
-    /// converted into, then and now. A single currency is, without any rate (R28).
+    /// converted into, then and now. A single currency is converted without any rate (R28).
     fn has_other_rates<'c>(
         &self,
         mut currencies: impl Iterator<Item = &'c String>,
@@ -176,21 +178,20 @@ impl SinceClosing<'_> {
 }
 
 impl CompanyDifference {
-    /// The largest difference in the base currency first; what has no rate after it, by currency.
-    fn rank(
-        &self,
-        rates: Option<&ExchangeRates>,
-        day: Option<Day>,
-    ) -> Option<(&str, Reverse<Decimal>)> {
-        let ranks = self.currencies.iter().map(|it| {
-            let amounts = it.difference.amounts().map(|amount| amount.as_decimal().abs());
-            let largest = amounts.into_iter().max().unwrap_or_default();
-            match rates.zip(day).and_then(|(rates, day)| rates.on(&it.currency, day)) {
-                Some(rate) => ("", Reverse(largest.saturating_mul(rate))),
-                None => (&*it.currency, Reverse(largest)),
+    /// Sorts the company with the largest difference in the base currency first, and companies with a currency without a
+    /// rate after all others, by that currency.
+    fn key(&self, rate: impl Fn(&str) -> Option<Decimal>) -> (Option<String>, Reverse<Decimal>) {
+        let unrated = self.currencies.iter().find(|it| rate(&it.currency).is_none());
+        let counted = unrated.map_or(&*self.currencies, slice::from_ref);
+        let mut sums = [Decimal::ZERO; MonthFigures::AMOUNTS];
+        for line in counted {
+            let rate = rate(&line.currency).unwrap_or(Decimal::ONE);
+            for (sum, amount) in sums.iter_mut().zip(line.difference.amounts()) {
+                *sum = sum.saturating_add(amount.as_decimal().saturating_mul(rate));
             }
-        });
-        ranks.min()
+        }
+        let largest = sums.into_iter().map(|sum| sum.abs()).max().unwrap_or_default();
+        (unrated.map(|it| it.currency.clone()), Reverse(largest))
     }
 }
 
@@ -277,8 +278,11 @@ impl Closing {
             converted.and_then(|row| Difference::between(self.converted.as_ref(), Some(&row)));
         let times = self.times();
         let differs = currencies.iter().any(|it| !it.difference.is_zero());
-        // Licenses that begin later change what companies paid only by bridging, and then the sum.
-        let companies = match differs || since.is_changed_before(times.as_ref().map(|it| it.end)) {
+        // A license that begins later changes what a company paid only where it bridges a gap.
+        let may_differ = differs
+            || self.gap_days > 0
+            || since.is_changed_before(times.as_ref().map(|it| it.end));
+        let companies = match may_differ {
             true => since.companies(&self.options()?)?,
             false => Vec::new(),
         };

@@ -100,7 +100,7 @@ pub struct Reopening {
     pub at: Timestamp,
     /// Id of the token that reopened the month.
     pub by: Option<String>,
-    /// Reason of the reopening, as it was sent.
+    /// Reason of the reopening, as it was sent, without blanks at its ends.
     pub reason: String,
 }
 
@@ -196,7 +196,10 @@ impl MonthFigures {
         }
     }
 
-    pub(super) fn amounts(&self) -> [Number; 8] {
+    /// Number of amounts of a month.
+    pub(super) const AMOUNTS: usize = 8;
+
+    pub(super) fn amounts(&self) -> [Number; Self::AMOUNTS] {
         let Self { start, new, reactivation, expansion, contraction, churn, negative, end, .. } =
             self;
         [start, new, reactivation, expansion, contraction, churn, negative, end].map(|line| *line)
@@ -300,7 +303,7 @@ impl Closing {
         Ok(ClosedMonth { companies: rows.into_iter().map(lines).collect(), closing: self })
     }
 
-    /// The month without its figures, for a reason.
+    /// Clears the figures, and notes the reopening after at most [`Reopening::MAX_STORED`] - 1 earlier ones.
     pub fn reopen(&mut self, reopening: Reopening) {
         self.currencies.clear();
         self.converted = None;
@@ -420,10 +423,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_has_as_many_characters_as_its_schema_says() {
+    fn a_reason_is_limited_in_characters_without_blanks_at_its_ends() {
         let longest = "ö".repeat(Reopening::MAX_REASON_CHARS);
         assert_eq!(Reopening::reason(Some(&format!(" {longest} "))).unwrap(), longest);
         let longer = Reopening::reason(Some(&format!("{longest}x"))).unwrap_err();
         assert_eq!(longer.code, "too_long");
+    }
+
+    #[test]
+    fn a_reopened_month_keeps_no_figures() {
+        let mut closing: Closing = serde_json::from_str(
+            r#"{"month":"2026-01","closedAt":"2026-02-01T00:00:00.000Z","closedBy":null,"timeZone":"UTC","view":"endPoints","gapDays":0,"reactivationWithin":null,"rateDate":null,"currencies":[],"converted":null}"#,
+        )
+        .unwrap();
+        closing.currencies = vec![MonthFigures::none("EUR")];
+        closing.converted = Some(MonthFigures::none("EUR"));
+        closing.reopen(Reopening { at: Timestamp::MIN, by: None, reason: "late invoice".into() });
+        assert_eq!((closing.currencies, closing.converted), (Vec::new(), None));
+        assert_eq!(closing.reopened.len(), 1);
     }
 }

@@ -89,22 +89,22 @@ pub fn cohorts(ledger: &Ledger, options: &ReportOptions) -> Result<Cohorts, Repo
             account.or_insert_with(|| Account::new(&scope, windows.len(), MovementView::EndPoints));
         account.add(&scope, payer, windows);
     });
-    let printer = CohortsBuilder { scope: &scope, accounts: &accounts, columns: columns(&scope) };
+    let builder = CohortsBuilder { scope: &scope, accounts: &accounts, columns: columns(&scope) };
     let numbers = scope.currencies.iter();
     let currencies = numbers.map(|number| {
         let currency = ledger.currency(*number).to_owned();
-        printer.series(currency, MONEY_SCALE, |account| {
+        builder.series(currency, MONEY_SCALE, |account| {
             account.has(*number).then(|| account.in_currency(*number))
         })
     });
     let currencies = currencies.collect();
     let base = scope.base.clone().filter(|_| scope.converts());
     let converted = base.map(|base| {
-        printer.series(base, CONVERTED_SCALE, |account| Some(account.converted(&scope)))
+        builder.series(base, CONVERTED_SCALE, |account| Some(account.converted(&scope)))
     });
     Ok(Cohorts {
         about: About::from_scope(&scope),
-        columns: printer.columns,
+        columns: builder.columns,
         currencies,
         converted,
     })

@@ -486,8 +486,8 @@ pub struct CompanyMovements {
     pub converted: Option<Series<MovementRow>>,
 }
 
-/// Movements of each company that pays at an end of the report or moves in it, as the rows of one period: a closing
-/// stores them, and the comparison of two closings uses them.
+/// Movements of each company that pays at an end of the report or moves in it, as the rows of one period, for the
+/// companies of a closed month and for its comparison with current data.
 ///
 /// # Errors
 /// When an option is invalid.
@@ -502,16 +502,16 @@ pub fn mrr_by_company(
     };
     let windows = ReportWindows { starts: &[*start], ends: &[*end] };
     let period = ReportPeriod { period: "span".to_owned(), from: options.from, to: options.to };
-    let printer = MovementsBuilder { scope: &scope, periods: vec![period] };
+    let builder = MovementsBuilder { scope: &scope, periods: vec![period] };
     let mut rows = Vec::new();
     each_payer(&scope, |payer| {
         let mut account = Account::new(&scope, windows.len(), options.view);
         account.add(&scope, payer, windows);
-        let currencies = printer.currencies(&account);
+        let currencies = builder.currencies(&account);
         let moves =
             |series: &Series<MovementRow>| series.rows.iter().any(MovementRow::is_something);
         if currencies.iter().any(moves) {
-            let converted = printer.converted(&account);
+            let converted = builder.converted(&account);
             rows.push(CompanyMovements { company: payer.id, currencies, converted });
         }
     });

@@ -48,7 +48,7 @@ pub struct LicenseFacts<'f> {
     pub currency: Cow<'f, str>,
     /// Beginning of the license; a license without a beginning does not count.
     pub from: Option<Timestamp>,
-    /// End of the license, as [`ReportPeriod`](crate::value::period::Period) reads it; none for one without end.
+    /// End of the license, as [`Period`](crate::value::period::Period) reads it; none for one without end.
     pub end: Option<Timestamp>,
     /// Monthly value, in the license's currency.
     #[serde(with = "super::money_units::exact")]
@@ -103,7 +103,7 @@ const READ: [&str; 18] = [
 ];
 
 impl LicenseFacts<'static> {
-    /// [`LicenseFacts::from_record`] the text of a record, which is not read whole.
+    /// As [`LicenseFacts::from_record`], from the text of a record, which is not read whole.
     pub fn of_stored(license: &[u8], zone: Zone) -> Option<Self> {
         Some(Self::as_stored(license)?.ending_in(zone))
     }

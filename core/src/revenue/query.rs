@@ -274,7 +274,7 @@ impl<'s> SentParameters<'s> {
     }
 
     fn number(&mut self, name: &'static str) -> Option<u32> {
-        let most = PARAMETERS.iter().find_map(|parameter| match parameter.form {
+        let most = PARAMETERS.iter().find_map(|parameter| match parameter.kind {
             ParameterType::Number(most) if parameter.name == name => Some(most),
             _ => None,
         });
@@ -373,7 +373,7 @@ impl<'s> SentParameters<'s> {
         let has = |name: &str| self.values.contains_key(name);
         let lacks = NEEDS.iter().filter(|(name, other)| has(name) && !has(other));
         self.issues.extend(lacks.map(|(name, other)| ReportError::Needs(name, other).into()));
-        if self.values.get("rates") == Some(&"dated") && self.values.contains_key("rateDate") {
+        if has("rateDate") && self.values.get("rates") == Some(&"dated") {
             self.issues.push(ReportError::NoEffectWith("rateDate", "rates=dated").into());
         }
     }

@@ -122,12 +122,12 @@ pub fn retention(ledger: &Ledger, options: &ReportOptions) -> Result<Retention, 
     let trailing = periods.iter().zip(year_days);
     let trailing = trailing.map(|(period, from)| ReportPeriod { from, ..period.clone() }).collect();
     let span = ReportPeriod { period: "span".to_owned(), from: options.from, to: options.to };
-    let printer =
+    let builder =
         RetentionBuilder { accounts: &accounts, periods: [periods, trailing, vec![span]] };
     let numbers = scope.currencies.iter();
     let currencies = numbers.filter_map(|number| {
         let currency = ledger.currency(*number).to_owned();
-        printer.series(currency, MONEY_SCALE, |account| account.in_currency(*number))
+        builder.series(currency, MONEY_SCALE, |account| account.in_currency(*number))
     });
     let base = scope.base.clone().filter(|_| scope.converts());
     Ok(Retention {
@@ -135,7 +135,7 @@ pub fn retention(ledger: &Ledger, options: &ReportOptions) -> Result<Retention, 
         formulas: FORMULAS,
         currencies: currencies.collect(),
         converted: base.and_then(|base| {
-            printer.series(base, CONVERTED_SCALE, |account| account.converted(&scope))
+            builder.series(base, CONVERTED_SCALE, |account| account.converted(&scope))
         }),
     })
 }

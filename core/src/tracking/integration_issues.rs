@@ -363,7 +363,7 @@ pub fn parked_dropped(route: Route, at: Timestamp) -> Finding {
 
 /// Finding of an event that cannot be parked, since the limit is reached.
 #[must_use]
-pub fn parked_refused(route: Route, at: Timestamp) -> Finding {
+pub fn parked_rejected(route: Route, at: Timestamp) -> Finding {
     of_parked(
         route,
         "parked_refused",

@@ -23,7 +23,7 @@ pub const MAX_NAMES: usize = 100;
 #[derive(Clone, Debug, Default)]
 pub struct Unread {
     names: Vec<(String, u64)>,
-    /// Number of other members.
+    /// Occurrences of other names.
     others: u64,
 }
 

@@ -22,12 +22,12 @@ pub(super) fn parameters(gives: BodyKind) -> Vec<Value> {
     let Some(kind) = gives.report() else { return Vec::new() };
     let of_report = PARAMETERS.iter().filter(|parameter| parameter.of.contains(&kind));
     let described =
-        of_report.map(|found| parameter(found.name, found.doc, schema_of_form(found.form)));
+        of_report.map(|found| parameter(found.name, found.doc, schema_of_form(found.kind)));
     described.collect()
 }
 
-fn schema_of_form(form: ParameterType) -> Value {
-    match form {
+fn schema_of_form(kind: ParameterType) -> Value {
+    match kind {
         ParameterType::Day => json!({ "type": "string", "format": "date" }),
         ParameterType::Time => json!({ "type": "string", "format": "date-time" }),
         ParameterType::Number(most) => json!({ "type": "integer", "minimum": 0, "maximum": most }),
@@ -301,7 +301,7 @@ pub(super) fn new_closing() -> Value {
     let mut properties: Map<String, Value> = options
         .map(|option| {
             // Null means that the parameter was not sent.
-            let forms = [schema_of_form(option.form), json!({ "type": "null" })];
+            let forms = [schema_of_form(option.kind), json!({ "type": "null" })];
             let schema = json!({ "description": option.doc, "anyOf": forms });
             (option.name.to_owned(), schema)
         })

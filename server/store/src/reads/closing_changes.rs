@@ -111,8 +111,8 @@ pub(crate) fn by_company(
     tenant: TenantId,
     month: &str,
 ) -> Result<ClosedMonth, StoreError> {
-    let mut closed = closings::all(&snapshot.open(CLOSINGS)?, tenant)?.into_iter();
-    let row = closed.find(|row| row.closing.month == month).ok_or(StoreError::NotFound)?;
+    let row = closings::of_month(&snapshot.open(CLOSINGS)?, tenant, month)?;
+    let row = row.ok_or(StoreError::NotFound)?;
     let past = Past::at(snapshot, tenant, books, row.sequence)?;
     row.closing.by_company(&past.ledger, past.rates).map_err(rejected)
 }

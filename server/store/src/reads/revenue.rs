@@ -5,6 +5,7 @@ use std::{
     cell::Cell,
     collections::BTreeMap,
     hash::{BuildHasher as _, Hasher as _},
+    ops::Range,
     sync::Arc,
 };
 
@@ -78,15 +79,26 @@ fn of_licenses(
     if let Some(written) = books.written.get(&job.key, 0, asker.now) {
         return Ok(written);
     }
-    let (tenant, now) = (asker.tenant, asker.now);
-    if let Some(month) = job.query.closed_month() {
-        let month = closing_changes::by_company(books, snapshot, tenant, month)?;
-        let text = (job.write)(&Report::ClosedMonth(month.into()), &job.query)?;
-        let written = WrittenReport::new(text, books.sequence);
-        let always = Holds { time: Timestamp::MIN..Timestamp::MAX, version: 0 };
-        books.written.keep(job.key.clone(), always, &written);
-        return Ok(written);
-    }
+    let (text, time) = match job.query.closed_month() {
+        Some(month) => {
+            let month = closing_changes::by_company(books, snapshot, asker.tenant, month)?;
+            let text = (job.write)(&Report::ClosedMonth(month.into()), &job.query)?;
+            (text, Timestamp::MIN..Timestamp::MAX)
+        }
+        None => of_history(books, snapshot, asker, job)?,
+    };
+    let written = WrittenReport::new(text, books.sequence);
+    books.written.keep(job.key.clone(), Holds { time, version: 0 }, &written);
+    Ok(written)
+}
+
+/// A report of the licenses at a point in time, and the time in which it stays the same.
+fn of_history(
+    books: &Books,
+    snapshot: &impl Snapshot,
+    Asker { tenant, now, .. }: Asker,
+    job: &ReportJob,
+) -> Result<(String, Range<Timestamp>), StoreError> {
     let past = match job.query.as_of() {
         Some(as_of) if as_of > now => return Err(rejected(ReportError::AsOfAhead)),
         Some(as_of) => Past::as_of(snapshot, tenant, books, as_of)?,
@@ -101,15 +113,13 @@ fn of_licenses(
     let later = later.map(|(ledger, time)| Later { ledger, now: time.start });
     let maker = Maker::new(snapshot, tenant, &past, now)?;
     let text = maker.write(job, time.start, &maker.companies(&job.query)?, later)?;
-    let written = WrittenReport::new(text, books.sequence);
     let time = match later_time {
         Some(time) => time,
         // A report as of a point in time stays the same.
         None if past.history.is_some() => present..Timestamp::MAX,
         None => time,
     };
-    books.written.keep(job.key.clone(), Holds { time, version: 0 }, &written);
-    Ok(written)
+    Ok((text, time))
 }
 
 /// The report of customers, and the time until which it stays the same.

@@ -22,11 +22,11 @@ pub(crate) struct Holds {
 /// Reports by their query. Where there is no room for another one, all are dropped.
 pub(crate) struct WrittenReports {
     most_bytes: usize,
-    kept: Mutex<CachedReport>,
+    kept: Mutex<ReportCache>,
 }
 
 #[derive(Default)]
-struct CachedReport {
+struct ReportCache {
     bytes: usize,
     reports: BTreeMap<String, (Holds, WrittenReport)>,
 }
@@ -52,7 +52,7 @@ impl WrittenReports {
         }
         let mut kept = self.kept.lock();
         if kept.bytes + bytes > self.most_bytes {
-            *kept = CachedReport::default();
+            *kept = ReportCache::default();
         }
         kept.bytes += bytes;
         let before = kept.reports.insert(key, (holds, report.clone()));

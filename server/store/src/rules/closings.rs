@@ -45,6 +45,17 @@ pub(crate) fn all(table: &impl Rows, tenant: TenantId) -> Result<Vec<ClosingRow>
     Ok(closings)
 }
 
+/// A closed month of a tenant.
+pub(crate) fn of_month(
+    table: &impl Rows,
+    tenant: TenantId,
+    month: &str,
+) -> Result<Option<ClosingRow>, StoreError> {
+    let key = keys::closing(tenant, month);
+    let row = table.get(&key)?.map(|value| read(&key, value.value())).transpose()?;
+    Ok(row.filter(|row| !row.is_open))
+}
+
 /// The months that were closed, with those that were reopened.
 fn with_open(table: &impl Rows, tenant: TenantId) -> Result<Vec<ClosingRow>, StoreError> {
     let (first, last) = (keys::closing(tenant, ""), keys::closing(tenant, "\u{7f}"));

@@ -11,7 +11,7 @@ use svctrack_core::{
     tracking::{
         group,
         intake::{self, Incoming},
-        integration_issues::{parked_refused, rejected_ticket},
+        integration_issues::{parked_rejected, rejected_ticket},
     },
     value::{Document, ObjectId, RecordRef},
 };
@@ -322,7 +322,7 @@ fn track(
                 note(&event.code, &mut tracked.parked);
             } else {
                 changes.retain(|change| matches!(change, Change::Append(Appended::Finding(_))));
-                pending.find(tenant, parked_refused(*route, *received_at));
+                pending.find(tenant, parked_rejected(*route, *received_at));
                 tracked.rejected.push(index);
             }
         }

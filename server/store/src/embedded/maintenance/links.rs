@@ -331,7 +331,7 @@ impl<'s> LinkedTables<'s> {
         let Some(Some(others)) = self.open(to)? else { return Ok(()) };
         self.for_each(from, found, |key, value, found| {
             if others.get(named(key, value)?.as_slice())?.is_none() {
-                found.add(from.name(), None, format!("a row of `{}` is missing", to.name()));
+                found.add(from.name(), None, format!("a row names none of `{}`", to.name()));
             }
             Ok(())
         })?;
@@ -341,7 +341,7 @@ impl<'s> LinkedTables<'s> {
             found.add(
                 from.name(),
                 None,
-                format!("expected {other} rows, as in `{}`; found {one}", to.name()),
+                format!("`{}` has {one} rows, and `{}` has {other}", from.name(), to.name()),
             );
         }
         Ok(())
