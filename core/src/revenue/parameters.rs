@@ -19,7 +19,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// Reports with the parameter.
     pub of: &'static [ReportKind],
-    /// Kind of value.
+    /// What the value is: a day, a number, a word of a list.
     pub kind: ParameterType,
     /// Description of the parameter in the OpenAPI description.
     pub doc: &'static str,
