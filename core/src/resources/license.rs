@@ -165,8 +165,8 @@ macro_rules! forecasts {
                 a_twelfth(license, &$yearly)
             }
 
-            fn $yearly_fill(license: &Document, _: FillCtx) -> Option<Json> {
-                twelve_times(license, &$monthly)
+            fn $yearly_fill(license: &Document, ctx: FillCtx) -> Option<Json> {
+                twelve_times(license, &$monthly, ctx)
             }
         )*
     };
@@ -225,12 +225,13 @@ fn follow_price_and_period(sent: &mut SentBody<'_>) {
         sent.forget(&[TO_DATE.name]);
     }
     let end = sent.after(TO_DATE.name).and_then(|end| Timestamp::parse(&end.as_str()?));
-    if !fixed || !end.is_none_or(is_end) {
+    if !end.is_none_or(is_end) {
         return;
     }
-    if value && !price {
+    let has_months = end.is_some() || (fixed && sent.after(LENGTH.name).is_some());
+    if value && !price && has_months {
         sent.forget(&[MRR.name, ARR.name]);
-    } else if (price || period) && !value && keeps_price(sent) {
+    } else if fixed && (price || period) && !value && keeps_price(sent) {
         sent.forget(&[VALUE.name]);
     }
 }

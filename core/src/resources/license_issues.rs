@@ -102,9 +102,15 @@ fn missing(license: &Document, zone: Zone) -> [(bool, LicenseIssue<'static>); 6]
     let priceless = price_of(license, zone).is_none();
     let message = "`mrr` or `value` is needed";
     let price = (priceless && !has(VALUE.name), ("price_missing", VALUE.name, message));
-    let message = "an open-ended license needs `mrr`";
-    let open = (priceless && !is_fixed(license), ("mrr_missing", MRR.name, message));
-    let no_months = length_of(license, zone).is_some_and(|length| length.is_zero());
+    let length = length_of(license, zone);
+    let message = match is_fixed(license) {
+        true => "`mrr` is not derived from `value` without `toDate` or `length`",
+        false => "an open-ended license needs `mrr`",
+    };
+    let has_term = [TO_DATE.name, LENGTH.name].iter().any(|name| has(name));
+    let is_open = !is_fixed(license) || (has(VALUE.name) && !has_term);
+    let open = (priceless && is_open, ("mrr_missing", MRR.name, message));
+    let no_months = length.is_some_and(|length| length.is_zero());
     let message = "the period is too short to be counted in months, so `mrr` and `value` are not derived from each other";
     let short = is_fixed(license) && no_months && !is_lost(license);
     let short = (short, ("period_too_short", TO_DATE.name, message));

@@ -75,8 +75,8 @@ pub(super) fn fill_renewal_mrr(license: &Document, _: FillCtx) -> Option<Json> {
     }
 }
 
-pub(super) fn fill_renewal_arr(license: &Document, _: FillCtx) -> Option<Json> {
-    twelve_times(license, &RENEWAL_MRR)
+pub(super) fn fill_renewal_arr(license: &Document, ctx: FillCtx) -> Option<Json> {
+    twelve_times(license, &RENEWAL_MRR, ctx)
 }
 
 /// The monthly half of a forecast, from the yearly one.
@@ -86,11 +86,15 @@ pub(super) fn a_twelfth(license: &Document, yearly: &Field<field::Number>) -> Op
 
 /// Yearly half of an amount, from the monthly one. Where the monthly one is the rounded price, the price determines the
 /// year: 12 x 333.333333 is 4000 with an `arr` of 4000.
-pub(super) fn twelve_times(license: &Document, monthly: &Field<field::Number>) -> Option<Json> {
+pub(super) fn twelve_times(
+    license: &Document,
+    monthly: &Field<field::Number>,
+    ctx: FillCtx,
+) -> Option<Json> {
     let monthly = monthly.get(license)?;
-    let by_year = ARR.get(license).map(|amount| Price { amount, months: YEAR });
-    match by_year.filter(|price| MRR.get(license) == Some(monthly) && price.is_monthly(monthly)) {
-        Some(price) => amount(price.amount),
+    let price = price_of(license, ctx.zone).filter(|price| price.is_monthly(monthly));
+    match price.filter(|_| MRR.get(license) == Some(monthly)) {
+        Some(price) => amount(price.over(YEAR)?),
         None => amount(monthly.checked_mul(YEAR)?),
     }
 }

@@ -173,13 +173,15 @@ impl License {
         }
         let endless =
             matches!(after(self, body, "toDate"), Some(Value::Time(end)) if end >= YEAR_9999);
-        if !fixed || endless {
+        if endless {
             return;
         }
-        if sets("value") && !price {
+        let has_end = after(self, body, "toDate").is_some();
+        let has_months = has_end || fixed && after(self, body, "length").is_some();
+        if sets("value") && !price && has_months {
             self.forget("mrr", body);
             self.forget("arr", body);
-        } else if (price || period) && !sets("value") {
+        } else if fixed && (price || period) && !sets("value") {
             let has_price = |license: &Self| {
                 ["mrr", "arr"].iter().any(|name| after(license, body, name).is_some())
             };
@@ -339,8 +341,8 @@ impl License {
             let mrr = found["mrr"].clone();
             found.insert("renewalMrr", mrr);
         }
-        for (monthly, yearly) in PAIRS.into_iter().skip(1) {
-            complete(&mut found, monthly, yearly);
+        for pair in PAIRS.into_iter().skip(1) {
+            complete(&mut found, price, pair);
         }
         let issues = self.issues(&found, (fixed, price.is_some()), (length, spread), period, zone);
         found.insert("issues", Value::Text(issues));
@@ -381,12 +383,13 @@ impl License {
                 && calendar::after(from, length, zone) != time(found, "toDate")
         });
         let too_short = length.is_some_and(|length| length == Fraction::ZERO);
+        let lacks_term = !lacks("value") && lacks("toDate") && lacks("length");
         let mut issues = vec![
             (self.ambiguous, "product_ambiguous", "product"),
             (lacks("fromDate"), "from_date_missing", "fromDate"),
             (lacks("_currency"), "currency_missing", "_currency"),
             (!priced && lacks("mrr") && lacks("value"), "price_missing", "value"),
-            (!priced && lacks("mrr") && !fixed, "mrr_missing", "mrr"),
+            (!priced && lacks("mrr") && (!fixed || lacks_term), "mrr_missing", "mrr"),
             (
                 fixed && too_short && !says(found, "renewalStatus", "lost"),
                 "period_too_short",
@@ -415,16 +418,20 @@ impl License {
 }
 
 /// The other half of a pair; where the monthly one is the price of the license, so is the yearly one.
-fn complete(found: &mut Values, monthly: &'static str, yearly: &'static str) {
+fn complete(
+    found: &mut Values,
+    price: Option<Fraction>,
+    (monthly, yearly): (&'static str, &'static str),
+) {
     let (month, year) = (number(found, monthly), number(found, yearly));
     let money = |exact: Fraction| amount(exact).map_or(Value::Null, Value::Number);
     match (month, year) {
         (None, Some(year)) => drop(found.insert(monthly, money(year / YEAR))),
         (Some(month), None) => {
-            let own = number(found, "arr").filter(|arr| {
-                number(found, "mrr") == Some(month) && amount(*arr / YEAR) == Some(month)
+            let own = price.filter(|price| {
+                number(found, "mrr") == Some(month) && amount(*price) == Some(month)
             });
-            found.insert(yearly, money(own.unwrap_or(month * YEAR)));
+            found.insert(yearly, money(own.unwrap_or(month) * YEAR));
         }
         _ => {}
     }
