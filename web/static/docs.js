@@ -36,7 +36,13 @@ function search() {
   request.send();
 }
 
-field.addEventListener("input", search);
+// A request for each pause in typing, not for each letter.
+const PAUSE_MS = 150;
+let pause;
+field.addEventListener("input", () => {
+  clearTimeout(pause);
+  pause = setTimeout(search, PAUSE_MS);
+});
 form.addEventListener("focusout", (event) => {
   if (!form.contains(event.relatedTarget)) list.hidden = true;
 });

@@ -12,6 +12,9 @@ pub(crate) struct Section {
     words: String,
 }
 
+/// Most different words of a query that are looked for: each is looked for in every section, and anyone may ask.
+const MAX_ASKED: usize = 8;
+
 /// Where a section is: the end of the address of its page, `/docs/{page}`, and the title of that.
 #[derive(Clone, Debug)]
 pub(crate) struct FoundIn {
@@ -46,8 +49,8 @@ impl Entry<'_> {
     /// How well it fits: a word of the title counts 5, of the heading 3, of the text 1; none where a word is nowhere in
     /// it.
     fn score(&self, asked: &[&str]) -> Option<u32> {
-        let texts = [(self.title, 5), (self.heading, 3), (self.words, 1)];
-        let texts = texts.map(|(text, points)| (text.to_lowercase(), points));
+        let (title, heading) = (self.title.to_lowercase(), self.heading.to_lowercase());
+        let texts = [(&*title, 5), (&*heading, 3), (self.words, 1)];
         let mut sum = 0;
         for word in asked {
             let has = |text: &str| words(text).any(|known| known.starts_with(word));
@@ -61,10 +64,15 @@ impl Entry<'_> {
     }
 }
 
-/// The sections in which every word that is asked for begins a word, the best first.
+/// The sections in which each of the first words that are asked for begins a word, the best first.
 pub(super) fn search<'s>(query: &str, reference: &'s [Section]) -> Vec<Entry<'s>> {
     let query = query.to_lowercase();
-    let asked: Vec<_> = words(&query).collect();
+    let mut asked: Vec<&str> = Vec::new();
+    for word in words(&query) {
+        if asked.len() < MAX_ASKED && !asked.contains(&word) {
+            asked.push(word);
+        }
+    }
     let of_reference = reference.iter().map(|section| Entry {
         page: &section.found_in.page,
         title: &section.found_in.title,
@@ -115,5 +123,10 @@ mod tests {
         );
         assert_eq!(first("nowheretobefound"), None);
         assert_eq!(first(" , "), None);
+        // Words that are there twice, and those after the first, cost nothing.
+        let long = "updatedsi ".repeat(1_000);
+        assert_eq!(first(&long), first("updatedsi"));
+        let more = format!("a b c d e f g i {}", "nowheretobefound ".repeat(1_000));
+        assert_eq!(first(&more), first("a b c d e f g i"));
     }
 }
