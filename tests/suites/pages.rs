@@ -123,6 +123,24 @@ async fn every_page_opens_escapes_what_is_stored_and_runs_no_script_of_others() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_sent_after_the_sign_out_says_that_it_was_not_saved() {
+    let server = InProcess::start().await;
+    let form = "http://svctrack.example/app/records/companies/new?x=1#name";
+    let headers = [FORM, OWN_PAGE, ("referer", form)];
+    let path = "/app/records/companies/new";
+    let sent = server.anonymous.send(Method::POST, path, &headers, "name=Acme").await.unwrap();
+    assert_eq!(sent.status, StatusCode::SEE_OTHER);
+    let there = sent.headers["location"].to_str().unwrap().to_owned();
+    assert!(
+        there.starts_with("/sign-in?next=%2Fapp%2Frecords%2Fcompanies%2Fnew%3Fx%3D1"),
+        "{there}"
+    );
+    let page = server.anonymous.get(&there).await;
+    assert!(page.text().contains("what you sent was not saved"), "{}", page.text());
+    assert!(page.text().contains("value=\"/app/records/companies/new?x=1#name\""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_sees_a_page_without_signing_in_and_no_tenant_sees_anothers() {
     let server = InProcess::start().await;
     store_samples(&server.client, NAUGHTY).await;

@@ -13,5 +13,10 @@ addEventListener("submit", (event) => {
   setTimeout(() => delete form.dataset.isSent, AGAIN_AFTER_MS);
 });
 
+// A page to which the reader goes back has sent nothing yet.
+addEventListener("pageshow", () => {
+  for (const form of document.forms) delete form.dataset.isSent;
+});
+
 // What is wrong is where the reader begins.
 document.querySelector("div.problems")?.focus();

@@ -31,7 +31,7 @@ function giveUp() {
 function problems() {
   if (!rules) return [];
   try {
-    const said = rules.check(form.dataset.check, form.dataset.record, [...new FormData(form)].flat());
+    const said = rules.check(form.dataset.check, form.elements.shown?.value, [...new FormData(form)].flat());
     return said.flatMap((text, at) => (at % 2 ? [] : [[text, said[at + 1]]]));
   } catch {
     giveUp();
@@ -45,7 +45,8 @@ function say(field, message) {
   const [line, help] = [`p-${field.name}`, `h-${field.name}`];
   let shown = document.getElementById(line);
   if (!message) {
-    shown?.remove();
+    // The line keeps its place: what is below it must not move from under a click.
+    shown?.classList.add("resolved");
     field.removeAttribute("aria-invalid");
     field.setAttribute("aria-describedby", help);
     return;
@@ -56,6 +57,7 @@ function say(field, message) {
     shown.id = line;
     field.parentElement.append(shown);
   }
+  shown.classList.remove("resolved");
   if (shown.textContent !== message) shown.textContent = message;
   field.setAttribute("aria-invalid", "true");
   field.setAttribute("aria-describedby", `${help} ${line}`);

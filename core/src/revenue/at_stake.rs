@@ -184,6 +184,8 @@ pub(super) struct StakeCase<'c> {
     pub(super) currency: &'c str,
     /// Days to the renewal or to the last day of notice.
     pub(super) days: Option<i64>,
+    /// Whether these are the days to the last day of notice.
+    pub(super) is_notice: bool,
     /// Usage; none where no usage is known of any company.
     pub(super) usage: Option<&'c CustomerUsage>,
     pub(super) tickets: [u64; 2],
@@ -245,6 +247,9 @@ impl StakeCase<'_> {
         let mut terms: Vec<String> = terms.collect();
         terms.push(match self.days {
             Some(days) if days < 0 => format!("overdue by {}", counted(-days, "day")),
+            Some(days) if self.is_notice => {
+                format!("last day of notice in {}", counted(days, "day"))
+            }
             Some(days) => format!("renewal in {}", counted(days, "day")),
             None => "no renewal due".to_owned(),
         });
@@ -282,6 +287,7 @@ mod tests {
             mrr: Decimal::from(mrr).into(),
             currency: "EUR",
             days,
+            is_notice: days == Some(60),
             usage: Some(&usage),
             tickets,
             now,
@@ -314,7 +320,8 @@ mod tests {
             ["1.0000", "80.00", "720.00"],
         );
         assert!(text.ends_with("not active for 45 days (25 points), overdue by 12 days"), "{text}");
-        check((1500, Some(60), None), [[0, 0]; 3], ["0.9284", "40.00", "557.01"]);
+        let text = check((1500, Some(60), None), [[0, 0]; 3], ["0.9284", "40.00", "557.01"]);
+        assert!(text.ends_with("last day of notice in 60 days"), "{text}");
         check(
             (4000, Some(20), Some(0)),
             [[18, 20], [900, 950], [1, 0]],

@@ -201,6 +201,7 @@ impl Customer {
             mrr: mrr.into(),
             currency,
             days: self.days,
+            is_notice: self.notice_deadline.is_some(),
             usage: is_known.then_some(usage),
             tickets: usage.open_tickets,
             now: scope.options.now,

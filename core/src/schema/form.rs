@@ -63,16 +63,20 @@ pub fn read(
     for field in def.fields.iter().filter(|field| field.is_sent()) {
         let Some((_, text)) = sent.iter().find(|(name, _)| name == field.name) else { continue };
         let stored = record.get(field.name);
-        let text = as_browsers_send(field, text);
-        if text == as_browsers_send(field, &filled(field, stored)) {
+        if !differs(field, text, stored) {
             continue;
         }
-        match value(field, &text) {
+        match value(field, &as_browsers_send(field, text)) {
             Ok(value) => body.set(field.name, changes(value, stored)),
             Err(message) => issues.push(Issue::of_member(field.name, "invalid_value", message)),
         }
     }
     if issues.is_empty() { Ok(body) } else { Err(issues) }
+}
+
+/// Whether a text that was sent is not the one that the field was filled with for this value.
+pub fn differs(field: &FieldDef, text: &str, value: Option<JsonRef<'_>>) -> bool {
+    as_browsers_send(field, text) != as_browsers_send(field, &filled(field, value))
 }
 
 /// A text as a browser returns it from a field that was filled with it: a field of a single line has no line ends, one

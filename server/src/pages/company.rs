@@ -1,6 +1,7 @@
 //! The page of a company: MRR and MRR at stake, a timeline of its licenses, and its usage.
 
 use serde_json::{Map, Value};
+use svctrack_core::resources::settings::Currencies;
 use svctrack_web::pages::{Extra, Figure, LicenseLine, Of, RecordView, Timeline, address, money};
 
 use super::{
@@ -16,7 +17,8 @@ const OF_LICENSE: &str = "product,_currency,fromDate,toDate,mrr,renewalStatus,is
 
 /// The sections of the page of a company.
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
-    view.extra.push(Extra::Figures(figures(&view.record)));
+    let base = Currencies::base_of(&visit.settings);
+    view.extra.push(Extra::Figures(figures(&view.record, base.as_deref())));
     let may_report = visit.api.may("reports:read");
     if may_report {
         let path = address("/reports/customers", &[], &[("companyId", id), ("limit", "1")]);
@@ -37,9 +39,11 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
     Ok(())
 }
 
-fn figures(record: &Map<String, Value>) -> Vec<Figure> {
+fn figures(record: &Map<String, Value>, base: Option<&str>) -> Vec<Figure> {
     let number = |name: &str| record.get(name).and_then(Value::as_f64);
     let paid = record.get("mrrByCurrency").and_then(Value::as_object);
+    // Without a base currency, there are totals of a single currency alone.
+    let currency = base.or_else(|| Some(paid?.keys().next()?.as_str())).unwrap_or_default();
     let each: Vec<String> = paid
         .into_iter()
         .flatten()
@@ -50,7 +54,7 @@ fn figures(record: &Map<String, Value>) -> Vec<Figure> {
         Some(days) => format!("in {days} days"),
         None => "none".to_owned(),
     };
-    let at_renewal = number("renewalMrr").map(|mrr| format!("MRR then {}", money(mrr, "")));
+    let at_renewal = number("renewalMrr").map(|mrr| format!("MRR then {}", money(mrr, currency)));
     let figure =
         |label, value: String, note: String| Figure { label, value, note, path: String::new() };
     let phase = text(record, "phase");
@@ -59,7 +63,7 @@ fn figures(record: &Map<String, Value>) -> Vec<Figure> {
         figure(
             "MRR",
             if each.is_empty() { "0".to_owned() } else { each.join(", ") },
-            number("arr").map(|arr| format!("ARR {}", money(arr, ""))).unwrap_or_default(),
+            number("arr").map(|arr| format!("ARR {}", money(arr, currency))).unwrap_or_default(),
         ),
         figure("Renewal", renewal, at_renewal.unwrap_or_default()),
     ];

@@ -99,7 +99,10 @@ pub(super) async fn open(visit: Visit, mut request: Request) -> Result<Response,
     check(&visit).await?;
     let Some(tenant) = found(&visit.app).await? else { return Ok(see(PATH)) };
     let tokens = visit.app.store.tokens(&Tenant::assume_authorized(tenant)).await?;
-    let mut tokens = tokens.into_iter().filter(|token| !token.is_session());
+    // Another token may see less of the demo.
+    let is_whole = |scopes: &[String]| scopes.iter().any(|scope| scope == "*");
+    let mut tokens =
+        tokens.into_iter().filter(|token| !token.is_session() && is_whole(&token.scopes));
     let Some(token) = tokens.next() else { return Ok(see(PATH)) };
     let seen = RequestSource::from_request(&request);
     let opened = session::open_with_id(&visit.app, &token.id, LABEL, seen).await?;

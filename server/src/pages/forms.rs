@@ -7,7 +7,7 @@ use svctrack_core::{
     schema::{ResourceDef, form},
     value::{Document, Issue},
 };
-use svctrack_web::pages::{Problem, document_of, label_of};
+use svctrack_web::pages::{Problem, document_of};
 
 use crate::error::Error;
 
@@ -56,27 +56,6 @@ pub(super) fn notice_of(pairs: &[(String, String)], notices: &[(&str, &str)]) ->
 /// Whether a form was rejected since the record has another version than the form shows.
 pub(super) fn is_changed(issues: &[Issue]) -> bool {
     issues.iter().any(|issue| issue.code == "version_mismatch")
-}
-
-/// Current values of the properties that a form would overwrite, if it was filled in before the record was changed.
-/// None where it was rejected for another reason.
-pub(super) fn changed(
-    issues: &[Issue],
-    body: &Document,
-    (def, record): (&ResourceDef, &Map<String, Value>),
-) -> Option<Vec<Problem>> {
-    if !is_changed(issues) {
-        return None;
-    }
-    let record = document_of(record);
-    let fields = def.fields.iter().filter(|field| body.get(field.name).is_some());
-    let now = fields.map(|field| {
-        let now = form::filled(field, record.get(field.name));
-        let now = if now.is_empty() { "empty" } else { &now };
-        let message = format!("{} is now: {now}", label_of(field.name));
-        Problem { field: field.name.to_owned(), message }
-    });
-    Some(now.collect())
 }
 
 /// Problems for a page.

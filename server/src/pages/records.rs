@@ -241,16 +241,16 @@ async fn save(
 ) -> Result<Response, Error> {
     let (pairs, _room) = visit.form(request).await?;
     let stored = StoredForm { def: view.def, record: &view.record, version: &view.version };
-    match saving::save(visit, call, &pairs, &stored).await? {
+    match saving::save(visit, call, pairs, &stored).await? {
         Ok(saved) => {
             let id = saved.get("_id").and_then(Value::as_str).unwrap_or_default();
             Ok(see(&address("/app/records/{}/{}", &[view.def.path, id], &[])))
         }
-        Err(RejectedForm { problems, version }) => {
+        Err(RejectedForm { problems, version, sent }) => {
             if view.record.is_empty() {
                 view.once = new_key()?;
             }
-            view = RecordView { version, sent: pairs, problems, ..view };
+            view = RecordView { version, sent, problems, ..view };
             Ok(rejected(record_form(&visit.shell, &view)))
         }
     }

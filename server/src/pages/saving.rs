@@ -2,11 +2,11 @@
 
 use poem::http::Method;
 use serde_json::{Map, Value};
-use svctrack_core::schema::ResourceDef;
-use svctrack_web::pages::Problem;
+use svctrack_core::schema::{ResourceDef, form};
+use svctrack_web::pages::{Problem, document_of, label_of};
 
 use super::{
-    forms::{body_of, changed, headers_of, problems_of, sent},
+    forms::{self, body_of, headers_of, problems_of},
     visit::Visit,
 };
 use crate::error::Error;
@@ -20,34 +20,63 @@ pub(super) struct StoredForm<'r> {
     pub(super) version: &'r str,
 }
 
-/// Problems of a rejected form, and the version that it is shown with again.
+/// A rejected form, as it is shown again.
 pub(super) struct RejectedForm {
     pub(super) problems: Vec<Problem>,
+    /// Version of the record with which the form is sent the next time.
     pub(super) version: String,
+    /// Texts that were sent and stay in the form; all others are those of the record.
+    pub(super) sent: Vec<(String, String)>,
 }
 
 /// Saves a form; returns the record after it.
 pub(super) async fn save(
     visit: &Visit,
     (method, path): (Method, &str),
-    pairs: &[(String, String)],
+    pairs: Vec<(String, String)>,
     stored: &StoredForm<'_>,
 ) -> Result<Result<Value, RejectedForm>, Error> {
-    let version = sent(pairs, "version").to_owned();
-    let body = match body_of(stored.def, pairs, stored.record) {
-        Ok(body) => body,
-        Err(problems) => return Ok(Err(RejectedForm { problems, version })),
-    };
-    let saved = visit.api.send(method, path, &headers_of(pairs), &body).await;
-    match saved.map_err(Error::into_issues) {
-        Ok(saved) => Ok(Ok(saved)),
-        Err(Ok(issues)) => {
-            let now = changed(&issues, &body, (stored.def, stored.record));
-            // The next save overwrites the record that the page shows from here on.
-            let version = if now.is_some() { stored.version.to_owned() } else { version };
-            let problems = problems_of(issues).into_iter().chain(now.unwrap_or_default());
-            Ok(Err(RejectedForm { problems: problems.collect(), version }))
+    let problems = match body_of(stored.def, &pairs, stored.record) {
+        Ok(body) => {
+            let saved = visit.api.send(method, path, &headers_of(&pairs), &body).await;
+            match saved.map_err(Error::into_issues) {
+                Ok(saved) => return Ok(Ok(saved)),
+                Err(Ok(issues)) => problems_of(issues),
+                Err(Err(error)) => return Err(error),
+            }
         }
-        Err(Err(error)) => Err(error),
+        Err(problems) => problems,
+    };
+    Ok(Err(stored.rejected(pairs, problems)))
+}
+
+impl StoredForm<'_> {
+    /// A rejected form. Where the record was changed since the form was opened, the form is shown with the stored record:
+    /// what the user changed stays, with the stored value where it was changed too, and all else is as it is stored.
+    fn rejected(
+        &self,
+        mut sent: Vec<(String, String)>,
+        mut problems: Vec<Problem>,
+    ) -> RejectedForm {
+        let version = forms::sent(&sent, "version").to_owned();
+        let opened: Option<Map<String, Value>> =
+            serde_json::from_str(forms::sent(&sent, "shown")).ok();
+        let Some(opened) = opened.filter(|_| version != self.version) else {
+            return RejectedForm { problems, version, sent };
+        };
+        let (opened, stored) = (document_of(&opened), document_of(self.record));
+        sent.retain(|(name, text)| {
+            let Some(field) = self.def.field(name) else { return false };
+            let (then, now) = (opened.get(name), stored.get(name));
+            let is_kept = form::differs(field, text, then) && form::differs(field, text, now);
+            let now = form::filled(field, now);
+            if is_kept && now != form::filled(field, then) {
+                let now = if now.is_empty() { "empty" } else { &now };
+                let message = format!("{} is now: {now}", label_of(name));
+                problems.push(Problem { field: name.clone(), message });
+            }
+            is_kept
+        });
+        RejectedForm { problems, version: self.version.to_owned(), sent }
     }
 }

@@ -35,10 +35,10 @@ pub(super) async fn save(visit: Visit, mut request: Request) -> Result<Response,
     let (pairs, _room) = visit.form(&mut request).await?;
     let view = found(&visit).await?;
     let stored = StoredForm { def: &SETTINGS, record: &view.settings, version: &view.version };
-    match saving::save(&visit, (Method::PUT, PATH), &pairs, &stored).await? {
+    match saving::save(&visit, (Method::PUT, PATH), pairs, &stored).await? {
         Ok(_) => Ok(see("/app/settings?done=saved")),
-        Err(RejectedForm { problems, version }) => {
-            let view = SettingsView { version, sent: pairs, problems, ..view };
+        Err(RejectedForm { problems, version, sent }) => {
+            let view = SettingsView { version, sent, problems, ..view };
             Ok(rejected(settings_page(&visit.shell, &view)))
         }
     }

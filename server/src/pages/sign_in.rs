@@ -7,6 +7,7 @@ use poem::{
 use svctrack_core::audit::Who;
 use svctrack_store::Tenant;
 use svctrack_web::pages::{SignInView, address, sign_in_page};
+use url::{Position, Url};
 
 use super::{
     forms::sent,
@@ -21,6 +22,9 @@ use crate::{
     sender_limits::Address,
 };
 
+/// Parameter of the sign-in page after a form was sent without a session.
+const UNSAVED: &str = "unsaved";
+
 /// `GET /sign-in`
 pub(super) async fn show(app: &App, request: Request) -> Result<Response, Error> {
     let pairs = crate::routes::query_pairs(&request);
@@ -30,7 +34,10 @@ pub(super) async fn show(app: &App, request: Request) -> Result<Response, Error>
     if once.is_none() && is_signed_in {
         return Ok(see("/"));
     }
-    let view = SignInView { next: sent(&pairs, "next").to_owned(), problem: None, once };
+    let problem = (!sent(&pairs, UNSAVED).is_empty()).then(|| {
+        "You were signed out, so what you sent was not saved. Sign in and send it again.".to_owned()
+    });
+    let view = SignInView { next: sent(&pairs, "next").to_owned(), problem, once };
     Ok(html(sign_in_page(&view)))
 }
 
@@ -131,10 +138,14 @@ pub(super) fn lead(request: &Request) -> Response {
         }
         return response;
     }
-    // The body of a form is not there after signing in.
-    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        // The body of a form is lost; its page is where the user can send it again.
+        let form = request.headers().get(header::REFERER).and_then(|form| form.to_str().ok());
+        let form = form.and_then(|form| Url::parse(form).ok());
+        let form = form.as_ref().map_or("/", |form| short(&form[Position::BeforePath..]));
+        return see(&address("/sign-in", &[], &[("next", form), (UNSAVED, "yes")]));
+    }
     match path {
-        _ if !is_read => see("/sign-in"),
         "/" => see("/sign-in"),
         path => see(&address("/sign-in", &[], &[("next", path)])),
     }

@@ -156,6 +156,7 @@ fn customer_row(line: &CustomerLine) -> impl Renderable {
                         } @else if days < 0 {
                             "overdue by " (-days) " days"
                         } @else {
+                            @if line.notice_deadline.is_some() { "last day of notice " }
                             (distance(days))
                         }
                     }

@@ -245,8 +245,9 @@ pub fn record_form(shell: &Shell, view: &RecordView) -> Page {
         p.crumbs { a href=(back) { "Back" } }
         h1 { (title) }
         (problems(&view.problems))
-        form.record method="post" action=(action) data-check=(def.path) data-record=[checked(def, &view.record)] {
+        form.record method="post" action=(action) data-check=(def.path) {
             (csrf(shell))
+            (hidden("shown", &shown(def, &view.record)))
             (hidden("version", &view.version))
             (hidden("once", &view.once))
             (inputs(def, &Filled { record: &view.record, sent: &view.sent, problems: &view.problems }))
@@ -265,15 +266,15 @@ pub(super) fn checks() -> impl Renderable {
     maud! { script type="module" src="/check.js" {} }
 }
 
-/// Record that a form changes, for its check; none for a new one.
-pub(super) fn checked(def: &ResourceDef, record: &Map<String, Value>) -> Option<String> {
+/// The record that a form shows, by which its check and the server know what was changed in it; empty for a new one.
+pub(super) fn shown(def: &ResourceDef, record: &Map<String, Value>) -> String {
     let is_sent = |name: &str| def.field(name).is_some_and(FieldDef::is_sent);
     let sent: Map<String, Value> = record
         .iter()
         .filter(|(name, _)| is_sent(name))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
-    (!record.is_empty()).then(|| Value::Object(sent).to_string())
+    if record.is_empty() { String::new() } else { Value::Object(sent).to_string() }
 }
 
 /// A record of the API, for the rules.

@@ -11,7 +11,7 @@ use super::{
     format::{label_of, money},
     page, page_with_form,
     parts::{Head, Problem, empty, problems, scroll, table},
-    record::{Filled, checked, checks, input, text},
+    record::{Filled, checks, input, shown, text},
     records::text_of,
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
@@ -377,9 +377,9 @@ fn form<'v>(shell: &'v Shell, view: &'v DecisionView) -> impl Renderable + 'v {
         view.decision.asked().iter().filter_map(|name| LICENSE.field(name)).collect();
     let filled = Filled { record: &view.terms, sent: &view.sent, problems: &view.problems };
     maud! {
-        form.record method="post" action=(action)
-            data-check=(LICENSE.path) data-record=[checked(&LICENSE, &view.terms)] {
+        form.record method="post" action=(action) data-check=(LICENSE.path) {
             (csrf(shell))
+            (hidden("shown", &shown(&LICENSE, &view.terms)))
             (hidden("version", &view.version))
             @for field in &fields { (input(filled, field)) }
             div.actions {

@@ -8,7 +8,7 @@ use super::{
     format::instant,
     page_with_form,
     parts::{Problem, problems},
-    record::{Filled, checked, checks, inputs},
+    record::{Filled, checks, inputs, shown},
     setup::copied,
     shell::{Shell, csrf, hidden, layout},
 };
@@ -44,9 +44,9 @@ pub fn settings_page(shell: &Shell, view: &SettingsView) -> Page {
                 dd { (instant(changed)) }
             }
         }
-        form.record method="post" action="/app/settings"
-            data-check=(SETTINGS.path) data-record=[checked(&SETTINGS, &view.settings)] {
+        form.record method="post" action="/app/settings" data-check=(SETTINGS.path) {
             (csrf(shell))
+            (hidden("shown", &shown(&SETTINGS, &view.settings)))
             (hidden("version", &view.version))
             (inputs(&SETTINGS, &filled))
             div.actions { button.main type="submit" { "Save" } }
