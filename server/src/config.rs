@@ -198,17 +198,22 @@ impl Config {
         self.listen.own_url(&self.scheme())
     }
 
+    /// Address at which programs on this machine, which reach it at `own_url`, call the server: with TLS its public URL,
+    /// whose name is in the certificate.
+    pub fn called_at<'a>(&'a self, own_url: &'a str) -> &'a str {
+        let public_url = self.public_url.as_deref().filter(|url| url.starts_with("https://"));
+        self.tls.as_ref().and(public_url).unwrap_or(own_url)
+    }
+
     /// Where browsers open the pages of the server, which programs on its machine reach at `own_url`: at the public URL. A
-    /// site that serves the script and takes events at paths of its own passes on nothing else; then at `own_url`.
+    /// site with a path of its own for the server, the script or events passes on nothing else; then where programs do.
     pub fn pages_url<'a>(&'a self, own_url: &'a str) -> &'a str {
         let is_of_a_site = self.script_path != DEFAULT_SCRIPT_PATH
             || self.tracking_prefix != DEFAULT_TRACKING_PREFIX;
         let has_path = |url: &&str| url.splitn(4, '/').count() > 3;
         match &self.public_url {
-            // With TLS, the server itself is reached at this URL.
-            Some(url) if self.tls.is_some() && url.starts_with("https://") => url,
             Some(url) if !is_of_a_site && !has_path(&url.as_str()) => url,
-            _ => own_url,
+            _ => self.called_at(own_url),
         }
     }
 

@@ -34,13 +34,13 @@ struct SharedConnections {
     places: usize,
     proxies: Proxies,
     started: Instant,
-    open: Mutex<HeldConnection>,
+    open: Mutex<OpenConnections>,
     /// Notified when a connection has ended.
     left: Notify,
 }
 
 #[derive(Default)]
-struct HeldConnection {
+struct OpenConnections {
     next: u64,
     all: BTreeMap<u64, (IpAddr, Arc<ConnectionWait>)>,
     of_address: HashMap<IpAddr, usize>,
@@ -152,7 +152,7 @@ impl Connections {
         Self(Arc::new(SharedConnections { places, proxies, started, open, left }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HeldConnection> {
+    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
         self.0.open.lock()
     }
 
@@ -197,7 +197,7 @@ impl Connections {
     const PARTS: usize = 64;
 }
 
-impl HeldConnection {
+impl OpenConnections {
     /// Ends up to `count` connections of some addresses: those that have waited longest and were not asked to end
     /// before. Returns how many.
     fn end_longest_waiting(&self, count: usize, is_of: impl Fn(IpAddr) -> bool) -> usize {

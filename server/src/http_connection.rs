@@ -99,7 +99,7 @@ where
     pub(crate) async fn serve(mut self, mut stream: TcpStream, tls: Option<Arc<Tls>>) {
         // Responses are small and written whole, so waiting for more to send only delays them.
         let _ = stream.set_nodelay(true);
-        if self.peers.proxies.begin_with_header(self.peers.address()) {
+        if self.peers.proxies.expect_header(self.peers.address()) {
             let read = self.peers.proxies.read_header(&mut stream, self.peers.remote);
             match self.waiting.for_client(read).await {
                 Some(Ok(client)) => self.peers.remote = client,

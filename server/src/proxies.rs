@@ -51,7 +51,7 @@ impl Proxies {
     }
 
     /// Whether connections of an address begin with a header of the PROXY protocol.
-    pub(crate) fn begin_with_header(&self, address: IpAddr) -> bool {
+    pub(crate) fn expect_header(&self, address: IpAddr) -> bool {
         self.source == ClientAddressFrom::ProxyProtocol && self.have(address.to_canonical())
     }
 

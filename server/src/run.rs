@@ -117,7 +117,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let app =
         App::observed(store.clone(), Arc::new(SystemClock), addresses, config.limits(), observe);
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
-    let called_at = called_at(&config, &own_url);
+    let called_at = config.called_at(&own_url);
     start_first(&app, &config, &own_url, &printer).await?;
     let is_kept = config.store == Engine::Embedded;
     let running_at = is_kept.then(|| RunningAt::note(&config.data, called_at));
@@ -286,13 +286,6 @@ fn is_unprotected(address: IpAddr, config: &Config) -> bool {
     !is_of_this_machine(address) && config.tls.is_none() && !is_proxied
 }
 
-/// Address at which programs on this machine call the server: with TLS its public URL, whose name is in the
-/// certificate.
-fn called_at<'a>(config: &'a Config, own_url: &'a str) -> &'a str {
-    let public_url = config.public_url.as_deref().filter(|url| url.starts_with("https://"));
-    config.tls.as_ref().and(public_url).unwrap_or(own_url)
-}
-
 /// Line that reports that the server is ready.
 fn serving(config: &Config, own_url: &str) -> String {
     let public_url = config.public_url.as_ref().map(|url| format!("public URL: {url}; "));
@@ -344,7 +337,7 @@ async fn start_first(
     printer.print(GREETING.to_owned()).await.map_err(RunError::Output)?;
     first.found(app).await?;
     let reached =
-        Reached { called_at: called_at(config, own_url), pages_at: config.pages_url(own_url) };
+        Reached { called_at: config.called_at(own_url), pages_at: config.pages_url(own_url) };
     if let Err(cause) = printer.print(first.details(app, &reached)).await {
         tracing::error!(%cause, "first tokens not printed: create one with `svctrack token create`");
     }

@@ -24,7 +24,7 @@ const ETAG_BYTES: usize = 12;
 /// the loader has one.
 const VERSION_BYTES: usize = 4;
 
-/// Longest file, in bytes, that is compressed for as long as it takes: those of the API's page would take minutes.
+/// Longest file, in bytes, that is compressed for as long as it takes: larger ones would take minutes.
 const MAX_THOROUGH_BYTES: usize = 64 * 1024;
 
 /// A file to embed.

@@ -22,7 +22,7 @@ pub(crate) struct StoppedStore {
 pub(crate) const STOP: &str = "; the server must be stopped";
 
 impl StoppedStore {
-    /// Configuration, where its data folder has a store.
+    /// Configuration of these options. A data folder without a store is an error.
     pub(crate) fn config(self) -> Result<Config, String> {
         let Self { files, backup_to } = self;
         let config = configure(ConfigOverrides { files, backup_to, ..ConfigOverrides::default() })?;

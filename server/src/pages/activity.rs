@@ -38,7 +38,7 @@ pub(super) async fn sections(
     Ok(vec![Extra::Days { days, is_partial }, Extra::Activities { of, lines, live }])
 }
 
-/// Number of activities on each of the last days; and whether there are more than were counted.
+/// Number of activities on each of the last days; and whether there may be more than were counted.
 async fn by_day(visit: &Visit, filter: (&str, &str)) -> Result<(Vec<DayCount>, bool), Error> {
     let zone = visit.shell.zone;
     let mut days: Vec<DayCount> =

@@ -25,7 +25,15 @@ const MONTH_CHARS: usize = 7;
 #[serde(untagged)]
 enum Listed {
     Closed(Closing),
-    Reopened { month: String, reopened: Vec<Reopening> },
+    Reopened(ReopenedMonth),
+}
+
+/// A month that is open again. It has no other members, so that a closed month is never taken for one.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReopenedMonth {
+    month: String,
+    reopened: Vec<Reopening>,
 }
 
 #[derive(Deserialize)]
@@ -119,7 +127,7 @@ async fn closings(visit: &Visit) -> Result<(Vec<Closing>, Vec<ClosingLine>), Err
     for listed in visit.api.get::<Vec<Listed>>("/reports/closings").await? {
         match listed {
             Listed::Closed(closing) => closed.push(closing),
-            Listed::Reopened { month, reopened } => {
+            Listed::Reopened(ReopenedMonth { month, reopened }) => {
                 open.push(ClosingLine { month, reopened, ..ClosingLine::default() });
             }
         }
@@ -191,7 +199,7 @@ async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
     })
 }
 
-/// Closed months, each as it was closed and as it is now.
+/// How current figures differ from those of closed months.
 async fn compared(visit: &Visit, closings: &[Closing]) -> Result<Vec<Compared>, Error> {
     let days = |closing: Option<&Closing>| days_of_month(&closing?.month);
     let Some(((from, _), (_, to))) = days(closings.first()).zip(days(closings.last())) else {

@@ -56,7 +56,7 @@ const PARAMETERS: [&str; 5] = ["dryRun", "ids", "map", "refusals", "separator"];
 /// The outcome of a body.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ImportReport {
+struct ImportSummary {
     created: usize,
     updated: usize,
     unchanged: usize,
@@ -120,7 +120,7 @@ pub(crate) async fn import(
     let pump = tokio::spawn(pump(request.take_body().into(), pieces, received.clone()));
     let reading = RowReader { caller: caller.clone(), def, access };
     let reader = heavy_work::spawn(move || reading.send(&asked, source, &batches));
-    let summary = ImportReport { dry_run: is_dry_run, ids, ..ImportReport::default() };
+    let summary = ImportSummary { dry_run: is_dry_run, ids, ..ImportSummary::default() };
     let rehearsal = Rehearsal::default();
     let mut import = Import { app, caller, rehearsal, max_listed, listed_bytes: 0, summary };
     let mut applied = Ok(());
@@ -354,7 +354,7 @@ struct Import<'a> {
     max_listed: usize,
     /// Text of the rejected rows until now.
     listed_bytes: usize,
-    summary: ImportReport,
+    summary: ImportSummary,
 }
 
 impl Import<'_> {
@@ -438,7 +438,7 @@ impl Import<'_> {
 
     /// Adds the progress of the import to an error.
     fn cut_short(&self, error: Error) -> Error {
-        let ImportReport { created, updated, unchanged, refused, dry_run, .. } = &self.summary;
+        let ImportSummary { created, updated, unchanged, refused, dry_run, .. } = &self.summary;
         if created + updated + unchanged + refused == 0 {
             return error;
         }

@@ -94,7 +94,7 @@ impl ReportFormat {
         }
     }
 
-    /// The same of what is no picture.
+    /// The form of a report that has no picture.
     pub(super) fn without_picture(request: &Request) -> Self {
         if prefers_csv(request) { Self::Csv } else { Self::Json }
     }

@@ -64,7 +64,8 @@ pub(crate) fn unread_names(request: &Request) -> Result<Vec<String>, Error> {
     unread_query(&query_pairs(request), is_write, handling).map_err(Error::BadRequest)
 }
 
-/// The value of the only parameter that a route takes, where it was sent. Another one may be it, misspelled.
+/// The value of the only parameter that a route takes, where it was sent. Another name is an error, since it may be a
+/// misspelled one.
 ///
 /// # Errors
 /// Another parameter, or one that is sent twice.

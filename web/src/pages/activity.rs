@@ -135,7 +135,7 @@ pub struct DayCount {
 /// Height of the picture of days, in pixels.
 const HEIGHT: u64 = 72;
 
-/// A bar for each day, with a sentence for screen readers.
+/// A bar for each day, and a sentence that says the same.
 pub(super) fn day_bars(days: &[DayCount]) -> impl Renderable {
     let most = days.iter().map(|day| day.count).max().unwrap_or_default().max(1);
     let sum: u64 = days.iter().map(|day| day.count).sum();

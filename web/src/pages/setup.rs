@@ -53,7 +53,7 @@ pub struct Arrived {
     pub received_at: String,
 }
 
-/// Events that have arrived so far.
+/// The event that arrived last, and what came of the events so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arrival {
     pub last: Option<Arrived>,

@@ -233,7 +233,7 @@ impl<'d> Objects<'d> {
         found
     }
 
-    /// Whether an object is more than a name for one of several others.
+    /// Schema of an object that is only a name for one of several others.
     pub(super) fn alternatives(&self, name: &str) -> Option<&'d Schema> {
         self.schemas.get(name).filter(|schema| !schema.any_of.is_empty())
     }
