@@ -67,7 +67,7 @@ pub static TENANT: ResourceDef = ResourceDef {
     doc: "A tenant.",
     fields: &[
         FieldDef::new("_id", FieldKind::Key, "UUID of the tenant.").service(),
-        FieldDef::new("name", FieldKind::Text, "Tenant name.").service(),
+        FieldDef::new("name", FieldKind::Text, "Tenant name."),
         FieldDef::new("createdAt", FieldKind::Date, "When the tenant was created.").service(),
         FieldDef::new(
             "state",
@@ -75,8 +75,7 @@ pub static TENANT: ResourceDef = ResourceDef {
             "Whether it is active, suspended or being deleted.",
         )
         .service(),
-        FieldDef::new("suspended", FieldKind::Bool, "Whether its calls and events are rejected.")
-            .service(),
+        FieldDef::new("suspended", FieldKind::Bool, "Whether its calls and events are rejected."),
         FieldDef::new(
             "rowsRemoved",
             FieldKind::Integer,
@@ -180,11 +179,6 @@ pub struct TenantChange {
 }
 
 impl TenantChange {
-    /// Members that the body of a tenant update can have.
-    pub const MEMBERS: &[&str] = &["name", "suspended"];
-    /// Further members that the service returns, accepted so that the response of a GET can be sent back (R3).
-    pub const ANSWERED: &[&str] = &["_id", "createdAt", "state", "rowsRemoved"];
-
     /// Reads `{name?, suspended?}`.
     ///
     /// # Errors

@@ -31,6 +31,24 @@ async fn tenant_by(operator: &Client) -> (String, Client) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_and_its_settings_are_sent_back_as_they_were_read_without_a_trace() {
+    let server = InProcess::start().await;
+    let strict = [JSON[0], ("prefer", "handling=strict")];
+    for (client, path) in
+        [(&server.operator, format!("/tenants/{TENANT}")), (&server.client, "/settings".to_owned())]
+    {
+        let read = client.get(&path).await.json();
+        let sent = client.send(Method::PUT, &path, &strict, read.to_string()).await.unwrap();
+        assert_eq!((sent.status, sent.json()), (StatusCode::OK, read.clone()), "{path}");
+        let mut other = read;
+        other["createdAt"] = json!("2001-01-01");
+        let sent = client.send(Method::PUT, &path, &strict, other.to_string()).await.unwrap();
+        assert_eq!(sent.json()["errors"][0]["pointer"], "/createdAt", "{path}");
+        assert_eq!(sent.status, StatusCode::UNPROCESSABLE_ENTITY, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn open_streams_end_when_their_tenant_is_suspended_deleted_or_their_token_revoked() {
     let server = InProcess::start().await;
     let (other, theirs) = another_tenant(&server).await;

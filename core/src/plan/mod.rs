@@ -69,7 +69,7 @@ pub use self::{
     renew::{renew, renew_due},
     response::{is_response_as_stored, response_fields, stored_text, to_response},
     tenant::{mark_token_user, settings, token_user},
-    unknown_properties::unknown_properties,
+    unknown_properties::{ignored_in_responses, unknown_properties},
     update::update,
 };
 #[cfg(feature = "records")]

@@ -19,16 +19,40 @@ pub(super) fn ignored(
     after: &Document,
     ctx: &ReadCtx<'_>,
 ) -> Result<Vec<String>, LookupError> {
-    let fixed = fixed(def, &body.fixed, before, after, ctx)?;
+    let mut names = names_of(&body.fixed);
+    for record in [Some(after), before].into_iter().flatten() {
+        if !names.is_empty() {
+            let wanted = |field: &FieldDef| names.iter().any(|name| name == field.name);
+            let mut response = response_fields(def, record, &wanted, ctx)?;
+            body.shown.iter().for_each(|(name, value)| response.set(name, value.to_json()));
+            retain_other(def, &mut names, &body.fixed, &response);
+        }
+    }
+    Ok(handle(def, body, names))
+}
+
+/// As for a record, of a body for something whose responses before and after the change are known.
+pub fn ignored_in_responses(
+    def: &ResourceDef,
+    body: &mut Shaped,
+    responses: &[Document],
+) -> Vec<String> {
+    let mut names = names_of(&body.fixed);
+    responses.iter().for_each(|response| retain_other(def, &mut names, &body.fixed, response));
+    handle(def, body, names)
+}
+
+/// Names unknown members and the read-only ones in `fixed`, or makes each an issue of the body.
+fn handle(def: &ResourceDef, body: &mut Shaped, fixed: Vec<String>) -> Vec<String> {
     let mut ignored = std::mem::take(&mut body.ignored);
     if body.handling == Handling::Strict {
         let known = def.fields.iter().filter(|field| field.is_sent()).map(|field| field.name);
         body.issues.extend(unknown_properties(&ignored, &known.collect::<Vec<_>>()));
         body.issues.extend(fixed.iter().map(|name| read_only(name)));
-        return Ok(Vec::new());
+        return Vec::new();
     }
     ignored.extend(fixed);
-    Ok(ignored)
+    ignored
 }
 
 /// Issues of properties that are not known, each with the known one that it may have been meant for.
@@ -46,29 +70,15 @@ fn read_only(name: &str) -> Issue {
     Issue::of_member(name, "read_only", message)
 }
 
-/// Read-only members that were sent with a value that the record has neither before nor after.
-fn fixed(
-    def: &ResourceDef,
-    sent: &Document,
-    before: Option<&Document>,
-    after: &Document,
-    ctx: &ReadCtx<'_>,
-) -> Result<Vec<String>, LookupError> {
-    if sent.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut names: Vec<String> = sent.iter().map(|(name, _)| name.to_owned()).collect();
-    for record in [Some(after), before].into_iter().flatten() {
-        if !names.is_empty() {
-            let wanted = |field: &FieldDef| names.iter().any(|name| name == field.name);
-            let response = response_fields(def, record, &wanted, ctx)?;
-            names.retain(|name| {
-                def.field(name)
-                    .is_some_and(|field| !is_same(field, sent.get(name), response.get(name)))
-            });
-        }
-    }
-    Ok(names)
+fn names_of(sent: &Document) -> Vec<String> {
+    sent.iter().map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Leaves the names of read-only members that were sent with another value than the response has.
+fn retain_other(def: &ResourceDef, names: &mut Vec<String>, sent: &Document, response: &Document) {
+    names.retain(|name| {
+        def.field(name).is_some_and(|field| !is_same(field, sent.get(name), response.get(name)))
+    });
 }
 
 /// Whether the sent value equals that of the record; null equals an absent value.

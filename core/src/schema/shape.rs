@@ -16,6 +16,8 @@ pub struct Shaped {
     pub ignored: Vec<String>,
     /// Read-only members, as they were sent (R49).
     pub fixed: Document,
+    /// Values of read-only members that the response has and the record has not, such as the name of the tenant.
+    pub shown: Document,
     /// Handling of `ignored` and `fixed`.
     pub handling: Handling,
     /// Issues of the members. A body with issues is rejected when it is planned, with all that is found then (R11).
@@ -59,14 +61,15 @@ impl From<Document> for Shaped {
             patch,
             ignored: Vec::new(),
             fixed: Document::default(),
+            shown: Document::default(),
             handling: Handling::Lenient,
             issues: Vec::new(),
         }
     }
 }
 
-/// Fields that identify the record, its tenant and its version: a body that was read before may have others (R3).
-const BOOKKEEPING: [&str; 5] = ["_id", "updatedAt", "__v", "tenantId", "tenantName"];
+/// Fields that identify the record and its version: a body that was read before may have others (R3).
+const BOOKKEEPING: [&str; 3] = ["_id", "updatedAt", "__v"];
 
 /// Checks the body of a create: every value, and that no required one is missing.
 pub fn check_create(def: &ResourceDef, sent: &Document) -> Shaped {

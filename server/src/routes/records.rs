@@ -7,7 +7,7 @@ use poem::{
 use svctrack_core::{
     plan::upsert::{Item, MAX_ITEMS, UpsertAccess},
     resources::end_user::END_USER,
-    schema::{ListQuery, ResourceDef, shape},
+    schema::{ListQuery, ResourceDef, Shaped, shape},
     value::{Document, RecordRef, json_rows::JsonRows, key::MAX_KEY_BYTES},
 };
 use svctrack_store::{Done, RecordResponse, StoreError};
@@ -86,22 +86,24 @@ pub(crate) async fn update(
 ) -> Result<Response, Error> {
     let caller = authorise_for(app, request, def, "update").await?;
     let reference = reference_in_path(request)?;
-    let (record, ignored) = changed(app, request, caller, def, reference).await?;
+    let target = (def, reference, Document::default());
+    let (record, ignored) = changed(app, request, caller, target).await?;
     let mut response = versioned(request, record);
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
 
-/// Merges the body of a request into a record; returns the new record, and the names that are unknown.
+/// Merges the body of a request into a record; returns the new record, and the names of members that are not stored.
+/// The response has further values in `shown`.
 pub(super) async fn changed(
     app: &App,
     request: &mut Request,
     caller: Caller,
-    def: &'static ResourceDef,
-    reference: RecordRef,
+    (def, reference, shown): (&'static ResourceDef, RecordRef, Document),
 ) -> Result<(RecordResponse, Vec<String>), Error> {
     let (sent, _room) = read_record(app, request, &caller, def).await?;
-    let body = Strictness::from_request(request).handle(shape::check_update(def, &sent));
+    let body = Shaped { shown, ..shape::check_update(def, &sent) };
+    let body = Strictness::from_request(request).handle(body);
     let precondition = precondition(request);
     let record = app.store.update(caller.into(), (def, reference), body, precondition).await?;
     let ignored = record.ignored.clone();

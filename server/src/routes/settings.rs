@@ -19,31 +19,36 @@ use crate::{app::App, error::Error};
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     let record = found(app, &caller, &SETTINGS, &RecordRef::Id(SETTINGS_ID)).await?;
-    Ok(versioned(request, with_tenant(app, &caller.tenant, record).await?))
+    let tenant = members_of_tenant(app, &caller.tenant).await?;
+    Ok(versioned(request, with_tenant(&tenant, record)?))
 }
 
 /// `PUT /settings`, and `PATCH`, which is the same.
 pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
-    let tenant = caller.tenant;
-    let settings = RecordRef::Id(SETTINGS_ID);
-    let (record, ignored) = changed(app, request, caller, &SETTINGS, settings).await?;
-    let mut response = versioned(request, with_tenant(app, &tenant, record).await?);
+    let tenant = members_of_tenant(app, &caller.tenant).await?;
+    let target = (&SETTINGS, RecordRef::Id(SETTINGS_ID), tenant.clone());
+    let (record, ignored) = changed(app, request, caller, target).await?;
+    let mut response = versioned(request, with_tenant(&tenant, record)?);
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
 
-/// Settings with the stored properties of their tenant; a new name is another `ETag`.
-async fn with_tenant(
-    app: &App,
-    tenant: &Tenant,
-    record: RecordResponse,
-) -> Result<RecordResponse, Error> {
+/// Stored properties of a tenant that its settings show.
+async fn members_of_tenant(app: &App, tenant: &Tenant) -> Result<Document, Error> {
     let stored = app.store.tenant(tenant.id()).await?;
     let name = stored.map(|tenant| tenant.name).unwrap_or_default();
+    let mut members = Document::default();
+    members.set(TENANT_ID.name, Json::string(&tenant.id().to_string()));
+    members.set(TENANT_NAME.name, Json::string(&name));
+    Ok(members)
+}
+
+/// Settings with the members of their tenant; a new name is another `ETag`.
+fn with_tenant(tenant: &Document, record: RecordResponse) -> Result<RecordResponse, Error> {
     let mut settings = Document::parse(record.text.as_bytes())?;
-    settings.set(TENANT_ID.name, Json::string(&tenant.id().to_string()));
-    settings.set(TENANT_NAME.name, Json::string(&name));
+    tenant.iter().for_each(|(name, value)| settings.set(name, value.to_json()));
+    let name = tenant.text(TENANT_NAME.name).unwrap_or_default();
     let computed = Some(crc32fast::hash(name.as_bytes()));
     Ok(RecordResponse { text: settings.to_text(), computed, ..record })
 }

@@ -3,6 +3,8 @@
 use poem::{Request, Response};
 use svctrack_core::{
     access::{NewTenant, OPERATOR, TENANT, TenantChange, unknown_members},
+    plan::ignored_in_responses,
+    schema::shape,
     value::{Document, Json, TenantId},
 };
 use svctrack_store::{TenantRecord, TenantState, TokenRecord};
@@ -80,10 +82,13 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
     let caller = authorise(app, request, OPERATOR).await?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let id = id_in_path(request)?;
-    let known = [TenantChange::MEMBERS, TenantChange::ANSWERED].concat();
-    let ignored = unknown_members(&sent, &known);
-    Strictness::from_request(request).check_properties(&ignored, TenantChange::MEMBERS)?;
     let change = TenantChange::read(&sent).map_err(Error::Invalid)?;
+    let mut body = Strictness::from_request(request).handle(shape::check_update(&TENANT, &sent));
+    let before = app.store.tenant(id).await?.ok_or(Error::TenantNotFound)?;
+    let mut after = before.clone();
+    after.change(change.clone());
+    let ignored = ignored_in_responses(&TENANT, &mut body, &[shown(&after), shown(&before)]);
+    body.checked().map_err(Error::Invalid)?;
     let tenant = app.store.change_tenant(caller.into(), id, change).await?;
     let mut response = json(shown(&tenant).to_text());
     name_ignored(&mut response, &ignored);

@@ -104,7 +104,7 @@ impl TenantRecord {
     }
 
     /// Applies an operator's change. A tenant that is being deleted cannot be changed.
-    pub(crate) fn change(&mut self, change: TenantChange) {
+    pub fn change(&mut self, change: TenantChange) {
         self.name = change.name.unwrap_or_else(|| std::mem::take(&mut self.name));
         self.state = match change.suspended {
             Some(true) => TenantState::Suspended,
