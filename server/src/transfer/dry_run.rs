@@ -7,7 +7,8 @@ use std::{
     io::{self, BufWriter, Seek as _, Write as _},
 };
 
-use serde_json::Value;
+use poem::http::Method;
+use serde_json::{Value, json};
 use svctrack_core::{
     plan::{self, Ctx, Rejection, memory::Memory},
     resources::settings::{SETTINGS, SETTINGS_ID},
@@ -16,7 +17,7 @@ use svctrack_core::{
 };
 use svctrack_store::{Clock as _, SystemClock};
 
-use super::fates::count_in;
+use super::{fates::count_in, import::NDJSON};
 use crate::{admin::Admin, interchange::SWITCH, limits::MAX_LISTED_REJECTED_ROWS};
 
 /// Rows that would be sent, in a file without a name.
@@ -59,6 +60,23 @@ pub(super) fn judge_settings(sent: &Document) -> Result<(), String> {
     }
 }
 
+/// Those of some ids that records of the tenant have. A dry run of rows with an id alone tells, since a token for imports
+/// may not read: a row that finds no record is rejected, or gets another id.
+pub(super) async fn stored_ids(
+    admin: &Admin,
+    def: &'static ResourceDef,
+    ids: &[&str],
+) -> Result<HashSet<(&'static str, String)>, String> {
+    let row = |id: &&str| json!({ "_id": id }).to_string() + "\n";
+    let body: String = ids.iter().map(row).collect();
+    let path = format!("/import/{}?dryRun=true&ids=true&refusals=0", def.path);
+    let response = admin.send_again_as(Method::POST, &path, NDJSON, body.into()).await?;
+    let summary = response.json().await?;
+    let found = summary.get("ids").and_then(Value::as_array).into_iter().flatten();
+    let pairs = found.zip(ids).filter(|(found, id)| found.as_str() == Some(**id));
+    Ok(pairs.map(|(_, id)| (def.path, (*id).to_owned())).collect())
+}
+
 impl DryRun {
     pub(super) fn begin() -> io::Result<Self> {
         let lines = BufWriter::new(tempfile::tempfile()?);
@@ -90,7 +108,7 @@ impl DryRun {
         file.rewind().map_err(|error| error.to_string())?;
         let path =
             format!("/import/{}?dryRun=true&refusals={MAX_LISTED_REJECTED_ROWS}", first.path);
-        let summary = admin.upload(&path, "application/x-ndjson", file).await?.json().await?;
+        let summary = admin.upload(&path, NDJSON, file).await?.json().await?;
         let rejections = summary.get("refusals").and_then(Value::as_array).into_iter().flatten();
         let read = |rejection: &Value| {
             let line = usize::try_from(rejection.get("line")?.as_u64()?).ok()?;

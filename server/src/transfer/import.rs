@@ -17,7 +17,7 @@ use svctrack_core::{
 };
 
 use super::{
-    dry_run::{DryRun, Judged, RejectedOrigin, judge_settings},
+    dry_run::{DryRun, Judged, RejectedOrigin, judge_settings, stored_ids},
     fates::{Fates, count_in},
     order::{everything, referred, resource_named},
 };
@@ -33,7 +33,7 @@ const BATCH_BYTES: usize = 8 * 1024 * 1024;
 /// Keys of a file that are compared with later rows: some 20 MB of hashes.
 const MAX_NOTED_KEYS: usize = 1_000_000;
 /// Media type of records that are sent.
-const NDJSON: &str = "application/x-ndjson";
+pub(super) const NDJSON: &str = "application/x-ndjson";
 
 /// The formats of a file.
 const FORMATS: [Format; 2] = [Format::Ndjson, Format::Csv];
@@ -257,6 +257,8 @@ struct Import<'a> {
     number: usize,
     /// Ids of records that have no other name until they are written.
     unnamed: HashSet<String>,
+    /// Resource and id of rows of a dry run that are records of the tenant.
+    stored: HashSet<(&'static str, String)>,
     /// Rows of a dry run that cannot be sent.
     unreadable: Vec<RejectedOrigin>,
 }
@@ -274,8 +276,9 @@ struct FromFile<'a> {
 
 impl<'a> Import<'a> {
     fn new(admin: &'a Admin, reading: ImportOptions<'a>, dry_run: Option<DryRun>) -> Self {
-        let (known, unnamed, unreadable) = (HashMap::new(), HashSet::new(), Vec::new());
-        Self { admin, reading, known, dry_run, number: 0, unnamed, unreadable }
+        let (known, unnamed, stored) = (HashMap::new(), HashSet::new(), HashSet::new());
+        let unreadable = Vec::new();
+        Self { admin, reading, known, dry_run, number: 0, unnamed, stored, unreadable }
     }
 
     /// Imports a file. A reference to a record of the same resource may be to one that comes later, so such records are
@@ -319,7 +322,6 @@ impl<'a> Import<'a> {
                 Ok(None) => {}
                 Ok(Some(item)) if from.rejected.contains(&item.line) => drop(item),
                 Err(_) if pass == Pass::Again => {}
-                Ok(Some(item)) if self.dry_run.is_some() => self.rehearse(from, item, pass)?,
                 Ok(Some(item)) => {
                     bytes += item.sent.to_text().len();
                     batch.push(Ok(item));
@@ -329,6 +331,30 @@ impl<'a> Import<'a> {
         }
         from.done.ignored = rows.read_only().to_vec();
         (from.done.repeated, from.done.first_repeated) = (repeated.rows, repeated.first);
+        Ok(())
+    }
+
+    /// Adds rows to a dry run. Those without a key for others to refer to may be records of the tenant.
+    async fn rehearse_rows(
+        &mut self,
+        file: &mut FromFile<'_>,
+        batch: Vec<FileRow>,
+        pass: Pass,
+    ) -> Result<(), String> {
+        let is_nameless = |item: &&Item| reference_key(file.def, &item.sent).is_none();
+        let items = batch.iter().filter_map(|row| row.as_ref().ok()).filter(is_nameless);
+        let ids: Vec<&str> = items.filter_map(|item| item.id.as_deref()).collect();
+        let stored = match pass == Pass::First && *file.def != SETTINGS && !ids.is_empty() {
+            true => stored_ids(self.admin, file.def, &ids).await?,
+            false => HashSet::new(),
+        };
+        self.stored.extend(stored);
+        for row in batch {
+            match row {
+                Ok(item) => self.rehearse(file, item, pass)?,
+                Err((line, reason)) => self.reject(file, line, reason),
+            }
+        }
         Ok(())
     }
 
@@ -346,13 +372,17 @@ impl<'a> Import<'a> {
             }
             return Ok(());
         }
-        let key = key_of(from.def, &item.sent);
+        let is_stored =
+            item.id.as_ref().is_some_and(|id| self.stored.contains(&(from.def.path, id.clone())));
         if pass == Pass::First {
+            let has_key = is_stored || key_of(from.def, &item.sent).is_some();
             from.done.taken += 1;
-            from.done.without_key += usize::from(key.is_none());
+            from.done.without_key += usize::from(!has_key);
         }
-        let key = key.filter(|key| !key.is_empty());
-        if let (None, Some(id), true) = (&key, &item.id, from.is_referred) {
+        let key = reference_key(from.def, &item.sent);
+        if is_stored {
+            // Its own id is its name.
+        } else if let (None, Some(id), true) = (&key, &item.id, from.is_referred) {
             if from.def.field("externalId").is_some() && item.sent.text("email").is_none() {
                 let name = format!("import-{id}");
                 item.sent.set("externalId", Json::string(&name));
@@ -428,6 +458,9 @@ impl<'a> Import<'a> {
         batch: Vec<FileRow>,
         pass: Pass,
     ) -> Result<(), String> {
+        if self.dry_run.is_some() {
+            return self.rehearse_rows(file, batch, pass).await;
+        }
         let items: Vec<&Item> = batch.iter().filter_map(|row| row.as_ref().ok()).collect();
         let sent = match items.is_empty() {
             true => Vec::new(),
@@ -536,6 +569,11 @@ fn key_of(def: &ResourceDef, sent: &Document) -> Option<String> {
             _ => String::new(),
         })
     })
+}
+
+/// Key of a record by which others can refer to it.
+fn reference_key(def: &ResourceDef, sent: &Document) -> Option<String> {
+    key_of(def, sent).filter(|key| !key.is_empty())
 }
 
 /// A record with an id.
