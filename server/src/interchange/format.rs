@@ -3,6 +3,9 @@
 use clap::ValueEnum;
 use svctrack_core::schema::ResourceDef;
 
+/// Media type of NDJSON.
+pub(crate) const NDJSON: &str = "application/x-ndjson";
+
 /// The format of records in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {

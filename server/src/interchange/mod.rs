@@ -12,6 +12,7 @@ pub use self::{
     rows::{ReadOptions, RecordRows, Separator, Source, parse_mapping},
 };
 pub(crate) use self::{
+    format::NDJSON,
     repeated_keys::RepeatedKeys,
     rows::{SWITCH, heads_of},
 };

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    interchange::{heads_of, parse_mapping},
+    interchange::{NDJSON, heads_of, parse_mapping},
     limits::{MAX_PAGE_IMPORT_BYTES, MAX_RECORD_BYTES},
     routes::query_pairs,
 };
@@ -165,7 +165,7 @@ async fn run(visit: &Visit, view: &ImportView) -> Result<ImportSummary, Error> {
     let mut query = vec![("dryRun", dry_run), ("refusals", LISTED)];
     query.extend(maps.iter().map(|map| ("map", map.as_str())));
     let path = address("/import/{}", &[view.def.path], &query);
-    let media_type = if is_ndjson(&view.table) { "application/x-ndjson" } else { "text/csv" };
+    let media_type = if is_ndjson(&view.table) { NDJSON } else { "text/csv" };
     visit.api.send_text(&path, media_type, view.table.clone()).await
 }
 

@@ -17,8 +17,12 @@ use svctrack_core::{
 };
 use svctrack_store::{Clock as _, SystemClock};
 
-use super::{fates::count_in, import::NDJSON};
-use crate::{admin::Admin, interchange::SWITCH, limits::MAX_LISTED_REJECTED_ROWS};
+use super::fates::count_in;
+use crate::{
+    admin::Admin,
+    interchange::{NDJSON, SWITCH},
+    limits::MAX_LISTED_REJECTED_ROWS,
+};
 
 /// Rows that would be sent, in a file without a name.
 pub(super) struct DryRun {

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     admin::Admin,
-    interchange::{Format, ReadOptions, RecordRows, RepeatedKeys, Source},
+    interchange::{Format, NDJSON, ReadOptions, RecordRows, RepeatedKeys, Source},
 };
 
 /// Most records that are sent at a time.
@@ -32,8 +32,6 @@ const BATCH_RECORDS: usize = 500;
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 /// Keys of a file that are compared with later rows: some 20 MB of hashes.
 const MAX_NOTED_KEYS: usize = 1_000_000;
-/// Media type of records that are sent.
-pub(super) const NDJSON: &str = "application/x-ndjson";
 
 /// The formats of a file.
 const FORMATS: [Format; 2] = [Format::Ndjson, Format::Csv];
