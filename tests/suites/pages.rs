@@ -229,6 +229,10 @@ async fn a_session_ends_with_sign_out_and_with_its_token() {
         assert!(!home.text().contains(hidden), "{hidden}");
         assert_eq!(reader.get(hidden).await.status, StatusCode::FORBIDDEN, "{hidden}");
     }
+    // A form whose contents could not be saved is not shown.
+    for form in ["/app/records/companies/new", "/app/records/companies/extid-acme/edit"] {
+        assert_eq!(reader.get(form).await.status, StatusCode::FORBIDDEN, "{form}");
+    }
     // What is in the cookie grants nothing to a call of the API.
     let cookie = reader.cookie.split_once('=').unwrap().1;
     let as_token = server.client.with_token(cookie).get("/companies").await;

@@ -227,3 +227,26 @@ async fn a_license_shows_its_issues_in_words() {
     let words = "currency is needed for amounts to count; mrr or value is needed";
     assert!(html.contains(words) && !html.contains("_currency`"), "{html}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_company_has_its_newest_tickets_and_says_that_there_are_more() {
+    let server = server().await;
+    // The latest dates are stored first.
+    let ticket = |number: u32| {
+        let date = format!("2026-03-{:02}", 30 - number);
+        json!({
+            "sourceId": format!("t{number}"), "email": "ada@acme.example",
+            "title": format!("Ticket of {date}"), "companyExternalId": "acme", "date": date,
+        })
+    };
+    let tickets: Vec<_> = (0..22).map(ticket).collect();
+    let body = json!(tickets).to_string();
+    let stored = server.client.send(Method::PUT, "/tickets", &[], body).await.unwrap();
+    assert_eq!(stored.status, StatusCode::OK, "{}", stored.text());
+    let reader = sign_in(&server.client, &token(&server)).await;
+    let html = page(&reader, "/app/records/companies/extid-acme").await;
+    let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text} is not in {html}"));
+    assert!(at("Ticket of 2026-03-30") < at("Ticket of 2026-03-11"));
+    assert!(!html.contains("Ticket of 2026-03-10"), "{html}");
+    assert!(html.contains("The newest 20"), "{html}");
+}

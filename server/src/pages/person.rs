@@ -13,7 +13,7 @@ use super::{
 use crate::{error::Error, routes::people::EXPORT_SCOPES};
 
 /// Most tickets that are shown.
-const TICKETS: &str = "20";
+const TICKETS: usize = 20;
 
 /// The sections of the page of a person.
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
@@ -79,9 +79,14 @@ async fn tickets(visit: &Visit, record: &Map<String, Value>) -> Result<Option<Re
     if email.is_empty() || !visit.api.may("tickets:read") {
         return Ok(None);
     }
-    let records: Vec<Map<String, Value>> =
-        visit.api.get(&address("/tickets", &[], &[("email", email), ("limit", TICKETS)])).await?;
-    let all = address("/app/records/tickets", &[], &[("email", email)]);
+    let newest = ("sort", "-date");
+    let limit = (TICKETS + 1).to_string();
+    let query = [("email", email), newest, ("limit", &limit)];
+    let mut records: Vec<Map<String, Value>> =
+        visit.api.get(&address("/tickets", &[], &query)).await?;
+    let has_more = records.len() > TICKETS;
+    records.truncate(TICKETS);
+    let all = address("/app/records/tickets", &[], &[("email", email), newest]);
     let columns = filled_columns(columns(&TICKET), &records);
-    Ok(Some(RelatedList { def: &TICKET, columns, records, all }))
+    Ok(Some(RelatedList { def: &TICKET, columns, records, has_more, all }))
 }

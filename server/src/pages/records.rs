@@ -49,6 +49,15 @@ pub(super) fn may(visit: &Visit, def: &ResourceDef, action: &str) -> bool {
     visit.api.may(&format!("{}:{action}", def.path))
 }
 
+/// Rejects a form that the API would not accept from this user.
+fn check(visit: &Visit, def: &ResourceDef, action: &str) -> Result<(), Error> {
+    if may(visit, def, action) {
+        Ok(())
+    } else {
+        Err(Error::Forbidden(format!("{}:{action}", def.path)))
+    }
+}
+
 /// `GET /app/records/:resource`
 pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Error> {
     let view = listed(&visit, resource(&request)?, &query_pairs(&request)).await?;
@@ -174,9 +183,12 @@ async fn related(
                 && field.refers.is_some_and(|refers| refers.resource == def.name)
         });
         let Some(field) = refers else { continue };
-        let limit = RELATED.to_string();
-        let path = address("/{}", &[other.path], &[(field.name, id), ("limit", &limit)]);
-        let records: Vec<Record> = match visit.api.get(&path).await {
+        let limit = (RELATED + 1).to_string();
+        // The newest first.
+        let sort = if other.field("date").is_some() { "-date" } else { "-createdAt" };
+        let query = [(field.name, id), ("sort", sort), ("limit", &limit)];
+        let path = address("/{}", &[other.path], &query);
+        let mut records: Vec<Record> = match visit.api.get(&path).await {
             Ok(records) => records,
             Err(error) => match error.into_issues() {
                 Ok(_) => continue,
@@ -186,7 +198,9 @@ async fn related(
         if records.is_empty() {
             continue;
         }
-        let all = address("/app/records/{}", &[other.path], &[(field.name, id)]);
+        let has_more = records.len() > RELATED;
+        records.truncate(RELATED);
+        let all = address("/app/records/{}", &[other.path], &[(field.name, id), ("sort", sort)]);
         // The page is about the referenced record: its properties need not be repeated.
         let is_same = |name: &str| {
             let own = of.get(name).filter(|own| !own.is_null());
@@ -197,20 +211,23 @@ async fn related(
             !matches!(it.fill, Fill::NameOf(row) if row == field.name) && !is_same(it.name)
         });
         let columns = filled_columns(columns, &records);
-        lists.push(RelatedList { def: other, columns, records, all });
+        lists.push(RelatedList { def: other, columns, records, has_more, all });
     }
     Ok(lists)
 }
 
 /// `GET /app/records/:resource/new`
 pub(super) async fn new(visit: Visit, request: Request) -> Result<Response, Error> {
-    let view = view_of(&visit, resource(&request)?, Record::new());
+    let def = resource(&request)?;
+    check(&visit, def, "create")?;
+    let view = view_of(&visit, def, Record::new());
     Ok(html(record_form(&visit.shell, &RecordView { once: new_key()?, ..view })))
 }
 
 /// `GET /app/records/:resource/:id/edit`
 pub(super) async fn edit(visit: Visit, request: Request) -> Result<Response, Error> {
     let def = resource(&request)?;
+    check(&visit, def, "update")?;
     let (record, version) = found(&visit, def, &id(&request)).await?;
     let view = RecordView { version, ..view_of(&visit, def, record) };
     Ok(html(record_form(&visit.shell, &view)))

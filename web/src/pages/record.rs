@@ -49,6 +49,8 @@ pub struct RelatedList {
     pub def: &'static ResourceDef,
     pub columns: Vec<&'static FieldDef>,
     pub records: Vec<Map<String, Value>>,
+    /// Whether there are older ones.
+    pub has_more: bool,
     /// Address of all of them.
     pub all: String,
 }
@@ -216,6 +218,9 @@ fn related(list: &RelatedList) -> impl Renderable {
                 p.muted { "None." }
             } @else {
                 (scroll(&label, &table))
+                @if list.has_more {
+                    p.muted { "The newest " (list.records.len()) ". " a href=(list.all) { "Show all " (label.to_lowercase()) } }
+                }
             }
         }
     }
