@@ -16,7 +16,7 @@ pub struct Figure {
     pub label: &'static str,
     pub value: String,
     pub note: String,
-    /// Address of the page that shows how the figure is made up; empty where there is none.
+    /// Address of the page that explains the figure; empty where there is none.
     pub path: String,
 }
 
