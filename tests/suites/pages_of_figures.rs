@@ -206,9 +206,17 @@ async fn a_demo_is_created_opened_left_and_deleted_by_buttons() {
     assert!(page(&inside, "/").await.contains("Demo: Lumen Analytics"));
     assert!(page(&inside, "/app/customers").await.contains("/app/records/companies/"));
     assert!(page(&inside, "/app/demo").await.contains("Leave the demo"));
+    // Tokens of the demo that can read alone lead nobody into a demo that they cannot leave.
+    for number in 0..20 {
+        let label = format!("reader {number}");
+        let token = [("label", label.as_str()), ("scopes", "*:read")];
+        let issued = inside.submit("/app/tokens/new", &token).await;
+        assert!(issued.status.is_success() || issued.status.is_redirection(), "{}", issued.text());
+    }
     let back = with_cookie(&server.anonymous, &inside.submit("/app/demo/leave", &[]).await);
     assert!(!page(&back, "/").await.contains("Demo: Lumen Analytics"));
     let inside = with_cookie(&server.anonymous, &back.submit("/app/demo/open", &[]).await);
+    assert_eq!(inside.get("/app/tokens").await.status, StatusCode::OK);
     let back = with_cookie(&server.anonymous, &inside.submit("/app/demo/delete", &[]).await);
     assert!(page(&back, "/app/demo").await.contains("Create the demo"));
     let tenants = server.operator.get("/tenants").await;

@@ -250,3 +250,22 @@ async fn the_page_of_a_company_has_its_newest_tickets_and_says_that_there_are_mo
     assert!(!html.contains("Ticket of 2026-03-10"), "{html}");
     assert!(html.contains("The newest 20"), "{html}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_company_says_which_currency_its_totals_have() {
+    let server = server().await;
+    let client = &server.client;
+    let settings = json!({"currencies": {"base": "EUR", "rates": {"USD": 0.5}}});
+    let settings = client.send(Method::PUT, "/settings", &[], settings.to_string()).await.unwrap();
+    assert_eq!(settings.status, StatusCode::OK, "{}", settings.text());
+    let license = json!({
+        "companyId": "extid-acme", "_currency": "USD", "fromDate": "2024-01-01", "mrr": 100,
+        "fixedPeriod": true, "toDate": "9000-01-01",
+    });
+    assert_eq!(client.post("/licenses", &license).await.status, StatusCode::OK);
+    let reader = sign_in(client, &token(&server)).await;
+    let html = page(&reader, "/app/records/companies/extid-acme").await;
+    for shown in ["USD 100", "ARR EUR 600", "MRR then EUR 50"] {
+        assert!(html.contains(shown), "{shown} is not in {html}");
+    }
+}

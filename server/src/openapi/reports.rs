@@ -22,11 +22,11 @@ pub(super) fn parameters(gives: BodyKind) -> Vec<Value> {
     let Some(kind) = gives.report() else { return Vec::new() };
     let of_report = PARAMETERS.iter().filter(|parameter| parameter.of.contains(&kind));
     let described =
-        of_report.map(|found| parameter(found.name, found.doc, schema_of_form(found.kind)));
+        of_report.map(|found| parameter(found.name, found.doc, schema_of_kind(found.kind)));
     described.collect()
 }
 
-fn schema_of_form(kind: ParameterType) -> Value {
+fn schema_of_kind(kind: ParameterType) -> Value {
     match kind {
         ParameterType::Day => json!({ "type": "string", "format": "date" }),
         ParameterType::Time => json!({ "type": "string", "format": "date-time" }),
@@ -301,7 +301,7 @@ pub(super) fn new_closing() -> Value {
     let mut properties: Map<String, Value> = options
         .map(|option| {
             // Null means that the parameter was not sent.
-            let forms = [schema_of_form(option.kind), json!({ "type": "null" })];
+            let forms = [schema_of_kind(option.kind), json!({ "type": "null" })];
             let schema = json!({ "description": option.doc, "anyOf": forms });
             (option.name.to_owned(), schema)
         })

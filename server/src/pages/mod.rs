@@ -19,6 +19,7 @@ mod home;
 mod import;
 mod issues;
 mod live;
+mod newest;
 mod paging;
 mod person;
 mod record_sections;

@@ -4,16 +4,8 @@ use serde_json::{Map, Value};
 use svctrack_core::resources::ticket::TICKET;
 use svctrack_web::pages::{Extra, Figure, Of, RecordView, RelatedList, address};
 
-use super::{
-    activity,
-    by_ids::text,
-    columns::{columns, filled_columns},
-    visit::Visit,
-};
+use super::{activity, by_ids::text, columns::filled_columns, newest::newest, visit::Visit};
 use crate::{error::Error, routes::people::EXPORT_SCOPES};
-
-/// Most tickets that are shown.
-const TICKETS: usize = 20;
 
 /// The sections of the page of a person.
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
@@ -79,14 +71,7 @@ async fn tickets(visit: &Visit, record: &Map<String, Value>) -> Result<Option<Re
     if email.is_empty() || !visit.api.may("tickets:read") {
         return Ok(None);
     }
-    let newest = ("sort", "-date");
-    let limit = (TICKETS + 1).to_string();
-    let query = [("email", email), newest, ("limit", &limit)];
-    let mut records: Vec<Map<String, Value>> =
-        visit.api.get(&address("/tickets", &[], &query)).await?;
-    let has_more = records.len() > TICKETS;
-    records.truncate(TICKETS);
-    let all = address("/app/records/tickets", &[], &[("email", email), newest]);
-    let columns = filled_columns(columns(&TICKET), &records);
-    Ok(Some(RelatedList { def: &TICKET, columns, records, has_more, all }))
+    let list = newest(visit, &TICKET, ("email", email)).await?;
+    let columns = filled_columns(list.columns, &list.records);
+    Ok(Some(RelatedList { columns, ..list }))
 }

@@ -15,6 +15,7 @@ use super::{
     by_ids::text,
     columns::{columns, filled_columns, named_columns},
     forms::{headers_of, new_key, problems_of, sent},
+    newest::newest,
     paging::{paging, total_of},
     record_sections,
     respond::{html, rejected, see},
@@ -28,8 +29,6 @@ use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 const ALL: &str = "2000";
 /// Records on a page.
 const SHOWN: usize = 50;
-/// Most records of those that refer to a record.
-const RELATED: usize = 20;
 /// Parameters of a list that are no filters.
 const NO_FILTERS: &[&str] = &["sort", "offset", "search", "filter-by", "filter-value", "columns"];
 
@@ -183,35 +182,26 @@ async fn related(
                 && field.refers.is_some_and(|refers| refers.resource == def.name)
         });
         let Some(field) = refers else { continue };
-        let limit = (RELATED + 1).to_string();
-        // The newest first.
-        let sort = if other.field("date").is_some() { "-date" } else { "-createdAt" };
-        let query = [(field.name, id), ("sort", sort), ("limit", &limit)];
-        let path = address("/{}", &[other.path], &query);
-        let mut records: Vec<Record> = match visit.api.get(&path).await {
-            Ok(records) => records,
+        let mut list = match newest(visit, other, (field.name, id)).await {
+            Ok(list) => list,
             Err(error) => match error.into_issues() {
                 Ok(_) => continue,
                 Err(error) => return Err(error),
             },
         };
-        if records.is_empty() {
+        if list.records.is_empty() {
             continue;
         }
-        let has_more = records.len() > RELATED;
-        records.truncate(RELATED);
-        let all = address("/app/records/{}", &[other.path], &[(field.name, id), ("sort", sort)]);
         // The page is about the referenced record: its properties need not be repeated.
         let is_same = |name: &str| {
             let own = of.get(name).filter(|own| !own.is_null());
-            own.is_some() && records.iter().all(|record| record.get(name) == own)
+            own.is_some() && list.records.iter().all(|record| record.get(name) == own)
         };
-        let mut columns = columns(other);
-        columns.retain(|it| {
+        list.columns.retain(|it| {
             !matches!(it.fill, Fill::NameOf(row) if row == field.name) && !is_same(it.name)
         });
-        let columns = filled_columns(columns, &records);
-        lists.push(RelatedList { def: other, columns, records, has_more, all });
+        list.columns = filled_columns(list.columns, &list.records);
+        lists.push(list);
     }
     Ok(lists)
 }
