@@ -85,6 +85,9 @@ pub fn rejected(route: Route, names: &[String]) -> Vec<Issue> {
 /// Advice for a member that nobody reads.
 fn advice(route: Route, name: &str) -> &'static str {
     match route {
+        Route::Pipeline if ABOUT.contains(&name) || is_of_action(route, name) => {
+            "it belongs to a call with an event: send `track` with `event`"
+        }
         _ if ABOUT.contains(&name) => "it needs an `action`: send one",
         _ if is_of_action(route, name) => {
             "it needs an `action`: send one, and only one of `info` and `properties`"
