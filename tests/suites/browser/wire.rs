@@ -417,12 +417,15 @@ pub const WIRE: &[Scenario] = &[
                 "location.hash = '#/reports/7'; location.hash = '#top'; history.replaceState(0, '', '/#access_token=1')",
             ),
             Run("history.pushState(0, '', '/?q=1#!/users')"),
+            Run("history.replaceState(0, '', '/#top'); history.pushState(0, '', '/')"),
+            Run("history.pushState(0, '', '/other#top')"),
             Sent(&[
                 r#"{"externalId":"7","companyExternalId":"acme"}"#,
                 r#"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/","referrer":""}}"#,
                 r#"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/#/reports/7","referrer":"/"}}"#,
-                r#"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/","referrer":"/#/reports/7"}}"#,
-                r##"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/#!/users","referrer":"/"}}"##,
+                r##"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/#!/users","referrer":"/#/reports/7"}}"##,
+                r##"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/","referrer":"/#!/users"}}"##,
+                r#"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/other","referrer":"/"}}"#,
             ]),
         ],
         ..Scenario::named("routes in the fragment are pages where that is asked for")

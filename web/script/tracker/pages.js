@@ -1,6 +1,6 @@
 // Page views, if the page wants them (`pageViews`, D14). A page is its path, and with `hash` also its route in the
 // fragment, `#/...` or `#!/...`. Queries and other fragments are neither compared nor sent, since they may hold
-// what is private.
+// what is private: on the same path, another fragment is an anchor of the page.
 
 const PAGE_VIEW = 'Viewed page';
 
@@ -11,7 +11,8 @@ function view() {
   const [route] = options.pageViews === 'hash' ? location.hash.match(/^(#!?\/[^?]*)?/) : [''];
   const path = location.pathname + route;
   // Routers call replaceState and then pushState for one step.
-  if (!areWatched || path === viewed) return;
+  const isAnchor = location.hash && viewed?.split('#')[0] === path;
+  if (!areWatched || path === viewed || isAnchor) return;
   const referrer = viewed ?? document.referrer.split(/[?#]/)[0];
   viewed = path;
   methods.track(PAGE_VIEW, { info: { path, referrer } }, Date.now());
