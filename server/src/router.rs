@@ -83,7 +83,7 @@ static RECORD_ROUTES: &[RouteDef<RecordHandler>] = &[
     route!(DELETE "/*/:id", OfResource("delete"), Nothing => Deleted, "Delete a record", record!(routes::records::delete),
         "If `If-Match` has an outdated `ETag`, the delete is rejected with 412."),
     route!(POST "/import/*", OfResource("update"), Table => Imported, "Import records", record!(routes::import::import),
-        "Imports records from CSV (`text/csv`) or NDJSON (`application/x-ndjson`) of any length. Each row updates the record that its keys match, or creates one, as in a bulk upsert. Rows are stored in order, and invalid rows do not affect valid ones. A token with only one of the scopes to create and to update can import the rows that need no other. With `dryRun` nothing is stored, and each row is checked as if the rows before it were. If the connection breaks, the body can be sent again. A line of NDJSON such as `{\"$resource\": \"licenses\"}` sets the resource of the following lines."),
+        "Imports records from CSV (`text/csv`) or NDJSON (`application/x-ndjson`) of any length; with `application/octet-stream` the first character tells which: `{` begins NDJSON. Each row updates the record that its keys match, or creates one, as in a bulk upsert. Rows are stored in order, and invalid rows do not affect valid ones. A token with only one of the scopes to create and to update can import the rows that need no other. With `dryRun` nothing is stored, and each row is checked as if the rows before it were. If the connection breaks, the body can be sent again. A line of NDJSON such as `{\"$resource\": \"licenses\"}` sets the resource of the following lines."),
 ];
 
 #[rustfmt::skip]

@@ -17,6 +17,11 @@ pub enum Format {
 }
 
 impl Format {
+    /// The format of a file that begins like this: a line of NDJSON is an object.
+    pub(super) fn from_start(start: &[u8]) -> Self {
+        if start.trim_ascii_start().starts_with(b"{") { Self::Ndjson } else { Self::Csv }
+    }
+
     /// The name of a file with the records of a resource.
     pub(crate) fn file_name(self, def: &ResourceDef) -> String {
         let ending = match self {

@@ -19,7 +19,7 @@ const MAX_HEAD_BYTES: u64 = 256 * 1024;
 /// Bytes at the beginning of a file that mark it as UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Length of the beginning of a file that shows its format, in bytes.
-const START_BYTES: u64 = 4;
+const START_BYTES: u64 = 16;
 /// Beginning of a first line that names the separator.
 const SEPARATOR_NAME: &[u8] = b"sep=";
 /// Separators of the cells of a table, unless one is given; the first of the commonest in the first line counts.
@@ -108,18 +108,18 @@ struct CsvTable {
 }
 
 impl RecordRows {
-    /// Begins to read.
+    /// Begins to read. Without a format, the first character shows it.
     ///
     /// # Errors
     /// A message, such as that of an unknown column.
     pub fn open(
         def: &'static ResourceDef,
-        format: Format,
+        format: Option<Format>,
         source: Source,
         options: &ReadOptions,
     ) -> Result<Self, String> {
-        let source = without_mark(source).map_err(|error| error.to_string())?;
-        let (records, read_only) = match format {
+        let (start, source) = without_mark(source).map_err(|error| error.to_string())?;
+        let (records, read_only) = match format.unwrap_or_else(|| Format::from_start(&start)) {
             Format::Ndjson => (Records::Ndjson(BufReader::new(source), 0), Vec::new()),
             Format::Csv => {
                 let table = CsvTable::open(def, source, options)?;
@@ -217,8 +217,8 @@ const UTF_16: &str = "it is UTF-16: save it as UTF-8 (in a spreadsheet, as \"CSV
 /// The error for text that is not UTF-8, the default of some spreadsheets.
 const NOT_UTF_8: &str = "it is not UTF-8 but probably Windows-1252: save it as UTF-8 (in a spreadsheet, as \"CSV UTF-8\")";
 
-/// A source without a byte-order mark.
-fn without_mark(mut source: Source) -> io::Result<Source> {
+/// The first bytes of a source after a byte-order mark, and the source from there on.
+fn without_mark(mut source: Source) -> io::Result<(Vec<u8>, Source)> {
     let mut start = Vec::new();
     source.by_ref().take(START_BYTES).read_to_end(&mut start)?;
     if let Some((_, message)) = OTHERS.iter().find(|(other, _)| start.starts_with(other)) {
@@ -227,7 +227,7 @@ fn without_mark(mut source: Source) -> io::Result<Source> {
     if start.starts_with(BYTE_ORDER_MARK) {
         start.drain(..BYTE_ORDER_MARK.len());
     }
-    Ok(Box::new(io::Cursor::new(start).chain(source)))
+    Ok((start.clone(), Box::new(io::Cursor::new(start).chain(source))))
 }
 
 impl CsvTable {
@@ -305,7 +305,7 @@ pub(crate) fn heads_of(
     table: String,
 ) -> Result<Vec<(String, Option<String>)>, String> {
     let source: Source = Box::new(io::Cursor::new(table.into_bytes()));
-    let source = without_mark(source).map_err(|error| error.to_string())?;
+    let (_, source) = without_mark(source).map_err(|error| error.to_string())?;
     let (_, heads) = table_of(source, &ReadOptions::default())?;
     let named = |head: &str| (head.trim().to_owned(), property_of(def, head));
     Ok(heads.iter().map(named).collect())
@@ -398,7 +398,7 @@ mod tests {
 
     fn open(text: &[u8]) -> Result<RecordRows, String> {
         let source = Box::new(io::Cursor::new(text.to_vec()));
-        RecordRows::open(&COMPANY, Format::Csv, source, &ReadOptions::default())
+        RecordRows::open(&COMPANY, Some(Format::Csv), source, &ReadOptions::default())
     }
 
     fn read(text: &[u8]) -> Vec<String> {
@@ -484,7 +484,7 @@ mod tests {
         let records = |format, bytes: &[u8]| {
             let source = Box::new(io::Cursor::new(bytes.to_vec()));
             let mut rows =
-                RecordRows::open(&COMPANY, format, source, &ReadOptions::default()).unwrap();
+                RecordRows::open(&COMPANY, Some(format), source, &ReadOptions::default()).unwrap();
             [rows.next_record(), rows.next_record()].map(|read| read.unwrap().unwrap().1)
         };
         for (format, bytes) in [
@@ -507,7 +507,8 @@ mod tests {
         let text = br#"{"nam":"A","colour":1,"csmScore":9}"#.to_vec();
         let source = Box::new(io::Cursor::new(text));
         let mut rows =
-            RecordRows::open(&COMPANY, Format::Ndjson, source, &ReadOptions::default()).unwrap();
+            RecordRows::open(&COMPANY, Some(Format::Ndjson), source, &ReadOptions::default())
+                .unwrap();
         let said = rows.next_record().unwrap().unwrap().1.unwrap_err();
         assert_eq!(
             said,

@@ -14,9 +14,13 @@ use crate::route_def::{BodyKind, RouteDoc};
 pub(super) fn request_body(kind: BodyKind, def: Option<&'static ResourceDef>) -> Option<Value> {
     let record = |name: fn(&ResourceDef) -> String| def.map(|def| reference(&name(def)));
     if kind == BodyKind::Table {
-        let text = |example| json!({ "schema": { "type": "string" }, "example": example });
+        let text = |example: &str| json!({ "schema": { "type": "string" }, "example": example });
         let (csv, ndjson) = examples::of_table(def?)?;
-        let content = json!({ "text/csv": text(csv), "application/x-ndjson": text(ndjson) });
+        // Generators that know neither of the two send a file as this.
+        let file = json!({ "schema": { "type": "string", "format": "binary" }, "example": ndjson });
+        let content = json!({
+            "text/csv": text(&csv), "application/x-ndjson": text(&ndjson), "application/octet-stream": file,
+        });
         return Some(json!({ "required": true, "content": content }));
     }
     let schema = match kind {

@@ -87,7 +87,8 @@ struct ImportRequest {
     names_records: bool,
     max_listed: usize,
     is_packed: bool,
-    format: Format,
+    /// Format of the body, if its media type names one.
+    format: Option<Format>,
     options: ReadOptions,
 }
 
@@ -257,14 +258,18 @@ impl ImportRequest {
     }
 }
 
-/// Format of a body, by its media type.
-fn format_of(request: &Request) -> Result<Format, Error> {
+/// Format of a body, by its media type; none for bytes of any type.
+fn format_of(request: &Request) -> Result<Option<Format>, Error> {
     let kind = request.content_type().and_then(|kind| kind.split(';').next()).unwrap_or_default();
     match kind.trim().to_ascii_lowercase().as_str() {
-        "text/csv" | "text/tab-separated-values" => Ok(Format::Csv),
-        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Ok(Format::Ndjson),
+        "text/csv" | "text/tab-separated-values" => Ok(Some(Format::Csv)),
+        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => {
+            Ok(Some(Format::Ndjson))
+        }
+        "application/octet-stream" => Ok(None),
         _ => Err(Error::Unsupported(
-            "the media type must be text/csv or application/x-ndjson".to_owned(),
+            "the media type must be text/csv, application/x-ndjson or application/octet-stream"
+                .to_owned(),
         )),
     }
 }

@@ -76,7 +76,8 @@ pub struct ImportOptions<'a> {
 impl ImportOptions<'_> {
     fn rows(&self, file: &RecordFile) -> Result<RecordRows, String> {
         let source = (self.open)(&file.path).map_err(|error| error.to_string());
-        let rows = source.and_then(|it| RecordRows::open(file.def, file.format, it, self.options));
+        let rows =
+            source.and_then(|it| RecordRows::open(file.def, Some(file.format), it, self.options));
         rows.map_err(|error| format!("{}: {error}", file.path.display()))
     }
 }

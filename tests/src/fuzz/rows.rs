@@ -20,7 +20,8 @@ fn check(input: &[u8], format: Format) -> bool {
     let mut is_accepted = false;
     for def in REGISTRY {
         let source = Box::new(Cursor::new(input.to_vec()));
-        let Ok(mut rows) = RecordRows::open(def, format, source, &ReadOptions::for_a_body()) else {
+        let Ok(mut rows) = RecordRows::open(def, Some(format), source, &ReadOptions::for_a_body())
+        else {
             continue;
         };
         let mut last = 0;
