@@ -81,7 +81,9 @@ pub(super) fn restored(def: &ResourceDef, patch: Document, ctx: FillCtx) -> Docu
     }
     let shown = |document: &Document| {
         let mut filled = fill(def, document.clone(), ctx);
-        filled.remove(STAND_INS);
+        // These say how the others came about.
+        let carried = def.fields.iter().filter(|field| field.carried).map(|field| field.name);
+        carried.chain([STAND_INS]).for_each(|name| drop(filled.remove(name)));
         filled
     };
     if shown(&set) == shown(&patch) { set } else { patch }

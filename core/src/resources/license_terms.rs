@@ -13,6 +13,7 @@ use crate::{
 
 handles! {
     FROM_DATE: Date = "fromDate";
+    TO_DATE_DERIVED: Bool = "toDateDerived";
     TO_DATE: Date = "toDate";
     FIXED_PERIOD: Bool = "fixedPeriod";
     LENGTH: Number = "length";
@@ -112,7 +113,17 @@ pub(super) fn fill_to_date(license: &Document, ctx: FillCtx) -> Option<Json> {
     Some(Json::string(&end.to_string()))
 }
 
+/// Whether [`fill_to_date`] computes the end. The row is filled before `toDate`, which is absent until then.
+pub(super) fn fill_to_date_derived(license: &Document, ctx: FillCtx) -> Option<Json> {
+    let is_absent = TO_DATE.get(license).is_none();
+    Some(Json::bool(is_absent && fill_to_date(license, ctx).is_some()))
+}
+
+/// The length that follows from the dates; none where the end follows from the length.
 pub(super) fn fill_length(license: &Document, ctx: FillCtx) -> Option<Json> {
+    if TO_DATE_DERIVED.get(license) == Some(true) {
+        return None;
+    }
     Some(Json::number(period_of(license, ctx.zone)?.months.into()))
 }
 

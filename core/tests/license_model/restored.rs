@@ -4,10 +4,13 @@
 use std::collections::BTreeMap;
 
 use svctrack_core::{
-    plan::upsert::{self, UpsertAccess, UpsertOutcome},
+    plan::{
+        self,
+        upsert::{self, UpsertAccess, UpsertOutcome},
+    },
     resources::license::LICENSE,
-    schema::{Handling, Origin},
-    value::{Document, IdSequence, Json, ObjectId},
+    schema::{Handling, Origin, ReadCtx, shape},
+    value::{Document, IdSequence, Json, ObjectId, Timestamp},
 };
 
 use super::{History, Tenant, document};
@@ -49,6 +52,18 @@ const ODD: [(&str, &str); 16] = [
         r#"{"renewalMrr":5}"#,
     ),
 ];
+
+/// Changes of terms and price, from which the others follow.
+const CHANGES: [&str; 6] = [
+    r#"{"fromDate":"2026-02-01"}"#,
+    r#"{"fromDate":"2025-11-15"}"#,
+    r#"{"length":18}"#,
+    r#"{"length":null}"#,
+    r#"{"mrr":77}"#,
+    r#"{"value":1000}"#,
+];
+/// What a change must do alike. Other values that were sent may count as computed, where they are equal (D10).
+const FOLLOWING: [&str; 3] = ["toDateDerived", "toDate", "renewalDate"];
 
 impl Tenant {
     /// Creates and changes licenses that a random history seldom or never has.
@@ -105,8 +120,24 @@ impl Tenant {
             if was != is {
                 return Err(format!("it was {was}\nand is  {is}"));
             }
+            for change in CHANGES {
+                let [was, is] = [from.changed(id, change, now), self.changed(own, change, now)];
+                if was != is {
+                    return Err(format!("{change}: {was:?}\nand {is:?}"));
+                }
+            }
         }
         Ok(())
+    }
+
+    /// The license as it would be after a change; none where that is rejected.
+    fn changed(&self, id: ObjectId, change: &str, now: i64) -> Option<Vec<Option<String>>> {
+        let body = shape::check_update(&LICENSE, &document(change));
+        let planned = plan::update(&LICENSE, id, body, &self.store, &mut self.ctx(now)).ok()?;
+        let ctx = ReadCtx::new(Timestamp::from_ms(now).unwrap(), &self.store);
+        let shown = plan::to_response(&LICENSE, &planned.document, &ctx).unwrap();
+        let text = |name| Some(shown.value(name)?.text().to_owned());
+        Some(FOLLOWING.map(text).to_vec())
     }
 
     fn import(&mut self, row: Document, now: i64) -> UpsertOutcome {
