@@ -105,7 +105,6 @@ fn read_rates(arguments: &[String]) -> Result<Option<ExchangeRates>, Box<dyn Err
     Ok(Some(read))
 }
 
-/// The id of a row.
 fn id(row: usize) -> ObjectId {
     let mut bytes = [0; 12];
     if let Some(last) = bytes.last_chunk_mut() {

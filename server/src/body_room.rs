@@ -442,7 +442,6 @@ mod tests {
         place
     }
 
-    /// Whether a body has to wait.
     fn waits(room: &BodyRoom, owner: BodyOwner, arrived: usize, coming: usize) -> bool {
         take(&room.enter(owner), arrived, coming).now_or_never().is_none()
     }

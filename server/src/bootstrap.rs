@@ -14,7 +14,6 @@ use crate::{app::App, auth::Token, config::Config, served_parts::ServerPart};
 
 /// `externalId` of the company that the first start creates, which the printed example and the demo page use.
 const DEMO_COMPANY: &str = "demo";
-/// Name of the first tenant.
 const TENANT_NAME: &str = "first tenant";
 
 /// The first line that is printed.

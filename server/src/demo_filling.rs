@@ -7,7 +7,6 @@ use parking_lot::Mutex;
 /// Most sessions that lead back from the demo; users of older ones sign in again.
 const MAX_WAYS_BACK: usize = 100;
 
-/// Progress of a demo.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum DemoProgress {
     /// No demo is being filled.

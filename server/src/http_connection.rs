@@ -28,8 +28,8 @@ use crate::{
     client_stream::ClientStream,
     connections::ConnectionWait,
     keep_alive::HeadTimer,
-    limits::{HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_HANDSHAKES_PER_SECOND, MAX_HEAD_BYTES, MAX_HEADERS},
-    observe::connection_counts::ConnectionCounts,
+    limits::{HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_HEAD_BYTES, MAX_HEADERS},
+    observe::connection_counts::{ConnectionCounts, RejectionCause},
     proxies::Proxies,
     request_head::WithoutTls,
     tls::acceptor::{Opened, Tls},
@@ -104,18 +104,15 @@ where
             match self.waiting.for_client(read).await {
                 Some(Ok(client)) => self.peers.remote = client,
                 Some(Err(error)) => {
-                    let cause = format_args!("PROXY protocol: {error}");
-                    return self.counts.reject(self.peers.address(), cause);
+                    let cause = RejectionCause::ProxyHeader(error);
+                    return self.counts.reject(self.peers.address(), &cause);
                 }
                 None => return,
             }
         }
         let Some(tls) = tls else { return self.serve_http(stream, Transport::Tcp).await };
         if !self.peers.may_begin_handshake(&tls) {
-            let cause = format_args!(
-                "limit of {MAX_HANDSHAKES_PER_SECOND} TLS handshakes per second and address"
-            );
-            return self.counts.reject(self.peers.address(), cause);
+            return self.counts.reject(self.peers.address(), &RejectionCause::Handshakes);
         }
         let client = self.peers.address();
         match tls.open(stream, &self.waiting).await {

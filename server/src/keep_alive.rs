@@ -34,7 +34,6 @@ impl fmt::Debug for HeadTimer {
     }
 }
 
-/// Waits for a head.
 struct HeadWait {
     sleep: Pin<Box<tokio::time::Sleep>>,
     waiting: Arc<ConnectionWait>,

@@ -18,11 +18,8 @@ use tokio::{
 use crate::{
     connections::Connections,
     http_connection::{Connection, Peers},
-    limits::{
-        ACCEPT_PAUSE, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, RESERVED_FILES, STOP_STALL,
-        STOP_TIMEOUT,
-    },
-    observe::connection_counts::ConnectionCounts,
+    limits::{ACCEPT_PAUSE, MAX_CONNECTIONS, RESERVED_FILES, STOP_STALL, STOP_TIMEOUT},
+    observe::connection_counts::{ConnectionCounts, RejectionCause},
     proxies::Proxies,
     tls::acceptor::Tls,
     workers::Workers,
@@ -93,9 +90,7 @@ where
         };
         failed = LogThrottle::default();
         let Some(place) = place else {
-            let cause =
-                format_args!("limit of {MAX_CONNECTIONS_PER_ADDRESS} connections per address");
-            clients.counts.reject(address_of(remote), cause);
+            clients.counts.reject(address_of(remote), &RejectionCause::Connections);
             continue;
         };
         let connection = Connection {

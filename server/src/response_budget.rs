@@ -41,7 +41,6 @@ impl Default for ResponseBudget {
 }
 
 impl ResponseBudget {
-    /// Room of a tenant.
     pub(crate) fn for_tenant(&self, tenant: TenantId) -> RoomOf {
         RoomOf::tenant(self.0.clone(), tenant)
     }

@@ -48,7 +48,6 @@ pub(crate) enum RouteAccess {
     OfResource(&'static str),
 }
 
-/// Kind of a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyKind {
     Nothing,

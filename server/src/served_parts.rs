@@ -7,7 +7,6 @@ use svctrack_web::{Addresses, DEFAULT_TRACKING_PREFIX};
 /// The first names of the paths of pages.
 pub(crate) const NAMES_OF_PAGES: &[&str] = &["app", "sign-in", "sign-out"];
 
-/// Whether a path is that of a page.
 pub(crate) fn is_page(path: &str) -> bool {
     let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
     first.is_empty() || NAMES_OF_PAGES.contains(&first)
@@ -66,7 +65,6 @@ impl ServerPart {
     }
 }
 
-/// Parts that are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServedParts(u8);
 

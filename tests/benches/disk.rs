@@ -11,7 +11,6 @@ use std::{
 
 /// How many writes are timed.
 const WRITES: usize = 200;
-/// Bytes of each: one page.
 const PAGE_BYTES: usize = 4_096;
 
 /// Times of a page written and synced, as text: the median and the 99th percentile.

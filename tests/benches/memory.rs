@@ -22,7 +22,6 @@ const LOAD_MIB: f64 = 128.0;
 const CACHE_MIB: f64 = 256.0;
 /// Events in the store that is measured.
 const EVENTS: usize = 1_000_000;
-/// Rows of a body.
 const BODY_ROWS: usize = 50_000;
 /// How often each load is put on.
 const ROUNDS: usize = 3;

@@ -26,9 +26,7 @@ const ROUNDS: usize = 3;
 const BODIES: [usize; 2] = [1_000, 50_000];
 /// Rows a second that must go through, of each.
 const MIN_ROWS: [f64; 2] = [60_000.0, 150_000.0];
-/// Rows of a round.
 const ROUND_ROWS: usize = 100_000;
-/// Bytes of a row.
 const ROW_BYTES: usize = 200;
 /// Rows that the store has in a commit, and bytes of one in its log.
 const COMMIT_ROWS: usize = 2_000;

@@ -354,7 +354,6 @@ async fn half_a_backup_never_looks_whole() {
     assert!(names_in(&to).iter().all(|name| name.ends_with(".unfinished")), "{:?}", names_in(&to));
 }
 
-/// The backups in a folder.
 fn backups_in(folder: &Path) -> Vec<String> {
     let Ok(names) = fs::read_dir(folder) else { return Vec::new() };
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());

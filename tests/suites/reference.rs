@@ -25,7 +25,6 @@ async fn pages(client: &Client) -> BTreeMap<String, String> {
     pages
 }
 
-/// The section of an operation.
 fn section<'p>(pages: &'p BTreeMap<String, String>, operation: &Operation) -> &'p str {
     let group = operation.says["tags"][0].as_str().unwrap();
     let page = &pages[&format!("/docs/api/{group}")];

@@ -73,7 +73,6 @@ impl Addresses {
         &self.base_url
     }
 
-    /// The path of the script.
     pub fn script_path(&self) -> &str {
         &self.script_path
     }

@@ -197,7 +197,6 @@ impl Account {
         matches!(self.by_currency.get(index(currency)), Some(Some(_)))
     }
 
-    /// The sums of a currency.
     pub(super) fn in_currency(&self, currency: u32) -> Vec<MrrSums> {
         let Some(Some(sums)) = self.by_currency.get(index(currency)) else {
             return vec![MrrSums::default(); self.windows];

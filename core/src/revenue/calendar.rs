@@ -178,7 +178,6 @@ impl Borders {
         self.times.split_first().map_or(&[], |(_, ends)| ends)
     }
 
-    /// A year before each end.
     pub(super) fn a_year_before_ends(
         &self,
         zone: Zone,

@@ -406,7 +406,6 @@ impl RenewalSums {
         }
     }
 
-    /// The amount of a line.
     pub(super) fn amount(&self, line: RenewalsLine) -> i128 {
         match line {
             RenewalsLine::Base => self.base,

@@ -32,7 +32,6 @@ pub struct UsagePlan {
     pub(super) today: Day,
     /// First day that is read.
     start: Day,
-    /// The periods of the report.
     pub(super) periods: Vec<ReportPeriod>,
     /// First day of the interval before the first period, which ends with it.
     before: Day,

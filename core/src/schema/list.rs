@@ -251,7 +251,6 @@ fn long_name<'n>(def: &ResourceDef, name: &'n str) -> Cow<'n, str> {
     }
 }
 
-/// Field of the company.
 fn company_field(def: &ResourceDef) -> Option<&'static str> {
     let field = if def.name == "company" { "_id" } else { "companyId" };
     def.field(field).map(|field| field.name)

@@ -129,7 +129,6 @@ fn found(finding: Finding) -> Change {
     Change::Append(Appended::Finding(Box::new(finding)))
 }
 
-/// The outcome of an event.
 enum EventOutcome {
     Stored(Vec<Change>),
     /// The user cannot be created yet, for this reason; with the other notes.

@@ -56,7 +56,6 @@ const ENVELOPE: &[&str] = &[
 /// Names of calls that have a route of their own, `/v1/{name}`.
 pub const SDK_CALLS: [&str; 6] = ["track", "identify", "group", "page", "screen", "alias"];
 
-/// Type of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallType {
     Identify,

@@ -101,7 +101,6 @@ struct UsageTotals {
 }
 
 impl UsageSums {
-    /// Totals of each action.
     fn actions(&self) -> impl Iterator<Item = &[UsageTotals]> {
         self.totals.chunks(self.classes.max(1))
     }

@@ -97,7 +97,6 @@ fn date(day: i64) -> (i64, i64, i64) {
     (year, month, day - calendar::days_before(year, month) + 1)
 }
 
-/// The first day of the interval of a day.
 pub fn first_of(interval: &str, day: i64) -> i64 {
     let (year, month, _) = date(day);
     match interval {
@@ -222,7 +221,6 @@ impl<'m> Model<'m> {
         companies.into_iter().filter(|company| only.is_none_or(|only| only == *company)).collect()
     }
 
-    /// Rate on a day.
     pub fn rate(&self, currency: &str, day: i64) -> Fraction {
         if currency == "EUR" {
             return Fraction::whole(1);

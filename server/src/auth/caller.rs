@@ -30,7 +30,6 @@ pub(crate) struct Caller {
     pub(super) seen: RequestSource,
 }
 
-/// Source of a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestSource {
     address: Option<IpAddr>,

@@ -42,7 +42,6 @@ pub(super) struct Backup {
     pub(super) at: Timestamp,
 }
 
-/// The backups in a folder.
 #[derive(Debug, Default)]
 pub(super) struct BackupsInFolder {
     /// Scheduled backups of the store, in the order in which they were created, the newest last.
@@ -100,7 +99,6 @@ fn head_of(path: &Path) -> Option<BackupHead> {
     read_head(BufReader::new(File::open(path).ok()?)).ok()
 }
 
-/// Backups in a folder, for a store.
 pub(super) fn backups_in(folder: &Path, store: StoreId) -> io::Result<BackupsInFolder> {
     let mut found = BackupsInFolder::default();
     for name in names_in(folder)? {

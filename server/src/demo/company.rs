@@ -46,7 +46,6 @@ impl Product {
     }
 }
 
-/// Outcome of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TermOutcome {
     Ongoing,

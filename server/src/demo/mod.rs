@@ -57,7 +57,6 @@ pub struct Demo {
     pub customers: usize,
 }
 
-/// A call of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiCall {
     pub method: Method,

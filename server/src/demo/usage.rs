@@ -180,7 +180,6 @@ impl<'d> Events<'d> {
         day.checked_add_days(Days::new((9 - weekday) % 7)).unwrap_or(day)
     }
 
-    /// Each event of a day.
     fn one_day(&mut self) -> Vec<Event> {
         let (day, today) = (self.day, self.today());
         let of_day = BY_DAY.get(day.weekday().num_days_from_monday() as usize);

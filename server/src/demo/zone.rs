@@ -6,7 +6,6 @@ use svctrack_core::value::{Timestamp, Zone};
 /// Name of the zone.
 pub(super) const TIME_ZONE: &str = "Europe/Berlin";
 
-/// The day at a time.
 pub(super) fn day_at(time: DateTime<Utc>) -> NaiveDate {
     let zone = Zone::parse(TIME_ZONE).unwrap_or(Zone::UTC);
     let days = zone.day(Timestamp::from_ms_clamped(time.timestamp_millis()));

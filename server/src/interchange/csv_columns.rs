@@ -66,7 +66,6 @@ impl CsvColumn {
     }
 }
 
-/// The cell of a value.
 fn cell_of(field: &FieldDef, value: Option<JsonRef<'_>>) -> String {
     cell_where(is_text(field), value)
 }

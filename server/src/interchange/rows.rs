@@ -101,7 +101,6 @@ enum Records {
     Csv(Box<CsvTable>),
 }
 
-/// A table of CSV.
 struct CsvTable {
     reader: csv::Reader<LineEnds<Source>>,
     columns: ImportColumns,

@@ -13,7 +13,6 @@ use svctrack_store::{Health, metrics::HistogramCounts};
 use super::request_metrics::STATUS_CLASSES;
 use crate::{app::App, tls::acceptor::Tls};
 
-/// The media type of the text.
 pub(crate) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Microseconds of a second.

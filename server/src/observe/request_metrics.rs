@@ -47,7 +47,6 @@ const KNOWN_CAUSES: [&str; 17] = [
     "token_unknown",
 ];
 
-/// Metrics of a route.
 pub(crate) struct RouteMetrics {
     /// Path of the route with `{id}` for the variable parts; none for requests without a route.
     template: Option<Arc<str>>,
@@ -124,7 +123,6 @@ impl RouteMetrics {
     }
 }
 
-/// Metrics of all requests.
 pub(crate) struct RequestMetrics {
     routes: Mutex<Vec<Arc<RouteMetrics>>>,
     without_route: Arc<RouteMetrics>,

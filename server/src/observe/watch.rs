@@ -145,7 +145,6 @@ impl Drop for RequestEnd {
     }
 }
 
-/// Outcome of a request.
 struct RequestOutcome<'a> {
     status: u16,
     cause: Option<&'a str>,

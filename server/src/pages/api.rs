@@ -141,7 +141,6 @@ pub(super) async fn read<T: DeserializeOwned>(response: Response) -> Result<T, E
     serde_json::from_str(&body).map_err(|error| Error::Internal(error.to_string()))
 }
 
-/// The text of a response.
 pub(super) async fn text_of(response: Response) -> Result<String, Error> {
     let text = response.into_body().into_string().await;
     text.map_err(|error| Error::Internal(error.to_string()))

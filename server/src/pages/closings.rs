@@ -214,7 +214,6 @@ async fn compared(visit: &Visit, closings: &[Closing]) -> Result<Vec<Compared>, 
     Ok(visit.api.get::<Mrr>(&address("/reports/mrr", &[], &query)).await?.closings)
 }
 
-/// The month of a day.
 fn month(day: &str) -> String {
     day.chars().take(MONTH_CHARS).collect()
 }

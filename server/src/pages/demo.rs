@@ -37,7 +37,6 @@ const PATH: &str = "/app/demo";
 const ASK_AGAIN: &str = "2";
 /// Pause before a call is repeated that the server was too busy for.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Label of a session in the demo.
 const LABEL: &str = "Session in the demo";
 /// Most tenants among which the demo is looked for.
 const MAX_TENANTS: usize = 1_000;

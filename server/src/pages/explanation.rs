@@ -108,7 +108,6 @@ impl Figures<'_> {
         row.get(at).map(String::as_str)
     }
 
-    /// Line of a column.
     fn line(&self, column: &str) -> Option<&'static str> {
         let own = lines_of(self.report)?.iter().copied().find(|line| *line == column);
         let is_it =

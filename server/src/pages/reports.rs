@@ -193,7 +193,6 @@ fn narrowed(header: Vec<String>, mut rows: Vec<Vec<ReportCell>>) -> PageTable {
     (kept(header, &shown), rows)
 }
 
-/// Cells that are shown.
 fn kept<T>(cells: Vec<T>, shown: &[bool]) -> Vec<T> {
     cells.into_iter().zip(shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect()
 }

@@ -9,7 +9,6 @@ use svctrack_web::pages::{SavedView, address};
 
 use super::visit::Visit;
 
-/// The saved views of a resource.
 pub(super) fn for_resource(visit: &Visit, def: &ResourceDef) -> Vec<SavedView> {
     let views = VIEWS.get(&visit.settings);
     let named: Option<Document> = views.and_then(|views| views.value(def.path)?.to_document());
@@ -20,7 +19,6 @@ pub(super) fn for_resource(visit: &Visit, def: &ResourceDef) -> Vec<SavedView> {
     named.iter().flat_map(Document::iter).filter_map(saved).collect()
 }
 
-/// The pairs of a query.
 pub(super) fn pairs_of(query: &str) -> Vec<(String, String)> {
     url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }

@@ -73,7 +73,6 @@ struct ImportSummary {
     ids: Option<Vec<Option<String>>>,
 }
 
-/// A row that was rejected.
 #[derive(Debug, Serialize)]
 struct RejectedRow {
     line: u64,

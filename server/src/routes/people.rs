@@ -98,7 +98,6 @@ impl ExportSection {
     }
 }
 
-/// The position of an export.
 struct ExportPosition {
     section: ExportSection,
     after: Option<ObjectId>,

@@ -143,7 +143,6 @@ fn to_csv(report: &Report, query: &ReportQuery) -> Result<String, StoreError> {
     Ok(text)
 }
 
-/// The lines of a table as CSV.
 pub(super) fn csv_lines(table: &TextTable) -> impl Iterator<Item = Result<String, StoreError>> {
     let cells =
         |row: &Vec<String>| csv_line(row.iter().map(|cell| cell_of_report(cell).into_owned()));

@@ -74,7 +74,6 @@ pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response,
     Ok(response)
 }
 
-/// Record of a token that a caller issues.
 fn issued(record: TokenRecord, caller: &Caller) -> TokenRecord {
     match caller.token_record() {
         Some(issuer) => record.issued_by(issuer),

@@ -82,7 +82,6 @@ impl ImportOptions<'_> {
     }
 }
 
-/// A record that was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedRecord {
     pub file: PathBuf,

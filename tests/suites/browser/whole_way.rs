@@ -140,10 +140,11 @@ async fn the_calls_and_options_that_the_docs_show_work_in_a_page() {
         .unwrap();
     browser.page.goto(&format!("file://{}", page.display())).await.unwrap();
     // The options ask for consent first.
-    tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(server.client.get("/activities").await.json(), json!([]));
-    browser.run("svctrack.consent('granted')").await;
+    let grant = "const at = new Date().toISOString(); svctrack.consent('granted'); return at";
+    let granted = browser.run(grant).await;
     let opened = wait_for_activity(&server, "Opened report").await;
+    assert!(opened["receivedAt"].as_str() >= granted.as_str(), "{opened} before {granted}");
     assert_eq!((&opened["info"], &opened["weight"]), (&json!({"pages": 3}), &json!(2)));
     assert_eq!(opened["externalId"], "user-1");
     assert_eq!(

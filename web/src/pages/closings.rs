@@ -84,7 +84,6 @@ pub struct Differences {
     pub time_zone_changed: bool,
 }
 
-/// Differences for one company.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompanyDifference {
     pub company: String,

@@ -33,7 +33,6 @@ pub struct DemoView {
     pub customers: usize,
 }
 
-/// The page of the demo.
 pub fn demo_page(shell: &Shell, view: &DemoView) -> Page {
     let main = maud! {
         (title_bar("Demo", ""))

@@ -75,7 +75,6 @@ pub struct RequestRates {
     pub p99_us: Option<u64>,
 }
 
-/// The page of health.
 pub fn health_page(shell: &Shell, view: &HealthView) -> Page {
     let health = &view.health;
     let actions = maud! {

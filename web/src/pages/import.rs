@@ -34,7 +34,6 @@ pub struct ImportSummary {
     pub ignored_columns: Vec<String>,
 }
 
-/// A row that was rejected.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct RejectedRow {
@@ -110,7 +109,6 @@ impl Default for ImportView {
     }
 }
 
-/// The page of an import.
 pub fn import_page(shell: &Shell, view: &ImportView) -> Page {
     let named = label_of(view.def.path);
     let title = format!("Import {}", named.to_lowercase());

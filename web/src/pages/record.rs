@@ -59,14 +59,12 @@ pub(super) fn text<'r>(record: &'r Map<String, Value>, name: &str) -> &'r str {
     record.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Title of a record.
 pub fn title_of(def: &ResourceDef, record: &Map<String, Value>) -> String {
     let names = ["title", "subject", "name", "product", "email", "externalId", "_id"];
     let found = names.into_iter().map(|name| text(record, name)).find(|text| !text.is_empty());
     found.map_or_else(|| def.name.to_owned(), str::to_owned)
 }
 
-/// The page of a record.
 pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
     let (def, record) = (view.def, &view.record);
     let (named, id) = (title_of(def, record), text(record, "_id"));

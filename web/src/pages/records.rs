@@ -290,7 +290,6 @@ pub(super) fn cell<'r>(column: &FieldDef, record: &'r Map<String, Value>) -> imp
     }
 }
 
-/// Text of a value.
 pub(super) fn text_of(field: &FieldDef, value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),

@@ -72,7 +72,6 @@ impl RenewalsView {
     }
 }
 
-/// The page of renewals.
 pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
     let is_empty = view.groups().into_iter().all(|group| group.count == 0);
     let actions = maud! { a.button href="/app/reports/renewals" { "Rates" } };

@@ -44,7 +44,6 @@ pub struct Choice {
     pub values: Vec<&'static str>,
 }
 
-/// The page of a report.
 pub fn report_page(shell: &Shell, view: &ReportView) -> Page {
     let actions = maud! {
         a.button href=(view.csv) download { "CSV" }

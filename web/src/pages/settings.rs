@@ -25,7 +25,6 @@ pub struct SettingsView {
     pub problems: Vec<Problem>,
 }
 
-/// The page of settings.
 pub fn settings_page(shell: &Shell, view: &SettingsView) -> Page {
     let text = |name: &str| view.settings.get(name).and_then(Value::as_str).unwrap_or_default();
     let (tenant, changed) = (text(TENANT_ID.name), text(UPDATED_AT.name));

@@ -16,7 +16,6 @@ pub struct SignInView {
     pub once: Option<String>,
 }
 
-/// Page for signing in.
 pub fn sign_in_page(view: &SignInView) -> Page {
     let main = maud! {
         body.alone {

@@ -53,7 +53,6 @@ pub struct TenantView {
     pub problems: Vec<Problem>,
 }
 
-/// The page of tenants.
 pub fn tenants_page(shell: &Shell, view: &TenantsView) -> Page {
     let actions = maud! { a.button href="/app/demo" { "Demo" } };
     let main = maud! {
@@ -99,7 +98,6 @@ fn tenants(lines: &[TenantLine]) -> impl Renderable {
     )
 }
 
-/// The page of a tenant.
 pub fn tenant_page(shell: &Shell, view: &TenantView) -> Page {
     let line = &view.line;
     let title = line.name.as_str();

@@ -49,7 +49,6 @@ pub struct TicketView {
     pub problems: Vec<Problem>,
 }
 
-/// The page of tickets.
 pub fn tickets_page(shell: &Shell, view: &TicketsView) -> Page {
     let main = maud! {
         (title_bar("Tickets", maud! { a.button href="/app/records/tickets" { "All properties" } }))
@@ -174,7 +173,6 @@ fn status(ticket: &Map<String, Value>) -> impl Renderable {
     badge(shown)
 }
 
-/// The page of a ticket.
 pub fn ticket_page(shell: &Shell, view: &TicketView) -> Page {
     let ticket = &view.ticket;
     let (title, record) = (title_of(ticket), record_address("tickets", text(ticket, "_id")));

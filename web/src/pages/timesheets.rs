@@ -56,7 +56,6 @@ pub struct TimesheetsView {
     pub problems: Vec<Problem>,
 }
 
-/// The page of timesheets.
 pub fn timesheets_page(shell: &Shell, view: &TimesheetsView) -> Page {
     let offset = view.offset.to_string();
     let main = maud! {

@@ -96,7 +96,6 @@ pub struct ShownOnce {
     pub back: String,
 }
 
-/// The page of tokens.
 pub fn tokens_page(shell: &Shell, view: &TokensView) -> Page {
     let actions = maud! { a.button.main href="/app/tokens/new" { "Issue a token" } };
     let (sessions, tokens): (Vec<_>, Vec<_>) =

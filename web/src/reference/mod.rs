@@ -35,7 +35,6 @@ pub struct Reference {
 #[derive(Debug)]
 pub struct ReferenceIndex(pub(crate) Vec<Section>);
 
-/// A page of the reference.
 #[derive(Debug)]
 pub struct ReferencePage {
     /// The last part of its address, `/docs/api/{group}`; empty for `/docs/api` itself.

@@ -36,7 +36,6 @@ pub(super) fn parameter_rows<'d>(call: &Call<'d>, objects: &Objects<'_>) -> Vec<
     rows
 }
 
-/// The object that a call lists.
 fn listed_object<'d>(call: &Call<'d>, objects: &Objects<'_>) -> Option<&'d str> {
     let (_, response) = call.success()?;
     let items = response.content.values().find_map(|content| content.schema.items.as_deref())?;

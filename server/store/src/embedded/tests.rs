@@ -488,7 +488,6 @@ async fn events_of_users_that_the_tenant_makes_itself_wait_until_it_does_no_more
     assert_eq!((world.actions().await.len(), world.count(Counter::Parked)), (1, 0));
 }
 
-/// Sets a counter to a count.
 fn set_counter(world: &World, counter: Counter, count: u64) {
     let transaction = world.store.shared.begin().unwrap();
     let mut counters = WriteTable::open(&transaction, rows::COUNTERS).unwrap();

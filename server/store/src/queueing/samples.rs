@@ -11,7 +11,6 @@ use crate::{Actor, Command, Tenant, Tracking};
 pub(super) const ONE: TenantId = TenantId::from_bytes([1; 16]);
 pub(super) const OTHER: TenantId = TenantId::from_bytes([2; 16]);
 
-/// A command of a tenant.
 pub(super) fn job(tenant: TenantId, command: Command) -> Job {
     let tenant = Tenant::assume_authorized(tenant);
     Job::new(Actor::service(tenant), command).0

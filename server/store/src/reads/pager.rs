@@ -85,7 +85,6 @@ impl<'q> Pager<'q> {
     }
 }
 
-/// Error for a page that is too large.
 pub(crate) fn page_too_large(of: &str, max: usize) -> StoreError {
     let message = format!("a page must be at most {max} bytes; ask for fewer {of}");
     StoreError::Invalid(vec![Issue::of_member("limit", "page_too_large", message)])

@@ -29,7 +29,6 @@ const SHOWN_BYTES: usize = 4;
 pub(crate) struct ChangeRow {
     pub(crate) resource: u8,
     pub(crate) id: svctrack_core::value::ObjectId,
-    /// Kind of the change.
     pub(crate) kind: ChangeKind,
     /// Version of the record after the change; before it for a delete.
     pub(crate) version: i64,

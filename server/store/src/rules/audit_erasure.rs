@@ -20,7 +20,6 @@ use crate::{
 /// Most rows that one command reads: others wait no longer than for a bulk call.
 const MAX_ROWS_PER_COMMAND: usize = 500;
 
-/// A row, and its changes.
 type ChangedRow = (Vec<u8>, Changed);
 
 /// Clears the values of a record from a number of the change log on, a limited number of rows; returns the number to

@@ -33,7 +33,6 @@ impl Ids {
         Self { store, seconds, begun_behind: seconds, of_tenant: HashMap::default() }
     }
 
-    /// The id of the store.
     pub(crate) fn store(&self) -> StoreId {
         StoreId::from_bytes(self.store)
     }

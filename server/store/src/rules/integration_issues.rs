@@ -178,7 +178,6 @@ pub(crate) fn erase(
     Ok(())
 }
 
-/// Whether an entry names a person.
 pub(crate) fn names(entry: &ReportEntry, person: &KnownPerson) -> bool {
     person.keys.iter().any(|(_, key)| entry.people.contains(&hash_of_person(key)))
 }

@@ -109,7 +109,6 @@ impl LookupCache {
         }
     }
 
-    /// A message is added to a window.
     pub(crate) fn add_message(&self, tenant: TenantId, window: u16, key: &[u8]) {
         if let Some(last) = self.last_messages.0.borrow_mut().get_mut(&(tenant, window))
             && last.as_deref().is_none_or(|last| last < key)

@@ -188,7 +188,6 @@ impl<T: Transaction> Source for Tables<T> {
     }
 }
 
-/// The tables of records, in a snapshot.
 pub(crate) struct RecordTables<S: Snapshot> {
     pub(crate) records: S::Table,
     unique: S::Table,

@@ -126,7 +126,6 @@ pub(crate) fn tokens(
     tokens.collect()
 }
 
-/// The ids of the tokens of a tenant.
 fn token_ids(table: &impl Rows, tenant: TenantId) -> Result<Vec<String>, StoreError> {
     let mut ids = Vec::new();
     let (first, last) = tokens_of(tenant);

@@ -63,7 +63,6 @@ impl<'t> EngagementLog<WriteTable<'t>> {
         Self::open(transaction)
     }
 
-    /// Begins entries, from a number on.
     pub(crate) fn begin(&mut self, number: u64) -> Entries<'_, 't> {
         Entries { log: self, number, rows: Vec::with_capacity(2 * ENTRY_BYTES) }
     }

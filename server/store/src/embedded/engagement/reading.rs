@@ -139,7 +139,6 @@ impl LogAt {
     }
 }
 
-/// Engagement in a snapshot.
 pub(crate) struct SnapshotEngagement {
     table: ReadTable,
     log: Arc<LogAt>,

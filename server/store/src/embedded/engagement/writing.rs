@@ -26,7 +26,6 @@ use crate::{
 /// Rows that are folded for each logged row, so that folding ends long before there are as many rows again.
 const FOLDED_FOR_EACH: usize = 2;
 
-/// Engagement in a transaction.
 pub(crate) struct TransactionEngagement<'t> {
     table: WriteTable<'t>,
     log: EngagementLog<WriteTable<'t>>,

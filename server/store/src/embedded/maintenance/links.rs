@@ -44,7 +44,6 @@ pub(crate) struct LinkedTables<'s> {
     has_ordered: bool,
 }
 
-/// Counts by tenant and counter.
 type FoundCounts = BTreeMap<(TenantId, Counter), u64>;
 /// Which counter counts the row with a key.
 type CounterOf = fn(&[u8]) -> Option<Counter>;

@@ -23,7 +23,6 @@ pub(crate) fn upgrade(database: &Database) -> Result<(), StoreError> {
     add_missing_entries(database)
 }
 
-/// Creates the tables that are missing.
 fn create_missing_tables(database: &Database) -> Result<(), StoreError> {
     let snapshot = database.begin_read()?;
     let known: Vec<_> = snapshot.list_tables()?.map(|table| table.name().to_owned()).collect();

@@ -13,7 +13,6 @@ use crate::{StoreError, embedded::tables::snapshot::RedbSnapshot};
 /// seconds, in which a reader reads the largest page at 6 MB a second.
 pub(crate) const MAX_WRITTEN_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// All snapshots that are held.
 #[derive(Default)]
 pub(crate) struct HeldSnapshots(Mutex<Vec<Weak<HeldSnapshot>>>);
 

@@ -138,7 +138,6 @@ impl World {
         self.report_of(None, kind, key)
     }
 
-    /// A report of one company.
     fn report_of(&self, company: Option<&str>, kind: ReportKind, key: &str) -> String {
         let computed = self.computed.clone();
         let write: WriteReport = Arc::new(move |report: &Report, _: &ReportQuery| {

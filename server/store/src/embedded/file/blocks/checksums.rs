@@ -126,7 +126,6 @@ impl ChecksumGroup {
         self.number
     }
 
-    /// The sum of a block.
     pub(crate) fn sum(&self, block: usize) -> u32 {
         self.sums.of_blocks.get(block).copied().unwrap_or(NEVER_WRITTEN)
     }

@@ -27,7 +27,6 @@ const MAGIC: &[u8; 16] = b"svctrack store\r\n";
 const HEAD_BYTES: usize = 32;
 /// Bytes of the database that a copy stores: redb uses the first 320.
 const KEPT_BYTES: usize = 512;
-/// Bytes for the names of blocks.
 const NAMES_BYTES: usize = BLOCK_BYTES - HEAD_BYTES - KEPT_BYTES;
 /// Block number in the checksum of a header; no block has it.
 const HEADER: u64 = u64::MAX;

@@ -15,7 +15,6 @@
 //! `block:4 sum:4` for each block that is written to disk with it, and zero. Sums are `epoch:8 zero:4 sum:4`, and then
 //! one sum of four bytes for each block. Numbers are big-endian.
 
-/// Bytes of a block.
 pub(crate) const BLOCK_BYTES: usize = 4_096;
 /// Blocks of the headers, before the first group.
 pub(crate) const HEADER_BLOCKS: u64 = 4;

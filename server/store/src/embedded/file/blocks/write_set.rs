@@ -48,7 +48,6 @@ impl WriteSet {
         self.sums.is_empty() && !self.beyond
     }
 
-    /// Whether a block is in a range.
     pub(crate) fn touches(&self, blocks: &Range<u64>) -> bool {
         let within = |block: u64| u32::try_from(block).unwrap_or(u32::MAX);
         let mut touched = self.sums.range(within(blocks.start)..=within(blocks.end));
