@@ -105,6 +105,11 @@ impl Texts {
         }
     }
 
+    /// Whether the reference is written.
+    pub(crate) fn has_reference(&self) -> bool {
+        self.reference.get().is_some()
+    }
+
     /// The reference, which names no tenant.
     pub(crate) fn reference(
         &self,

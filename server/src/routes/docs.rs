@@ -1,5 +1,7 @@
 //! The docs as pages.
 
+use std::sync::Arc;
+
 use poem::{
     Request, Response,
     http::{StatusCode, header},
@@ -11,8 +13,9 @@ use super::{
     request::query_pairs,
 };
 use crate::{
-    app::{App, Describe},
+    app::{App, Describe, ReferenceTexts},
     error::Error,
+    heavy_work,
 };
 
 /// Where the reference is; no page of Markdown has this address.
@@ -38,15 +41,27 @@ async fn of_markdown(app: &App, request: &Request, name: &str) -> Result<Respons
     })
 }
 
+/// The reference; writing it takes too long for a thread that serves requests.
+async fn written(app: &Arc<App>, describe: Describe) -> Result<&ReferenceTexts, Error> {
+    if !app.texts.has_reference() {
+        let shared = app.clone();
+        let writing = heavy_work::spawn(move || {
+            shared.texts.reference(&shared.addresses, describe).map(drop)
+        });
+        writing.await.map_err(|error| Error::Internal(error.to_string()))??;
+    }
+    app.texts.reference(&app.addresses, describe)
+}
+
 /// `GET /docs/api` and `GET /docs/api/:group`: the reference of the API.
 pub(crate) async fn reference(
-    app: &App,
+    app: &Arc<App>,
     request: &Request,
     describe: Describe,
 ) -> Result<Response, Error> {
     let path = request.uri().path();
     let group = path.strip_prefix(REFERENCE).and_then(|rest| rest.strip_prefix('/'));
-    let reference = app.texts.reference(&app.addresses, describe)?;
+    let reference = written(app, describe).await?;
     let page = reference.pages.get(group.unwrap_or_default()).ok_or(Error::RouteNotFound)?;
     Ok(match without_slash(request) {
         Some(there) => there,
@@ -59,13 +74,13 @@ pub(crate) async fn reference(
 
 /// `GET /docs/search`: what is found in the pages.
 pub(crate) async fn search(
-    app: &App,
+    app: &Arc<App>,
     request: &Request,
     describe: Describe,
 ) -> Result<Response, Error> {
     let asked = query_pairs(request).into_iter().find(|(name, _)| name == "q");
     let query = asked.map(|(_, text)| text).unwrap_or_default();
-    let reference = app.texts.reference(&app.addresses, describe)?;
+    let reference = written(app, describe).await?;
     let page = html(doc_search_page(&query, &reference.index));
     Ok(without_slash(request).unwrap_or(page))
 }
