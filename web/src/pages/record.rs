@@ -53,8 +53,10 @@ pub struct RelatedList {
     pub def: &'static ResourceDef,
     pub columns: Vec<&'static FieldDef>,
     pub records: Vec<Map<String, Value>>,
-    /// Whether there are older ones.
-    pub has_more: bool,
+    /// Number of all of them.
+    pub total: u64,
+    /// Number of the open ones, which come first, and their address; none where records are neither open nor closed.
+    pub open: Option<(u64, String)>,
     /// Address of all of them.
     pub all: String,
 }
@@ -214,15 +216,28 @@ fn related<'v>(list: &'v RelatedList, base: &'v BaseCurrency) -> impl Renderable
     let label = title.clone();
     maud! {
         section {
-            h2 { a href=(list.all) { (title) } }
+            h2 { a href=(list.all) { (title) } " " small.muted { (count(list)) } }
             @if list.records.is_empty() {
                 p.muted { "None." }
             } @else {
                 (scroll(&label, &table))
-                @if list.has_more {
-                    p.muted { "The newest " (list.records.len()) ". " a href=(list.all) { "Show all " (label.to_lowercase()) } }
+                @if (list.records.len() as u64) < list.total {
+                    p.muted {
+                        @if list.open.is_some() { "Open ones first, then the newest. " } @else { "The newest " (list.records.len()) ". " }
+                        a href=(list.all) { "Show all " (list.total) " " (label.to_lowercase()) }
+                    }
                 }
             }
+        }
+    }
+}
+
+/// How many there are, and how many of them are open.
+fn count(list: &RelatedList) -> impl Renderable {
+    maud! {
+        @match &list.open {
+            Some((open, path)) => { a href=(path) { (open) " open" } ", " (list.total) " in all" }
+            None => (list.total),
         }
     }
 }
