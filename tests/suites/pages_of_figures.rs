@@ -11,7 +11,7 @@ use svctrack_core::{
 use svctrack_store::{Clock as _, SystemClock};
 use svctrack_tests::{client::Client, data, in_process::InProcess};
 
-use crate::pages::{Reader, attribute, sign_in, token};
+use crate::pages::{Reader, attribute, sign_in, token, walk};
 
 async fn page(reader: &Reader<'_>, path: &str) -> String {
     let response = reader.get(path).await;
@@ -65,6 +65,61 @@ async fn every_figure_of_a_report_leads_to_the_licenses_behind_it() {
     assert_eq!(unknown.status, StatusCode::NOT_FOUND);
     let wrong = page(&reader, "/app/reports/mrr/explain?explain=ends").await;
     assert!(wrong.contains("class=\"problems\""), "{wrong}");
+}
+
+/// A page without its elements: the texts of a row are in one line.
+fn lines(html: &str) -> Vec<String> {
+    let text = |piece: &str| {
+        let after = |part: &str| part.split_once('>').map_or(part, |(_, text)| text).to_owned();
+        piece.split('<').map(after).collect::<Vec<_>>().join(" ")
+    };
+    let html = html.replace("<tr", "\n<tr").replace("<dt", "\n<dt").replace("<p", "\n<p");
+    html.lines().map(text).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_amount_on_every_page_has_its_currency() {
+    let server = server().await;
+    let client = &server.client;
+    let product = json!({"name": "Other", "externalId": "other", "currency": "EUR", "mrr": 98765});
+    assert_eq!(client.post("/products", &product).await.status, StatusCode::OK);
+    for (currency, mrr) in [("EUR", 98765), ("USD", 98712)] {
+        let license = json!({
+            "companyId": "extid-acme", "_currency": currency, "product": "Other", "mrr": mrr,
+            "fromDate": "2025-11-01",
+        });
+        assert_eq!(client.post("/licenses", &license).await.status, StatusCode::OK);
+    }
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    reader.submit("/app/closings", &[("month", "2025-11")]).await;
+    let mut pages = BTreeSet::new();
+    // The texts of the settings have limits, and no amounts.
+    for (path, html) in walk(&reader).await.into_iter().filter(|(path, _)| path != "/app/settings")
+    {
+        for line in lines(&html) {
+            let before = line.match_indices(',').map(|(at, _)| line.split_at(at));
+            for (before, after) in before.filter(|(before, after)| is_amount(before, after)) {
+                let has_currency = before.contains("EUR ") || before.contains("USD ");
+                assert!(has_currency, "{path}: {before}{after}");
+                pages.insert(path.split(['?', '0']).next().unwrap().to_owned());
+            }
+        }
+    }
+    for page in [
+        "/",
+        "/app/customers",
+        "/app/records/companies",
+        "/app/records/products",
+        "/app/reports/mrr/explain",
+    ] {
+        assert!(pages.contains(page), "{page} has no amount: {pages:?}");
+    }
+}
+
+/// Whether a comma separates the thousands of an amount.
+fn is_amount(before: &str, after: &str) -> bool {
+    let digits = after.chars().skip(1).take_while(char::is_ascii_digit).count();
+    before.ends_with(|last: char| last.is_ascii_digit()) && digits == 3
 }
 
 #[tokio::test(flavor = "multi_thread")]

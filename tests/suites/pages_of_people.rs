@@ -12,7 +12,7 @@ use svctrack_tests::{
 };
 use tokio::time::timeout;
 
-use crate::pages::{Reader, sign_in, token};
+use crate::pages::{Reader, attribute, sign_in, token};
 
 async fn page(reader: &Reader<'_>, path: &str) -> String {
     let response = reader.get(path).await;
@@ -229,14 +229,15 @@ async fn a_license_shows_its_issues_in_words() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_of_a_company_has_its_newest_tickets_and_says_that_there_are_more() {
+async fn the_pages_of_a_company_and_a_person_have_open_tickets_first_then_the_newest() {
     let server = server().await;
-    // The latest dates are stored first.
+    // The latest dates are stored first. The two oldest are open.
     let ticket = |number: u32| {
         let date = format!("2026-03-{:02}", 30 - number);
         json!({
             "sourceId": format!("t{number}"), "email": "ada@acme.example",
             "title": format!("Ticket of {date}"), "companyExternalId": "acme", "date": date,
+            "status": if number < 20 { "closed" } else { "open" },
         })
     };
     let tickets: Vec<_> = (0..22).map(ticket).collect();
@@ -244,11 +245,20 @@ async fn the_page_of_a_company_has_its_newest_tickets_and_says_that_there_are_mo
     let stored = server.client.send(Method::PUT, "/tickets", &[], body).await.unwrap();
     assert_eq!(stored.status, StatusCode::OK, "{}", stored.text());
     let reader = sign_in(&server.client, &token(&server)).await;
-    let html = page(&reader, "/app/records/companies/extid-acme").await;
-    let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text} is not in {html}"));
-    assert!(at("Ticket of 2026-03-30") < at("Ticket of 2026-03-11"));
-    assert!(!html.contains("Ticket of 2026-03-10"), "{html}");
-    assert!(html.contains("The newest 20"), "{html}");
+    for path in ["/app/records/companies/extid-acme", "/app/records/endusers/extid-ada"] {
+        let html = page(&reader, path).await;
+        let days = html.match_indices(">Ticket of 2026-03-").map(|(at, text)| {
+            let day = at + text.len();
+            html[day..day + 2].parse::<u32>().unwrap()
+        });
+        let days: Vec<u32> = days.collect();
+        assert_eq!(days, [10, 9].into_iter().chain((13..=30).rev()).collect::<Vec<_>>(), "{path}");
+        assert!(html.contains("2 open</a>, 22 in all"), "{html}");
+        assert!(html.contains("Show all 22 tickets"), "{html}");
+        let open = attribute(&html, "href").find(|link| link.contains("isOpen=true")).unwrap();
+        let open = page(&reader, &open.replace("&amp;", "&")).await;
+        assert!(open.contains("1 to 2 of 2"), "{open}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -48,27 +48,27 @@ fields! {
     /// Whether the license has a fixed term. A fixed license has a `value` for the whole period, an open-ended one an `mrr`.
     FIXED_PERIOD: Bool = "fixedPeriod", if_absent(no);
     /// Monthly value.
-    MRR: Number = "mrr", if_absent(fill_mrr);
+    MRR: Number = "mrr", amount_in("_currency"), if_absent(fill_mrr);
     /// Annual value.
-    ARR: Number = "arr", if_absent(fill_arr);
+    ARR: Number = "arr", amount_in("_currency"), if_absent(fill_arr);
     /// Renewal MRR.
-    RENEWAL_MRR: Number = "renewalMrr", if_absent(fill_renewal_mrr);
+    RENEWAL_MRR: Number = "renewalMrr", amount_in("_currency"), if_absent(fill_renewal_mrr);
     /// Renewal ARR.
-    RENEWAL_ARR: Number = "renewalArr", if_absent(fill_renewal_arr);
+    RENEWAL_ARR: Number = "renewalArr", amount_in("_currency"), if_absent(fill_renewal_arr);
     /// Monthly forecast.
-    FC_NEW_MRR: Number = "fcNewMrr", if_absent(fill_fc_new_mrr);
+    FC_NEW_MRR: Number = "fcNewMrr", amount_in("_currency"), if_absent(fill_fc_new_mrr);
     /// Annual forecast.
-    FC_NEW_ARR: Number = "fcNewArr", if_absent(fill_fc_new_arr);
+    FC_NEW_ARR: Number = "fcNewArr", amount_in("_currency"), if_absent(fill_fc_new_arr);
     /// Optimistic monthly forecast.
-    FC_NEW_MRR_OPTIMISTIC: Number = "fcNewMrrOptimistic", if_absent(fill_fc_new_mrr_optimistic);
+    FC_NEW_MRR_OPTIMISTIC: Number = "fcNewMrrOptimistic", amount_in("_currency"), if_absent(fill_fc_new_mrr_optimistic);
     /// Optimistic annual forecast.
-    FC_NEW_ARR_OPTIMISTIC: Number = "fcNewArrOptimistic", if_absent(fill_fc_new_arr_optimistic);
+    FC_NEW_ARR_OPTIMISTIC: Number = "fcNewArrOptimistic", amount_in("_currency"), if_absent(fill_fc_new_arr_optimistic);
     /// Pessimistic monthly forecast.
-    FC_NEW_MRR_PESSIMISTIC: Number = "fcNewMrrPessimistic", if_absent(fill_fc_new_mrr_pessimistic);
+    FC_NEW_MRR_PESSIMISTIC: Number = "fcNewMrrPessimistic", amount_in("_currency"), if_absent(fill_fc_new_mrr_pessimistic);
     /// Pessimistic annual forecast.
-    FC_NEW_ARR_PESSIMISTIC: Number = "fcNewArrPessimistic", if_absent(fill_fc_new_arr_pessimistic);
+    FC_NEW_ARR_PESSIMISTIC: Number = "fcNewArrPessimistic", amount_in("_currency"), if_absent(fill_fc_new_arr_pessimistic);
     /// Total value for the whole period; positive.
-    VALUE: Number = "value", if_absent(fill_value);
+    VALUE: Number = "value", amount_in("_currency"), if_absent(fill_value);
     /// Outcome of the renewal.
     RENEWAL_STATUS: Text = "renewalStatus", one_of(&[ONGOING, RENEWED, LOST]), if_absent(ongoing);
     /// Reason of the loss; cleared when the license is no longer `lost`.

@@ -143,6 +143,33 @@ pub struct Currencies {
     rates: BTreeMap<String, Rate>,
 }
 
+/// Base currency of a tenant; empty where none is set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BaseCurrency {
+    /// Code of the currency.
+    pub code: String,
+    /// Whether amounts are converted into it: without rates, they keep their currency (R28).
+    pub has_rates: bool,
+}
+
+impl BaseCurrency {
+    /// Base currency of the settings.
+    pub fn from_settings(settings: &Document) -> Self {
+        Self {
+            code: Currencies::base_of(settings).unwrap_or_default(),
+            has_rates: Currencies::from_settings(settings).is_some(),
+        }
+    }
+
+    /// Currency of totals of amounts in these currencies.
+    pub fn of_total<'c>(&'c self, mut currencies: impl Iterator<Item = &'c str>) -> &'c str {
+        match (currencies.next(), currencies.next()) {
+            (Some(only), None) if !self.has_rates => only,
+            _ => &self.code,
+        }
+    }
+}
+
 /// Worth of one unit of a currency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rate {
@@ -394,6 +421,24 @@ mod tests {
         };
         assert_eq!(limits(&set), (Some(50), Some(30), [Some(7), Some(9)]));
         assert_eq!(limits(&Document::default()), (None, None, [None, None]));
+    }
+
+    #[test]
+    fn a_total_is_in_the_base_currency_unless_without_rates_all_is_in_another() {
+        let check = |settings: &str, currencies: &[&str], expect: &str| {
+            let settings = Document::parse(settings.as_bytes()).unwrap();
+            let base = BaseCurrency::from_settings(&settings);
+            assert_eq!(base.of_total(currencies.iter().copied()), expect, "{settings:?}");
+        };
+        let rates = r#"{"currencies":{"base":"EUR","rates":{"USD":0.5}}}"#;
+        check(rates, &["USD"], "EUR");
+        check(rates, &[], "EUR");
+        let plain = r#"{"currencies":{"base":"EUR"}}"#;
+        check(plain, &["USD"], "USD");
+        check(plain, &["CHF", "USD"], "EUR");
+        check(plain, &[], "EUR");
+        check("{}", &["USD"], "USD");
+        check("{}", &[], "");
     }
 
     #[test]

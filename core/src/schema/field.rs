@@ -93,6 +93,15 @@ pub enum OnMissing {
     Own,
 }
 
+/// Currency of an amount of money.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CurrencyOf {
+    /// The value of the field of this name of the same record.
+    Field(&'static str),
+    /// The base currency of the tenant; without rates, the only currency of the licenses that are added up (R28).
+    Base,
+}
+
 /// One field of a resource's table.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldDef {
@@ -122,6 +131,8 @@ pub struct FieldDef {
     pub long: bool,
     /// Unit of the number.
     pub unit: Option<&'static str>,
+    /// Currency of the number, where it is an amount of money.
+    pub currency: Option<CurrencyOf>,
     /// Whether a body may have the field although the service fills it: the resource's `prepare` reads it.
     pub prepared: bool,
     /// Whether an import restores the value although the service sets it.
@@ -169,6 +180,7 @@ impl FieldDef {
             range: None,
             long: false,
             unit: None,
+            currency: None,
             prepared: false,
             carried: false,
             unique: false,
@@ -243,6 +255,18 @@ impl FieldDef {
     /// Sets the unit of the number.
     pub const fn unit(mut self, unit: &'static str) -> Self {
         self.unit = Some(unit);
+        self
+    }
+
+    /// Makes the number an amount in the currency that another field, of this name, has.
+    pub const fn amount_in(mut self, field: &'static str) -> Self {
+        self.currency = Some(CurrencyOf::Field(field));
+        self
+    }
+
+    /// Makes the number an amount in the base currency.
+    pub const fn amount_in_base(mut self) -> Self {
+        self.currency = Some(CurrencyOf::Base);
         self
     }
 

@@ -31,7 +31,7 @@ mod unknown_parameters;
 
 #[doc(inline)]
 pub use self::{
-    field::{AtRead, Field, FieldDef, FieldKind, Fill, OnMissing, Refers},
+    field::{AtRead, CurrencyOf, Field, FieldDef, FieldKind, Fill, OnMissing, Refers},
     index::IndexEntry,
     lookup::{FillCtx, Lookup, LookupError, ReadCtx},
     resource::{Completion, ListLimits, Origin, ResourceDef, SentBody, SideRecord, VERSION},

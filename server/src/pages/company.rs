@@ -1,7 +1,7 @@
 //! The page of a company: MRR and MRR at stake, a timeline of its licenses, and its usage.
 
 use serde_json::{Map, Value};
-use svctrack_core::resources::settings::Currencies;
+use svctrack_core::resources::settings::BaseCurrency;
 use svctrack_web::pages::{Extra, Figure, LicenseLine, Of, RecordView, Timeline, address, money};
 
 use super::{
@@ -17,13 +17,12 @@ const OF_LICENSE: &str = "product,_currency,fromDate,toDate,mrr,renewalStatus,is
 
 /// The sections of the page of a company.
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
-    let base = Currencies::base_of(&visit.settings);
-    view.extra.push(Extra::Figures(figures(&view.record, base.as_deref())));
+    view.extra.push(Extra::Figures(figures(&view.record, &view.base)));
     let may_report = visit.api.may("reports:read");
     if may_report {
         let path = address("/reports/customers", &[], &[("companyId", id), ("limit", "1")]);
         let found: Customers = visit.api.get(&path).await?;
-        view.extra.push(Extra::Stake(found.rows.into_iter().next().map(Box::new)));
+        view.extra.push(Extra::Stake(found.lines().into_iter().next().map(Box::new)));
     }
     if visit.api.may("licenses:read") {
         view.extra.push(Extra::Timeline(timeline(visit, id).await?));
@@ -39,11 +38,10 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
     Ok(())
 }
 
-fn figures(record: &Map<String, Value>, base: Option<&str>) -> Vec<Figure> {
+fn figures(record: &Map<String, Value>, base: &BaseCurrency) -> Vec<Figure> {
     let number = |name: &str| record.get(name).and_then(Value::as_f64);
     let paid = record.get("mrrByCurrency").and_then(Value::as_object);
-    // Without a base currency, there are totals of a single currency alone.
-    let currency = base.or_else(|| Some(paid?.keys().next()?.as_str())).unwrap_or_default();
+    let currency = base.of_total(paid.into_iter().flat_map(Map::keys).map(String::as_str));
     let each: Vec<String> = paid
         .into_iter()
         .flatten()
@@ -62,7 +60,7 @@ fn figures(record: &Map<String, Value>, base: Option<&str>) -> Vec<Figure> {
         figure("Status", text(record, "status").to_owned(), phase.to_owned()),
         figure(
             "MRR",
-            if each.is_empty() { "0".to_owned() } else { each.join(", ") },
+            if each.is_empty() { money(0.0, currency) } else { each.join(", ") },
             number("arr").map(|arr| format!("ARR {}", money(arr, currency))).unwrap_or_default(),
         ),
         figure("Renewal", renewal, at_renewal.unwrap_or_default()),

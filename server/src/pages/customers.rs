@@ -18,8 +18,19 @@ const AT_STAKE: &str = "-atStake";
 /// The report of customers, as far as pages need it.
 #[derive(Deserialize)]
 pub(super) struct Customers {
-    pub(super) total: usize,
-    pub(super) rows: Vec<CustomerLine>,
+    total: usize,
+    rows: Vec<CustomerLine>,
+    #[serde(rename = "baseCurrency")]
+    base: Option<String>,
+}
+
+impl Customers {
+    /// Customers, with the currency of their amounts.
+    pub(super) fn lines(self) -> Vec<CustomerLine> {
+        let base = self.base.unwrap_or_default();
+        let line = |line| CustomerLine { base: base.clone(), ..line };
+        self.rows.into_iter().map(line).collect()
+    }
 }
 
 /// `GET /app/customers`
@@ -38,7 +49,7 @@ pub(super) async fn customers(visit: Visit, request: Request) -> Result<Response
     };
     let paging = paging((offset, SHOWN), (found.rows.len(), Some(found.total as u64)), page_at);
     let view = CustomersView {
-        lines: found.rows,
+        lines: found.lines(),
         paging,
         sorts: CustomerPage::SORTS.to_vec(),
         csv: address(

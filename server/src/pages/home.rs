@@ -73,7 +73,7 @@ async fn reports(visit: &Visit) -> Result<HomeView, Error> {
         issues(visit)
     )?;
     view.figures.extend(active);
-    view.at_stake = Some(customers.rows);
+    view.at_stake = Some(customers.lines());
     view.renewals = Some(ahead);
     view.issues = Some(issues);
     Ok(view)
@@ -111,7 +111,7 @@ async fn revenue(visit: &Visit) -> Result<HomeView, Error> {
         view.figures.push(Figure {
             label: "MRR",
             value: money(now.end, currency),
-            note: format!("{sign}{} this month", money(moved, "")),
+            note: format!("{currency} {sign}{} this month", money(moved, "")),
             path,
         });
         customers += now.customers;

@@ -1,9 +1,15 @@
-//! The newest records that belong to another one, for its page.
+//! The newest records that belong to another one, for its page; open ones come first.
 
-use svctrack_core::schema::ResourceDef;
+use serde_json::{Map, Value};
+use svctrack_core::{resources::ticket::IS_OPEN, schema::ResourceDef};
 use svctrack_web::pages::{RelatedList, address};
 
-use super::{columns::columns, visit::Visit};
+use super::{
+    api::{JSON, read},
+    columns::columns,
+    paging::total_of,
+    visit::Visit,
+};
 use crate::error::Error;
 
 /// Most records of a list.
@@ -16,11 +22,34 @@ pub(super) async fn newest(
     filter: (&str, &str),
 ) -> Result<RelatedList, Error> {
     let sort = if def.field("date").is_some() { "-date" } else { "-createdAt" };
-    let (order, limit) = (("sort", sort), (SHOWN + 1).to_string());
-    let path = address("/{}", &[def.path], &[filter, order, ("limit", &limit)]);
-    let mut records: Vec<_> = visit.api.get(&path).await?;
-    let has_more = records.len() > SHOWN;
-    records.truncate(SHOWN);
+    let order = ("sort", sort);
     let all = address("/app/records/{}", &[def.path], &[filter, order]);
-    Ok(RelatedList { def, columns: columns(def), records, has_more, all })
+    let (records, total, open) = (Vec::new(), 0, None);
+    let mut list = RelatedList { def, columns: columns(def), records, total, open, all };
+    if def.field(IS_OPEN.name).is_some() {
+        let is = |value| [filter, (IS_OPEN.name, value), order];
+        let (open, closed) = (is("true"), is("false"));
+        let (records, count) = first(visit, def, &open).await?;
+        (list.records, list.total) = first(visit, def, &closed).await?;
+        list.records.splice(0..0, records);
+        list.total += count;
+        list.open = Some((count, address("/app/records/{}", &[def.path], &open)));
+    } else {
+        (list.records, list.total) = first(visit, def, &[filter, order]).await?;
+    }
+    list.records.truncate(SHOWN);
+    Ok(list)
+}
+
+/// The first records of a query, and the number of all of them.
+async fn first(
+    visit: &Visit,
+    def: &ResourceDef,
+    query: &[(&str, &str)],
+) -> Result<(Vec<Map<String, Value>>, u64), Error> {
+    let limit = SHOWN.to_string();
+    let query = [query, &[("limit", &limit), ("count", "true")]].concat();
+    let response = visit.api.ask(&address("/{}", &[def.path], &query), JSON).await?;
+    let total = total_of(&response).unwrap_or_default();
+    Ok((read(response).await?, total))
 }

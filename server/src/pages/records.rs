@@ -3,7 +3,7 @@
 use poem::{Request, Response, http::Method};
 use serde_json::{Map, Value};
 use svctrack_core::{
-    resources::REGISTRY,
+    resources::{REGISTRY, settings::BaseCurrency},
     schema::{FieldKind, Fill, ResourceDef},
 };
 use svctrack_web::pages::{
@@ -111,6 +111,7 @@ fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -
         chosen: names.join(","),
         columns: if named.is_empty() { columns(def) } else { named },
         records: Vec::new(),
+        base: BaseCurrency::from_settings(&visit.settings),
         paging: Paging::default(),
         sort: sent(pairs, "sort").to_owned(),
         search: sent(pairs, "search").to_owned(),
@@ -136,6 +137,7 @@ fn view_of(visit: &Visit, def: &'static ResourceDef, record: Record) -> RecordVi
     RecordView {
         def,
         record,
+        base: BaseCurrency::from_settings(&visit.settings),
         version: String::new(),
         once: String::new(),
         sent: Vec::new(),

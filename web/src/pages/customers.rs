@@ -17,6 +17,9 @@ use crate::page::Page;
 #[serde(rename_all = "camelCase", default)]
 pub struct CustomerLine {
     pub company: String,
+    /// Base currency of the report, of `mrr` and of the amount at stake.
+    #[serde(skip)]
+    pub base: String,
     pub name: Option<String>,
     pub status: String,
     pub currencies: Vec<CurrencyMrr>,
@@ -108,7 +111,7 @@ fn order_of(sort: &str) -> String {
 fn paid(line: &CustomerLine) -> String {
     match (line.mrr, line.currencies.as_slice()) {
         (_, [only]) => money(only.mrr, &only.currency),
-        (Some(mrr), _) => money(mrr, ""),
+        (Some(mrr), _) => money(mrr, &line.base),
         (None, each) => {
             let each: Vec<String> = each.iter().map(|it| money(it.mrr, &it.currency)).collect();
             each.join(", ")
@@ -145,7 +148,7 @@ fn customer_row(line: &CustomerLine) -> impl Renderable {
             th scope="row" { a href=(record_address("companies", &line.company)) { (name) } }
             td { (badge(&line.status)) }
             td.num { (paid(line)) }
-            td.num { @if let Some(stake) = &line.at_stake { (money(stake.amount, "")) } }
+            td.num { @if let Some(stake) = &line.at_stake { (money(stake.amount, &line.base)) } }
             td.why { @if let Some(stake) = &line.at_stake { (stake.why()) } }
             td.num {
                 @if let Some(renewal) = &line.next_renewal { (day(renewal)) }

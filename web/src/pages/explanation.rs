@@ -126,7 +126,7 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
                     @if companies.is_empty() {
                         (empty("No companies are behind this figure.", "It is zero in this period."))
                     } @else {
-                        (company_table(companies))
+                        (company_table(currency, companies))
                     }
                 }
                 Breakdown::Users { total, users } => {
@@ -164,10 +164,10 @@ fn figure<'v>(
     }
 }
 
-fn company_table(companies: &[CompanyShare]) -> impl Renderable {
+fn company_table<'v>(currency: &'v str, companies: &'v [CompanyShare]) -> impl Renderable + 'v {
     let is_short = companies.len() <= MOST_OPEN;
     let rows = maud! {
-        @for company in companies { (rows(company, is_short)) }
+        @for company in companies { (rows(currency, company, is_short)) }
     };
     table(
         "Companies",
@@ -217,14 +217,14 @@ fn named<'n>(name: &'n Option<String>, id: &'n str) -> &'n str {
 }
 
 /// A company, and its licenses below it.
-fn rows(company: &CompanyShare, is_open: bool) -> impl Renderable {
+fn rows<'v>(currency: &'v str, company: &'v CompanyShare, is_open: bool) -> impl Renderable + 'v {
     let name = named(&company.name, &company.company);
     let count = company.licenses.len();
     maud! {
         tbody {
             tr {
                 th scope="row" { a href=(record_address("companies", &company.company)) { (name) } }
-                td.num { (amount(company.amount)) }
+                td.num { (currency) " " (amount(company.amount)) }
                 td.formula { (company.formula) }
             }
             tr.below {

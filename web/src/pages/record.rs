@@ -4,6 +4,7 @@
 use hypertext::prelude::*;
 use serde_json::{Map, Value};
 use svctrack_core::{
+    resources::settings::BaseCurrency,
     schema::{FieldDef, FieldKind, Fill, ResourceDef, form},
     value::{Document, JsonRef},
 };
@@ -14,11 +15,13 @@ use super::{
     page, page_with_form,
     parts::{Problem, problems, prose, scroll},
     record_sections::{self, Extra},
-    records::{cell, text_of},
+    records::{cell, currency_of, is_number, text_in},
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
 
+/// Amounts in the base currency are computed, and have no input.
+const NO_BASE: BaseCurrency = BaseCurrency { code: String::new(), has_rates: true };
 /// Property that counts the changes of a record; pages do not show it.
 const VERSION: &str = "__v";
 
@@ -27,6 +30,7 @@ const VERSION: &str = "__v";
 pub struct RecordView {
     pub def: &'static ResourceDef,
     pub record: Map<String, Value>,
+    pub base: BaseCurrency,
     /// Version that the form was filled from, as its `ETag`.
     pub version: String,
     /// Idempotency key of the form that creates a record, so that it creates one however often it is sent.
@@ -49,8 +53,10 @@ pub struct RelatedList {
     pub def: &'static ResourceDef,
     pub columns: Vec<&'static FieldDef>,
     pub records: Vec<Map<String, Value>>,
-    /// Whether there are older ones.
-    pub has_more: bool,
+    /// Number of all of them.
+    pub total: u64,
+    /// Number of the open ones, which come first, and their address; none where records are neither open nor closed.
+    pub open: Option<(u64, String)>,
     /// Address of all of them.
     pub all: String,
 }
@@ -82,12 +88,12 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
         (problems(&view.problems))
         (record_sections::first(shell, &view.extra))
         @if view.extra.iter().all(Extra::is_last) {
-            (properties(def, record))
-            @for list in &view.related { (related(list)) }
+            (properties(view))
+            @for list in &view.related { (related(list, &view.base)) }
         } @else {
-            @for list in &view.related { (related(list)) }
+            @for list in &view.related { (related(list, &view.base)) }
             h2 { "Properties" }
-            (properties(def, record))
+            (properties(view))
         }
         (record_sections::last(shell, &view.extra))
         @if view.may_delete {
@@ -121,10 +127,8 @@ fn changes(record: &Map<String, Value>) -> impl Renderable {
 }
 
 /// All properties of a record; the name of a referenced record replaces the reference.
-fn properties<'r>(
-    def: &'static ResourceDef,
-    record: &'r Map<String, Value>,
-) -> impl Renderable + 'r {
+fn properties(view: &RecordView) -> impl Renderable {
+    let (def, record) = (view.def, &view.record);
     let has = |field: &FieldDef| {
         field.name != VERSION && record.get(field.name).is_some_and(|value| !value.is_null())
     };
@@ -133,7 +137,7 @@ fn properties<'r>(
         dl.properties {
             @for field in def.fields.iter().filter(is_shown) {
                 dt title=(field.doc) { (named(field)) }
-                dd { (value(def, field, record)) }
+                dd { (value(view, field)) }
             }
         }
     }
@@ -149,11 +153,8 @@ fn named(field: &FieldDef) -> String {
 }
 
 /// A value of a record; a reference links to its target, by the name where the record has it.
-fn value<'r>(
-    def: &'static ResourceDef,
-    field: &'static FieldDef,
-    record: &'r Map<String, Value>,
-) -> impl Renderable + 'r {
+fn value<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable + 'v {
+    let (def, record) = (view.def, &view.record);
     let target = field.refers.and_then(|refers| svctrack_core::resources::by_name(refers.resource));
     let id = text(record, field.name);
     let is_name = |other: &&FieldDef| matches!(other.fill, Fill::NameOf(row) if row == field.name);
@@ -165,7 +166,7 @@ fn value<'r>(
         } @else if field.kind == FieldKind::Object {
             (members(record.get(field.name)))
         } @else {
-            (cell(field, record))
+            (cell(field, record, &view.base))
         }
     }
 }
@@ -184,11 +185,13 @@ fn members(value: Option<&Value>) -> impl Renderable {
     }
 }
 
-fn related(list: &RelatedList) -> impl Renderable {
+fn related<'v>(list: &'v RelatedList, base: &'v BaseCurrency) -> impl Renderable + 'v {
     let title = label_of(list.def.path);
     let table = maud! {
         table {
-            thead { tr { @for column in &list.columns { th scope="col" { (label_of(column.name)) } } } }
+            thead { tr { @for column in &list.columns {
+                th scope="col" class=[is_number(column).then_some("num")] { (label_of(column.name)) }
+            } } }
             tbody {
                 @for record in &list.records {
                     tr {
@@ -196,11 +199,11 @@ fn related(list: &RelatedList) -> impl Renderable {
                             @if at == 0 {
                                 th scope="row" {
                                     a href=(record_address(list.def.path, text(record, "_id"))) {
-                                        (title_or(column, record))
+                                        (title_or(column, record, base))
                                     }
                                 }
                             } @else {
-                                td { (cell(column, record)) }
+                                td class=[is_number(column).then_some("num")] { (cell(column, record, base)) }
                             }
                         }
                     }
@@ -211,21 +214,34 @@ fn related(list: &RelatedList) -> impl Renderable {
     let label = title.clone();
     maud! {
         section {
-            h2 { a href=(list.all) { (title) } }
+            h2 { a href=(list.all) { (title) } " " small.muted { (count(list)) } }
             @if list.records.is_empty() {
                 p.muted { "None." }
             } @else {
                 (scroll(&label, &table))
-                @if list.has_more {
-                    p.muted { "The newest " (list.records.len()) ". " a href=(list.all) { "Show all " (label.to_lowercase()) } }
+                @if (list.records.len() as u64) < list.total {
+                    p.muted {
+                        @if list.open.is_some() { "Open ones first, then the newest. " } @else { "The newest " (list.records.len()) ". " }
+                        a href=(list.all) { "Show all " (list.total) " " (label.to_lowercase()) }
+                    }
                 }
             }
         }
     }
 }
 
-fn title_or(column: &FieldDef, record: &Map<String, Value>) -> String {
-    let shown = text_of(column, record.get(column.name));
+/// How many there are, and how many of them are open.
+fn count(list: &RelatedList) -> impl Renderable {
+    maud! {
+        @match &list.open {
+            Some((open, path)) => { a href=(path) { (open) " open" } ", " (list.total) " in all" }
+            None => (list.total),
+        }
+    }
+}
+
+fn title_or(column: &FieldDef, record: &Map<String, Value>, base: &BaseCurrency) -> String {
+    let shown = text_in(column, record, base);
     if shown.is_empty() { text(record, "_id").to_owned() } else { shown }
 }
 
@@ -315,6 +331,7 @@ pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderab
     let described =
         if problem.is_some() { format!("h-{name} p-{name}") } else { format!("h-{name}") };
     let required = field.required.then_some("");
+    let currency = currency_of(field, view.record, &NO_BASE).to_owned();
     maud! {
         div.field {
             label for={ "f-" (name) } { (label_of(name)) @if field.required { " *" } }
@@ -340,7 +357,8 @@ pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderab
                     aria-describedby=(described) inputmode=[mode(field)] autocomplete="off";
             }
             p.help id={ "h-" (name) } {
-                (prose(field.doc)) @if let Some(unit) = field.unit { " In " (unit) "." } (form_of(field))
+                (prose(field.doc)) @if let Some(unit) = field.unit { " In " (unit) "." }
+                @if !currency.is_empty() { " In " (currency) "." } (form_of(field))
             }
             @if let Some(problem) = problem { p.bad id={ "p-" (name) } { (problem.message) } }
         }

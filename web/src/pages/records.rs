@@ -3,8 +3,8 @@
 use hypertext::prelude::*;
 use serde_json::{Map, Value};
 use svctrack_core::{
-    resources::timesheet::EPOCH_DAYS,
-    schema::{FieldDef, FieldKind, ResourceDef},
+    resources::{company::MRR_BY_CURRENCY, settings::BaseCurrency, timesheet::EPOCH_DAYS},
+    schema::{CurrencyOf, FieldDef, FieldKind, ResourceDef},
     value::Issue,
 };
 
@@ -37,6 +37,7 @@ pub struct RecordsView {
     /// Fields that are shown as columns.
     pub columns: Vec<&'static FieldDef>,
     pub records: Vec<Map<String, Value>>,
+    pub base: BaseCurrency,
     pub paging: Paging,
     /// Property that the records are sorted by, with `-` for a descending order.
     pub sort: String,
@@ -232,9 +233,9 @@ fn table(view: &RecordsView) -> impl Renderable {
                     tr {
                         @for (at, column) in view.columns.iter().enumerate() {
                             @if at == 0 {
-                                th scope="row" { (link(view.def, column, record)) }
+                                th scope="row" { (link(view, column, record)) }
                             } @else {
-                                td class=[is_number(column).then_some("num")] { (cell(column, record)) }
+                                td class=[is_number(column).then_some("num")] { (cell(column, record, &view.base)) }
                             }
                         }
                     }
@@ -269,24 +270,59 @@ pub(super) fn is_number(field: &FieldDef) -> bool {
 }
 
 fn link<'v>(
-    def: &'static ResourceDef,
+    view: &'v RecordsView,
     column: &FieldDef,
     record: &'v Map<String, Value>,
 ) -> impl Renderable + 'v {
     let id = record.get("_id").and_then(Value::as_str).unwrap_or_default();
-    let shown = text_of(column, record.get(column.name));
+    let shown = text_in(column, record, &view.base);
     let shown = if shown.is_empty() { id.to_owned() } else { shown };
-    maud! { a href=(record_address(def.path, id)) { (shown) } }
+    maud! { a href=(record_address(view.def.path, id)) { (shown) } }
 }
 
 /// A value of a record in a table.
-pub(super) fn cell<'r>(column: &FieldDef, record: &'r Map<String, Value>) -> impl Renderable + 'r {
-    let shown = text_of(column, record.get(column.name));
+pub(super) fn cell<'r>(
+    column: &FieldDef,
+    record: &'r Map<String, Value>,
+    base: &BaseCurrency,
+) -> impl Renderable + 'r {
+    let shown = text_in(column, record, base);
     let date =
         record.get(column.name).and_then(Value::as_str).filter(|_| column.kind == FieldKind::Date);
     let is_state = !column.values.is_empty() && !shown.is_empty();
     maud! {
         @if let Some(date) = date { (day(date)) } @else if is_state { (badge(&shown)) } @else { (shown) }
+    }
+}
+
+/// Text of a property of a record; an amount with its currency.
+pub(super) fn text_in(
+    field: &FieldDef,
+    record: &Map<String, Value>,
+    base: &BaseCurrency,
+) -> String {
+    let shown = text_of(field, record.get(field.name));
+    match currency_of(field, record, base) {
+        currency if currency.is_empty() || shown.is_empty() => shown,
+        currency => format!("{currency} {shown}"),
+    }
+}
+
+/// Currency of an amount of a record; empty where it has none, and for all other values.
+pub(super) fn currency_of<'r>(
+    field: &FieldDef,
+    record: &'r Map<String, Value>,
+    base: &'r BaseCurrency,
+) -> &'r str {
+    match field.currency {
+        None => "",
+        Some(CurrencyOf::Field(name)) => {
+            record.get(name).and_then(Value::as_str).unwrap_or_default()
+        }
+        Some(CurrencyOf::Base) => {
+            let amounts = record.get(MRR_BY_CURRENCY.name).and_then(Value::as_object);
+            base.of_total(amounts.into_iter().flat_map(Map::keys).map(String::as_str))
+        }
     }
 }
 

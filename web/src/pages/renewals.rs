@@ -4,7 +4,10 @@
 use hypertext::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use svctrack_core::{resources::license::LICENSE, schema::FieldDef};
+use svctrack_core::{
+    resources::{license::LICENSE, settings::BaseCurrency},
+    schema::FieldDef,
+};
 
 use super::{
     address::address,
@@ -12,7 +15,7 @@ use super::{
     page, page_with_form,
     parts::{Head, Problem, empty, problems, scroll, table},
     record::{Filled, checks, input, shown, text},
-    records::text_of,
+    records::text_in,
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -352,7 +355,7 @@ fn compared(
     now: &Map<String, Value>,
     after: &Map<String, Value>,
 ) -> impl Renderable {
-    let value = |record: &Map<String, Value>| text_of(field, record.get(field.name));
+    let value = |record: &Map<String, Value>| text_in(field, record, &BaseCurrency::default());
     let (now, after) = (value(now), value(after));
     let (is_changed, is_shown) = (now != after, !(now.is_empty() && after.is_empty()));
     maud! {
