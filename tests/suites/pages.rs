@@ -420,3 +420,38 @@ async fn usage_has_a_page_of_each_part_and_the_first_page_says_who_was_active() 
         assert!(page.text().contains(expect), "{part}: {}", page.text());
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_menu_has_no_page_that_the_token_may_not_open() {
+    let server = InProcess::start().await;
+    // A tenant with the name of the demo has the demo in its menu.
+    let demo = json!({"name": DEMO});
+    let demo = server.operator.post("/tenants", &demo).await.json();
+    let demo = server.client.with_token(demo["token"]["token"].as_str().unwrap());
+    let resources = REGISTRY.iter().map(|def| format!("{}:read", def.path));
+    let others = ["activities:read", "reports:read", "admin", "*:read", "*"].map(str::to_owned);
+    for scope in resources.chain(others) {
+        let issued = demo.post("/tokens", &json!({"label": scope, "scopes": [scope]})).await.json();
+        let reader = sign_in(&server.anonymous, issued["token"].as_str().unwrap()).await;
+        check_menu(&reader, &scope).await;
+    }
+    let operator = server.operator.authorization().unwrap().strip_prefix("Bearer ").unwrap();
+    check_menu(&sign_in(&server.anonymous, operator).await, "operator").await;
+}
+
+/// Name of the demo's tenant.
+const DEMO: &str = "Demo: Lumen Analytics";
+
+async fn check_menu(reader: &Reader<'_>, scope: &str) {
+    let page = reader.get("/app/health").await;
+    let menu = page.text().split("<nav aria-label=\"Sections\">").nth(1).unwrap();
+    let menu = menu.split("</nav>").next().unwrap();
+    let links: Vec<&str> = attribute(menu, "href").collect();
+    assert!(!links.is_empty(), "{scope}");
+    assert_eq!(links.contains(&"/app/demo"), matches!(scope, "admin" | "*"), "{scope}");
+    for link in links {
+        let status = reader.get(link).await.status;
+        let is_shown = status == StatusCode::OK || link == "/" && status == StatusCode::SEE_OTHER;
+        assert!(is_shown, "{scope} opens {link}: {status}");
+    }
+}

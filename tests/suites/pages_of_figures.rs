@@ -308,3 +308,45 @@ async fn what_is_due_is_seen_behind_more_licenses_than_a_report_lists() {
     let renewals = page(&reader, "/app/renewals").await;
     assert_eq!(renewals.matches("/renew\"").count(), 5, "{renewals}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn amounts_are_in_the_chosen_currency_or_the_page_says_which_rates_are_missing() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let days = "from=2025-11-01&to=2026-01-01&interval=month";
+    let mrr = format!("/app/reports/mrr?{days}&baseCurrency=USD");
+    let html = page(&reader, &mrr).await;
+    for option in ["value=\"\"", "value=\"EUR\"", "value=\"USD\" selected=\"\""] {
+        assert!(html.contains(&format!("<option {option}>")), "{option}: {html}");
+    }
+    // 100 EUR at 0.5 EUR a dollar, and 100 USD.
+    assert!(html.contains(">300</a>") && !html.contains("<td>EUR"), "{html}");
+    let links = |of: &str| -> Vec<String> {
+        let links = attribute(&html, of).map(|link| link.replace("&amp;", "&"));
+        links.filter(|link| link.contains("/reports/mrr")).collect()
+    };
+    let behind: Vec<String> =
+        links("<a href").into_iter().filter(|link| link.contains("/explain?")).collect();
+    assert!(behind.len() > 4, "{behind:?}");
+    for link in [&behind[..], &links("button\" href"), &links("img class=\"chart\" src")].concat() {
+        assert!(link.contains("baseCurrency=USD"), "{link}");
+        assert_eq!(reader.get(&link).await.status, StatusCode::OK, "{link}");
+    }
+    assert!(page(&reader, &behind[0]).await.contains("USD"));
+    let csv = format!("/app/files/reports/mrr?{days}&baseCurrency=USD&form=csv");
+    assert!(!page(&reader, &csv).await.contains("EUR"));
+
+    for report in ["mrr", "retention", "renewals", "forecast"] {
+        let query = format!("{days}&baseCurrency=GBP");
+        let html = page(&reader, &format!("/app/reports/{report}?{query}")).await;
+        assert!(html.contains("no exchange rate from EUR, USD to GBP"), "{report}: {html}");
+        assert!(!html.contains("<table") && !html.contains("class=\"chart\""), "{report}: {html}");
+        let svg = page(&reader, &format!("/app/files/reports/{report}?{query}&form=svg")).await;
+        assert!(svg.contains("no data") && !svg.contains(">2025-11<"), "{report}: {svg}");
+    }
+    let at_stake = page(&reader, "/app/customers?baseCurrency=USD").await;
+    let row = at_stake.split("<tbody>").nth(1).unwrap();
+    assert!(row.contains("USD ") && !row.contains("EUR"), "{row}");
+    let none = page(&reader, "/app/customers?baseCurrency=GBP").await;
+    assert!(none.contains("No amounts in GBP.") && !none.contains("<table"), "{none}");
+}

@@ -102,6 +102,12 @@ pub const PARAMETERS: &[Parameter] = &[
         doc: "Longest gap between two licenses of one company, product and currency that is bridged, in days; 0 by default.",
     },
     Parameter {
+        name: "baseCurrency",
+        of: OF_LICENSES,
+        kind: ParameterType::Text,
+        doc: "Converts all amounts into this currency instead of the tenant's base currency, and leaves out the series of each currency. If a rate is missing, `converted` is null.",
+    },
+    Parameter {
         name: "rates",
         of: OF_LICENSES,
         kind: ParameterType::Choice(Valuation::NAMES),

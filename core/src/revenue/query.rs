@@ -52,6 +52,8 @@ pub struct ReportQuery {
     reactivation_within: Option<u32>,
     company: Option<RecordRef>,
     product: Option<String>,
+    /// Currency to convert into; none for the tenant's base currency.
+    pub(super) base: Option<String>,
     valuation: Valuation,
     rate_date: Option<Day>,
     assume_renewed: bool,
@@ -217,7 +219,12 @@ impl ReportQuery {
             view: self.view,
             company,
             product: self.product.clone(),
-            rates,
+            rates: match &self.base {
+                Some(base) => {
+                    Some(rates.unwrap_or_else(|| ExchangeRates::new(base)).with_base(base))
+                }
+                None => rates,
+            },
             valuation: self.valuation,
             rate_date: self.rate_date,
             assume_renewed: self.assume_renewed,
@@ -322,6 +329,7 @@ impl<'s> SentParameters<'s> {
                 RecordRef::parse(text).ok_or_else(|| ReportError::InvalidCompany(text.to_owned()))
             }),
             product: self.text("product"),
+            base: self.text("baseCurrency"),
             valuation: self.value("rates", Valuation::parse).unwrap_or_default(),
             rate_date: self.day("rateDate"),
             assume_renewed: self.choice("assumeRenewed", FLAGS) == Some("true"),

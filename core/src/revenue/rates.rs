@@ -1,6 +1,6 @@
 //! Exchange rates to the base currency, by day.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rust_decimal::Decimal;
 
@@ -20,6 +20,8 @@ use crate::resources::settings::Currencies;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExchangeRates {
     base: String,
+    /// Whether a caller asked for the base, so that no other currency replaces it.
+    is_base_requested: bool,
     always: BTreeMap<String, Decimal>,
     dated: BTreeMap<String, BTreeMap<Day, Decimal>>,
 }
@@ -27,7 +29,8 @@ pub struct ExchangeRates {
 impl ExchangeRates {
     /// A base currency, and no rates yet.
     pub fn new(base: impl Into<String>) -> Self {
-        Self { base: base.into(), always: BTreeMap::new(), dated: BTreeMap::new() }
+        let (always, dated) = (BTreeMap::new(), BTreeMap::new());
+        Self { base: base.into(), is_base_requested: false, always, dated }
     }
 
     /// The rates of a tenant's settings.
@@ -64,14 +67,46 @@ impl ExchangeRates {
         Ok(())
     }
 
+    /// The same rates for another base currency, which a caller asked for: each is divided by the rate of that currency.
+    /// On a day without a rate of it, no currency has one.
+    ///
+    /// ```
+    /// use svctrack_core::revenue::{Day, ExchangeRates};
+    /// let day = Day::parse("2024-01-01").unwrap();
+    /// let mut rates = ExchangeRates::new("EUR");
+    /// rates.set("USD", day, "0.8".parse().unwrap()).unwrap();
+    /// assert_eq!(rates.with_base("USD").on("EUR", day), Some("1.25".parse().unwrap()));
+    /// assert_eq!(rates.with_base("SEK").on("EUR", day), None);
+    /// ```
+    pub fn with_base(&self, base: &str) -> Self {
+        let mut rates = Self { is_base_requested: true, ..Self::new(base) };
+        let known = self.always.keys().chain(self.dated.keys()).chain([&self.base]);
+        for currency in known.filter(|currency| *currency != base).collect::<BTreeSet<_>>() {
+            let of_both = [currency, base].map(|name| self.dated.get(name));
+            for day in of_both.into_iter().flatten().flat_map(BTreeMap::keys) {
+                let rate = quotient(self.on(currency, *day), self.on(base, *day));
+                let dated = rates.dated.entry(currency.clone()).or_default();
+                dated.extend(rate.map(|rate| (*day, rate)));
+            }
+            let always = quotient(self.always(currency), self.always(base));
+            rates.always.extend(always.map(|rate| (currency.clone(), rate)));
+        }
+        rates
+    }
+
+    fn always(&self, currency: &str) -> Option<Decimal> {
+        let is_base = currency == self.base;
+        if is_base { Some(Decimal::ONE) } else { self.always.get(currency).copied() }
+    }
+
     /// The currency that amounts are converted into.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// Whether no other currency has a rate.
-    pub(super) fn is_empty(&self) -> bool {
-        self.always.is_empty() && self.dated.is_empty()
+    /// Whether no other currency has a rate, and the base may be replaced by the only currency of the licenses.
+    pub(super) fn may_be_replaced(&self) -> bool {
+        self.always.is_empty() && self.dated.is_empty() && !self.is_base_requested
     }
 
     /// Rate of a day: the last one set for it or a day before, never a later one.
@@ -88,7 +123,51 @@ impl ExchangeRates {
     }
 }
 
+fn quotient(rate: Option<Decimal>, of_base: Option<Decimal>) -> Option<Decimal> {
+    rate?.checked_div(of_base?)
+}
+
 fn check(currency: &str, rate: Decimal) -> Result<(), ReportError> {
     let known = money_units::rate_units_of(rate);
     known.map(|_| ()).ok_or_else(|| ReportError::InvalidRate(currency.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> Day {
+        Day::parse(text).unwrap()
+    }
+
+    fn decimal(text: &str) -> Decimal {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn rates_for_another_base_are_those_of_the_day_divided_by_its_own() {
+        let mut rates = ExchangeRates::new("EUR");
+        rates.always.insert("GBP".to_owned(), decimal("1.2"));
+        for (currency, from, rate) in [
+            ("USD", "2023-01-01", "0.8"),
+            ("USD", "2024-01-01", "0.5"),
+            ("SEK", "2023-06-01", "0.1"),
+        ] {
+            rates.set(currency, day(from), decimal(rate)).unwrap();
+        }
+        let in_dollars = rates.with_base("USD");
+        let in_pounds = rates.with_base("GBP");
+        for at in ["2022-12-31", "2023-01-01", "2023-06-01", "2023-12-31", "2024-01-01"] {
+            let at = day(at);
+            for currency in ["EUR", "USD", "GBP", "SEK", "JPY"] {
+                for (other, base) in [(&in_dollars, "USD"), (&in_pounds, "GBP")] {
+                    let expect = quotient(rates.on(currency, at), rates.on(base, at));
+                    let is_base = currency == base;
+                    let expect = if is_base { Some(Decimal::ONE) } else { expect };
+                    assert_eq!(other.on(currency, at), expect, "{currency} in {base} at {at}");
+                }
+            }
+        }
+        assert_eq!(in_dollars.on("EUR", day("2024-05-01")), Some(decimal("2")));
+    }
 }

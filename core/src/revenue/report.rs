@@ -99,7 +99,7 @@ pub fn report(
     if let Some(asked) = &query.explain {
         return explained(query, asked, options, sources);
     }
-    Ok(match query.kind {
+    let found = match query.kind {
         ReportKind::Mrr => Report::Mrr(mrr(ledger, options, segment_of)?.into()),
         ReportKind::Retention => {
             let has_cohorts = !matches!(options.interval, Interval::Day | Interval::Week);
@@ -124,7 +124,8 @@ pub fn report(
             Report::Customers(found.into())
         }
         ReportKind::Usage => return Err(ReportError::NotOfLicenses),
-    })
+    };
+    Ok(if query.base.is_some() { found.converted_only() } else { found })
 }
 
 /// First requested property that a company has.
@@ -188,6 +189,25 @@ impl Explain {
 }
 
 impl Report {
+    /// Leaves out what is not converted: a caller asked for a single currency.
+    fn converted_only(mut self) -> Self {
+        match &mut self {
+            Self::Mrr(report) => {
+                report.currencies.clear();
+                let segments = report.segments.iter_mut().flatten();
+                segments.for_each(|segment| segment.currencies.clear());
+            }
+            Self::Retention(report) => {
+                report.retention.currencies.clear();
+                report.cohorts.iter_mut().for_each(|cohorts| cohorts.currencies.clear());
+            }
+            Self::Renewals(report) => report.currencies.clear(),
+            Self::Forecast(report) => report.currencies.clear(),
+            _ => {}
+        }
+        self
+    }
+
     /// Table of a report.
     pub fn table(&self, query: &ReportQuery) -> TextTable {
         match self {

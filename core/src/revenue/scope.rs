@@ -152,8 +152,9 @@ impl<'r> ReportScope<'r> {
     fn find_rates(&mut self) -> Result<(), ReportError> {
         let days = self.rate_days();
         let day = self.options.to.before();
-        // A single currency is added up without rates, whatever the base is (R28).
-        let is_plain = |rates: &&ExchangeRates| rates.is_empty() && self.currencies.len() == 1;
+        // A single currency is added up without rates, whatever the base of the settings is (R28).
+        let is_plain =
+            |rates: &&ExchangeRates| rates.may_be_replaced() && self.currencies.len() == 1;
         let Some(rates) = self.options.rates.as_ref().filter(|rates| !is_plain(rates)) else {
             let name = |number: &u32| self.ledger.currency(*number).to_owned();
             if let [one] = self.currencies.as_slice() {

@@ -5,7 +5,13 @@ use serde::Deserialize;
 use svctrack_core::revenue::CustomerPage;
 use svctrack_web::pages::{CustomerLine, CustomersView, address, customers_page};
 
-use super::{forms::sent, paging::paging, respond::html, visit::Visit};
+use super::{
+    currencies::{CURRENCY, Named, currency_choice, missing_into},
+    forms::sent,
+    paging::paging,
+    respond::html,
+    visit::Visit,
+};
 use crate::{error::Error, routes::query_pairs};
 
 /// Customers on a page.
@@ -22,6 +28,8 @@ pub(super) struct Customers {
     rows: Vec<CustomerLine>,
     #[serde(rename = "baseCurrency")]
     base: Option<String>,
+    #[serde(rename = "missingRates")]
+    missing: Vec<Named>,
 }
 
 impl Customers {
@@ -42,22 +50,22 @@ pub(super) async fn customers(visit: Visit, request: Request) -> Result<Response
     };
     let offset: usize = sent(&pairs, "offset").parse().unwrap_or_default();
     let (shown, at) = (SHOWN.to_string(), offset.to_string());
-    let query = [("sort", sort.as_str()), ("limit", shown.as_str()), ("offset", at.as_str())];
-    let found: Customers = visit.api.get(&address("/reports/customers", &[], &query)).await?;
-    let page_at = |offset: usize| {
-        address("/app/customers", &[], &[("sort", &sort), ("offset", &offset.to_string())])
-    };
+    let currency = currency_choice(&visit, &pairs).await?;
+    let mut asked = vec![("sort", sort.as_str())];
+    asked.extend(Some((CURRENCY, &*currency.value)).filter(|(_, chosen)| !chosen.is_empty()));
+    let with = |path: &str, more: &[(&str, &str)]| address(path, &[], &[&asked[..], more].concat());
+    let path = with("/reports/customers", &[("limit", &shown), ("offset", &at)]);
+    let mut found: Customers = visit.api.get(&path).await?;
+    let page_at = |offset: usize| with("/app/customers", &[("offset", &offset.to_string())]);
     let paging = paging((offset, SHOWN), (found.rows.len(), Some(found.total as u64)), page_at);
     let view = CustomersView {
+        missing_rates: missing_into(&visit, &currency.value, std::mem::take(&mut found.missing)),
         lines: found.lines(),
         paging,
         sorts: CustomerPage::SORTS.to_vec(),
-        csv: address(
-            "/app/files/reports/customers",
-            &[],
-            &[("form", "csv"), ("sort", &sort), ("limit", ALL)],
-        ),
-        sort,
+        csv: with("/app/files/reports/customers", &[("form", "csv"), ("limit", ALL)]),
+        sort: sort.clone(),
+        currency,
     };
     Ok(html(customers_page(&visit.shell, &view)))
 }

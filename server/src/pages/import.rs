@@ -1,7 +1,11 @@
 //! Import on a page: columns are mapped, a dry run shows the result and every rejected row, and the same form imports
 //! it. The form holds the file in between, so that nothing is stored before the import and nothing is uploaded twice.
+//!
+//! Invariant: a table is imported with a mapping only after a dry run of both.
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use poem::{Request, Response};
+use sha2::{Digest as _, Sha256};
 use svctrack_core::schema::{ResourceDef, VERSION};
 use svctrack_web::pages::{
     ImportColumn, ImportSummary, ImportView, ImportedRow, Problem, RejectedRow, address,
@@ -57,7 +61,10 @@ pub(super) async fn import(visit: Visit, mut request: Request) -> Result<Respons
         view.problems = vec![Problem { field: String::new(), message: problem }];
         return Ok(rejected(import_page(&visit.shell, &view)));
     }
-    view.is_done = sent(&pairs, "step") == "import";
+    view.checked = digest(&view);
+    let is_confirmed = sent(&pairs, "step") == "import";
+    view.is_done = is_confirmed && sent(&pairs, "checked") == view.checked;
+    view.is_changed = is_confirmed && !view.is_done;
     match run(&visit, &view).await {
         Ok(summary) if view.is_done && summary.refused == 0 => {
             let [created, updated, unchanged] =
@@ -71,7 +78,7 @@ pub(super) async fn import(visit: Visit, mut request: Request) -> Result<Respons
             view.rows = rows_of(&summary, &view.table);
             view.summary = Some(summary);
             let page = import_page(&visit.shell, &view);
-            Ok(if view.is_done { rejected(page) } else { html(page) })
+            Ok(if is_confirmed { rejected(page) } else { html(page) })
         }
         Err(error) => unread_table(&visit, view, error),
     }
@@ -151,6 +158,19 @@ fn read_columns(view: &mut ImportView, mappings: &[&str]) -> Result<(), String> 
     let of_exports = view.def.fields.iter().filter(|field| field.carried || field.name == VERSION);
     view.properties.extend(of_exports.filter(|field| is_own(field.name)));
     Ok(())
+}
+
+/// Digest of a table and its mapping: the form sends that of the dry run back, which shows whether either was changed.
+fn digest(view: &ImportView) -> String {
+    let mut digest = Sha256::new();
+    let mappings: Vec<String> = view.columns.iter().map(ImportColumn::mapping).collect();
+    let parts = [view.def.path, view.table.as_str()].into_iter();
+    for part in parts.chain(mappings.iter().map(String::as_str)) {
+        // With its length, so that no part can be taken for the end of the one before.
+        digest.update(part.len().to_be_bytes());
+        digest.update(part);
+    }
+    URL_SAFE_NO_PAD.encode(digest.finalize())
 }
 
 /// Imports the table, or shows the result of a dry run.

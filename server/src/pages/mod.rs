@@ -8,6 +8,7 @@ mod by_ids;
 mod closings;
 mod columns;
 mod company;
+mod currencies;
 mod customers;
 mod demo;
 mod erasure;

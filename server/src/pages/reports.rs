@@ -11,6 +11,7 @@ use svctrack_web::pages::{Choice, ReportCell, ReportView, address, label_of, rep
 
 use super::{
     api::text_of,
+    currencies::{CURRENCY, currency_choice, missing_rates},
     explanation::{Figures, USAGE},
     forms::{problems_of, sent},
     respond::html,
@@ -47,32 +48,7 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
     let asked = path_part(&request, "kind").unwrap_or_default();
     let found = REPORTS.iter().find(|(name, _)| *name == asked);
     let (name, about) = *found.ok_or(Error::RouteNotFound)?;
-    let pairs = query_pairs(&request);
-    let (from, to) = default_days(&visit, name);
-    let value_of = |name: &str, default: &str| match sent(&pairs, name) {
-        "" => default.to_owned(),
-        text => text.to_owned(),
-    };
-    let mut choices = vec![
-        Choice { name: "from", value: value_of("from", &from), values: Vec::new() },
-        Choice { name: "to", value: value_of("to", &to), values: Vec::new() },
-        Choice {
-            name: "interval",
-            value: value_of("interval", "month"),
-            values: Interval::NAMES.to_vec(),
-        },
-        Choice { name: "companyId", value: value_of("companyId", ""), values: Vec::new() },
-    ];
-    if name == MRR {
-        choices.push(Choice { name: "by", value: value_of("by", ""), values: Vec::new() });
-    }
-    if name == USAGE {
-        choices.push(Choice {
-            name: "part",
-            value: value_of("part", "figures"),
-            values: PARTS.to_vec(),
-        });
-    }
+    let choices = choices_of(&visit, name, &query_pairs(&request)).await?;
     let query: Vec<(&str, &str)> = choices
         .iter()
         .filter(|choice| !choice.value.is_empty())
@@ -95,12 +71,50 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
         Ok(response) => {
             let text = text_of(response).await?;
             (view.header, view.rows) = table(&text, name, &query)?;
+            if view.rows.is_empty() {
+                let chosen = |name| query.iter().find(|(known, _)| *known == name);
+                let [currency, to] =
+                    [CURRENCY, "to"].map(|name| chosen(name).map_or("", |it| it.1));
+                view.missing_rates = missing_rates(&visit, currency, to).await?;
+            }
         }
         Err(Ok(issues)) => view.problems = problems_of(issues),
         Err(Err(error)) => return Err(error),
     }
     view.choices = choices;
     Ok(html(report_page(&visit.shell, &view)))
+}
+
+/// Parameters of a report, each with the value that was chosen, or its default.
+async fn choices_of(
+    visit: &Visit,
+    report: &str,
+    pairs: &[(String, String)],
+) -> Result<Vec<Choice>, Error> {
+    let (from, to) = default_days(visit, report);
+    let choice = |name: &'static str, default: &str, values: &[&str]| Choice {
+        name,
+        value: match sent(pairs, name) {
+            "" => default.to_owned(),
+            text => text.to_owned(),
+        },
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+    };
+    let mut choices = vec![
+        choice("from", &from, &[]),
+        choice("to", &to, &[]),
+        choice("interval", "month", &Interval::NAMES),
+        choice("companyId", "", &[]),
+    ];
+    if report == MRR {
+        choices.push(choice("by", "", &[]));
+    }
+    if report == USAGE {
+        choices.push(choice("part", "figures", PARTS));
+        return Ok(choices);
+    }
+    choices.push(currency_choice(visit, pairs).await?);
+    Ok(choices)
 }
 
 /// Default days of a report, by whole months.
@@ -174,10 +188,11 @@ fn narrowed(header: Vec<String>, mut rows: Vec<Vec<ReportCell>>) -> PageTable {
     let cell = |row: &Vec<ReportCell>, at: usize| row.get(at).map(|cell| cell.text.clone());
     if let (Some(scope), Some(currency)) = (place("scope"), place("currency")) {
         let currencies: BTreeSet<_> = rows.iter().filter_map(|row| cell(row, currency)).collect();
-        if currencies.len() == 1 {
-            rows.retain(|row| cell(row, scope).is_none_or(|scope| scope != "converted"));
+        let is_total = |row: &Vec<ReportCell>| cell(row, scope).is_some_and(|it| it == "converted");
+        if currencies.len() == 1 && !rows.iter().all(is_total) {
+            rows.retain(|row| !is_total(row));
         }
-        rows.sort_by_key(|row| cell(row, scope).is_none_or(|scope| scope != "converted"));
+        rows.sort_by_key(|row| !is_total(row));
     }
     let is_one_scope = place("scope").is_some_and(|at| {
         rows.iter().filter_map(|row| cell(row, at)).collect::<BTreeSet<_>>().len() < 2
@@ -234,6 +249,8 @@ mod tests {
         );
         assert_eq!(header, ["currency", "period", "new"]);
         assert_eq!(rows, [["EUR", "2026-01", "5"]]);
+        let (_, rows) = narrow("scope,currency,period,new\nconverted,USD,2026-01,5\n");
+        assert_eq!(rows, [["USD", "2026-01", "5"]]);
         let (header, rows) =
             narrow("scope,currency,isOver\ncurrency,EUR,true\nconverted,USD,false\n");
         assert_eq!(header, ["scope", "currency", "isOver"]);

@@ -76,7 +76,8 @@ impl Visit {
         // Days of the pages are those of the tenant's reports.
         let zone = settings::time_zone(&settings);
         let mut sections = sections(&api);
-        if tenant == TENANT_NAME {
+        // The scope that the demo itself asks for.
+        if tenant == TENANT_NAME && api.may("admin") {
             sections.push(Section {
                 label: "Demo".to_owned(),
                 path: "/app/demo".to_owned(),

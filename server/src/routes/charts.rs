@@ -21,6 +21,31 @@ const LABEL_WIDTH: f32 = 60.0;
 const LAST_LABEL_WIDTH: f32 = 30.0;
 /// Background of dark charts: that of the pages.
 const DARK_GROUND: (u8, u8, u8) = (0x14, 0x16, 0x1b);
+/// Height of the lowest bar, as a part of [`HEIGHT`]: a bar of a pixel can still be seen next to a high line, also where
+/// the chart is shown smaller and its axis begins and ends beyond its values.
+const LEAST_BAR: f32 = 3.0;
+/// Colours of series on a light and on a dark background, in their order: each has a contrast of 3 to the background,
+/// and differs from the next one also for colour-blind readers. The fourth is red: churn, and what was lost.
+const LIGHT_SERIES: [(u8, u8, u8); 8] = [
+    (0x5b, 0x7c, 0xf5),
+    (0x00, 0x58, 0x84),
+    (0x2f, 0x9e, 0x77),
+    (0xa8, 0x20, 0x1a),
+    (0xc4, 0x7d, 0x1c),
+    (0x1a, 0x1d, 0x23),
+    (0x64, 0x15, 0x9a),
+    (0xdd, 0x3c, 0x8a),
+];
+const DARK_SERIES: [(u8, u8, u8); 8] = [
+    (0x82, 0xb2, 0xfd),
+    (0x1f, 0x7b, 0xa3),
+    (0x5f, 0xe0, 0xa4),
+    (0xe0, 0x37, 0x3f),
+    (0xf2, 0xaa, 0x3c),
+    (0xe8, 0xea, 0xee),
+    (0xbb, 0x90, 0xe7),
+    (0xd2, 0x30, 0x7f),
+];
 /// Text of the chart of a report that has nothing to show.
 const NO_DATA: &str = "no data";
 /// Steps of an axis; one more where values below zero are not whole steps.
@@ -45,14 +70,16 @@ pub(super) fn to_svg(report: &Report, query: &ReportQuery) -> Result<String, Sto
 }
 
 fn over_time(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
-    let series = picture.series.iter().map(series_of).collect();
+    let (lowest, highest) = extent(picture);
+    let least = (highest - lowest) * LEAST_BAR / HEIGHT;
+    let series = picture.series.iter().map(|drawn| series_of(drawn, least)).collect();
     let mut chart = BarChart::new_with_theme(series, picture.labels.clone(), theme);
     (chart.base.width, chart.base.height) = (WIDTH, HEIGHT);
     frame(&mut chart.base, picture, theme);
     chart.base.margin.right += LAST_LABEL_WIDTH;
     for axis in &mut chart.y_axis_configs {
         axis.formatter = Some("{t}".to_owned());
-        fit(axis, extent(picture));
+        fit(axis, (lowest, highest));
     }
     chart.svg()
 }
@@ -95,7 +122,9 @@ fn round_step(least: f32) -> f32 {
 }
 
 fn ranking(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
-    let mut series: Vec<Series> = picture.series.iter().map(series_of).collect();
+    // The label of a bar is its value, however short the bar is.
+    let series = picture.series.iter().map(|drawn| series_of(drawn, 0.0));
+    let mut series: Vec<Series> = series.collect();
     for series in &mut series {
         // Bars are drawn from the bottom up.
         series.data.reverse();
@@ -117,6 +146,7 @@ fn frame(base: &mut ChartBase, picture: &Picture, theme: &str) {
     FONTS.clone_into(&mut base.font_family);
     base.title.text.clone_from(&picture.title);
     base.background_color = ground(theme);
+    base.series.colors = series_colors(theme).map(Color::from).to_vec();
     base.empty_text = Some(NO_DATA.to_owned());
     if !picture.note.is_empty() {
         base.sub_title.text.clone_from(&picture.note);
@@ -128,8 +158,17 @@ fn ground(theme: &str) -> Color {
     if theme == THEME_DARK { DARK_GROUND.into() } else { Color::white() }
 }
 
-fn series_of(drawn: &Drawn) -> Series {
-    let values = drawn.values.iter().map(|value| value.map(height_of)).collect();
+fn series_colors(theme: &str) -> [(u8, u8, u8); 8] {
+    if theme == THEME_DARK { DARK_SERIES } else { LIGHT_SERIES }
+}
+
+/// Series of a chart whose bars are at least as high as that of the value `least`, unless they are 0.
+fn series_of(drawn: &Drawn, least: f32) -> Series {
+    let height = |number| match height_of(number) {
+        value if value != 0.0 && drawn.mark == Mark::Bars => value.abs().max(least).copysign(value),
+        value => value,
+    };
+    let values = drawn.values.iter().map(|value| value.map(height)).collect();
     let mut series = Series::new_nullable(drawn.name.clone(), values);
     match drawn.mark {
         Mark::Bars => series.stack = Some("bars".to_owned()),
@@ -190,5 +229,79 @@ mod tests {
         let (title, note, description) = (String::new(), String::new(), String::new());
         let picture = Picture { title, note, description, labels, series, is_ranking: false };
         assert_eq!(extent(&picture), (-9.0, 62.0));
+    }
+
+    /// A channel of a colour, as the share of the light that it emits.
+    fn linear(channel: u8) -> f64 {
+        let share = f64::from(channel) / 255.0;
+        if share <= 0.04045 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+    }
+
+    fn weighted((r, g, b): (u8, u8, u8), [of_r, of_g, of_b]: [f64; 3]) -> f64 {
+        linear(r) * of_r + linear(g) * of_g + linear(b) * of_b
+    }
+
+    /// Contrast of two colours, as WCAG defines it.
+    fn contrast(one: (u8, u8, u8), other: (u8, u8, u8)) -> f64 {
+        let [one, other] = [one, other].map(|it| weighted(it, [0.2126, 0.7152, 0.0722]) + 0.05);
+        one.max(other) / one.min(other)
+    }
+
+    /// Distance of two colours in the space OKLab, in which equal distances look equal; black and white have 1.
+    fn distance(one: (u8, u8, u8), other: (u8, u8, u8)) -> f64 {
+        let lab = |color| {
+            let [l, m, s] = [
+                [0.412_221, 0.536_333, 0.051_446],
+                [0.211_903, 0.680_700, 0.107_397],
+                [0.088_302, 0.281_719, 0.629_979],
+            ]
+            .map(|of| weighted(color, of).cbrt());
+            [
+                0.210_454 * l + 0.793_618 * m - 0.004_072 * s,
+                1.977_998 * l - 2.428_592 * m + 0.450_594 * s,
+                0.025_904 * l + 0.782_772 * m - 0.808_676 * s,
+            ]
+        };
+        let pairs = lab(one).into_iter().zip(lab(other));
+        pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+    }
+
+    #[test]
+    fn series_stand_out_from_the_background_and_from_each_other_in_both_themes() {
+        let page = include_str!("../../../web/static/theme.css");
+        let grounds = [(0xff, 0xff, 0xff), DARK_GROUND];
+        let [light, dark] = grounds.map(|(r, g, b)| format!("#{r:02x}{g:02x}{b:02x}"));
+        assert!(page.contains(&format!("--bg: light-dark({light}, {dark});")));
+        for (theme, ground) in [THEME_LIGHT, THEME_DARK].into_iter().zip(grounds) {
+            let colors = series_colors(theme);
+            let next = colors.iter().cycle().skip(1);
+            for (color, next) in colors.iter().zip(next) {
+                let (seen, apart) = (contrast(*color, ground), distance(*color, *next));
+                assert!(seen >= 3.0, "{theme}: {color:x?} has a contrast of {seen}");
+                assert!(apart >= 0.2, "{theme}: {color:x?} and {next:x?} are {apart} apart");
+            }
+        }
+        assert!((contrast((0, 0, 0), (255, 255, 255)) - 21.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_bar_that_is_not_zero_is_at_least_a_pixel_high() {
+        let drawn = |mark, values: [&str; 3]| {
+            let values = values.map(Number::parse).to_vec();
+            Drawn { name: String::new(), values, mark }
+        };
+        let series = vec![
+            drawn(Mark::Bars, ["0.01", "-0.01", "0"]),
+            drawn(Mark::Line, ["400000", "0", "1"]),
+        ];
+        let labels = ["a", "b", "c"].map(str::to_owned).to_vec();
+        let (title, note, description) = (String::new(), String::new(), String::new());
+        let picture = Picture { title, note, description, labels, series, is_ranking: false };
+        let svg = over_time(&picture, THEME_LIGHT).unwrap();
+        let bars = svg.split("<rect ").filter(|rect| rect.contains("#5B7CF5"));
+        let heights: Vec<f32> = bars
+            .filter_map(|bar| bar.split("height=\"").nth(1)?.split('"').next()?.parse().ok())
+            .collect();
+        assert!(matches!(heights[..], [a, b, 0.0] if a > 1.1 && b > 1.1), "{heights:?}: {svg}");
     }
 }

@@ -8,6 +8,7 @@ use super::{
     page,
     parts::{Head, Paging, badge, empty, paging, table},
     renewals::distance,
+    report::{Choice, MissingRates, choice_field, no_rates},
     shell::{Shell, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -66,6 +67,9 @@ pub struct CustomersView {
     /// Chosen order, and all possible ones.
     pub sort: String,
     pub sorts: Vec<&'static str>,
+    /// Choice of the currency of the amounts.
+    pub currency: Choice,
+    pub missing_rates: Option<MissingRates>,
     pub csv: String,
 }
 
@@ -87,12 +91,15 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
                     }
                 }
             }
+            (choice_field(&view.currency))
             button type="submit" { "Show" }
         }
-        @if view.lines.is_empty() {
+        @if let Some(missing) = &view.missing_rates {
+            (no_rates(missing))
+        } @else if view.lines.is_empty() {
             (empty("No customers yet.", "Add licenses to see customers and their MRR."))
         } @else {
-            (customer_table(&view.lines))
+            (customer_table(&view.lines, &view.currency.value))
             (paging(&view.paging))
         }
     };
@@ -107,9 +114,10 @@ fn order_of(sort: &str) -> String {
     }
 }
 
-/// MRR of a customer: in the base currency, else in each.
-fn paid(line: &CustomerLine) -> String {
+/// MRR of a customer: in the chosen currency or the base currency, else in each.
+fn paid(line: &CustomerLine, chosen: &str) -> String {
     match (line.mrr, line.currencies.as_slice()) {
+        (Some(mrr), _) if !chosen.is_empty() => money(mrr, chosen),
         (_, [only]) => money(only.mrr, &only.currency),
         (Some(mrr), _) => money(mrr, &line.base),
         (None, each) => {
@@ -119,9 +127,13 @@ fn paid(line: &CustomerLine) -> String {
     }
 }
 
-pub(super) fn customer_table(lines: &[CustomerLine]) -> impl Renderable {
+/// Customers, with amounts in a chosen currency; each in its own where none is chosen.
+pub(super) fn customer_table<'l>(
+    lines: &'l [CustomerLine],
+    currency: &'l str,
+) -> impl Renderable + 'l {
     let rows = maud! {
-        tbody { @for line in lines { (customer_row(line)) } }
+        tbody { @for line in lines { (customer_row(line, currency)) } }
     };
     table(
         "Customers",
@@ -141,13 +153,13 @@ pub(super) fn customer_table(lines: &[CustomerLine]) -> impl Renderable {
     )
 }
 
-fn customer_row(line: &CustomerLine) -> impl Renderable {
+fn customer_row<'l>(line: &'l CustomerLine, currency: &'l str) -> impl Renderable + 'l {
     let name = line.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&line.company);
     maud! {
         tr {
             th scope="row" { a href=(record_address("companies", &line.company)) { (name) } }
             td { (badge(&line.status)) }
-            td.num { (paid(line)) }
+            td.num { (paid(line, currency)) }
             td.num { @if let Some(stake) = &line.at_stake { (money(stake.amount, &line.base)) } }
             td.why { @if let Some(stake) = &line.at_stake { (stake.why()) } }
             td.num {

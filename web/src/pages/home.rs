@@ -105,7 +105,7 @@ fn stake(lines: &[CustomerLine]) -> impl Renderable {
             @if lines.is_empty() {
                 (empty("No customers yet.", "Add licenses to see customers and their MRR."))
             } @else {
-                (customer_table(lines))
+                (customer_table(lines, ""))
             }
         }
     }

@@ -13,7 +13,7 @@ use super::{
     format::label_of,
     page,
     parts::{Head, Problem, table},
-    shell::{Shell, csrf, layout, title_bar},
+    shell::{Shell, csrf, hidden, layout, title_bar},
 };
 use crate::page::Page;
 
@@ -82,6 +82,10 @@ pub struct ImportView {
     pub summary: Option<ImportSummary>,
     /// Whether the table was imported; else it was a dry run.
     pub is_done: bool,
+    /// Digest of the table and the mapping of the result, which the form sends back.
+    pub checked: String,
+    /// Whether an import became a dry run, since the table or the mapping was changed after the last one.
+    pub is_changed: bool,
     pub rows: Vec<ImportedRow>,
     pub problems: Vec<Problem>,
 }
@@ -97,6 +101,8 @@ impl ImportView {
             columns: Vec::new(),
             summary: None,
             is_done: false,
+            checked: String::new(),
+            is_changed: false,
             rows: Vec::new(),
             problems: Vec::new(),
         }
@@ -121,6 +127,7 @@ pub fn import_page(shell: &Shell, view: &ImportView) -> Page {
         (unreadable(&view.problems))
         form.import method="post" action=(action) enctype="multipart/form-data" {
             (csrf(shell))
+            (hidden("checked", &view.checked))
             @match &view.summary {
                 Some(summary) => {
                     (outcome(view, summary))
@@ -186,6 +193,11 @@ fn outcome<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Rendera
     let left_out = view.columns.iter().filter(|column| column.property.is_empty());
     let left_out: Vec<&str> = left_out.map(|column| column.head.as_str()).collect();
     maud! {
+        @if view.is_changed {
+            p.notice role="status" {
+                "Nothing was imported: the table or its columns were changed after the check. This is the result of a new check."
+            }
+        }
         section.outcome aria-labelledby="h-outcome" {
             h2 #h-outcome { (title) }
             ul.counts {

@@ -69,7 +69,7 @@ pub use self::{
         Decision, DecisionView, RenewalGroup, RenewalLine, RenewalsView, decision_page,
         renewals_page,
     },
-    report::{Choice, ReportCell, ReportView, report_page},
+    report::{Choice, MissingRates, ReportCell, ReportView, report_page},
     samples::{LANGUAGES, SampleValues},
     search::{Hit, HitGroup, SearchView, search_page},
     settings::{SettingsView, settings_page},

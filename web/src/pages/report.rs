@@ -24,7 +24,19 @@ pub struct ReportView {
     pub choices: Vec<Choice>,
     pub header: Vec<String>,
     pub rows: Vec<Vec<ReportCell>>,
+    /// Why there are no amounts in the chosen currency.
+    pub missing_rates: Option<MissingRates>,
     pub problems: Vec<Problem>,
+}
+
+/// A chosen currency into which others cannot be converted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MissingRates {
+    pub chosen: String,
+    /// Currencies that cannot be converted.
+    pub of: Vec<String>,
+    /// Whether the user may set rates.
+    pub may_set: bool,
 }
 
 /// A cell of the table of a report.
@@ -41,7 +53,7 @@ pub struct Choice {
     pub name: &'static str,
     pub value: String,
     /// Possible values; any where there are none.
-    pub values: Vec<&'static str>,
+    pub values: Vec<String>,
 }
 
 pub fn report_page(shell: &Shell, view: &ReportView) -> Page {
@@ -54,7 +66,9 @@ pub fn report_page(shell: &Shell, view: &ReportView) -> Page {
         p.muted { (view.about) }
         (choices(view))
         (problems(&view.problems))
-        @if view.rows.is_empty() {
+        @if let Some(missing) = &view.missing_rates {
+            (no_rates(missing))
+        } @else if view.rows.is_empty() {
             @if view.problems.is_empty() {
                 (empty("No data in this period.", "Choose another period, or add licenses."))
             }
@@ -69,26 +83,65 @@ pub fn report_page(shell: &Shell, view: &ReportView) -> Page {
 fn choices(view: &ReportView) -> impl Renderable {
     maud! {
         form.choices method="get" {
-            @for choice in &view.choices {
-                div {
-                    label for={ "c-" (choice.name) } { (label_of(choice.name)) }
-                    @if choice.values.is_empty() {
-                        input id={ "c-" (choice.name) } name=(choice.name) value=(choice.value)
-                            type=(if matches!(choice.name, "from" | "to") { "date" } else { "text" });
-                    } @else {
-                        select id={ "c-" (choice.name) } name=(choice.name) {
-                            @for value in &choice.values {
-                                option value=(value) selected=[(*value == choice.value).then_some("")] {
-                                    (if value.is_empty() { "all".to_owned() } else { label_of(value) })
-                                }
-                            }
+            @for choice in &view.choices { (choice_field(choice)) }
+            button type="submit" { "Show" }
+        }
+    }
+}
+
+/// Field of a form for a parameter.
+pub(super) fn choice_field(choice: &Choice) -> impl Renderable {
+    let id = format!("c-{}", choice.name);
+    maud! {
+        div {
+            label for=(id) { (label(choice.name)) }
+            @if choice.values.is_empty() {
+                input id=(id) name=(choice.name) value=(choice.value)
+                    type=(if matches!(choice.name, "from" | "to") { "date" } else { "text" });
+            } @else {
+                select id=(id) name=(choice.name) {
+                    @for value in &choice.values {
+                        option value=(value) selected=[(*value == choice.value).then_some("")] {
+                            (choice.text_of(value))
                         }
                     }
                 }
             }
-            button type="submit" { "Show" }
         }
     }
+}
+
+impl Choice {
+    /// Text of a possible value: names of the API in words, and currencies as they are.
+    fn text_of(&self, value: &str) -> String {
+        match (self.name, value) {
+            (_, "") => "All".to_owned(),
+            ("baseCurrency", currency) => currency.to_owned(),
+            (_, name) => label_of(name),
+        }
+    }
+}
+
+fn label(parameter: &str) -> String {
+    match parameter {
+        "baseCurrency" => "Currency".to_owned(),
+        name => label_of(name),
+    }
+}
+
+/// Text where rates into the chosen currency are missing.
+pub(super) fn no_rates(missing: &MissingRates) -> impl Renderable {
+    let title = format!("No amounts in {}.", missing.chosen);
+    let of = missing.of.join(", ");
+    let rest = maud! {
+        "There is no exchange rate from " (of) " to " (missing.chosen) ". "
+        @if missing.may_set {
+            "Add rates in the " a href="/app/settings" { "settings" } ", or choose another currency."
+        } @else {
+            "Choose another currency."
+        }
+    };
+    maud! { div.empty { p.empty-title { (title) } p { (rest) } } }
 }
 
 fn table(view: &ReportView) -> impl Renderable {

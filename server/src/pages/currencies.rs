@@ -1,0 +1,80 @@
+//! The currency that a user chooses for the amounts of a report.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use svctrack_core::{resources::settings::Currencies, value::Day};
+use svctrack_web::pages::{Choice, MissingRates, address};
+
+use super::{forms::sent, visit::Visit};
+use crate::error::Error;
+
+/// Parameter of the currency.
+pub(super) const CURRENCY: &str = "baseCurrency";
+
+/// A report, as far as its currencies are needed.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    currencies: Vec<Named>,
+    missing_rates: Vec<Named>,
+}
+
+/// A currency among the others of a report.
+#[derive(Deserialize)]
+pub(super) struct Named {
+    currency: String,
+}
+
+/// The report of the day before another, or of today, which has every currency of the licenses.
+async fn report_of_day(visit: &Visit, chosen: Option<&str>, to: &str) -> Result<Report, Error> {
+    let days = Day::parse(to).map(|to| (to.before().to_string(), to.to_string()));
+    let (from, to) = days.unwrap_or_else(|| (visit.day(0), visit.day(1)));
+    let query = [("from", from.as_str()), ("to", to.as_str())];
+    let chosen = chosen.map(|currency| (CURRENCY, currency));
+    let query: Vec<_> = query.into_iter().chain(chosen).collect();
+    visit.api.get(&address("/reports/mrr", &[], &query)).await
+}
+
+/// Choice of a currency: among those of the licenses, those with a rate, and the chosen one.
+pub(super) async fn currency_choice(
+    visit: &Visit,
+    pairs: &[(String, String)],
+) -> Result<Choice, Error> {
+    let chosen = sent(pairs, CURRENCY);
+    let report = report_of_day(visit, None, "").await?;
+    let mut found: BTreeSet<String> = report.currencies.into_iter().map(|it| it.currency).collect();
+    found.extend(Currencies::base_of(&visit.settings));
+    if let Some(set) = Currencies::from_settings(&visit.settings) {
+        found.extend(set.rates().map(|(currency, ..)| currency.to_owned()));
+    }
+    // With the empty one, which stands for all.
+    found.extend(["", chosen].map(str::to_owned));
+    let values = found.into_iter().collect();
+    Ok(Choice { name: CURRENCY, value: chosen.to_owned(), values })
+}
+
+/// Currencies that cannot be converted into the chosen one at the end of a report; none if all can.
+pub(super) async fn missing_rates(
+    visit: &Visit,
+    chosen: &str,
+    to: &str,
+) -> Result<Option<MissingRates>, Error> {
+    let missing = match chosen {
+        "" => Vec::new(),
+        chosen => report_of_day(visit, Some(chosen), to).await?.missing_rates,
+    };
+    Ok(missing_into(visit, chosen, missing))
+}
+
+/// Missing rates into the chosen currency; none where no currency is chosen, since each is shown then.
+pub(super) fn missing_into(
+    visit: &Visit,
+    chosen: &str,
+    missing: Vec<Named>,
+) -> Option<MissingRates> {
+    let of: Vec<String> = missing.into_iter().map(|it| it.currency).collect();
+    let may_set = visit.api.may("admin");
+    let is_missing = !chosen.is_empty() && !of.is_empty();
+    is_missing.then(|| MissingRates { chosen: chosen.to_owned(), of, may_set })
+}
