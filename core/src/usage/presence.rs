@@ -152,6 +152,17 @@ fn spread(words: &mut [u64], width: usize) {
     }
 }
 
+/// Writes the numbers of a set that are at least `first`, less `first`, over another set, as far as that reaches.
+fn shift_down(words: &[u64], first: usize, to: &mut [u64]) {
+    let (whole, bits) = (first / WORD, first % WORD);
+    let from = words.get(whole..).unwrap_or_default();
+    for (at, to) in to.iter_mut().enumerate() {
+        let word = |at: usize| from.get(at).copied().unwrap_or_default();
+        // The upper bits are shifted in two steps, since a shift by a whole word is an overflow.
+        *to = word(at) >> bits | word(at + 1) << (WORD - 1 - bits) << 1;
+    }
+}
+
 /// First numbers of the stretches of a set, and the numbers after them, in turn.
 fn ends(words: &mut [u64]) -> impl Iterator<Item = (usize, bool)> {
     let mut carry = 0;
@@ -197,11 +208,28 @@ pub(super) fn period_of_days(periods: &[Range<usize>]) -> Vec<u32> {
 struct Periods<'p> {
     periods: &'p [Range<usize>],
     period_of: Vec<u32>,
+    /// First day of the first period, where each period is one day, the next one after the one before.
+    first_of_days: Option<usize>,
 }
 
 impl<'p> Periods<'p> {
     fn new(periods: &'p [Range<usize>]) -> Self {
-        Self { periods, period_of: period_of_days(periods) }
+        let first = periods.first().map(|days| days.start);
+        let is_day = |(at, days): (usize, &Range<usize>)| {
+            first.is_some_and(|first| *days == (first + at..first + at + 1))
+        };
+        let first_of_days = first.filter(|_| periods.iter().enumerate().all(is_day));
+        Self { periods, period_of: period_of_days(periods), first_of_days }
+    }
+
+    /// Replaces a set by the periods in which a user was active.
+    fn collect(&self, presence: &Presence, active: &mut Vec<u64>) {
+        active.clear();
+        active.resize(self.periods.len().div_ceil(WORD), 0);
+        match self.first_of_days {
+            Some(first) => shift_down(&presence.words, first, active),
+            None => self.of_presence(presence).for_each(|period| set(active, period)),
+        }
     }
 
     /// Period of a day, if it is in one.
@@ -237,9 +265,7 @@ pub fn lifecycles<'p>(
     let mut active = Vec::new();
     for presence in all {
         let first = presence.first.and_then(&first_day).and_then(|day| periods.at(day));
-        active.clear();
-        active.resize(found.len().div_ceil(WORD), 0);
-        periods.of_presence(presence).for_each(|period| set(&mut active, period));
+        periods.collect(presence, &mut active);
         for (period, begins) in ends(&mut active) {
             let Some(found) = found.get_mut(period) else { continue };
             match begins {
