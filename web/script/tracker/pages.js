@@ -11,8 +11,8 @@ function view() {
   const [route] = options.pageViews === 'hash' ? location.hash.match(/^(#!?\/[^?]*)?/) : [''];
   const path = location.pathname + route;
   // Routers call replaceState and then pushState for one step.
-  const isAnchor = location.hash && viewed?.split('#')[0] === path;
-  if (!areWatched || path === viewed || isAnchor) return;
+  // Another fragment on the same path is an anchor.
+  if (!areWatched || path === viewed || (location.hash && path === viewed?.split(/[?#]/)[0])) return;
   const referrer = viewed ?? document.referrer.split(/[?#]/)[0];
   viewed = path;
   methods.track(PAGE_VIEW, { info: { path, referrer } }, Date.now());
