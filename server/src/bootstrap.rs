@@ -126,9 +126,19 @@ Open this link in a browser to sign in; it works once, within 15 minutes (later,
         let tenant = self.tenant.to_string();
         let token = self.token.reveal();
         let operator = self.operator.as_ref().map_or("", Token::reveal);
-        let snippet = svctrack_web::snippet(addresses, &tenant, Loads::Newest);
-        let try_it = match app.parts.have(ServerPart::Demo) {
+        let has = |part| app.parts.have(part);
+        let first_event = match has(ServerPart::Tracking) {
+            true => first_event(&svctrack_web::snippet(addresses, &tenant, Loads::Newest)),
+            false => String::new(),
+        };
+        let try_it = match has(ServerPart::Demo) && has(ServerPart::Tracking) {
             true => format!("Try it      {called_at}/demo?tenant={tenant}#token={token}\n"),
+            false => String::new(),
+        };
+        let read_back = match has(ServerPart::Api) {
+            true => format!(
+                "Read back   curl -H 'Authorization: Bearer {token}' {called_at}/activities\n"
+            ),
             false => String::new(),
         };
         format!(
@@ -136,7 +146,16 @@ Open this link in a browser to sign in; it works once, within 15 minutes (later,
   Tenant          {tenant}
   API token       {token}
   Operator token  {operator}   (for tenants and backups)
-{open}
+{open}{first_event}
+{try_it}{read_back}"#
+        )
+    }
+}
+
+/// How a web app tracks a first event.
+fn first_event(snippet: &str) -> String {
+    format!(
+        r#"
 Paste this before </head> of your web app:
 
 {snippet}
@@ -147,9 +166,6 @@ then identify the user and track an event (the company `{DEMO_COMPANY}` already 
 svctrack.identify("user-1", {{name: "Ada Lovelace", companyExternalId: "{DEMO_COMPANY}"}});
 svctrack.track("Opened report");
 </script>
-
-{try_it}Read back   curl -H 'Authorization: Bearer {token}' {called_at}/activities
 "#
-        )
-    }
+    )
 }

@@ -224,7 +224,7 @@ async fn a_license_shows_its_issues_in_words() {
     let license = client.post("/licenses", &license).await.json();
     let id = license["_id"].as_str().unwrap();
     let html = page(&reader, &format!("/app/records/licenses/{id}")).await;
-    let words = "currency is needed for amounts to count; mrr or value is needed";
+    let words = "currency is needed for amounts to be added to others; mrr or value is needed";
     assert!(html.contains(words) && !html.contains("_currency`"), "{html}");
 }
 

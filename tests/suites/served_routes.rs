@@ -82,12 +82,21 @@ async fn pages_work_where_the_api_is_not_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_first_start_without_pages_names_none() {
-    let folder = tempfile::tempdir().unwrap();
-    let (server, printed) = Server::start_first(folder.path(), &["--routes", "tracking"]).await;
-    assert!(printed.contains("API token") && printed.contains("(routes: tracking)"), "{printed}");
-    for path in ["/sign-in", "/demo"] {
-        assert!(!printed.contains(path), "{printed}");
+async fn a_first_start_names_no_route_that_is_not_served() {
+    for (routes, named) in [
+        ("tracking", &["svctrack.load("][..]),
+        ("api", &["Read back"]),
+        ("demo,docs", &[]),
+        ("tracking,demo", &["svctrack.load(", "Try it"]),
+        ("pages", &["/sign-in"]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (server, printed) = Server::start_first(folder.path(), &["--routes", routes]).await;
+        let says = |words: &str| printed.contains(words);
+        assert!(says("API token") && says(&format!("(routes: {routes})")), "{printed}");
+        for words in ["svctrack.load(", "Try it", "Read back", "/sign-in"] {
+            assert_eq!(says(words), named.contains(&words), "{words}: {printed}");
+        }
+        server.kill().await;
     }
-    server.kill().await;
 }

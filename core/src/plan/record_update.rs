@@ -31,6 +31,9 @@ pub(super) fn assemble(
     ctx: &mut Ctx,
 ) -> Result<Assembled, LookupError> {
     let mut patch = std::mem::take(&mut body.patch);
+    if !ctx.origin.is_import() {
+        note_conditional(def, &patch, &mut body.fixed);
+    }
     let mut returned = Document::default();
     for (name, value) in take_stand_ins(&mut base) {
         if value.as_ref().map(Json::as_ref) == patch.get(&name)
@@ -74,6 +77,15 @@ pub(super) fn assemble(
     let document = fill(def, base, ctx.fill(def, lookup)?);
     let ignored = ignored(def, &mut body, before, &document, &ReadCtx::new(ctx.now, lookup))?;
     Ok(Assembled { document, side_records, ignored, issues: body.issues })
+}
+
+/// Adds values that are stored in some states of the record only to those that the record is compared with (R49).
+fn note_conditional(def: &ResourceDef, patch: &Document, fixed: &mut Document) {
+    for field in def.fields.iter().filter(|field| field.conditional) {
+        if let Some(value) = patch.value(field.name) {
+            fixed.set(field.name, value.to_json());
+        }
+    }
 }
 
 /// Takes the placeholder values of absent properties out of a stored record.

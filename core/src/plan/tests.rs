@@ -244,7 +244,7 @@ fn an_open_ended_license_needs_its_price() {
     );
     check_license(
         "{}",
-        r#"{"mrr":null,"issues":[{"code":"from_date_missing","field":"fromDate","message":"`fromDate` is needed for the license to count"},{"code":"currency_missing","field":"_currency","message":"`_currency` is needed for amounts to count"},{"code":"price_missing","field":"value","message":"`mrr` or `value` is needed"},{"code":"mrr_missing","field":"mrr","message":"an open-ended license needs `mrr`"}]}"#,
+        r#"{"mrr":null,"issues":[{"code":"from_date_missing","field":"fromDate","message":"`fromDate` is needed for the license to count"},{"code":"currency_missing","field":"_currency","message":"`_currency` is needed for amounts to be added to others"},{"code":"price_missing","field":"value","message":"`mrr` or `value` is needed"},{"code":"mrr_missing","field":"mrr","message":"an open-ended license needs `mrr`"}]}"#,
     );
 }
 

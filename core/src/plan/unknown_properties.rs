@@ -42,13 +42,13 @@ pub fn ignored_in_responses(
     handle(def, body, names)
 }
 
-/// Names unknown members and the read-only ones in `fixed`, or makes each an issue of the body.
+/// Names unknown members and those in `fixed`, which are not written, or makes each an issue of the body.
 fn handle(def: &ResourceDef, body: &mut Shaped, fixed: Vec<String>) -> Vec<String> {
     let mut ignored = std::mem::take(&mut body.ignored);
     if body.handling == Handling::Strict {
         let known = def.fields.iter().filter(|field| field.is_sent()).map(|field| field.name);
         body.issues.extend(unknown_properties(&ignored, &known.collect::<Vec<_>>()));
-        body.issues.extend(fixed.iter().map(|name| read_only(name)));
+        body.issues.extend(fixed.iter().map(|name| not_written(def, name)));
         return Vec::new();
     }
     ignored.extend(fixed);
@@ -65,7 +65,11 @@ pub fn unknown_properties(names: &[String], known: &[&str]) -> Vec<Issue> {
     names.iter().map(issue).collect()
 }
 
-fn read_only(name: &str) -> Issue {
+fn not_written(def: &ResourceDef, name: &str) -> Issue {
+    if def.field(name).is_some_and(|field| field.conditional) {
+        let message = format!("`{name}` does not apply to the record in its state");
+        return Issue::of_member(name, "not_applicable", message);
+    }
     let message = format!("`{name}` is set by the service and cannot be written");
     Issue::of_member(name, "read_only", message)
 }

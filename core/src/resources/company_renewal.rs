@@ -7,7 +7,9 @@ use rust_decimal::Decimal;
 use super::{
     company_revenue::{amount, licenses_of, total_of},
     license::{self, CURRENCY, FROM_DATE, RENEWAL_DATE},
-    license_issues::{RATE_MISSING, SUCCESSOR_MISSING, Successors, listed, no_rate, shown},
+    license_issues::{
+        CURRENCY_MISSING, RATE_MISSING, SUCCESSOR_MISSING, Successors, listed, no_rate, shown,
+    },
     license_terms::{end_of, is_ongoing, is_renewed},
     settings::{self, Currencies},
 };
@@ -82,8 +84,8 @@ fn expected(
     Ok(Some(total.map_or_else(Json::null, amount)))
 }
 
-/// Currencies without a rate of licenses that have not ended, and licenses that are renewed and have no
-/// successor.
+/// Currencies without a rate of licenses that have not ended, licenses without a currency beside them, and licenses
+/// that are renewed and have no successor.
 pub(super) fn read_issues(
     company: &Document,
     ctx: &ReadCtx<'_>,
@@ -93,7 +95,10 @@ pub(super) fn read_issues(
     let settings = settings::at_read(ctx)?;
     let mut issues = Vec::new();
     for currency in without_rate(&licenses, &settings, ctx.now, zone) {
-        issues.push(shown((RATE_MISSING, MRR.name, &no_rate(&currency))));
+        issues.push(match currency.is_empty() {
+            true => shown((CURRENCY_MISSING, MRR.name, NO_CURRENCY)),
+            false => shown((RATE_MISSING, MRR.name, &no_rate(&currency))),
+        });
     }
     let successors = Successors::from_licenses(&licenses);
     for license in renewed_alone(&licenses, &successors, zone) {
@@ -104,8 +109,12 @@ pub(super) fn read_issues(
     Ok(Some(listed(&issues)))
 }
 
+/// The issue of a company with a license without a currency, where other amounts cannot be added to it.
+const NO_CURRENCY: &str =
+    "a license has no `_currency`, so that its amounts cannot be added to others";
+
 /// Currencies that prevent adding up amounts: those without a rate where rates are set, all where none are and there
-/// are several.
+/// are several. A license without a currency has the empty one, as in `mrrByCurrency`.
 fn without_rate(
     licenses: &[Document],
     settings: &Document,
@@ -116,7 +125,7 @@ fn without_rate(
         licenses.iter().filter(|license| end_of(license, zone).is_none_or(|end| now < end));
     let counting = lasting.filter(|license| FROM_DATE.get(license).is_some());
     let currencies: BTreeSet<String> =
-        counting.filter_map(|license| Some(CURRENCY.get(license)?.into_owned())).collect();
+        counting.map(|license| CURRENCY.get(license).unwrap_or_default().into_owned()).collect();
     match Currencies::from_settings(settings) {
         Some(rates) => {
             let today = Day::at(now, zone);

@@ -84,9 +84,9 @@ fields! {
     /// Whether the license can be renewed automatically.
     AUTO_RENEWS: Bool = "autoRenews", if_absent(no);
     /// Length of the notice period before the end, in `noticeUnit`; null unless the license renews automatically.
-    NOTICE_PERIOD: Integer = "noticePeriod", range((0, MAX_NOTICE_UNITS)), if_absent(fill_notice_period);
+    NOTICE_PERIOD: Integer = "noticePeriod", range((0, MAX_NOTICE_UNITS)), if_absent(fill_notice_period), conditional;
     /// Unit of `noticePeriod`.
-    NOTICE_UNIT: Text = "noticeUnit", one_of(UNITS), also(PLURALS), if_absent(fill_notice_unit);
+    NOTICE_UNIT: Text = "noticeUnit", one_of(UNITS), also(PLURALS), if_absent(fill_notice_unit), conditional;
     /// Unit of `renewalPeriod`.
     RENEWAL_UNIT: Text = "renewalUnit", one_of(UNITS), also(PLURALS), if_absent(month);
     /// Id of the ultimate parent license.

@@ -97,8 +97,8 @@ fn missing(license: &Document, zone: Zone) -> [(bool, LicenseIssue<'static>); 6]
     let ambiguous = (ambiguous, (PRODUCT_AMBIGUOUS, PRODUCT_NAME.name, message));
     let message = "`fromDate` is needed for the license to count";
     let from = (!has(FROM_DATE.name), ("from_date_missing", FROM_DATE.name, message));
-    let message = "`_currency` is needed for amounts to count";
-    let currency = (!has(CURRENCY.name), ("currency_missing", CURRENCY.name, message));
+    let message = "`_currency` is needed for amounts to be added to others";
+    let currency = (!has(CURRENCY.name), (CURRENCY_MISSING, CURRENCY.name, message));
     let priceless = price_of(license, zone).is_none();
     let message = "`mrr` or `value` is needed";
     let price = (priceless && !has(VALUE.name), ("price_missing", VALUE.name, message));
@@ -194,6 +194,8 @@ pub(super) fn at_read(
 
 /// Code of a renewed license without a successor.
 pub(super) const SUCCESSOR_MISSING: &str = "successor_missing";
+/// Code of a license without a currency.
+pub(super) const CURRENCY_MISSING: &str = "currency_missing";
 /// Code of a currency without a rate, where rates are set.
 pub(super) const RATE_MISSING: &str = "rate_missing";
 

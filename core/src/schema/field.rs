@@ -137,6 +137,8 @@ pub struct FieldDef {
     pub prepared: bool,
     /// Whether an import restores the value although the service sets it.
     pub carried: bool,
+    /// Whether a value that was sent is stored in some states of the record only (R49).
+    pub conditional: bool,
     /// Whether at most one record of a tenant may hold a value.
     pub unique: bool,
     /// Unique field under which the values are claimed and found as well, as for an end user's other e-mails.
@@ -183,6 +185,7 @@ impl FieldDef {
             currency: None,
             prepared: false,
             carried: false,
+            conditional: false,
             unique: false,
             claims_as: None,
             indexed: false,
@@ -225,6 +228,12 @@ impl FieldDef {
     /// Makes an import restore the value although the service sets it.
     pub const fn carried(mut self) -> Self {
         self.carried = true;
+        self
+    }
+
+    /// Makes the field one whose value is stored in some states of the record only.
+    pub const fn conditional(mut self) -> Self {
+        self.conditional = true;
         self
     }
 

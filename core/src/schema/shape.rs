@@ -14,7 +14,7 @@ pub struct Shaped {
     pub patch: Document,
     /// Names that the resource does not know, in the order sent (R6).
     pub ignored: Vec<String>,
-    /// Read-only members, as they were sent (R49).
+    /// Read-only members, as they were sent, and those that may not apply (R49).
     pub fixed: Document,
     /// Values of read-only members that the response has and the record has not, such as the name of the tenant.
     pub shown: Document,

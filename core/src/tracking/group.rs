@@ -102,7 +102,7 @@ fn create(
     Ok(changes)
 }
 
-/// Fills only empty properties (rule 2). A company always has a name, and its domains stay.
+/// Fills only empty properties (rule 2): the domains, and the name where the company was created without one.
 fn fill(
     id: ObjectId,
     group: &GroupCall,
@@ -111,14 +111,20 @@ fn fill(
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
     let stored = lookup.record(&COMPANY, id)?.unwrap_or_default();
+    let mut patch = Document::default();
+    let is_named_by_id = company::NAME.get(&stored) == company::EXTERNAL_ID.get(&stored);
+    if let Some(name) = group.name.as_deref().filter(|_| is_named_by_id) {
+        patch.set(company::NAME.name, Json::string(name));
+    }
     let known = company::DOMAINS.get(&stored).unwrap_or_default();
-    if known.iter().any(|known| Some(email::folded(known)) == group.domain) {
+    if !known.iter().any(|known| Some(email::folded(known)) == group.domain)
+        && let Some(domains) = free_domain(group, lookup, notes)?.filter(|_| known.is_empty())
+    {
+        patch.set(company::DOMAINS.name, domains);
+    }
+    if patch.iter().next().is_none() {
         return Ok(Vec::new());
     }
-    let domains = free_domain(group, lookup, notes)?.filter(|_| known.is_empty());
-    let Some(domains) = domains else { return Ok(Vec::new()) };
-    let mut patch = Document::default();
-    patch.set(company::DOMAINS.name, domains);
     Ok(plan::update(&COMPANY, id, patch, lookup, ctx).map_err(unplannable)?.changes)
 }
 

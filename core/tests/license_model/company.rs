@@ -191,17 +191,19 @@ fn issues(all: &[Known], rates: Option<&Rates>, world: World<'_>) -> String {
         let ended = known.1.end(world.zone).is_some_and(|end| end <= world.now);
         time(&known.1.shown, "fromDate").is_some() && !ended
     });
-    let currencies: BTreeSet<String> = lasting
-        .filter(|known| known.1.shown.contains_key("_currency"))
-        .filter_map(|known| currency_of(&known.1))
-        .collect();
-    let without_rate = match rates {
-        Some(rates) => currencies.iter().filter(|name| !rates.contains_key(*name)).count(),
-        None if currencies.len() > 1 => currencies.len(),
-        None => 0,
+    let currencies: BTreeSet<String> =
+        lasting.map(|known| currency_of(&known.1).unwrap_or_default()).collect();
+    let apart: Vec<&String> = match rates {
+        Some(rates) => currencies.iter().filter(|name| !rates.contains_key(*name)).collect(),
+        None if currencies.len() > 1 => currencies.iter().collect(),
+        None => Vec::new(),
     };
     let alone = all.iter().filter(|known| is_alone(known, all, world)).count();
-    let mut issues = vec!["rate_missing mrr"; without_rate];
+    let code = |name: &&String| match name.is_empty() {
+        true => "currency_missing mrr",
+        false => "rate_missing mrr",
+    };
+    let mut issues: Vec<&str> = apart.iter().map(code).collect();
     issues.extend(vec!["successor_missing status"; alone]);
     issues.join(", ")
 }

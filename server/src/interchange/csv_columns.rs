@@ -1,6 +1,6 @@
 //! Records as lines of CSV, for lists and exports. A text is in its cell unchanged, any other value as JSON. An empty
 //! cell has no value, so the empty text gets a leading `'`, and so does a text that a spreadsheet would read as a
-//! formula.
+//! formula; a number is one, also where it is negative.
 
 use std::borrow::Cow;
 
@@ -79,7 +79,11 @@ fn cell_where(is_text: bool, value: Option<JsonRef<'_>>) -> String {
         Some(text) if is_text => text,
         _ => Cow::Borrowed(value.text()),
     };
-    if text.is_empty() || is_formula(&text) { format!("'{text}") } else { text.into_owned() }
+    let is_number = value.as_number_text().is_some();
+    match !is_number && (text.is_empty() || is_formula(&text)) {
+        true => format!("'{text}"),
+        false => text.into_owned(),
+    }
 }
 
 /// Cell of a text of a report: a number stays a number, and an empty text stays empty.
@@ -105,7 +109,8 @@ mod tests {
         let value = Json::parse(value.as_bytes()).unwrap();
         let cell = cell_of(field, Some(value.as_ref()));
         assert_eq!(cell, expect);
-        assert!(cell.starts_with('\'') || !is_formula(&cell), "{cell}");
+        let is_number = value.as_ref().as_number_text().is_some();
+        assert!(is_number || cell.starts_with('\'') || !is_formula(&cell), "{cell}");
         assert_eq!(value_of(field, &cell), Ok(Some(value)));
     }
 
@@ -120,7 +125,8 @@ mod tests {
         for text in ["Acme", "a,b", "say \"hi\"", "two\nlines", " a = 1"] {
             check("name", Json::string(text).as_ref().text(), text);
         }
-        check("mrr", "-5.50", "'-5.50");
+        check("mrr", "-5.50", "-5.50");
+        check("name", "\"-5.50\"", "'-5.50");
         check("domains", r#"["a.example"]"#, r#"["a.example"]"#);
         check("custom", r#"{"a":{"b":[1.10]}}"#, r#"{"a":{"b":[1.10]}}"#);
         assert_eq!(cell_of(COMPANY.field("name").unwrap(), None), "");
