@@ -51,6 +51,8 @@ pub enum Condition {
     Contains(Box<Search>),
     /// A text that begins with another one, in any case.
     Prefix(Box<Search>),
+    /// An e-mail or a domain that begins with a text, both in lower case, as an index has them.
+    PrefixInLowerCase(String),
 }
 
 /// On which side of a value.
@@ -125,6 +127,9 @@ impl Filter {
             }),
             Condition::Contains(search) => any(value, &|value| search.is_in(&text_of(value))),
             Condition::Prefix(start) => any(value, &|value| start.begins(&text_of(value))),
+            Condition::PrefixInLowerCase(start) => {
+                any(value, &|value| key_of(self.field, &text_of(value)).starts_with(start.as_str()))
+            }
         }
     }
 
@@ -143,6 +148,14 @@ impl Filter {
     pub fn texts(&self) -> Option<Vec<&str>> {
         let Condition::OneOf(operands) = &self.condition else { return None };
         operands.iter().map(Operand::as_text).collect()
+    }
+
+    /// The beginning of all texts that meet the condition, where an index compares it as the filter does.
+    pub fn beginning(&self) -> Option<&str> {
+        match &self.condition {
+            Condition::PrefixInLowerCase(start) => Some(start),
+            _ => None,
+        }
     }
 
     /// The first and the last value that a date may have, as dates are stored.
@@ -291,6 +304,9 @@ impl ParameterReading<'_> {
                 _ => Err(unreadable(self.name, "`true` or `false`", value)),
             },
             Some("contains") => Ok(Condition::Contains(Search::new(&unescaped(value)).into())),
+            Some("prefix") if self.field.folded => {
+                Ok(Condition::PrefixInLowerCase(key_of(self.field, &unescaped(value))))
+            }
             Some("prefix") => Ok(Condition::Prefix(Search::new(&unescaped(value)).into())),
             Some(other) => {
                 let expected = format!("followed by one of {}", quoted_list(&OPERATORS));
@@ -454,6 +470,7 @@ mod tests {
             "name[contains]= b",
             "domains=acme.EXAMPLE",
             "domains[prefix]=b.",
+            "domains[prefix]=ACME.ex",
             "status=customer,lost",
             "status[ne]=lost",
             "_id=6553f1000102030405000001",
