@@ -13,6 +13,7 @@ mod demo;
 mod erasure;
 mod explained_usage;
 mod explanation;
+mod files;
 mod forms;
 mod health;
 mod home;
@@ -99,9 +100,9 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/customers", &[(Method::GET, closed!(customers::customers))]),
     ("/app/reports/:kind", &[(Method::GET, closed!(reports::report))]),
     ("/app/reports/:kind/explain", &[(Method::GET, closed!(explanation::explain))]),
-    ("/app/files/:resource", &[(Method::GET, closed!(reports::file))]),
-    ("/app/files/reports/:kind", &[(Method::GET, closed!(reports::file))]),
-    ("/app/files/endusers/:id/export", &[(Method::GET, closed!(reports::file))]),
+    ("/app/files/:resource", &[(Method::GET, closed!(files::file))]),
+    ("/app/files/reports/:kind", &[(Method::GET, closed!(files::file))]),
+    ("/app/files/endusers/:id/export", &[(Method::GET, closed!(files::file))]),
     ("/app/records/:resource", &[(Method::GET, closed!(records::list))]),
     ("/app/records/:resource/new", &[(Method::GET, closed!(records::new)), (Method::POST, closed!(records::create))]),
     ("/app/records/:resource/views", &[(Method::POST, closed!(views::save))]),
