@@ -274,7 +274,7 @@ fn property<'p>(
 }
 
 /// `mrr[gte]` as `mrr` and `gte`.
-pub(crate) fn split_operator(name: &str) -> (&str, Option<&str>) {
+pub fn split_operator(name: &str) -> (&str, Option<&str>) {
     match name.strip_suffix(']').and_then(|name| name.rsplit_once('[')) {
         Some((path, operator)) => (path, Some(operator)),
         None => (name, None),
@@ -406,12 +406,12 @@ pub(crate) fn parse_date(text: &str) -> Option<Timestamp> {
 }
 
 /// The texts between commas.
-pub(crate) fn texts_of(value: &str) -> Vec<String> {
+pub fn texts_of(value: &str) -> Vec<String> {
     split_values(value).into_iter().map(unescaped).collect()
 }
 
 /// Values between commas that no `\` escapes.
-fn split_values(text: &str) -> Vec<&str> {
+pub(super) fn split_values(text: &str) -> Vec<&str> {
     let (mut values, mut start, mut escaped) = (Vec::new(), 0, false);
     for (at, byte) in text.bytes().enumerate() {
         if byte == b',' && !escaped {
@@ -422,6 +422,16 @@ fn split_values(text: &str) -> Vec<&str> {
     }
     values.extend(text.get(start..));
     values
+}
+
+/// A text as the only value of a filter, where commas separate values.
+///
+/// ```
+/// use svctrack_core::schema::filter::escaped;
+/// assert_eq!(escaped(r"a, b\c"), r"a\, b\\c");
+/// ```
+pub fn escaped(text: &str) -> String {
+    text.replace('\\', r"\\").replace(',', r"\,")
 }
 
 /// Unescapes a value: `\,` is a comma and `\\` a backslash; any other backslash is literal.

@@ -19,6 +19,7 @@ mod health;
 mod home;
 mod import;
 mod issues;
+mod list_query;
 mod live;
 mod newest;
 mod paging;

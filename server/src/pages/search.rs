@@ -4,11 +4,9 @@ use poem::{Request, Response};
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::{company::COMPANY, end_user::END_USER, license::LICENSE, ticket::TICKET},
-    schema::ResourceDef,
+    schema::{ResourceDef, filter::escaped},
 };
-use svctrack_web::pages::{
-    Hit, HitGroup, SearchView, address, label_of, literal, search_page, title_of,
-};
+use svctrack_web::pages::{Hit, HitGroup, SearchView, address, label_of, search_page, title_of};
 
 use super::{by_ids::text, forms::sent, respond::html, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
@@ -116,9 +114,9 @@ async fn records(visit: &Visit, searched: &Searched, query: &str) -> Result<HitG
 fn text_for(by: &str, query: &str) -> String {
     match by {
         SEARCH => query.to_owned(),
-        DOMAIN => literal(domain_of(query)),
-        by if IDS.contains(&by) => literal(query.trim_start_matches('#')),
-        _ => literal(query),
+        DOMAIN => escaped(domain_of(query)),
+        by if IDS.contains(&by) => escaped(query.trim_start_matches('#')),
+        _ => escaped(query),
     }
 }
 
