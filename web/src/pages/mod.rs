@@ -68,8 +68,8 @@ pub use self::{
     record_sections::Extra,
     records::{RecordsView, SavedView, records_page},
     renewals::{
-        Decision, DecisionView, RenewalGroup, RenewalLine, RenewalsView, decision_page,
-        renewals_page,
+        Decision, DecisionView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
+        decision_page, renewals_page,
     },
     report::{Choice, ReportCell, ReportView, report_page},
     samples::{LANGUAGES, SampleValues},
