@@ -33,7 +33,7 @@ const PAGE_MS: f64 = 150.0;
 const SEARCH_MS: f64 = 50.0;
 /// KB that the first page may take with all that it loads, in gzip.
 const HOME_KB: f64 = 50.0;
-const SEARCHES: [&str; 3] = ["Company 77", "u1234@", "nowhere to be found"];
+const SEARCHES: [&str; 4] = ["Company 77", "u1234@", "c77.example", "nowhere to be found"];
 /// When the largest part of the page was painted, in milliseconds from when it was asked for, and by how much what was
 /// shown moved.
 const PAINTED: &str = "const done = arguments[0]; let moved = 0;\

@@ -350,3 +350,48 @@ async fn amounts_are_in_the_chosen_currency_or_the_page_says_which_rates_are_mis
     let none = page(&reader, "/app/customers?baseCurrency=GBP").await;
     assert!(none.contains("No amounts in GBP.") && !none.contains("<table"), "{none}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn renewals_are_chosen_by_their_days_and_listed_in_pages_and_in_a_file() {
+    let server = InProcess::start().await;
+    for (name, id) in [("Acme", "acme"), ("=Beta", "beta")] {
+        server.client.post("/companies", &json!({"name": name, "externalId": id})).await;
+    }
+    let now = SystemClock.now().as_ms();
+    let day =
+        |days: i64| Timestamp::from_ms_clamped(now + days * DAY_MS).to_string()[..10].to_owned();
+    let license = |company: &str, number: usize, end: i64| {
+        json!({"companyId": format!("extid-{company}"), "externalId": format!("{company}{number}"), "mrr": 10,
+            "_currency": "EUR", "fromDate": day(end - 365), "toDate": day(end), "fixedPeriod": true})
+    };
+    let licenses =
+        (0..120).map(|number| license("acme", number, 30)).chain([license("beta", 0, 200)]);
+    data::upsert(&server.client, "/licenses", &licenses.collect()).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let link = |html: &str, part: &str| {
+        let found = attribute(html, "href").find(|link| link.contains(part));
+        found.unwrap_or_else(|| panic!("{part}: {html}")).replace("&amp;", "&")
+    };
+    let html = page(&reader, "/app/renewals").await;
+    assert!(html.contains("The first 50. ") && html.contains(">Show all 120<"), "{html}");
+    assert_eq!(html.matches("/renew\"").count(), 50);
+    let all = page(&reader, &link(&html, "group=due")).await;
+    assert!(all.contains("1 to 50 of 120"), "{all}");
+    let last =
+        page(&reader, &link(&page(&reader, &link(&all, "offset=50")).await, "offset=100")).await;
+    assert!(last.contains("101 to 120 of 120") && last.matches("/renew\"").count() == 20, "{last}");
+    let file = page(&reader, &link(&last, "/file?")).await;
+    assert_eq!(file.lines().filter(|line| line.starts_with("Acme,")).count(), 120, "{file}");
+
+    let later = format!("/app/renewals?from={}&to={}", day(190), day(210));
+    let html = page(&reader, &later).await;
+    assert!(html.contains(">=Beta</a>") && !html.contains(">Acme</a>"), "{html}");
+    let file = page(&reader, &link(&html, "/file?")).await;
+    assert!(file.starts_with("companyName,license,") && file.contains("\n'=Beta,"), "{file}");
+    // A month is a link.
+    let month = &day(0)[..7];
+    let html = page(&reader, &link(&html, &format!("from={month}-01"))).await;
+    assert!(html.contains(&format!("aria-current=\"page\">{month}<")), "{html}");
+    let wrong = page(&reader, "/app/renewals?from=soon").await;
+    assert!(wrong.contains("class=\"problems\""), "{wrong}");
+}

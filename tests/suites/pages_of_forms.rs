@@ -4,6 +4,7 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_tests::{
     client::{Client, Response},
+    data,
     in_process::InProcess,
     reader::{OWN_PAGE, csrf_in},
 };
@@ -284,4 +285,115 @@ async fn a_table_is_imported_with_the_mapping_of_its_dry_run_alone() {
         }
     }
     assert_eq!(server.client.get("/companies").await.json()[0]["zip"], "Bern");
+}
+
+/// The page to which a form leads.
+async fn led(reader: &Reader<'_>, path: &str) -> (String, String) {
+    let sent = reader.get(path).await;
+    assert_eq!(sent.status, StatusCode::SEE_OTHER, "{path}: {}", sent.text());
+    let there = sent.headers["location"].to_str().unwrap().to_owned();
+    let html = reader.get(&there).await.text().to_owned();
+    (there, html)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_is_filtered_by_what_fits_the_field_and_each_filter_can_be_removed() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    for (name, owner, score) in [("Beta", json!("Ada, B"), 2), ("Gamma", json!(null), 4)] {
+        let company = json!({"name": name, "owner": owner, "csmScore": score});
+        assert_eq!(server.client.post("/companies", &company).await.status, StatusCode::OK);
+    }
+    let list = "/app/records/companies";
+    // The field that is chosen determines the operators.
+    let asked = async |field: &str| {
+        let html =
+            reader.get(&format!("{list}?filter-by={field}&sort=name")).await.text().to_owned();
+        let form =
+            html.split("name=\"filter-op\"").nth(1).unwrap().split("</form>").next().unwrap();
+        form.to_owned()
+    };
+    let number = asked("csmScore").await;
+    assert!(number.contains("value=\"gte\"") && !number.contains("value=\"contains\""), "{number}");
+    let text = asked("name").await;
+    assert!(text.contains("value=\"contains\"") && !text.contains("value=\"gte\""), "{text}");
+    assert!(asked("createDate").await.contains("type=\"date\""));
+    assert!(
+        asked("status").await.contains("type=\"checkbox\" name=\"filter-value\" value=\"lost\"")
+    );
+
+    for (query, filter, words, found) in [
+        (
+            "csmScore&filter-op=gte&filter-value=3",
+            "csmScore%5Bgte%5D=3",
+            "CSM score is at least 3",
+            "Gamma",
+        ),
+        (
+            "name&filter-op=prefix&filter-value=be",
+            "name%5Bprefix%5D=be",
+            "Name begins with be",
+            "Beta",
+        ),
+        (
+            "owner&filter-op=is&filter-value=Ada,+B",
+            "owner=Ada%5C%2C%20B",
+            "Owner is Ada, B",
+            "Beta",
+        ),
+        ("name&filter-op=in&filter-value=Beta,+X", "name=Beta%2CX", "Name is Beta or X", "Beta"),
+        (
+            "csmScore&filter-op=lt&filter-value=3",
+            "csmScore%5Blt%5D=3",
+            "CSM score is less than 3",
+            "Beta",
+        ),
+    ] {
+        let (there, html) = led(&reader, &format!("{list}?sort=name&filter-by={query}")).await;
+        assert_eq!(there, format!("{list}?{filter}&sort=name"));
+        assert!(html.contains("1 to 1 of 1") && html.contains(&format!(">{found}</a>")), "{html}");
+        assert!(
+            html.contains(&format!("<li><span>{words}</span><a href=\"{list}?sort=name\">")),
+            "{html}"
+        );
+    }
+    let (there, html) =
+        led(&reader, &format!("{list}?csmScore[gte]=1&filter-by=owner&filter-op=absent")).await;
+    assert_eq!(there, format!("{list}?csmScore%5Bgte%5D=1&owner%5Bexists%5D=false"));
+    assert!(html.contains("1 to 1 of 1") && html.contains("Owner has no value"), "{html}");
+    let states = "filter-by=status&filter-op=notin&filter-value=customer&filter-value=lost";
+    let (there, _) = led(&reader, &format!("{list}?{states}")).await;
+    assert_eq!(there, format!("{list}?status%5Bne%5D=customer%2Clost"));
+    // A record that is referred to is shown by its name.
+    let company = server.client.get("/companies/extid-acme").await.json();
+    let of_company =
+        format!("/app/records/licenses?companyId={}", company["_id"].as_str().unwrap());
+    let html = reader.get(&of_company).await.text().to_owned();
+    assert!(html.contains(&format!("Company is {}", company["name"].as_str().unwrap())), "{html}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_a_list_has_all_of_its_records() {
+    const RECORDS: usize = 4_321;
+    let server = server().await;
+    let companies = (0..RECORDS).map(|number| {
+        let note = if number.is_multiple_of(2) { "even" } else { "two\nlines" };
+        json!({"name": format!("C {number}"), "externalId": format!("c{number}"), "phase": note})
+    });
+    data::upsert(&server.client, "/companies", &companies.collect()).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let lines = async |list: &str| {
+        let list = reader.get(list).await;
+        let file = attribute(list.text(), "href").find(|link| link.contains("form=csv")).unwrap();
+        let file = reader.get(&file.replace("&amp;", "&")).await;
+        assert_eq!(file.status, StatusCode::OK, "{}", file.text());
+        file.text().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let all = lines("/app/records/companies?columns=name,phase&sort=-name&name[prefix]=c").await;
+    assert_eq!(all.iter().filter(|line| line.ends_with("name,phase")).count(), 1);
+    assert_eq!(all.iter().filter(|line| line.contains(",C ")).count(), RECORDS);
+    let half = lines("/app/records/companies?columns=name&phase=even").await;
+    assert_eq!(half.len(), 1 + RECORDS.div_ceil(2));
+    let few = lines("/app/records/companies?columns=name&sort=-name&name=C+1,C+2,C+3").await;
+    assert!(few[1].ends_with("C 3") && few[3].ends_with("C 1"), "{few:?}");
 }

@@ -111,8 +111,10 @@ async fn the_search_finds_each_kind_of_record_and_pages() {
     let reader = sign_in(client, &token(&server)).await;
     let license = json!({"companyId": "extid-acme", "product": "Suite", "fromDate": "2026-01-01"});
     client.post("/licenses", &license).await;
-    let ticket =
-        json!({"sourceId": "1", "email": "a@b.example", "title": "It stops", "status": "open"});
+    let domains = json!({"name": "Initech", "domains": ["Initech.example", "ini.example"]});
+    let company = client.post("/companies", &domains).await.json();
+    let company = company["_id"].as_str().unwrap();
+    let ticket = json!({"sourceId": "T-1042", "email": "a@b.example", "title": "It stops", "status": "open"});
     client.post("/tickets", &ticket).await;
     for (query, found) in [
         ("ACME", "Acme Works"),
@@ -120,12 +122,20 @@ async fn the_search_finds_each_kind_of_record_and_pages() {
         ("ada@acme", "Ada Lovelace"),
         ("suite", "Suite"),
         ("stops", "It stops"),
+        ("T-1042", "It stops"),
+        ("%23T-1042", "It stops"),
+        ("initech.ex", "Initech"),
+        ("ada%40INI.example", "Initech"),
+        ("https%3A%2F%2Fwww.initech.example%2Fjobs", "Initech"),
+        (company, "Initech"),
         ("forec", "/app/reports/forecast"),
     ] {
         let html = page(&reader, &format!("/app/search?q={query}")).await;
         let results = html.split("id=\"results\"").nth(1).unwrap();
         assert!(results.contains(found), "{query}: {results}");
     }
+    // An id is found as a whole alone.
+    assert!(page(&reader, "/app/search?q=T-104").await.contains("Nothing found."));
     let html = page(&reader, "/app/search?q=no+such+thing").await;
     assert!(html.contains("Nothing found."));
     let long = "x".repeat(1_000);

@@ -32,7 +32,7 @@ function build() {
     "aria-autocomplete": "list",
     autocomplete: "off",
     spellcheck: "false",
-    placeholder: "Companies, people, licenses, tickets, pages",
+    placeholder: "Name, domain, e-mail, id or subject",
   });
   list = element("div", { id: "finder-list", role: "listbox", "aria-label": "Results" });
   status = element("p", { class: "muted", role: "status" });

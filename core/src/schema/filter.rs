@@ -51,6 +51,8 @@ pub enum Condition {
     Contains(Box<Search>),
     /// A text that begins with another one, in any case.
     Prefix(Box<Search>),
+    /// An e-mail or a domain that begins with a text, both in lower case, as an index has them.
+    PrefixInLowerCase(String),
 }
 
 /// On which side of a value.
@@ -125,6 +127,9 @@ impl Filter {
             }),
             Condition::Contains(search) => any(value, &|value| search.is_in(&text_of(value))),
             Condition::Prefix(start) => any(value, &|value| start.begins(&text_of(value))),
+            Condition::PrefixInLowerCase(start) => {
+                any(value, &|value| key_of(self.field, &text_of(value)).starts_with(start.as_str()))
+            }
         }
     }
 
@@ -143,6 +148,14 @@ impl Filter {
     pub fn texts(&self) -> Option<Vec<&str>> {
         let Condition::OneOf(operands) = &self.condition else { return None };
         operands.iter().map(Operand::as_text).collect()
+    }
+
+    /// The beginning of all texts that meet the condition, where an index compares it as the filter does.
+    pub fn beginning(&self) -> Option<&str> {
+        match &self.condition {
+            Condition::PrefixInLowerCase(start) => Some(start),
+            _ => None,
+        }
     }
 
     /// The first and the last value that a date may have, as dates are stored.
@@ -261,7 +274,7 @@ fn property<'p>(
 }
 
 /// `mrr[gte]` as `mrr` and `gte`.
-pub(crate) fn split_operator(name: &str) -> (&str, Option<&str>) {
+pub fn split_operator(name: &str) -> (&str, Option<&str>) {
     match name.strip_suffix(']').and_then(|name| name.rsplit_once('[')) {
         Some((path, operator)) => (path, Some(operator)),
         None => (name, None),
@@ -291,6 +304,9 @@ impl ParameterReading<'_> {
                 _ => Err(unreadable(self.name, "`true` or `false`", value)),
             },
             Some("contains") => Ok(Condition::Contains(Search::new(&unescaped(value)).into())),
+            Some("prefix") if self.field.folded => {
+                Ok(Condition::PrefixInLowerCase(key_of(self.field, &unescaped(value))))
+            }
             Some("prefix") => Ok(Condition::Prefix(Search::new(&unescaped(value)).into())),
             Some(other) => {
                 let expected = format!("followed by one of {}", quoted_list(&OPERATORS));
@@ -390,12 +406,12 @@ pub(crate) fn parse_date(text: &str) -> Option<Timestamp> {
 }
 
 /// The texts between commas.
-pub(crate) fn texts_of(value: &str) -> Vec<String> {
+pub fn texts_of(value: &str) -> Vec<String> {
     split_values(value).into_iter().map(unescaped).collect()
 }
 
 /// Values between commas that no `\` escapes.
-fn split_values(text: &str) -> Vec<&str> {
+pub(super) fn split_values(text: &str) -> Vec<&str> {
     let (mut values, mut start, mut escaped) = (Vec::new(), 0, false);
     for (at, byte) in text.bytes().enumerate() {
         if byte == b',' && !escaped {
@@ -406,6 +422,16 @@ fn split_values(text: &str) -> Vec<&str> {
     }
     values.extend(text.get(start..));
     values
+}
+
+/// A text as the only value of a filter, where commas separate values.
+///
+/// ```
+/// use svctrack_core::schema::filter::escaped;
+/// assert_eq!(escaped(r"a, b\c"), r"a\, b\\c");
+/// ```
+pub fn escaped(text: &str) -> String {
+    text.replace('\\', r"\\").replace(',', r"\,")
 }
 
 /// Unescapes a value: `\,` is a comma and `\\` a backslash; any other backslash is literal.
@@ -454,6 +480,7 @@ mod tests {
             "name[contains]= b",
             "domains=acme.EXAMPLE",
             "domains[prefix]=b.",
+            "domains[prefix]=ACME.ex",
             "status=customer,lost",
             "status[ne]=lost",
             "_id=6553f1000102030405000001",

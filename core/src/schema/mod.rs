@@ -20,6 +20,8 @@ pub mod list;
 mod log_page;
 pub mod lookup;
 #[cfg(feature = "records")]
+mod operators;
+#[cfg(feature = "records")]
 pub mod order;
 pub mod resource;
 #[cfg(feature = "records")]
@@ -43,6 +45,7 @@ pub use self::{
     filter::Filter,
     list::ListQuery,
     log_page::LogPage,
+    operators::Operator,
     order::{First, Sort, SortKey},
     search::Search,
     unknown_parameters::{Unknown, sent_twice, unread_query},

@@ -14,11 +14,13 @@ mod demo;
 mod erasure;
 mod explained_usage;
 mod explanation;
+mod files;
 mod forms;
 mod health;
 mod home;
 mod import;
 mod issues;
+mod list_query;
 mod live;
 mod newest;
 mod paging;
@@ -100,9 +102,9 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/customers", &[(Method::GET, closed!(customers::customers))]),
     ("/app/reports/:kind", &[(Method::GET, closed!(reports::report))]),
     ("/app/reports/:kind/explain", &[(Method::GET, closed!(explanation::explain))]),
-    ("/app/files/:resource", &[(Method::GET, closed!(reports::file))]),
-    ("/app/files/reports/:kind", &[(Method::GET, closed!(reports::file))]),
-    ("/app/files/endusers/:id/export", &[(Method::GET, closed!(reports::file))]),
+    ("/app/files/:resource", &[(Method::GET, closed!(files::file))]),
+    ("/app/files/reports/:kind", &[(Method::GET, closed!(files::file))]),
+    ("/app/files/endusers/:id/export", &[(Method::GET, closed!(files::file))]),
     ("/app/records/:resource", &[(Method::GET, closed!(records::list))]),
     ("/app/records/:resource/new", &[(Method::GET, closed!(records::new)), (Method::POST, closed!(records::create))]),
     ("/app/records/:resource/views", &[(Method::POST, closed!(views::save))]),
@@ -132,6 +134,7 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/tenants/:id/suspend", &[(Method::POST, closed!(tenants::suspend))]),
     ("/app/tenants/:id/delete", &[(Method::POST, closed!(tenants::delete))]),
     ("/app/renewals", &[(Method::GET, closed!(renewals::renewals))]),
+    ("/app/renewals/file", &[(Method::GET, closed!(renewals::file))]),
     ("/app/licenses/:id/renew", &[(Method::GET, closed!(renewals::show_renewal)), (Method::POST, closed!(renewals::renew))]),
     ("/app/licenses/:id/lose", &[(Method::GET, closed!(renewals::show_loss)), (Method::POST, closed!(renewals::lose))]),
     ("/app/timesheets", &[(Method::GET, closed!(timesheets::list)), (Method::POST, closed!(timesheets::decide))]),

@@ -15,6 +15,7 @@ use super::{
     by_ids::text,
     columns::{columns, filled_columns, named_columns},
     forms::{headers_of, new_key, problems_of, sent},
+    list_query::{Added, add_names, added, filters},
     newest::newest,
     paging::{paging, total_of},
     record_sections,
@@ -25,12 +26,10 @@ use super::{
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
-/// Records in a file: the maximum of a list.
-const ALL: &str = "2000";
+/// Most records of a file that has the order of its list; a longer one has that of their creation.
+const SORTED: u64 = 2_000;
 /// Records on a page.
 const SHOWN: usize = 50;
-/// Parameters of a list that are no filters.
-const NO_FILTERS: &[&str] = &["sort", "offset", "search", "filter-by", "filter-value", "columns"];
 
 type Record = Map<String, Value>;
 
@@ -59,7 +58,18 @@ fn check(visit: &Visit, def: &ResourceDef, action: &str) -> Result<(), Error> {
 
 /// `GET /app/records/:resource`
 pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Error> {
-    let view = listed(&visit, resource(&request)?, &query_pairs(&request)).await?;
+    let (def, pairs) = (resource(&request)?, query_pairs(&request));
+    let view = match added(def, &pairs) {
+        Added::Filter(filter) => {
+            let mut view = asked(&visit, def, &pairs);
+            view.filters.push(filter);
+            return Ok(see(&address("/app/records/{}", &[def.path], &view.query())));
+        }
+        Added::Field(field) => {
+            RecordsView { adding: Some(field), ..listed(&visit, def, &pairs).await? }
+        }
+        Added::None => listed(&visit, def, &pairs).await?,
+    };
     Ok(html(records_page(&visit.shell, &view)))
 }
 
@@ -87,6 +97,8 @@ pub(super) async fn listed(
                 address("/app/records/{}", &[def.path], &query)
             };
             view.paging = paging((offset, SHOWN), (view.records.len(), total), page_at);
+            view.csv = csv(&view);
+            add_names(visit, def, &mut view.filters).await?;
         }
         Err(Ok(issues)) => view.problems = problems_of(issues),
         Err(Err(error)) => return Err(error),
@@ -96,17 +108,11 @@ pub(super) async fn listed(
 
 /// Query in the address of a list.
 fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -> RecordsView {
-    let is_filter =
-        |(name, text): &&(String, String)| !NO_FILTERS.contains(&name.as_str()) && !text.is_empty();
-    let mut filters: Vec<(String, String)> = pairs.iter().filter(is_filter).cloned().collect();
-    if !sent(pairs, "filter-by").is_empty() {
-        filters.push((sent(pairs, "filter-by").to_owned(), sent(pairs, "filter-value").to_owned()));
-    }
     // A form sends each column separately, and a link all of them at once.
     let chosen = pairs.iter().filter(|(name, _)| name == "columns").map(|(_, text)| text.as_str());
     let named = named_columns(def, &chosen.collect::<Vec<_>>().join(","));
     let names: Vec<&str> = named.iter().map(|field| field.name).collect();
-    let mut view = RecordsView {
+    RecordsView {
         def,
         chosen: names.join(","),
         columns: if named.is_empty() { columns(def) } else { named },
@@ -115,17 +121,23 @@ fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -
         paging: Paging::default(),
         sort: sent(pairs, "sort").to_owned(),
         search: sent(pairs, "search").to_owned(),
-        filters,
+        filters: filters(pairs),
+        adding: None,
         csv: String::new(),
         saved: saved_views::for_resource(visit, def),
         may_save: visit.api.may("admin"),
         may_create: may(visit, def, "create"),
         problems: Vec::new(),
-    };
-    let mut query = [&view.records_query()[..], &[("form", "csv"), ("limit", ALL)]].concat();
+    }
+}
+
+/// The address of all records of a list as CSV.
+fn csv(view: &RecordsView) -> String {
+    let is_short = view.paging.total.is_some_and(|total| total <= SORTED);
+    let mut query = if is_short { view.records_query() } else { view.filtered() };
     query.extend(Some(("select", view.chosen.as_str())).filter(|(_, names)| !names.is_empty()));
-    view.csv = address("/app/files/{}", &[def.path], &query);
-    view
+    query.push(("form", "csv"));
+    address("/app/files/{}", &[view.def.path], &query)
 }
 
 /// A record, and its version.

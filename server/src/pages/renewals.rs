@@ -3,22 +3,25 @@
 use futures_util::try_join;
 use poem::{
     Request, Response,
-    http::{HeaderName, Method},
+    http::{HeaderName, Method, header},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use svctrack_core::{
     resources::license::LICENSE,
-    value::{Day, Issue, Zone},
+    schema::cell::is_formula,
+    value::{Day, Issue, ObjectId, Zone},
 };
 use svctrack_web::pages::{
-    Decision, DecisionView, RenewalGroup, RenewalLine, RenewalsView, address, decision_page, money,
-    renewals_page,
+    Decision, DecisionView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView, address,
+    decision_page, money, renewals_page,
 };
 
 use super::{
+    api::text_of,
     by_ids::{by_ids, text},
     forms::{body_of, headers_of, is_changed, problems_of, sent},
+    paging::paging,
     respond::{html, rejected, see},
     visit::Visit,
 };
@@ -30,8 +33,10 @@ const DUE_DAYS: i64 = 90;
 const DECIDED_DAYS: i64 = 90;
 /// Days back in which overdue licenses are looked for.
 const OVERDUE_DAYS: i64 = 730;
-/// Most licenses of a group that are listed; all of them are in its sums.
-const LISTED: usize = 100;
+/// Licenses of a group on a page; all of them are in its sums.
+const LISTED: usize = 50;
+/// Months that can be chosen, the current one first.
+const MONTHS: i32 = 6;
 /// Reason in a call that only shows a loss, which needs one.
 const ANY_REASON: &str = "-";
 
@@ -76,21 +81,65 @@ impl OutcomeMrr {
     }
 }
 
+/// Period and place of the page, from its address.
+#[derive(Default)]
+struct Asked {
+    /// Days at which licenses end, from the first to before the last; none for what is due now.
+    days: Option<(String, String)>,
+    /// Group that is shown alone; empty for all of them.
+    group: String,
+    offset: usize,
+}
+
+impl Asked {
+    fn from_pairs(visit: &Visit, pairs: &[(String, String)]) -> Self {
+        let days = match (sent(pairs, "from"), sent(pairs, "to")) {
+            ("", "") => None,
+            (from, to) => {
+                let or = |text: &str, days| match text {
+                    "" => visit.day(days),
+                    text => text.to_owned(),
+                };
+                Some((or(from, -OVERDUE_DAYS), or(to, DUE_DAYS)))
+            }
+        };
+        let offset = sent(pairs, "offset").parse().unwrap_or_default();
+        Self { days, group: sent(pairs, "group").to_owned(), offset }
+    }
+
+    /// Query of the page for a group.
+    fn query<'q>(&'q self, group: &'q str) -> Vec<(&'q str, &'q str)> {
+        let days = self.days.iter();
+        let days = days.flat_map(|(from, to)| [("from", from.as_str()), ("to", to.as_str())]);
+        days.chain(Some(("group", group)).filter(|(_, group)| !group.is_empty())).collect()
+    }
+}
+
 /// `GET /app/renewals`
 pub(super) async fn renewals(mut visit: Visit, request: Request) -> Result<Response, Error> {
-    let mut view = found(&visit).await?;
-    for group in view.groups_mut() {
-        group.lines.truncate(LISTED);
+    let pairs = query_pairs(&request);
+    let asked = Asked::from_pairs(&visit, &pairs);
+    let mut view = match found(&visit, &asked).await.map_err(Error::into_issues) {
+        Ok(view) => view,
+        Err(Ok(issues)) => {
+            RenewalsView { problems: problems_of(issues), ..RenewalsView::default() }
+        }
+        Err(Err(error)) => return Err(error),
+    };
+    for group in &mut view.groups {
+        cut(group, &asked);
     }
-    let lines = view.groups().into_iter().flat_map(|group| &group.lines);
+    let lines = view.groups.iter().flat_map(|group| &group.lines);
     let companies = lines.map(|line| line.company.as_str());
     let companies = by_ids(&visit, "companies", companies, "name").await?;
-    for group in view.groups_mut() {
-        for line in &mut group.lines {
-            line.name = companies.get(&line.company).map(|it| text(it, "name").to_owned());
-        }
+    for line in view.groups.iter_mut().flat_map(|group| &mut group.lines) {
+        line.name = companies.get(&line.company).map(|it| text(it, "name").to_owned());
     }
-    visit.shell.notice = match sent(&query_pairs(&request), "done") {
+    view.months = months(&visit);
+    (view.from, view.to) = asked.days.unwrap_or_default();
+    view.may_renew = visit.api.may("licenses:create") && visit.api.may("licenses:update");
+    view.may_lose = visit.api.may("licenses:update");
+    visit.shell.notice = match sent(&pairs, "done") {
         "renew" => Some("The license was renewed.".to_owned()),
         "lose" => Some("The license was marked as lost.".to_owned()),
         _ => None,
@@ -98,31 +147,68 @@ pub(super) async fn renewals(mut visit: Visit, request: Request) -> Result<Respo
     Ok(html(renewals_page(&visit.shell, &view)))
 }
 
-/// Licenses that are due, overdue, or were decided lately, without the names of their companies.
-async fn found(visit: &Visit) -> Result<RenewalsView, Error> {
-    let (ahead, lost, renewed) = try_join!(
-        ahead(visit),
-        group(visit, "churned", DECIDED_DAYS),
-        group(visit, "renewed", DECIDED_DAYS)
+/// Leaves the licenses of a group that the page shows: all groups have their first ones, and a group alone has pages.
+fn cut(group: &mut RenewalGroup, asked: &Asked) {
+    let id = group.kind.id();
+    group.all = address("/app/renewals", &[], &asked.query(id));
+    if asked.group.is_empty() {
+        group.lines.truncate(LISTED);
+    } else if asked.group == id {
+        let listed = group.lines.len() as u64;
+        let rest = group.lines.drain(..).skip(asked.offset);
+        let lines: Vec<_> = rest.take(LISTED).collect();
+        let page_at = |offset: usize| {
+            let at = offset.to_string();
+            address("/app/renewals", &[], &[&asked.query(id)[..], &[("offset", &at)]].concat())
+        };
+        let place = (asked.offset, LISTED);
+        group.paging = Some(paging(place, (lines.len(), Some(listed)), page_at));
+        group.lines = lines;
+    } else {
+        group.lines.clear();
+    }
+}
+
+/// This month and the next ones: each with the address of its licenses.
+fn months(visit: &Visit) -> Vec<(String, String)> {
+    let today = visit.day(0);
+    let number = |range| today.get(range).and_then(|text: &str| text.parse().ok());
+    let month = number(0..4).unwrap_or(0_i32) * 12 + number(5..7).unwrap_or(1) - 1;
+    let name = |month: i32| format!("{:04}-{:02}", month.div_euclid(12), month.rem_euclid(12) + 1);
+    let link = |month: i32| {
+        let [from, to] = [month, month + 1].map(|month| name(month) + "-01");
+        (name(month), address("/app/renewals", &[], &[("from", &from), ("to", &to)]))
+    };
+    (month..month + MONTHS).map(link).collect()
+}
+
+/// Licenses that are due, overdue, or were decided, without the names of their companies.
+async fn found(visit: &Visit, asked: &Asked) -> Result<RenewalsView, Error> {
+    let days =
+        |back: i64| asked.days.clone().unwrap_or_else(|| (visit.day(-back), visit.day(DUE_DAYS)));
+    let (overdue, due, lost, renewed) = try_join!(
+        group(visit, RenewalKind::Overdue, days(OVERDUE_DAYS)),
+        group(visit, RenewalKind::Due, days(OVERDUE_DAYS)),
+        group(visit, RenewalKind::Lost, days(DECIDED_DAYS)),
+        group(visit, RenewalKind::Renewed, days(DECIDED_DAYS))
     )?;
-    Ok(RenewalsView {
-        due: ahead.0,
-        overdue: ahead.1,
-        lost,
-        renewed,
-        may_renew: visit.api.may("licenses:create") && visit.api.may("licenses:update"),
-        may_lose: visit.api.may("licenses:update"),
-    })
+    Ok(RenewalsView { groups: vec![overdue, due, lost, renewed], ..RenewalsView::default() })
 }
 
 /// Licenses that are due, and those that are overdue.
 pub(super) async fn ahead(visit: &Visit) -> Result<(RenewalGroup, RenewalGroup), Error> {
-    try_join!(group(visit, "open", OVERDUE_DAYS), group(visit, "overdue", OVERDUE_DAYS))
+    let days = || (visit.day(-OVERDUE_DAYS), visit.day(DUE_DAYS));
+    let (due, overdue) = (RenewalKind::Due, RenewalKind::Overdue);
+    try_join!(group(visit, due, days()), group(visit, overdue, days()))
 }
 
-/// The licenses of an outcome that ended in the last `days` days, or are due.
-async fn group(visit: &Visit, outcome: &str, days: i64) -> Result<RenewalGroup, Error> {
-    let (from, to) = (visit.day(-days), visit.day(DUE_DAYS));
+/// The licenses of an outcome that end in some days.
+async fn group(
+    visit: &Visit,
+    kind: RenewalKind,
+    (from, to): (String, String),
+) -> Result<RenewalGroup, Error> {
+    let outcome = kind.outcome();
     let query =
         [("from", from.as_str()), ("to", to.as_str()), ("interval", "year"), ("outcome", outcome)];
     let report: Report = visit.api.get(&address("/reports/renewals", &[], &query)).await?;
@@ -137,7 +223,42 @@ async fn group(visit: &Visit, outcome: &str, days: i64) -> Result<RenewalGroup, 
     let sums = report.currencies.iter().map(|series| (sum(series), &series.currency));
     let sums = sums.filter(|(sum, _)| *sum != 0.0).map(|(sum, currency)| money(sum, currency));
     let mrr = sums.collect::<Vec<_>>().join(", ");
-    Ok(RenewalGroup { lines, count: report.licenses_total, mrr })
+    let csv = address("/app/renewals/file", &[], &query);
+    let count = report.licenses_total;
+    Ok(RenewalGroup { kind, lines, count, mrr, csv, ..RenewalGroup::default() })
+}
+
+/// `GET /app/renewals/file`: the licenses of the report as CSV, with the names of their companies.
+pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Error> {
+    let pairs = query_pairs(&request);
+    let mut query: Vec<_> =
+        pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    query.push(("part", "licenses"));
+    let path = address("/reports/renewals", &[], &query);
+    let table = text_of(visit.api.ask(&path, "text/csv").await?).await?;
+    let internal = |error: &dyn std::fmt::Display| Error::Internal(error.to_string());
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(table.as_bytes());
+    let header = reader.headers().map_err(|error| internal(&error))?.clone();
+    let at = header.iter().position(|name| name == "company").unwrap_or_default();
+    let rows: Vec<_> =
+        reader.records().collect::<Result<_, _>>().map_err(|error| internal(&error))?;
+    let ids = rows.iter().filter_map(|row| row.get(at)).filter(|id| ObjectId::parse(id).is_some());
+    let names = by_ids(&visit, "companies", ids, "name").await?;
+    let mut out = csv::Writer::from_writer(Vec::new());
+    let mut write = |name: &str, row: &csv::StringRecord| {
+        out.write_record([name].into_iter().chain(row)).map_err(|error| internal(&error))
+    };
+    write("companyName", &header)?;
+    for row in &rows {
+        let company = row.get(at).and_then(|id| names.get(id));
+        let name = company.map_or("", |company| text(company, "name"));
+        let mark = if is_formula(name) { "'" } else { "" };
+        write(&[mark, name].concat(), row)?;
+    }
+    let bytes = out.into_inner().map_err(|error| internal(&error))?;
+    let disposition = "attachment; filename=\"renewals.csv\"";
+    let response = Response::builder().content_type("text/csv; charset=utf-8");
+    Ok(response.header(header::CONTENT_DISPOSITION, disposition).body(bytes))
 }
 
 /// `GET /app/licenses/:id/renew`

@@ -1,11 +1,8 @@
-//! Reports: a page per kind, with its chart and table, and their files.
+//! Reports: a page per kind, with its chart and table.
 
 use std::collections::BTreeSet;
 
-use poem::{
-    Request, Response,
-    http::{HeaderValue, header},
-};
+use poem::{Request, Response};
 use svctrack_core::revenue::Interval;
 use svctrack_web::pages::{Choice, ReportCell, ReportView, address, label_of, report_page};
 
@@ -21,10 +18,6 @@ use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
 /// Months that a report shows by default: a year until now, or a year from now.
 const MONTHS: i32 = 12;
-/// Media types of a file.
-const FORMS: &[(&str, &str)] =
-    &[("csv", "text/csv"), ("svg", "image/svg+xml"), ("json", "application/json")];
-
 /// Reports with a page: name, and description.
 const REPORTS: &[(&str, &str)] = &[
     ("mrr", "Monthly recurring revenue at the end of each period, and its movements."),
@@ -210,27 +203,6 @@ fn narrowed(header: Vec<String>, mut rows: Vec<Vec<ReportCell>>) -> PageTable {
 
 fn kept<T>(cells: Vec<T>, shown: &[bool]) -> Vec<T> {
     cells.into_iter().zip(shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect()
-}
-
-/// `GET /app/files/...`: the response of the API at a path, as a file: a table as CSV, or a chart.
-pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Error> {
-    let path = request.uri().path().strip_prefix("/app/files").unwrap_or_default();
-    let mut pairs = query_pairs(&request);
-    let form = FORMS.iter().find(|(name, _)| sent(&pairs, "form") == *name);
-    let (extension, media_type) = form.copied().ok_or(Error::RouteNotFound)?;
-    pairs.retain(|(name, _)| name != "form");
-    let query: Vec<_> = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    let mut response = visit.api.ask(&address(path, &[], &query), media_type).await?;
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    let disposition = match extension {
-        "csv" | "json" => format!("attachment; filename=\"{name}.{extension}\""),
-        _ => format!("inline; filename=\"{name}.{extension}\""),
-    };
-    if let Ok(disposition) = HeaderValue::try_from(disposition) {
-        response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
-    }
-    Ok(response)
 }
 
 #[cfg(test)]

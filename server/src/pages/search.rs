@@ -4,11 +4,9 @@ use poem::{Request, Response};
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::{company::COMPANY, end_user::END_USER, license::LICENSE, ticket::TICKET},
-    schema::ResourceDef,
+    schema::{ResourceDef, filter::escaped},
 };
-use svctrack_web::pages::{
-    Hit, HitGroup, SearchView, address, label_of, literal, search_page, title_of,
-};
+use svctrack_web::pages::{Hit, HitGroup, SearchView, address, label_of, search_page, title_of};
 
 use super::{by_ids::text, forms::sent, respond::html, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
@@ -19,32 +17,37 @@ const SHOWN: usize = 6;
 /// Parameter that searches the texts of a resource, and takes them literally.
 const SEARCH: &str = "search";
 
+/// Parameters that find a record by an id, of the service or of the tenant's own systems.
+const IDS: [&str; 3] = ["externalId", "sourceId", "_id"];
+/// Parameter that finds a company by the beginning of a domain.
+const DOMAIN: &str = "domains[prefix]";
+
 /// Search of a resource.
 struct Searched {
     def: &'static ResourceDef,
-    /// Parameters by which a list finds a text, the best first. Those without an operator are indexed.
+    /// Parameters by which a list finds a text besides [`IDS`], the best first.
     by: &'static [&'static str],
     /// Properties that distinguish a record from others of the same name.
     notes: &'static [&'static str],
 }
 
 const SEARCHED: &[Searched] = &[
-    Searched {
-        def: &COMPANY,
-        by: &["name[contains]", "externalId"],
-        notes: &["status", "externalId"],
-    },
+    Searched { def: &COMPANY, by: &["name[contains]", DOMAIN], notes: &["status", "externalId"] },
     Searched {
         def: &END_USER,
-        by: &["name[contains]", "email[prefix]", "externalId"],
+        by: &["name[contains]", "email[prefix]"],
         notes: &["email", "companyName"],
     },
     Searched {
         def: &LICENSE,
-        by: &["product[contains]", "externalId"],
+        by: &["product[contains]"],
         notes: &["companyName", "fromDate", "toDate"],
     },
-    Searched { def: &TICKET, by: &[SEARCH], notes: &["status", "companyName", "name"] },
+    Searched {
+        def: &TICKET,
+        by: &[SEARCH],
+        notes: &["externalId", "status", "companyName", "name"],
+    },
 ];
 
 /// `GET /app/search`
@@ -84,16 +87,18 @@ fn pages(visit: &Visit, query: &str) -> HitGroup {
 async fn records(visit: &Visit, searched: &Searched, query: &str) -> Result<HitGroup, Error> {
     let path = searched.def.path;
     let limit = (SHOWN + 1).to_string();
-    let literal = literal(query);
     let (mut hits, mut all) = (Vec::new(), None);
-    for by in searched.by {
-        let text = if *by == SEARCH { query } else { &literal };
-        let list = address("/{}", &[path], &[(by, text), ("limit", &limit)]);
+    for by in IDS.iter().filter(|id| searched.def.field(id).is_some()).chain(searched.by) {
+        let text = text_for(by, query);
+        if text.is_empty() {
+            continue;
+        }
+        let list = address("/{}", &[path], &[(by, &text), ("limit", &limit)]);
         let list: Result<Vec<Map<String, Value>>, _> = visit.api.get(&list).await;
         // A text that cannot be searched for, such as one that is too long, is found nowhere.
         let list = list.or_else(|error| error.into_issues().map(|_| Vec::new()))?;
         if list.len() > SHOWN && all.is_none() {
-            all = Some(address("/app/records/{}", &[path], &[(by, text)]));
+            all = Some(address("/app/records/{}", &[path], &[(by, &text)]));
         }
         for record in &list {
             let hit = hit(searched, record);
@@ -103,6 +108,24 @@ async fn records(visit: &Visit, searched: &Searched, query: &str) -> Result<HitG
         }
     }
     Ok(HitGroup { label: label_of(path), hits, all })
+}
+
+/// The part of a text that a parameter finds.
+fn text_for(by: &str, query: &str) -> String {
+    match by {
+        SEARCH => query.to_owned(),
+        DOMAIN => escaped(domain_of(query)),
+        by if IDS.contains(&by) => escaped(query.trim_start_matches('#')),
+        _ => escaped(query),
+    }
+}
+
+/// The domain in an e-mail address or a URL; any other text as it is.
+fn domain_of(text: &str) -> &str {
+    let text = text.rsplit_once('@').map_or(text, |(_, domain)| domain);
+    let text = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let text = text.strip_prefix("www.").unwrap_or(text);
+    text.split('/').next().unwrap_or_default()
 }
 
 fn hit(searched: &Searched, record: &Map<String, Value>) -> Hit {

@@ -102,6 +102,11 @@ async fn flaw(browser: &Browser) -> Option<&'static str> {
             "return !document.querySelector('main :is(h1, h2)')?.innerText.trim()",
         ),
         (
+            "with a button that is cut off",
+            "return [...document.querySelectorAll('main :is(button, .button)')]\
+               .some((button) => button.getBoundingClientRect().right > innerWidth)",
+        ),
+        (
             "with a broken image",
             "return [...document.images].some((image) => image.complete && !image.naturalWidth)",
         ),

@@ -3,12 +3,10 @@
 use hypertext::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
+use svctrack_core::schema::filter::escaped;
 
 use super::{
-    address::{address, literal},
-    format::instant,
-    parts::scroll,
-    shell::record_address,
+    address::address, format::instant, parts::scroll, shell::record_address,
     svg_elements::hypertext_elements,
 };
 
@@ -99,7 +97,7 @@ pub(super) fn activity_table<'a>(
 }
 
 fn row(of: Of, line: &ActivityLine) -> impl Renderable {
-    let action = address("/app/live", &[], &[("action", &literal(&line.action))]);
+    let action = address("/app/live", &[], &[("action", &escaped(&line.action))]);
     maud! {
         tr {
             td { (instant(&line.date)) }

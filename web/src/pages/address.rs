@@ -23,15 +23,6 @@ pub fn address(path: &str, parts: &[&str], query: &[(&str, &str)]) -> String {
     text
 }
 
-/// A text as the only value of a filter, where commas separate values.
-///
-/// ```
-/// assert_eq!(svctrack_web::pages::literal(r"a, b\c"), r"a\, b\\c");
-/// ```
-pub fn literal(text: &str) -> String {
-    text.replace('\\', r"\\").replace(',', r"\,")
-}
-
 /// Percent-encodes every byte of a text that has a meaning in an address.
 fn encode(text: &str, out: &mut String) {
     for byte in text.bytes() {

@@ -108,7 +108,7 @@ fn choices(view: &IssuesView) -> impl Renderable {
 
 fn entries<'v>(shell: &'v Shell, view: &'v IssuesView) -> impl Renderable + 'v {
     let rows = maud! {
-        tbody { @for line in &view.lines { (row(shell, view, line)) } }
+        tbody.stacked { @for line in &view.lines { (row(shell, view, line)) } }
     };
     table(
         "Integration issues",
@@ -143,9 +143,9 @@ fn row<'v>(shell: &'v Shell, view: &'v IssuesView, line: &'v IssueLine) -> impl 
                     }
                 }
             }
-            td { (badge(&line.route)) }
-            td.num { (count) }
-            td.num { (instant(&line.at)) }
+            td data-label="Source" { (badge(&line.route)) }
+            td.num data-label="Count" { (count) }
+            td.num data-label="Last seen" { (instant(&line.at)) }
             @if view.may_change {
                 td {
                     div.row-actions {

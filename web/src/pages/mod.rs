@@ -16,6 +16,7 @@ mod health;
 mod home;
 mod import;
 mod issues;
+mod list_filters;
 mod live;
 mod parts;
 mod problem;
@@ -41,7 +42,7 @@ use hypertext::prelude::*;
 
 pub use self::{
     activity::{ActivityLine, DayCount, Of},
-    address::{address, literal},
+    address::address,
     audit::{AuditLine, AuditView, RecordChange, audit_page},
     closings::{
         ClosingLine, ClosingsView, CompanyDifference, Differences, MonthFigures, Reopening,
@@ -59,6 +60,7 @@ pub use self::{
     home::{Figure, HomeView, RenewalsAhead, Start, home_page},
     import::{ImportColumn, ImportSummary, ImportView, ImportedRow, RejectedRow, import_page},
     issues::{IssueLine, IssuesView, issues_page},
+    list_filters::ListFilter,
     live::{LiveView, live_page},
     parts::{Paging, Problem},
     problem::problem_page,
@@ -66,8 +68,8 @@ pub use self::{
     record_sections::Extra,
     records::{RecordsView, SavedView, records_page},
     renewals::{
-        Decision, DecisionView, RenewalGroup, RenewalLine, RenewalsView, decision_page,
-        renewals_page,
+        Decision, DecisionView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
+        decision_page, renewals_page,
     },
     report::{Choice, MissingRates, ReportCell, ReportView, report_page},
     samples::{LANGUAGES, SampleValues},

@@ -144,7 +144,7 @@ fn properties(view: &RecordView) -> impl Renderable {
 }
 
 /// Label of a property; a reference has that of its target.
-fn named(field: &FieldDef) -> String {
+pub(super) fn named(field: &FieldDef) -> String {
     let label = label_of(field.name);
     match (field.kind, label.strip_suffix(" ID")) {
         (FieldKind::Reference, Some(label)) => label.to_owned(),
@@ -365,7 +365,7 @@ pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderab
     }
 }
 
-fn mode(field: &FieldDef) -> Option<&'static str> {
+pub(super) fn mode(field: &FieldDef) -> Option<&'static str> {
     match field.kind {
         FieldKind::Integer => Some("numeric"),
         FieldKind::Number => Some("decimal"),

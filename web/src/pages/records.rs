@@ -11,14 +11,12 @@ use svctrack_core::{
 use super::{
     address::address,
     format::{day, day_text, epoch_day, grouped, label_of},
+    list_filters::{self, ListFilter},
     page,
     parts::{Paging, Problem, badge, empty, paging, problems, scroll},
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
-
-/// Most records in a file; `svctrack export` writes more.
-const IN_FILE: u64 = 2_000;
 
 /// A view of a list that was saved under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +41,10 @@ pub struct RecordsView {
     pub sort: String,
     /// Text of the search.
     pub search: String,
-    /// The filters in the address, each a name and a value.
-    pub filters: Vec<(String, String)>,
+    /// The filters in the address.
+    pub filters: Vec<ListFilter>,
+    /// Field of a filter whose operator and value are asked for.
+    pub adding: Option<&'static FieldDef>,
     pub csv: String,
     pub saved: Vec<SavedView>,
     /// Whether views may be saved and removed.
@@ -59,13 +59,21 @@ impl RecordsView {
         self.filtered().into_iter().chain(given("sort", &self.sort)).collect()
     }
 
+    /// Query of the page's address without filters.
+    pub(super) fn unfiltered(&self) -> impl Iterator<Item = (&str, &str)> {
+        let order = given("sort", &self.sort).into_iter().chain(given("columns", &self.chosen));
+        given("search", &self.search).into_iter().chain(order)
+    }
+
     /// Query of the page's address: all but the place in the list.
     pub fn query(&self) -> Vec<(&str, &str)> {
         self.records_query().into_iter().chain(given("columns", &self.chosen)).collect()
     }
 
-    fn filtered(&self) -> Vec<(&str, &str)> {
-        let filters = self.filters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    /// Filters and search of the list, for the API.
+    pub fn filtered(&self) -> Vec<(&str, &str)> {
+        let filters = self.filters.iter();
+        let filters = filters.map(|filter| (filter.name.as_str(), filter.value.as_str()));
         filters.chain(given("search", &self.search)).collect()
     }
 }
@@ -86,16 +94,14 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
             a.button.main href=(new) { "New " (label_of(view.def.name).to_lowercase()) }
             a.button href=(import) { "Import" }
         }
-        a.button href=(view.csv) download {
-            "CSV"
-            @if view.paging.total.is_some_and(|total| total > IN_FILE) { " of the first 2,000" }
-        }
+        a.button href=(view.csv) download { "CSV" }
     };
     let main = maud! {
         (title_bar(title, &actions))
         p.muted { (view.def.doc) }
         (views(shell, view))
-        (choices(view))
+        (list_filters::form(view))
+        (list_filters::chips(view))
         (columns(view))
         (problems(&view.problems))
         @if view.records.is_empty() {
@@ -149,41 +155,6 @@ fn views<'v>(shell: &'v Shell, view: &'v RecordsView) -> impl Renderable + 'v {
                     }
                 }
             }
-        }
-    }
-}
-
-fn choices(view: &RecordsView) -> impl Renderable {
-    maud! {
-        form.choices method="get" {
-            @if !view.def.searched.is_empty() {
-                div {
-                    label for="c-search" { "Search" }
-                    input #c-search type="search" name="search" value=(view.search);
-                }
-            }
-            @for (at, (name, value)) in view.filters.iter().enumerate() {
-                div {
-                    label for={ "c-filter-" (at) } { (label_of(name)) }
-                    input id={ "c-filter-" (at) } name=(name) value=(value);
-                }
-            }
-            div {
-                label for="c-field" { "Filter" }
-                select #c-field name="filter-by" {
-                    option value="" { "" }
-                    @for field in view.def.fields.iter().filter(|field| is_shown(field)) {
-                        option value=(field.name) { (label_of(field.name)) }
-                    }
-                }
-            }
-            div {
-                label for="c-value" { "Value" }
-                input #c-value name="filter-value";
-            }
-            (hidden("sort", &view.sort))
-            (hidden("columns", &view.chosen))
-            button type="submit" { "Show" }
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{
     address::address,
     format::{label_of, money},
     page, page_with_form,
-    parts::{Head, Problem, empty, problems, scroll, table},
+    parts::{Head, Paging, Problem, empty, paging, problems, scroll, table},
     record::{Filled, checks, input, shown, text},
     records::text_in,
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
@@ -43,87 +43,164 @@ pub struct RenewalLine {
     pub successor: Option<String>,
 }
 
+/// Groups of licenses by their outcomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RenewalKind {
+    #[default]
+    Due,
+    Overdue,
+    Lost,
+    Renewed,
+}
+
+impl RenewalKind {
+    /// Name of the group in addresses.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Due => "due",
+            Self::Overdue => "overdue",
+            Self::Lost => "lost",
+            Self::Renewed => "renewed",
+        }
+    }
+
+    /// Outcome in the report.
+    pub fn outcome(self) -> &'static str {
+        match self {
+            Self::Due => "open",
+            Self::Lost => "churned",
+            Self::Overdue | Self::Renewed => self.id(),
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Due => "Due",
+            Self::Overdue => "Overdue",
+            Self::Lost => "Lost",
+            Self::Renewed => "Renewed",
+        }
+    }
+}
+
 /// Licenses of one outcome.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RenewalGroup {
+    pub kind: RenewalKind,
     /// Licenses that are listed.
     pub lines: Vec<RenewalLine>,
     /// Number of the licenses.
     pub count: usize,
     /// MRR of all of them by currency, as text.
     pub mrr: String,
+    /// Address of the group alone.
+    pub all: String,
+    /// Address of all its licenses as CSV.
+    pub csv: String,
+    /// Position in the group, where it is shown alone.
+    pub paging: Option<Paging>,
 }
 
 /// The page of renewals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RenewalsView {
-    pub due: RenewalGroup,
-    pub overdue: RenewalGroup,
-    pub lost: RenewalGroup,
-    pub renewed: RenewalGroup,
+    pub groups: Vec<RenewalGroup>,
+    /// First day of the period that was chosen, and the day after its last; empty for what is due now.
+    pub from: String,
+    pub to: String,
+    /// Months that can be chosen, each with its address.
+    pub months: Vec<(String, String)>,
     pub may_renew: bool,
     pub may_lose: bool,
-}
-
-impl RenewalsView {
-    pub fn groups(&self) -> [&RenewalGroup; 4] {
-        [&self.due, &self.overdue, &self.lost, &self.renewed]
-    }
-
-    pub fn groups_mut(&mut self) -> [&mut RenewalGroup; 4] {
-        [&mut self.due, &mut self.overdue, &mut self.lost, &mut self.renewed]
-    }
+    pub problems: Vec<Problem>,
 }
 
 pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
-    let is_empty = view.groups().into_iter().all(|group| group.count == 0);
+    let is_empty = view.groups.iter().all(|group| group.count == 0);
+    let is_now = view.from.is_empty();
     let actions = maud! { a.button href="/app/reports/renewals" { "Rates" } };
     let main = maud! {
         (title_bar("Renewals", &actions))
-        p.muted { "Fixed-period licenses that end in the next 90 days, are overdue, or were renewed or lost recently." }
-        @if is_empty {
+        p.muted {
+            @if is_now {
+                "Fixed-period licenses that end in the next 90 days, are overdue, or were renewed or lost in the last 90 days."
+            } @else {
+                "Fixed-period licenses that end from " (view.from) " until before " (view.to) "."
+            }
+        }
+        (period(view))
+        (problems(&view.problems))
+        @if is_empty && view.problems.is_empty() {
             (empty("No licenses are due for renewal.", maud! {
                 "Add licenses with " code { "fixedPeriod" } " and an end date: they are listed here 90 days before it."
             }))
-        } @else {
-            div.figures {
-                (figure("Due in 90 days", "due", &view.due))
-                (figure("Overdue", "overdue", &view.overdue))
-                (figure("Lost in 90 days", "lost", &view.lost))
-                (figure("Renewed in 90 days", "renewed", &view.renewed))
-            }
-            (section(view, ("Overdue", "overdue"), &view.overdue))
-            (section(view, ("Due", "due"), &view.due))
-            (section(view, ("Lost", "lost"), &view.lost))
-            (section(view, ("Renewed", "renewed"), &view.renewed))
+        } @else if !is_empty {
+            div.figures { @for group in &view.groups { (figure(group, is_now)) } }
+            @for group in &view.groups { (section(view, group)) }
         }
     };
     page(layout(shell, "Renewals", main))
 }
 
-fn figure<'v>(label: &'v str, id: &'v str, group: &'v RenewalGroup) -> impl Renderable + 'v {
+/// Choice of a month, or of any days.
+fn period(view: &RenewalsView) -> impl Renderable {
+    let is_shown = |path: &str| {
+        let days = [("from", view.from.as_str()), ("to", view.to.as_str())];
+        path == address("/app/renewals", &[], &days)
+    };
+    let months = view.months.iter();
+    let months: Vec<_> = months.map(|(name, path)| (name, path, is_shown(path))).collect();
+    let is_now = view.from.is_empty().then_some("page");
     maud! {
-        a.figure href={ "#" (id) } {
-            span.figure-label { (label) }
+        nav.views aria-label="Months" {
+            a href="/app/renewals" aria-current=[is_now] { "Now" }
+            @for (name, path, is_shown) in &months {
+                a href=(path) aria-current=[is_shown.then_some("page")] { (name) }
+            }
+        }
+        form.choices method="get" {
+            div {
+                label for="c-from" { "Ends from" }
+                input #c-from type="date" name="from" value=(view.from);
+            }
+            div {
+                label for="c-to" { "Ends before" }
+                input #c-to type="date" name="to" value=(view.to);
+            }
+            button type="submit" { "Show" }
+        }
+    }
+}
+
+fn figure(group: &RenewalGroup, is_now: bool) -> impl Renderable {
+    let is_dated = is_now && group.kind != RenewalKind::Overdue;
+    maud! {
+        a.figure href=(group.all) {
+            span.figure-label { (group.kind.title()) @if is_dated { " in 90 days" } }
             strong { (group.count) }
             span.muted { @if group.mrr.is_empty() { "no MRR" } @else { "MRR " (group.mrr) } }
         }
     }
 }
 
-fn section<'v>(
-    view: &'v RenewalsView,
-    (title, id): (&'v str, &'v str),
-    group: &'v RenewalGroup,
-) -> impl Renderable + 'v {
+fn section<'v>(view: &'v RenewalsView, group: &'v RenewalGroup) -> impl Renderable + 'v {
+    let (title, id) = (group.kind.title(), group.kind.id());
     let table = licenses(view, title, group);
     maud! {
         @if !group.lines.is_empty() {
             section aria-labelledby={ "h-" (id) } id=(id) {
-                h2 id={ "h-" (id) } { (title) }
+                div.title-bar {
+                    h2 id={ "h-" (id) } { (title) }
+                    a.button href=(group.csv) download { "CSV" span.hidden-label { " of " (title) } }
+                }
                 (&table)
-                @if group.lines.len() < group.count {
-                    p.muted { "The first " (group.lines.len()) " of " (group.count) "." }
+                @if let Some(place) = &group.paging {
+                    (paging(place))
+                    @if group.count as u64 > place.total.unwrap_or_default() {
+                        p.muted { "There are " (group.count) ": choose fewer days, or download the CSV file." }
+                    }
+                } @else if group.lines.len() < group.count {
+                    p.muted { "The first " (group.lines.len()) ". " a href=(group.all) { "Show all " (group.count) } }
                 }
             }
         }
@@ -138,7 +215,7 @@ fn licenses<'v>(
     let is_renewed = group.lines.iter().any(|line| line.outcome == "renewed");
     let is_undecided = group.lines.iter().any(RenewalLine::is_undecided);
     let rows = maud! {
-        tbody { @for line in &group.lines { (row(view, line)) } }
+        tbody.stacked { @for line in &group.lines { (row(view, line)) } }
     };
     table(
         title,
@@ -169,16 +246,16 @@ fn row<'v>(view: &'v RenewalsView, line: &'v RenewalLine) -> impl Renderable + '
     maud! {
         tr {
             th scope="row" { a href=(record_address("companies", &line.company)) { (name) } }
-            td { a href=(record_address("licenses", &line.license)) { (product) } }
-            td.num { (money(line.mrr, &line.currency)) }
-            td.num { (line.end) br; small.muted { (distance(line.days)) } }
+            td data-label="Product" { a href=(record_address("licenses", &line.license)) { (product) } }
+            td.num data-label="MRR" { (money(line.mrr, &line.currency)) }
+            td.num data-label="End" { span { (line.end) br; small.muted { (distance(line.days)) } } }
             @if line.is_undecided() {
-                td.num { @if let Some(notice) = &line.notice { (notice) } @else { "–" } }
+                td.num data-label="Last day of notice" { @if let Some(notice) = &line.notice { (notice) } @else { "–" } }
                 td { (buttons(view, line, name)) }
             }
             @if line.outcome == "renewed" {
                 @let currency = line.renewed_currency.as_deref().unwrap_or(&line.currency);
-                td.num {
+                td.num data-label="Renewed MRR" {
                     @match (&line.successor, line.renewed_mrr) {
                         (Some(successor), Some(mrr)) => {
                             a href=(record_address("licenses", successor)) { (money(mrr, currency)) }

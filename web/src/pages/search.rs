@@ -40,7 +40,7 @@ pub fn search_page(shell: &Shell, view: &SearchView) -> Page {
         h1 { "Search" }
         form.choices method="get" action="/app/search" {
             div.wide {
-                label for="q" { "Name, e-mail, id or subject" }
+                label for="q" { "Name, domain, e-mail, id or subject" }
                 input #q type="search" name="q" value=(view.query) autocomplete="off" spellcheck="false";
             }
             button.main type="submit" { "Search" }
@@ -49,7 +49,7 @@ pub fn search_page(shell: &Shell, view: &SearchView) -> Page {
             @for group in &view.groups { (found(group)) }
         }
         @if view.groups.is_empty() && !view.query.is_empty() {
-            (empty("Nothing found.", "Try the beginning of a name, an e-mail or an id."))
+            (empty("Nothing found.", "Try a part of a name, the beginning of an e-mail or a domain, or a whole id."))
         }
     };
     page(layout(shell, "Search", main))

@@ -167,17 +167,17 @@ fn session_table<'v>(
     let rows: Vec<(&TokenLine, String)> =
         sessions.iter().map(|line| (*line, token_of(line))).collect();
     let rows = maud! {
-        tbody {
+        tbody.stacked {
             @for (line, token) in &rows {
                 tr {
                     th scope="row" {
                         (line.label) " "
                         @if line.id == view.own_session { (badge("this one")) } @else { (state(line)) }
                     }
-                    td { (token) }
-                    td.num { (day_and_time(Some(&line.created_at))) }
-                    td.num { (day_and_time(line.last_used_at.as_ref())) }
-                    td.num { (day_and_time(line.expires_at.as_ref())) }
+                    td data-label="Signed in with" { (token) }
+                    td.num data-label="Since" { (day_and_time(Some(&line.created_at))) }
+                    td.num data-label="Last used" { (day_and_time(line.last_used_at.as_ref())) }
+                    td.num data-label="Ends" { (day_and_time(line.expires_at.as_ref())) }
                     td {
                         form method="post" action=(address("/app/tokens/{}/revoke", &[&line.id], &[])) {
                             (csrf(shell))

@@ -49,8 +49,10 @@ const MAX_SHORT_ROWS: usize = 10_000;
 /// Text that sorts before any stored date; below is one that sorts after any.
 const EARLIEST: &str = "0";
 const LATEST: &str = "9999-12-31T23:59:59.999Z";
-/// Most records that are taken from an index or a log for their dates: among more, a page is soon full.
-const MAX_IN_DATES: usize = 20_000;
+/// Text that sorts after the end of any text.
+const LAST_CHAR: char = char::MAX;
+/// Most records that are taken from a range of an index or from a log: among more, a page is soon full.
+const MAX_IN_RANGE: usize = 20_000;
 
 /// Whether a list reads a limited number of records, whatever is stored.
 pub(crate) fn is_short(def: &ResourceDef, query: &ListQuery) -> bool {
@@ -69,6 +71,15 @@ fn values_of(
 ) -> Option<(&'static FieldDef, Vec<&str>)> {
     let mut filters = query.filters.iter().filter(|filter| is(filter.field));
     filters.find_map(|filter| Some((filter.field, filter.texts()?)))
+}
+
+/// The beginning of all values of such a property.
+fn beginning_of(
+    query: &ListQuery,
+    is: impl Fn(&FieldDef) -> bool,
+) -> Option<(&'static FieldDef, &str)> {
+    let mut filters = query.filters.iter().filter(|filter| is(filter.field));
+    filters.find_map(|filter| Some((filter.field, filter.beginning()?)))
 }
 
 /// Range of dates, in stored form, of such a property; none where it may be any.
@@ -493,9 +504,10 @@ impl<'a, S: Snapshot> Listing<'a, S> {
             if dates.is_empty() {
                 return Ok(Some(BTreeSet::new()));
             }
-            let ids = self.view.in_range(self.def, field.name, dates.start(), dates.end())?;
-            let ids: BTreeSet<_> = ids.take(MAX_IN_DATES + 1).collect::<Result<_, _>>()?;
-            return Ok((ids.len() <= MAX_IN_DATES).then_some(ids));
+            return self.in_range(field, dates.start(), dates.end());
+        }
+        if let Some((field, start)) = beginning_of(self.query, |field| field.indexed) {
+            return self.in_range(field, start, &format!("{start}{LAST_CHAR}"));
         }
         if let Some(times) = self.times_of(LAST_ACTIVE) {
             let of = (self.view.tenant, self.def.code);
@@ -507,6 +519,18 @@ impl<'a, S: Snapshot> Listing<'a, S> {
             Some(since) => self.changed_since(since),
             None => Ok(None),
         }
+    }
+
+    /// Records that an index has in a range; none where they are too many.
+    fn in_range(
+        &self,
+        field: &FieldDef,
+        first: &str,
+        last: &str,
+    ) -> Result<Option<BTreeSet<ObjectId>>, StoreError> {
+        let ids = self.view.in_range(self.def, field.name, first, last)?;
+        let ids: BTreeSet<_> = ids.take(MAX_IN_RANGE + 1).collect::<Result<_, _>>()?;
+        Ok((ids.len() <= MAX_IN_RANGE).then_some(ids))
     }
 
     /// Range of times of such a property.
@@ -535,7 +559,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
             if change.at < since {
                 break;
             }
-            if ids.len() > MAX_IN_DATES {
+            if ids.len() > MAX_IN_RANGE {
                 return Ok(None);
             }
             if change.resource == self.def.code {

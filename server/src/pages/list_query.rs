@@ -1,0 +1,68 @@
+//! The query in the address of a list: filters, and the filter that a form adds to them.
+
+use svctrack_core::{
+    resources::by_name,
+    schema::{FieldDef, Operator, ResourceDef, filter::texts_of},
+    value::ObjectId,
+};
+use svctrack_web::pages::{ListFilter, title_of};
+
+use super::{by_ids::by_ids, forms::sent, visit::Visit};
+use crate::error::Error;
+
+/// Parameters of a list that are no filters.
+const NO_FILTERS: &[&str] =
+    &["sort", "offset", "search", "filter-by", "filter-op", "filter-value", "columns"];
+/// Properties by which a record is named.
+const NAMES: &str = "title,subject,name,product,email,externalId";
+
+/// The filters in an address.
+pub(super) fn filters(pairs: &[(String, String)]) -> Vec<ListFilter> {
+    let filters = pairs.iter().filter(|(name, _)| !NO_FILTERS.contains(&name.as_str()));
+    let filters = filters.filter(|(_, value)| !value.is_empty());
+    let filter = |(name, value): &(String, String)| ListFilter {
+        name: name.clone(),
+        value: value.clone(),
+        names: Vec::new(),
+    };
+    filters.map(filter).collect()
+}
+
+/// Filter that a form adds.
+pub(super) enum Added {
+    None,
+    /// Its field, where the operator and the value are missing.
+    Field(&'static FieldDef),
+    Filter(ListFilter),
+}
+
+/// The filter that a form adds to those in an address.
+pub(super) fn added(def: &'static ResourceDef, pairs: &[(String, String)]) -> Added {
+    let Some(field) = def.field(sent(pairs, "filter-by")) else { return Added::None };
+    let operator = Operator::by_name(sent(pairs, "filter-op")).unwrap_or(Operator::Is);
+    let values = pairs.iter().filter(|(name, _)| name == "filter-value");
+    let values: Vec<&str> = values.map(|(_, value)| value.as_str()).collect();
+    match operator.parameter(field.name, &values) {
+        Some((name, value)) => Added::Filter(ListFilter { name, value, names: Vec::new() }),
+        None => Added::Field(field),
+    }
+}
+
+/// Adds the names of the records whose ids filters have.
+pub(super) async fn add_names(
+    visit: &Visit,
+    def: &ResourceDef,
+    filters: &mut [ListFilter],
+) -> Result<(), Error> {
+    for filter in filters {
+        let target = def.field(&filter.name).and_then(|field| field.refers);
+        let Some(target) = target.and_then(|refers| by_name(refers.resource)) else { continue };
+        let ids = texts_of(&filter.value);
+        if ids.iter().all(|id| ObjectId::parse(id).is_some()) {
+            let ids = ids.iter().map(String::as_str);
+            let found = by_ids(visit, target.path, ids, NAMES).await?;
+            filter.names = found.values().map(|record| title_of(target, record)).collect();
+        }
+    }
+    Ok(())
+}
