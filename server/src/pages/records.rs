@@ -6,8 +6,12 @@ use svctrack_core::{
     resources::REGISTRY,
     schema::{FieldKind, Fill, ResourceDef},
 };
-use svctrack_web::pages::{
-    Paging, RecordView, RecordsView, RelatedList, address, record_form, record_page, records_page,
+use svctrack_web::{
+    Page,
+    pages::{
+        Paging, RecordView, RecordsView, References, RelatedList, address, record_form,
+        record_page, records_page, target_of,
+    },
 };
 
 use super::{
@@ -18,6 +22,7 @@ use super::{
     newest::newest,
     paging::{paging, total_of},
     record_sections,
+    references::{of_form, references, resolve_all},
     respond::{html, rejected, see},
     saved_views,
     saving::{self, RejectedForm, StoredForm},
@@ -69,7 +74,20 @@ pub(super) async fn listed(
     def: &'static ResourceDef,
     pairs: &[(String, String)],
 ) -> Result<RecordsView, Error> {
+    let mut pairs = pairs.to_vec();
+    name_filter(&mut pairs);
+    let unresolved = resolve_all(visit, def.fields, &mut pairs).await?;
+    let pairs = &*pairs;
     let mut view = asked(visit, def, pairs);
+    let filters = view
+        .filters
+        .iter()
+        .filter_map(|(name, value)| Some((target_of(def.field(name)?)?, value.as_str())));
+    view.references = references(visit, filters).await?;
+    if !unresolved.is_empty() {
+        view.problems = unresolved;
+        return Ok(view);
+    }
     let offset: usize = sent(pairs, "offset").parse().unwrap_or_default();
     let (shown, at) = (SHOWN.to_string(), offset.to_string());
     let rest = [("limit", shown.as_str()), ("offset", at.as_str()), ("count", "true")];
@@ -94,14 +112,21 @@ pub(super) async fn listed(
     Ok(view)
 }
 
+/// Writes the filter that a form adds as any other: the form sends its property and its value separately.
+fn name_filter(pairs: &mut Vec<(String, String)>) {
+    let [name, value] = ["filter-by", "filter-value"].map(|name| sent(pairs, name).to_owned());
+    if !name.is_empty() {
+        pairs.push((name, value));
+    }
+}
+
 /// Query in the address of a list.
 fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -> RecordsView {
-    let is_filter =
-        |(name, text): &&(String, String)| !NO_FILTERS.contains(&name.as_str()) && !text.is_empty();
-    let mut filters: Vec<(String, String)> = pairs.iter().filter(is_filter).cloned().collect();
-    if !sent(pairs, "filter-by").is_empty() {
-        filters.push((sent(pairs, "filter-by").to_owned(), sent(pairs, "filter-value").to_owned()));
-    }
+    let added = sent(pairs, "filter-by");
+    let is_filter = |(name, text): &&(String, String)| {
+        !NO_FILTERS.contains(&name.as_str()) && (name == added || !text.is_empty())
+    };
+    let filters: Vec<(String, String)> = pairs.iter().filter(is_filter).cloned().collect();
     // A form sends each column separately, and a link all of them at once.
     let chosen = pairs.iter().filter(|(name, _)| name == "columns").map(|(_, text)| text.as_str());
     let named = named_columns(def, &chosen.collect::<Vec<_>>().join(","));
@@ -115,6 +140,7 @@ fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -
         sort: sent(pairs, "sort").to_owned(),
         search: sent(pairs, "search").to_owned(),
         filters,
+        references: References::default(),
         csv: String::new(),
         saved: saved_views::for_resource(visit, def),
         may_save: visit.api.may("admin"),
@@ -139,6 +165,7 @@ fn view_of(visit: &Visit, def: &'static ResourceDef, record: Record) -> RecordVi
         version: String::new(),
         once: String::new(),
         sent: Vec::new(),
+        references: References::default(),
         may_update: may(visit, def, "update"),
         may_delete: may(visit, def, "delete"),
         related: Vec::new(),
@@ -210,8 +237,8 @@ async fn related(
 pub(super) async fn new(visit: Visit, request: Request) -> Result<Response, Error> {
     let def = resource(&request)?;
     check(&visit, def, "create")?;
-    let view = view_of(&visit, def, Record::new());
-    Ok(html(record_form(&visit.shell, &RecordView { once: new_key()?, ..view })))
+    let view = RecordView { once: new_key()?, ..view_of(&visit, def, Record::new()) };
+    Ok(html(form(&visit, view).await?))
 }
 
 /// `GET /app/records/:resource/:id/edit`
@@ -220,7 +247,13 @@ pub(super) async fn edit(visit: Visit, request: Request) -> Result<Response, Err
     check(&visit, def, "update")?;
     let (record, version) = found(&visit, def, &id(&request)).await?;
     let view = RecordView { version, ..view_of(&visit, def, record) };
-    Ok(html(record_form(&visit.shell, &view)))
+    Ok(html(form(&visit, view).await?))
+}
+
+/// The page of a form, with the names of the records that it refers to.
+async fn form(visit: &Visit, mut view: RecordView) -> Result<Page, Error> {
+    view.references = of_form(visit, view.def, &view.sent, &view.record).await?;
+    Ok(record_form(&visit.shell, &view))
 }
 
 /// `POST /app/records/:resource/new`
@@ -258,7 +291,7 @@ async fn save(
                 view.once = new_key()?;
             }
             view = RecordView { version, sent, problems, ..view };
-            Ok(rejected(record_form(&visit.shell, &view)))
+            Ok(rejected(form(visit, view).await?))
         }
     }
 }

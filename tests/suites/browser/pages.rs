@@ -218,6 +218,7 @@ async fn walk_through(kind: Kind, setup: Setup) {
     let visit = Visit::begin_by_link(kind, setup).await;
     see_first_event(&visit, setup).await;
     correct_a_form(&visit, setup).await;
+    choose_by_name(&visit, setup).await;
     decide(&visit).await;
     import_with_a_mistake(&visit, setup).await;
     let browser = &visit.browser;
@@ -270,8 +271,8 @@ async fn correct_a_form(visit: &Visit, setup: Setup) {
         assert_eq!(browser.run("return document.querySelector('.problems')").await, Value::Null);
     }
     browser.click("form.record button.main").await;
-    browser.wait_for(".problems", "csmScore").await;
-    assert!(visit.text("#p-csmScore").await.contains("csmScore"));
+    browser.wait_for(".problems", "CSM score").await;
+    assert!(visit.text("#p-csmScore").await.contains("CSM score"));
     browser.fill("#f-csmScore", "4").await;
     if setup != Setup::Scriptless {
         // A second click sends nothing.
@@ -282,6 +283,31 @@ async fn correct_a_form(visit: &Visit, setup: Setup) {
     }
     browser.click("form.record button.main").await;
     browser.wait_for("h1", "Ember Works").await;
+}
+
+/// A license belongs to a company that is chosen by its name, which a script suggests.
+async fn choose_by_name(visit: &Visit, setup: Setup) {
+    let (browser, client) = (&visit.browser, &visit.server.client);
+    for number in 0..25 {
+        client.post("/companies", &json!({"name": format!("Newer {number}")})).await;
+    }
+    visit.open("/app/records/licenses/new").await;
+    browser.fill("#f-companyId", "demo").await;
+    if setup != Setup::Scriptless {
+        let found = "const done = arguments[0], list = document.querySelector('#f-companyId').list; \
+            const look = () => list.options.length === 1 && done(list.options[0].value); \
+            new MutationObserver(look).observe(list, { childList: true }); look();";
+        let found = browser.page.execute_async(found, Vec::new()).await.unwrap();
+        assert_eq!(found, json!("Demo company (demo)"));
+    }
+    for (field, text) in
+        [("companyId", "Demo company"), ("_currency", "EUR"), ("externalId", "named")]
+    {
+        browser.fill(&format!("#f-{field}"), text).await;
+    }
+    browser.click("form.record button.main").await;
+    browser.wait_for("main", "Demo company").await;
+    assert_eq!(client.get("/licenses/extid-named").await.json()["companyName"], "Demo company");
 }
 
 /// A license is renewed, and a timesheet approved.

@@ -22,6 +22,7 @@ mod problem;
 mod record;
 mod record_sections;
 mod records;
+mod references;
 mod renewals;
 mod report;
 mod samples;
@@ -52,7 +53,7 @@ pub use self::{
     explanation::{
         Breakdown, CompanyShare, ExplanationView, LicenseShare, UserShare, explanation_page,
     },
-    format::{epoch_day, label_of, money, percent},
+    format::{epoch_day, label_of, money, percent, property_label},
     health::{
         BackupState, ClockState, HealthReport, HealthView, RequestRates, Scrubbed, health_page,
     },
@@ -65,6 +66,7 @@ pub use self::{
     record::{RecordView, RelatedList, document_of, record_form, record_page, title_of},
     record_sections::Extra,
     records::{RecordsView, SavedView, records_page},
+    references::{References, choice_of, target_of},
     renewals::{
         Decision, DecisionView, RenewalGroup, RenewalLine, RenewalsView, decision_page,
         renewals_page,

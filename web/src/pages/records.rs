@@ -10,9 +10,10 @@ use svctrack_core::{
 
 use super::{
     address::address,
-    format::{day, day_text, epoch_day, grouped, label_of},
+    format::{day, day_text, epoch_day, grouped, label_of, property_label},
     page,
     parts::{Paging, Problem, badge, empty, paging, problems, scroll},
+    references::{References, list_id, lists, target_of},
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -44,6 +45,8 @@ pub struct RecordsView {
     pub search: String,
     /// The filters in the address, each a name and a value.
     pub filters: Vec<(String, String)>,
+    /// Names of the records that the filters refer to.
+    pub references: References,
     pub csv: String,
     pub saved: Vec<SavedView>,
     /// Whether views may be saved and removed.
@@ -162,9 +165,11 @@ fn choices(view: &RecordsView) -> impl Renderable {
                 }
             }
             @for (at, (name, value)) in view.filters.iter().enumerate() {
+                @let chosen = view.references.known(view.def.field(name).and_then(target_of));
                 div {
-                    label for={ "c-filter-" (at) } { (label_of(name)) }
-                    input id={ "c-filter-" (at) } name=(name) value=(value);
+                    label for={ "c-filter-" (at) } { (property_label(name)) }
+                    input id={ "c-filter-" (at) } name=(name) value=(view.references.named(value))
+                        list=[chosen.map(list_id)] data-suggest=[chosen] autocomplete="off";
                 }
             }
             div {
@@ -172,7 +177,7 @@ fn choices(view: &RecordsView) -> impl Renderable {
                 select #c-field name="filter-by" {
                     option value="" { "" }
                     @for field in view.def.fields.iter().filter(|field| is_shown(field)) {
-                        option value=(field.name) { (label_of(field.name)) }
+                        option value=(field.name) { (property_label(field.name)) }
                     }
                 }
             }
@@ -184,6 +189,7 @@ fn choices(view: &RecordsView) -> impl Renderable {
             (hidden("columns", &view.chosen))
             button type="submit" { "Show" }
         }
+        (lists(&view.references))
     }
 }
 
