@@ -55,7 +55,8 @@ pub use self::{
     },
     format::{epoch_day, label_of, money, percent, property_label},
     health::{
-        BackupState, ClockState, HealthReport, HealthView, RequestRates, Scrubbed, health_page,
+        BackupState, ClockState, HealthReport, HealthView, RequestRates, RouteGroup, Scrubbed,
+        Sizes, health_page,
     },
     home::{Figure, HomeView, RenewalsAhead, Start, home_page},
     import::{ImportColumn, ImportSummary, ImportView, ImportedRow, RejectedRow, import_page},
