@@ -162,6 +162,8 @@ const OTHER_PAGES: [&str; 5] =
 /// What the window of a browser is higher than its page, and how high a picture is at the most.
 const FRAME: u64 = 150;
 const MAX_HEIGHT: u64 = 3_000;
+/// Size of the window for the pictures of the README.
+const README_SIZE: (u32, u32) = (1_200, 1_000);
 
 /// Takes a picture of every page of a tenant with demo data; returns what is wrong with pages.
 async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) -> Vec<String> {
@@ -196,8 +198,25 @@ async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) 
         let picture = page.screenshot().await.unwrap();
         fs::write(folder.join(format!("{name}-{look}.png")), picture).unwrap();
     }
+    if look == "light" {
+        take_pictures_of_readme(&visit, folder).await;
+    }
     visit.browser.close().await;
     flaws
+}
+
+/// Takes the pictures of the README, which `web/docs/shrink` makes small: the first page, a company, and a report.
+async fn take_pictures_of_readme(visit: &Visit, folder: &Path) {
+    let (width, height) = README_SIZE;
+    visit.browser.page.set_window_size(width, height).await.unwrap();
+    let largest = visit.server.client.get("/reports/customers?sort=-mrr&limit=1").await.json();
+    let company = largest["rows"][0]["company"].as_str().unwrap();
+    let company = format!("/app/records/companies/{company}");
+    for (name, path) in [("today", "/"), ("company", &company), ("report", "/app/reports/mrr")] {
+        visit.open(path).await;
+        let picture = visit.browser.page.screenshot().await.unwrap();
+        fs::write(folder.join(format!("readme-{name}.png")), picture).unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
