@@ -113,7 +113,9 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let schedule = config.backups();
     schedule.as_ref().map_or(Ok(()), backups::check).map_err(RunError::Setting)?;
     let store = open(&config)?;
-    let observe = Observe { tls: tls.clone(), ..Observe::new(&config.observe, logging.lines()) };
+    let (tls_of_log, data) = (tls.clone(), Some(config.data.clone()));
+    let observe =
+        Observe { tls: tls_of_log, data, ..Observe::new(&config.observe, logging.lines()) };
     let app =
         App::observed(store.clone(), Arc::new(SystemClock), addresses, config.limits(), observe);
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;

@@ -477,7 +477,14 @@ async fn the_page_of_health_shows_an_operator_and_nobody_else_how_requests_do() 
         let reader = sign_in(&server.anonymous, &token(client)).await;
         let page = reader.get("/app/health").await;
         assert_eq!(page.status, StatusCode::OK);
-        for shown in ["per second in the last", "p99 at most"] {
+        for shown in [
+            "per second in the last",
+            "p99 at most",
+            "Store file",
+            "Memory",
+            "Requests since the start",
+            "Records and imports",
+        ] {
             assert_eq!(page.text().contains(shown), is_shown, "{shown}: {}", page.text());
         }
     }

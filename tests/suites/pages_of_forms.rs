@@ -397,3 +397,74 @@ async fn a_file_of_a_list_has_all_of_its_records() {
     let few = lines("/app/records/companies?columns=name&sort=-name&name=C+1,C+2,C+3").await;
     assert!(few[1].ends_with("C 3") && few[3].ends_with("C 1"), "{few:?}");
 }
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_a_form_or_a_filter_refers_to_is_chosen_by_its_name() {
+    let server = server().await;
+    let client = &server.client;
+    client.post("/companies", &json!({"name": "Twin", "externalId": "twin-1"})).await;
+    client.post("/companies", &json!({"name": "Twin", "externalId": "twin-2"})).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let new = "/app/records/licenses/new";
+    let form = reader.get(new).await;
+    for shown in
+        ["<option value=\"Acme (acme)\">", ">Company *</label>", "data-suggest=\"companies\""]
+    {
+        assert!(form.text().contains(shown), "{shown}: {}", form.text());
+    }
+    let submit = async |company: &str| {
+        reader.submit(new, &[("companyId", company), ("_currency", "EUR"), ("mrr", "5")]).await
+    };
+    for name in ["Acme (acme)", "acme", "extid-acme"] {
+        let made = submit(name).await;
+        assert_eq!(made.status, StatusCode::SEE_OTHER, "{name}: {}", made.text());
+    }
+    let unknown = "id=\"p-companyId\">No company has the name Acme GmbH. Choose one";
+    assert_rejected(&submit("Acme GmbH").await, &[unknown, "value=\"Acme GmbH\""]);
+    assert_rejected(&submit("Twin").await, &["Choose one company: Twin (twin-", "Twin (twin-2)"]);
+    assert_rejected(&submit("").await, &["Company is required"]);
+
+    let edit = "/app/records/licenses/extid-l1/edit";
+    let form = reader.get(edit).await;
+    assert!(form.text().contains("name=\"companyId\" value=\"Acme (acme)\""), "{}", form.text());
+    let before = client.get("/licenses/extid-l1").await.json();
+    let company = ("companyId", "Acme (acme)");
+    assert_eq!(reader.submit(edit, &[company]).await.status, StatusCode::SEE_OTHER);
+    assert_eq!(client.get("/licenses/extid-l1").await.json(), before);
+
+    let filter = "/app/records/licenses?filter-by=companyId&filter-op=is&filter-value";
+    let (there, html) = led(&reader, &format!("{filter}=acme")).await;
+    assert!(there.contains("companyId=") && html.contains("Company is Acme"), "{there}: {html}");
+    let none = reader.get(&format!("{filter}=Nobody")).await;
+    assert!(none.text().contains("No company has the name Nobody."), "{}", none.text());
+    assert!(none.text().contains("data-suggest=\"companies\""), "{}", none.text());
+    let report = reader.get("/app/reports/mrr?companyId=acme").await;
+    assert!(report.text().contains("value=\"Acme (acme)\""), "{}", report.text());
+    let none = reader.get("/app/reports/mrr?companyId=Nobody").await;
+    assert!(none.text().contains("No company has the name Nobody."), "{}", none.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn suggestions_are_few_and_of_what_the_token_may_read() {
+    let server = server().await;
+    let companies: Vec<Value> = (0..60)
+        .map(|at| json!({"name": format!("North {at}"), "externalId": at.to_string()}))
+        .collect();
+    change(&server.client, "/companies", &Value::from(companies)).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let found = async |query: &str| {
+        reader.get(&format!("/app/suggestions/companies?q={query}")).await.json()
+    };
+    assert_eq!(found("north+5").await[0], "North 5 (5)");
+    assert_eq!(found("north").await.as_array().unwrap().len(), 20);
+    assert_eq!(found("acme,x").await, json!([]));
+    let other = json!({"label": "other", "scopes": ["licenses:*"]});
+    let other = server.client.post("/tokens", &other).await.json();
+    let other = sign_in(&server.anonymous, other["token"].as_str().unwrap()).await;
+    let path = "/app/suggestions/companies?q=north";
+    assert_eq!(other.get(path).await.status, StatusCode::FORBIDDEN);
+    let form = other.get("/app/records/licenses/new").await;
+    assert!(!form.text().contains("North") && !form.text().contains("-suggest=\"companies"));
+    let pairs = [("companyId", "extid-acme"), ("_currency", "EUR"), ("mrr", "5")];
+    let made = other.submit("/app/records/licenses/new", &pairs).await;
+    assert_eq!(made.status, StatusCode::SEE_OTHER, "{}", made.text());
+}

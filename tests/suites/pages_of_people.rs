@@ -47,7 +47,17 @@ async fn a_live_page_shows_what_is_stored_and_what_comes_until_its_session_ends(
     for shown in ["stored before", "Ada Lovelace", "Acme Works"] {
         assert!(html.contains(shown), "{shown}");
     }
-    assert!(!page(&reader, "/app/live?action=other").await.contains("Ada Lovelace"));
+    let other = page(&reader, "/app/live?action=other").await;
+    let table = other.split("<table").nth(1).unwrap().split("</table>").next().unwrap();
+    assert!(!table.contains("Ada Lovelace"), "{table}");
+    let named = page(&reader, "/app/live?companyId=Acme+Works&endUserId=Ada+Lovelace+(ada)").await;
+    for shown in ["stored before", "value=\"Acme Works (acme)\"", "value=\"Ada Lovelace (ada)\""] {
+        assert!(named.contains(shown), "{shown}: {named}");
+    }
+    let unknown = page(&reader, "/app/live?companyId=Nobody").await;
+    assert!(
+        unknown.contains("No company has the name Nobody.") && !unknown.contains("stored before")
+    );
     let stream = html.split("data-stream=\"").nth(1).unwrap().split('"').next().unwrap();
     let stream = stream.replace("&amp;", "&");
     let mut events = client.listen(&stream, &[("cookie", &reader.cookie)]).await;

@@ -15,6 +15,7 @@ use crate::Failure;
 
 pub(crate) const CSS: &str = "text/css; charset=utf-8";
 pub(crate) const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+pub(crate) const PNG: &str = "image/png";
 pub(crate) const SVG: &str = "image/svg+xml";
 pub(crate) const WASM: &str = "application/wasm";
 

@@ -52,6 +52,7 @@ fn build() -> Result<(), Failure> {
         own("import.js", "static/import.js", embed::JAVASCRIPT)?,
         own("live.js", "static/live.js", embed::JAVASCRIPT)?,
         own("search.js", "static/search.js", embed::JAVASCRIPT)?,
+        own("suggest.js", "static/suggest.js", embed::JAVASCRIPT)?,
         own("setup.js", "static/setup.js", embed::JAVASCRIPT)?,
         own("docs.css", "static/docs.css", embed::CSS)?,
         own("docs.js", "static/docs.js", embed::JAVASCRIPT)?,

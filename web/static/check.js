@@ -32,11 +32,22 @@ function problems() {
   if (!rules) return [];
   try {
     const said = rules.check(form.dataset.check, form.elements.shown?.value, [...new FormData(form)].flat());
-    return said.flatMap((text, at) => (at % 2 ? [] : [[text, said[at + 1]]]));
+    const found = said.flatMap((text, at) => (at % 2 ? [] : [[text, inWords(text, said[at + 1])]]));
+    return found.filter(([name]) => !isName(fieldOf(name)));
   } catch {
     giveUp();
     return [];
   }
+}
+
+/** Whether a field has the name of a record, which the server alone can look up. */
+const isName = (field) => Boolean(field?.dataset.suggest && field.value);
+
+/** A message that begins with the name of a property begins with its label instead. */
+function inWords(name, message) {
+  const plain = name.replace(/^_+/, "");
+  const label = fieldOf(name)?.labels?.[0]?.textContent.replace(/ \*$/, "");
+  return label && message.startsWith(`${plain} `) ? label + message.slice(plain.length) : message;
 }
 
 const fieldOf = (name) => form.querySelector(`[id="f-${name}"]`);

@@ -32,7 +32,7 @@ pub(super) fn assemble(
 ) -> Result<Assembled, LookupError> {
     let mut patch = std::mem::take(&mut body.patch);
     if !ctx.origin.is_import() {
-        note_conditional(def, &patch, &mut body.fixed);
+        note_conditional(def, &patch, &mut body.fixed, lookup)?;
     }
     let mut returned = Document::default();
     for (name, value) in take_stand_ins(&mut base) {
@@ -80,12 +80,21 @@ pub(super) fn assemble(
 }
 
 /// Adds values that are stored in some states of the record only to those that the record is compared with (R49).
-fn note_conditional(def: &ResourceDef, patch: &Document, fixed: &mut Document) {
+fn note_conditional(
+    def: &ResourceDef,
+    patch: &Document,
+    fixed: &mut Document,
+    lookup: &dyn Lookup,
+) -> Result<(), LookupError> {
     for field in def.fields.iter().filter(|field| field.conditional) {
-        if let Some(value) = patch.value(field.name) {
-            fixed.set(field.name, value.to_json());
-        }
+        let Some(value) = patch.value(field.name) else { continue };
+        let id = match (target_of(field), value.as_str()) {
+            (Some((refers, target)), Some(text)) => resolve_text(refers, target, &text, lookup)?,
+            _ => None,
+        };
+        fixed.set(field.name, id.map_or_else(|| value.to_json(), |id| Json::string(&id)));
     }
+    Ok(())
 }
 
 /// Takes the placeholder values of absent properties out of a stored record.

@@ -9,11 +9,12 @@ mod exposition;
 pub(crate) mod recent;
 pub mod request_log;
 pub(crate) mod request_metrics;
+pub(crate) mod resources;
 pub mod settings;
 pub(crate) mod trace;
 pub(crate) mod watch;
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use svctrack_core::value::Timestamp;
 use svctrack_store::{Clock as _, SystemClock};
@@ -32,6 +33,8 @@ pub struct Observe {
     pub(crate) connections: Arc<ConnectionCounts>,
     /// The server's TLS, if it has one.
     pub(crate) tls: Option<Arc<Tls>>,
+    /// Directory of the store, whose disk has the free space.
+    pub(crate) data: Option<PathBuf>,
     pub(crate) started: Timestamp,
 }
 
@@ -44,6 +47,7 @@ impl Default for Observe {
             recent: Recent::default(),
             connections: Arc::default(),
             tls: None,
+            data: None,
             started: SystemClock.now(),
         }
     }

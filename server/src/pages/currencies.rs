@@ -51,7 +51,7 @@ pub(super) async fn currency_choice(
     // With the empty one, which stands for all.
     found.extend(["", chosen].map(str::to_owned));
     let values = found.into_iter().collect();
-    Ok(Choice { name: CURRENCY, value: chosen.to_owned(), values })
+    Ok(Choice { name: CURRENCY, value: chosen.to_owned(), values, ..Choice::default() })
 }
 
 /// Currencies that cannot be converted into the chosen one at the end of a report; none if all can.

@@ -7,7 +7,7 @@ use svctrack_core::{
     schema::{ResourceDef, form},
     value::{Document, Issue},
 };
-use svctrack_web::pages::{Problem, document_of};
+use svctrack_web::pages::{Problem, document_of, property_label};
 
 use crate::error::Error;
 
@@ -60,9 +60,21 @@ pub(super) fn is_changed(issues: &[Issue]) -> bool {
 
 /// Problems for a page.
 pub(super) fn problems_of(issues: Vec<Issue>) -> Vec<Problem> {
-    let problem =
-        |issue: Issue| Problem { field: issue.member().to_owned(), message: issue.plain_message() };
+    let problem = |issue: Issue| {
+        let field = issue.member().to_owned();
+        let message = in_words(&field, issue.plain_message());
+        Problem { field, message }
+    };
     issues.into_iter().map(problem).collect()
+}
+
+/// A message that begins with the name of a property begins with its label instead.
+fn in_words(name: &str, message: String) -> String {
+    let rest = message.strip_prefix(name.trim_start_matches('_')).filter(|_| !name.is_empty());
+    match rest.filter(|rest| rest.starts_with(' ')) {
+        Some(rest) => [property_label(name).as_str(), rest].concat(),
+        None => message,
+    }
 }
 
 #[cfg(test)]

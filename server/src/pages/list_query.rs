@@ -5,14 +5,18 @@ use svctrack_core::{
     schema::{FieldDef, Operator, ResourceDef, filter::texts_of},
     value::ObjectId,
 };
-use svctrack_web::pages::{ListFilter, title_of};
+use svctrack_web::pages::{ListFilter, Problem, target_of, title_of};
 
-use super::{by_ids::by_ids, forms::sent, visit::Visit};
+use super::{by_ids::by_ids, forms::sent, references::resolve, visit::Visit};
 use crate::error::Error;
 
+/// Parameter with the field of the filter that a form adds.
+pub(super) const FILTER_BY: &str = "filter-by";
+/// Parameter with the values of that filter.
+const FILTER_VALUE: &str = "filter-value";
 /// Parameters of a list that are no filters.
 const NO_FILTERS: &[&str] =
-    &["sort", "offset", "search", "filter-by", "filter-op", "filter-value", "columns"];
+    &["sort", "offset", "search", FILTER_BY, "filter-op", FILTER_VALUE, "columns"];
 /// Properties by which a record is named.
 const NAMES: &str = "title,subject,name,product,email,externalId";
 
@@ -38,14 +42,34 @@ pub(super) enum Added {
 
 /// The filter that a form adds to those in an address.
 pub(super) fn added(def: &'static ResourceDef, pairs: &[(String, String)]) -> Added {
-    let Some(field) = def.field(sent(pairs, "filter-by")) else { return Added::None };
+    let Some(field) = def.field(sent(pairs, FILTER_BY)) else { return Added::None };
     let operator = Operator::by_name(sent(pairs, "filter-op")).unwrap_or(Operator::Is);
-    let values = pairs.iter().filter(|(name, _)| name == "filter-value");
+    let values = pairs.iter().filter(|(name, _)| name == FILTER_VALUE);
     let values: Vec<&str> = values.map(|(_, value)| value.as_str()).collect();
     match operator.parameter(field.name, &values) {
         Some((name, value)) => Added::Filter(ListFilter { name, value, names: Vec::new() }),
         None => Added::Field(field),
     }
+}
+
+/// Replaces the names in the filter that a form adds by references; a problem for each that names no record.
+pub(super) async fn resolve_filter(
+    visit: &Visit,
+    def: &'static ResourceDef,
+    pairs: &mut [(String, String)],
+) -> Result<Vec<Problem>, Error> {
+    let mut problems = Vec::new();
+    let field = def.field(sent(pairs, FILTER_BY));
+    let Some((field, target)) = field.and_then(|field| Some((field, target_of(field)?))) else {
+        return Ok(problems);
+    };
+    for (_, value) in pairs.iter_mut().filter(|(name, _)| name == FILTER_VALUE) {
+        match resolve(visit, target, value).await? {
+            Ok(reference) => *value = reference,
+            Err(message) => problems.push(Problem { field: field.name.to_owned(), message }),
+        }
+    }
+    Ok(problems)
 }
 
 /// Adds the names of the records whose ids filters have.

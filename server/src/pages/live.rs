@@ -5,12 +5,17 @@ use poem::{
     Body, Request, Response,
     http::{HeaderName, Method, header},
 };
-use svctrack_web::pages::{ActivityLine, LiveView, address, live_page};
+use svctrack_core::{
+    resources::{company::COMPANY, end_user::END_USER},
+    schema::ResourceDef,
+};
+use svctrack_web::pages::{ActivityLine, LiveView, Problem, address, live_page};
 
 use super::{
     activity::name_companies,
     api::JSON,
     forms::{problems_of, sent},
+    references::{references, resolve},
     respond::html,
     visit::Visit,
 };
@@ -18,8 +23,9 @@ use crate::{auth::session, error::Error, routes::query_pairs};
 
 /// Activities that a page begins with, or continues with.
 const SHOWN: usize = 100;
-/// Properties that the activities can be filtered by.
-const FILTERS: [&str; 3] = ["endUserId", "companyId", "action"];
+/// Properties that the activities can be filtered by, and what they refer to.
+const FILTERS: [(&str, Option<&ResourceDef>); 3] =
+    [("endUserId", Some(&END_USER)), ("companyId", Some(&COMPANY)), ("action", None)];
 /// Header with the last activity that a browser has, when it comes back to a stream.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -27,8 +33,21 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub(super) async fn live(visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
     let value_of = |name: &str| sent(&pairs, name).trim().to_owned();
-    let filters: Vec<(&'static str, String)> =
-        FILTERS.into_iter().map(|name| (name, value_of(name))).collect();
+    let mut view = LiveView::default();
+    let mut filters: Vec<(&'static str, String)> = Vec::new();
+    for (name, target) in FILTERS {
+        let value = match target {
+            Some(def) => resolve(&visit, def, &value_of(name)).await?,
+            None => Ok(value_of(name)),
+        };
+        let unresolved = value.as_ref().err().cloned();
+        let problem = |message| Problem { field: String::new(), message };
+        view.problems.extend(unresolved.map(problem));
+        filters.push((name, value.unwrap_or_else(|_| value_of(name))));
+    }
+    let targets = FILTERS.iter().zip(&filters);
+    let targets = targets.filter_map(|((_, def), (_, value))| Some(((*def)?, value.as_str())));
+    view.references = references(&visit, targets).await?;
     let query: Vec<(&str, &str)> = filters
         .iter()
         .filter(|(_, text)| !text.is_empty())
@@ -38,7 +57,11 @@ pub(super) async fn live(visit: Visit, request: Request) -> Result<Response, Err
     let (after, limit) = (value_of("after"), SHOWN.to_string());
     let page = [("limit", limit.as_str()), ("after", &after)];
     let page = if after.is_empty() { &page[..1] } else { &page[..] };
-    let mut view = LiveView { newer: address("/app/live", &[], &query), ..LiveView::default() };
+    view.newer = address("/app/live", &[], &query);
+    if !view.problems.is_empty() {
+        view.filters = filters;
+        return Ok(html(live_page(&visit.shell, &view)));
+    }
     let path = address("/activities", &[], &[&query[..], page].concat());
     match visit.api.get::<Vec<ActivityLine>>(&path).await.map_err(Error::into_issues) {
         Ok(lines) => view.lines = lines,

@@ -27,7 +27,9 @@ mod paging;
 mod person;
 mod record_sections;
 mod records;
+mod references;
 mod renewals;
+mod report_choices;
 mod reports;
 pub(crate) mod respond;
 mod saved_views;
@@ -98,6 +100,7 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/live", &[(Method::GET, closed!(live::live))]),
     ("/app/live/stream", &[(Method::GET, closed!(live::stream))]),
     ("/app/search", &[(Method::GET, closed!(search::search))]),
+    ("/app/suggestions/:resource", &[(Method::GET, closed!(references::suggestions))]),
     ("/app/people/:id/erase", &[(Method::POST, closed!(erasure::erase))]),
     ("/app/customers", &[(Method::GET, closed!(customers::customers))]),
     ("/app/reports/:kind", &[(Method::GET, closed!(reports::report))]),

@@ -6,8 +6,12 @@ use svctrack_core::{
     resources::{REGISTRY, settings::BaseCurrency},
     schema::{FieldKind, Fill, ResourceDef},
 };
-use svctrack_web::pages::{
-    Paging, RecordView, RecordsView, RelatedList, address, record_form, record_page, records_page,
+use svctrack_web::{
+    Page,
+    pages::{
+        Paging, RecordView, RecordsView, References, RelatedList, address, record_form,
+        record_page, records_page, target_of,
+    },
 };
 
 use super::{
@@ -15,10 +19,11 @@ use super::{
     by_ids::text,
     columns::{columns, filled_columns, named_columns},
     forms::{headers_of, new_key, problems_of, sent},
-    list_query::{Added, add_names, added, filters},
+    list_query::{Added, FILTER_BY, add_names, added, filters, resolve_filter},
     newest::newest,
     paging::{paging, total_of},
     record_sections,
+    references::{of_form, references},
     respond::{html, rejected, see},
     saved_views,
     saving::{self, RejectedForm, StoredForm},
@@ -58,18 +63,22 @@ fn check(visit: &Visit, def: &ResourceDef, action: &str) -> Result<(), Error> {
 
 /// `GET /app/records/:resource`
 pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Error> {
-    let (def, pairs) = (resource(&request)?, query_pairs(&request));
-    let view = match added(def, &pairs) {
-        Added::Filter(filter) => {
+    let (def, mut pairs) = (resource(&request)?, query_pairs(&request));
+    let unresolved = resolve_filter(&visit, def, &mut pairs).await?;
+    let field = match added(def, &pairs) {
+        Added::Filter(filter) if unresolved.is_empty() => {
             let mut view = asked(&visit, def, &pairs);
             view.filters.push(filter);
             return Ok(see(&address("/app/records/{}", &[def.path], &view.query())));
         }
-        Added::Field(field) => {
-            RecordsView { adding: Some(field), ..listed(&visit, def, &pairs).await? }
-        }
-        Added::None => listed(&visit, def, &pairs).await?,
+        Added::Filter(_) => def.field(sent(&pairs, FILTER_BY)),
+        Added::Field(field) => Some(field),
+        Added::None => None,
     };
+    let mut view = RecordsView { adding: field, ..listed(&visit, def, &pairs).await? };
+    view.problems.extend(unresolved);
+    let target = field.and_then(target_of).map(|target| (target, ""));
+    view.references = references(&visit, target.into_iter()).await?;
     Ok(html(records_page(&visit.shell, &view)))
 }
 
@@ -123,6 +132,7 @@ fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -
         search: sent(pairs, "search").to_owned(),
         filters: filters(pairs),
         adding: None,
+        references: References::default(),
         csv: String::new(),
         saved: saved_views::for_resource(visit, def),
         may_save: visit.api.may("admin"),
@@ -153,6 +163,7 @@ fn view_of(visit: &Visit, def: &'static ResourceDef, record: Record) -> RecordVi
         version: String::new(),
         once: String::new(),
         sent: Vec::new(),
+        references: References::default(),
         may_update: may(visit, def, "update"),
         may_delete: may(visit, def, "delete"),
         related: Vec::new(),
@@ -224,8 +235,8 @@ async fn related(
 pub(super) async fn new(visit: Visit, request: Request) -> Result<Response, Error> {
     let def = resource(&request)?;
     check(&visit, def, "create")?;
-    let view = view_of(&visit, def, Record::new());
-    Ok(html(record_form(&visit.shell, &RecordView { once: new_key()?, ..view })))
+    let view = RecordView { once: new_key()?, ..view_of(&visit, def, Record::new()) };
+    Ok(html(form(&visit, view).await?))
 }
 
 /// `GET /app/records/:resource/:id/edit`
@@ -234,7 +245,13 @@ pub(super) async fn edit(visit: Visit, request: Request) -> Result<Response, Err
     check(&visit, def, "update")?;
     let (record, version) = found(&visit, def, &id(&request)).await?;
     let view = RecordView { version, ..view_of(&visit, def, record) };
-    Ok(html(record_form(&visit.shell, &view)))
+    Ok(html(form(&visit, view).await?))
+}
+
+/// The page of a form, with the names of the records that it refers to.
+async fn form(visit: &Visit, mut view: RecordView) -> Result<Page, Error> {
+    view.references = of_form(visit, view.def, &view.sent, &view.record).await?;
+    Ok(record_form(&visit.shell, &view))
 }
 
 /// `POST /app/records/:resource/new`
@@ -272,7 +289,7 @@ async fn save(
                 view.once = new_key()?;
             }
             view = RecordView { version, sent, problems, ..view };
-            Ok(rejected(record_form(&visit.shell, &view)))
+            Ok(rejected(form(visit, view).await?))
         }
     }
 }

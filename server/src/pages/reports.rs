@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use poem::{Request, Response};
-use svctrack_core::revenue::Interval;
-use svctrack_web::pages::{Choice, ReportCell, ReportView, address, label_of, report_page};
+use svctrack_web::pages::{ReportCell, ReportView, address, label_of, report_page};
 
 use super::{
     api::text_of,
-    currencies::{CURRENCY, currency_choice, missing_rates},
+    currencies::{CURRENCY, missing_rates},
     explanation::{Figures, USAGE},
-    forms::{problems_of, sent},
+    forms::problems_of,
+    report_choices::choices_of,
     respond::html,
     visit::Visit,
 };
@@ -32,16 +32,14 @@ const AHEAD: &[&str] = &["renewals", "forecast"];
 type PageTable = (Vec<String>, Vec<Vec<ReportCell>>);
 
 /// Report whose figures can be split by a property of companies.
-const MRR: &str = "mrr";
-/// The parts of the usage report, by their names in the API.
-const PARTS: &[&str] = &["figures", "cohorts", "actions"];
+pub(super) const MRR: &str = "mrr";
 
 /// `GET /app/reports/:kind`
 pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, Error> {
     let asked = path_part(&request, "kind").unwrap_or_default();
     let found = REPORTS.iter().find(|(name, _)| *name == asked);
     let (name, about) = *found.ok_or(Error::RouteNotFound)?;
-    let choices = choices_of(&visit, name, &query_pairs(&request)).await?;
+    let (choices, problems) = choices_of(&visit, name, &query_pairs(&request)).await?;
     let query: Vec<(&str, &str)> = choices
         .iter()
         .filter(|choice| !choice.value.is_empty())
@@ -59,8 +57,9 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
         csv: with("csv"),
         ..ReportView::default()
     };
-    match visit.api.ask(&address(&path, &[], &query), "text/csv").await.map_err(Error::into_issues)
-    {
+    let asked = visit.api.ask(&address(&path, &[], &query), "text/csv").await;
+    match asked.map_err(Error::into_issues) {
+        _ if !problems.is_empty() => view.problems = problems,
         Ok(response) => {
             let text = text_of(response).await?;
             (view.header, view.rows) = table(&text, name, &query)?;
@@ -78,40 +77,8 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
     Ok(html(report_page(&visit.shell, &view)))
 }
 
-/// Parameters of a report, each with the value that was chosen, or its default.
-async fn choices_of(
-    visit: &Visit,
-    report: &str,
-    pairs: &[(String, String)],
-) -> Result<Vec<Choice>, Error> {
-    let (from, to) = default_days(visit, report);
-    let choice = |name: &'static str, default: &str, values: &[&str]| Choice {
-        name,
-        value: match sent(pairs, name) {
-            "" => default.to_owned(),
-            text => text.to_owned(),
-        },
-        values: values.iter().map(|value| (*value).to_owned()).collect(),
-    };
-    let mut choices = vec![
-        choice("from", &from, &[]),
-        choice("to", &to, &[]),
-        choice("interval", "month", &Interval::NAMES),
-        choice("companyId", "", &[]),
-    ];
-    if report == MRR {
-        choices.push(choice("by", "", &[]));
-    }
-    if report == USAGE {
-        choices.push(choice("part", "figures", PARTS));
-        return Ok(choices);
-    }
-    choices.push(currency_choice(visit, pairs).await?);
-    Ok(choices)
-}
-
 /// Default days of a report, by whole months.
-fn default_days(visit: &Visit, name: &str) -> (String, String) {
+pub(super) fn default_days(visit: &Visit, name: &str) -> (String, String) {
     let now = visit.app.clock.now().to_string();
     let number = |range| now.get(range).and_then(|text: &str| text.parse().ok()).unwrap_or(0_i32);
     let month = number(0..4) * 12 + number(5..7) - 1;

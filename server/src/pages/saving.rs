@@ -7,6 +7,7 @@ use svctrack_web::pages::{Problem, document_of, label_of};
 
 use super::{
     forms::{self, body_of, headers_of, problems_of},
+    references::resolve_all,
     visit::Visit,
 };
 use crate::error::Error;
@@ -33,10 +34,12 @@ pub(super) struct RejectedForm {
 pub(super) async fn save(
     visit: &Visit,
     (method, path): (Method, &str),
-    pairs: Vec<(String, String)>,
+    mut pairs: Vec<(String, String)>,
     stored: &StoredForm<'_>,
 ) -> Result<Result<Value, RejectedForm>, Error> {
+    let unresolved = resolve_all(visit, stored.def.fields, &mut pairs).await?;
     let problems = match body_of(stored.def, &pairs, stored.record) {
+        _ if !unresolved.is_empty() => unresolved,
         Ok(body) => {
             let saved = visit.api.send(method, path, &headers_of(&pairs), &body).await;
             match saved.map_err(Error::into_issues) {

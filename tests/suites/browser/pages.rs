@@ -167,6 +167,8 @@ const OTHER_PAGES: [&str; 5] =
 /// What the window of a browser is higher than its page, and how high a picture is at the most.
 const FRAME: u64 = 150;
 const MAX_HEIGHT: u64 = 3_000;
+/// Size of the window for the pictures of the README.
+const README_SIZE: (u32, u32) = (1_200, 1_000);
 
 /// Takes a picture of every page of a tenant with demo data; returns what is wrong with pages.
 async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) -> Vec<String> {
@@ -201,8 +203,25 @@ async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) 
         let picture = page.screenshot().await.unwrap();
         fs::write(folder.join(format!("{name}-{look}.png")), picture).unwrap();
     }
+    if look == "light" {
+        take_pictures_of_readme(&visit, folder).await;
+    }
     visit.browser.close().await;
     flaws
+}
+
+/// Takes the pictures of the README, which `web/docs/shrink` makes small: the first page, a company, and a report.
+async fn take_pictures_of_readme(visit: &Visit, folder: &Path) {
+    let (width, height) = README_SIZE;
+    visit.browser.page.set_window_size(width, height).await.unwrap();
+    let largest = visit.server.client.get("/reports/customers?sort=-mrr&limit=1").await.json();
+    let company = largest["rows"][0]["company"].as_str().unwrap();
+    let company = format!("/app/records/companies/{company}");
+    for (name, path) in [("today", "/"), ("company", &company), ("report", "/app/reports/mrr")] {
+        visit.open(path).await;
+        let picture = visit.browser.page.screenshot().await.unwrap();
+        fs::write(folder.join(format!("readme-{name}.png")), picture).unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -223,6 +242,7 @@ async fn walk_through(kind: Kind, setup: Setup) {
     let visit = Visit::begin_by_link(kind, setup).await;
     see_first_event(&visit, setup).await;
     correct_a_form(&visit, setup).await;
+    choose_by_name(&visit, setup).await;
     decide(&visit).await;
     import_with_a_mistake(&visit, setup).await;
     let browser = &visit.browser;
@@ -275,8 +295,8 @@ async fn correct_a_form(visit: &Visit, setup: Setup) {
         assert_eq!(browser.run("return document.querySelector('.problems')").await, Value::Null);
     }
     browser.click("form.record button.main").await;
-    browser.wait_for(".problems", "csmScore").await;
-    assert!(visit.text("#p-csmScore").await.contains("csmScore"));
+    browser.wait_for(".problems", "CSM score").await;
+    assert!(visit.text("#p-csmScore").await.contains("CSM score"));
     browser.fill("#f-csmScore", "4").await;
     if setup != Setup::Scriptless {
         // A second click sends nothing.
@@ -287,6 +307,31 @@ async fn correct_a_form(visit: &Visit, setup: Setup) {
     }
     browser.click("form.record button.main").await;
     browser.wait_for("h1", "Ember Works").await;
+}
+
+/// A license belongs to a company that is chosen by its name, which a script suggests.
+async fn choose_by_name(visit: &Visit, setup: Setup) {
+    let (browser, client) = (&visit.browser, &visit.server.client);
+    for number in 0..25 {
+        client.post("/companies", &json!({"name": format!("Newer {number}")})).await;
+    }
+    visit.open("/app/records/licenses/new").await;
+    browser.fill("#f-companyId", "demo").await;
+    if setup != Setup::Scriptless {
+        let found = "const done = arguments[0], list = document.querySelector('#f-companyId').list; \
+            const look = () => list.options.length === 1 && done(list.options[0].value); \
+            new MutationObserver(look).observe(list, { childList: true }); look();";
+        let found = browser.page.execute_async(found, Vec::new()).await.unwrap();
+        assert_eq!(found, json!("Demo company (demo)"));
+    }
+    for (field, text) in
+        [("companyId", "Demo company"), ("_currency", "EUR"), ("externalId", "named")]
+    {
+        browser.fill(&format!("#f-{field}"), text).await;
+    }
+    browser.click("form.record button.main").await;
+    browser.wait_for("main", "Demo company").await;
+    assert_eq!(client.get("/licenses/extid-named").await.json()["companyName"], "Demo company");
 }
 
 /// A license is renewed, and a timesheet approved.

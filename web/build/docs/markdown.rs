@@ -235,7 +235,7 @@ impl<'a> Renderer<'a> {
 
     fn picture(&mut self, link: &str) -> Result<String, Failure> {
         let file = self.resolve(link)?;
-        let name = super::picture_name(&file)?;
+        let (name, _) = super::picture_name(&file)?;
         self.done.pictures.push(file);
         Ok(format!("{}{name}", root_of(self.page.slug)))
     }

@@ -20,7 +20,7 @@ use crate::{
         contents::{Page, RESERVED, pages},
         markdown::{Rendered, Targets},
     },
-    embed::{Embedded, SVG},
+    embed::{Embedded, PNG, SVG},
     folder,
 };
 
@@ -41,7 +41,8 @@ pub(crate) fn files() -> Result<Vec<Embedded>, Failure> {
         let bytes =
             fs::read(project.join(&picture)).map_err(|error| format!("{picture}: {error}"))?;
         println!("cargo::rerun-if-changed=../{picture}");
-        files.push(Embedded::new(picture_name(&picture)?, SVG, bytes));
+        let (name, content_type) = picture_name(&picture)?;
+        files.push(Embedded::new(name, content_type, bytes));
     }
     Ok(files)
 }
@@ -79,11 +80,13 @@ fn pictures(rendered: &[(&Page, Rendered)]) -> Vec<String> {
     all
 }
 
-/// The name under which a picture is served.
-fn picture_name(path: &str) -> Result<&'static str, Failure> {
-    match path.rsplit_once('/') {
-        Some((_, name)) if name.ends_with(".svg") => Ok(format!("docs-{name}").leak()),
-        _ => Err(format!("{path}: a picture of the docs is an SVG in a folder")),
+/// The name under which a picture is served, and its media type.
+fn picture_name(path: &str) -> Result<(&'static str, &'static str), Failure> {
+    let known = [(".svg", SVG), (".png", PNG)];
+    let form = known.into_iter().find(|(ending, _)| path.ends_with(ending));
+    match (path.rsplit_once('/'), form) {
+        (Some((_, name)), Some((_, form))) => Ok((format!("docs-{name}").leak(), form)),
+        _ => Err(format!("{path}: a picture of the docs is an SVG or a PNG in a folder")),
     }
 }
 

@@ -17,6 +17,9 @@ const SPELLED: &[(&str, &str)] = &[
     ("timeentries", "Time entries"),
 ];
 
+/// Properties that refer to another record.
+const REFERENCES: &[&str] = &["companyId", "endUserId", "userId", "projectId", "assignedId"];
+
 /// Label of a name of the API: `newCustomers` as `New customers`.
 pub fn label_of(name: &str) -> String {
     if let Some((_, words)) = SPELLED.iter().find(|(known, _)| *known == name) {
@@ -34,6 +37,9 @@ pub fn label_of(name: &str) -> String {
         }
     }
     for (at, word) in words.iter_mut().enumerate() {
+        if word == "fc" {
+            "forecast".clone_into(word);
+        }
         if CAPITALS.contains(&word.as_str()) {
             *word = word.to_uppercase();
         } else if at == 0 {
@@ -41,6 +47,15 @@ pub fn label_of(name: &str) -> String {
         }
     }
     words.join(" ")
+}
+
+/// Label of a property in a message or a filter, where a reference is called as its target: `companyId` as `Company`.
+pub fn property_label(name: &str) -> String {
+    let label = label_of(name);
+    match label.strip_suffix(" ID").filter(|_| REFERENCES.contains(&name)) {
+        Some(target) => target.to_owned(),
+        None => label,
+    }
 }
 
 fn capitalized(word: &str) -> String {

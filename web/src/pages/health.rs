@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{
     format::{grouped, instant},
     page,
-    parts::badge,
+    parts::{Head, badge, table},
     shell::{Shell, layout, title_bar},
 };
 use crate::page::Page;
@@ -60,6 +60,29 @@ pub struct HealthView {
     pub may_back_up: bool,
     /// Current rates of requests, for users who may see all tenants.
     pub requests: Option<RequestRates>,
+    /// Requests since the start by group of routes, for the same users.
+    pub groups: Vec<RouteGroup>,
+    pub sizes: Option<Sizes>,
+}
+
+/// Sizes of the store and of the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    pub file_bytes: u64,
+    /// Free space on the disk of the store, where it is known.
+    pub free_bytes: Option<u64>,
+    pub memory_bytes: Option<u64>,
+}
+
+/// Requests of a group of routes since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RouteGroup {
+    pub label: &'static str,
+    pub requests: u64,
+    /// Requests with a status of 500 and above.
+    pub failed: u64,
+    pub p50_us: Option<u64>,
+    pub p99_us: Option<u64>,
 }
 
 /// Requests of the last seconds.
@@ -91,6 +114,7 @@ pub fn health_page(shell: &Shell, view: &HealthView) -> Page {
                 dt { "Response time" }
                 dd { (times(requests)) }
             }
+            @if let Some(sizes) = &view.sizes { (size_list(sizes)) }
             dt { "Corrupted data" }
             dd { (corruption(health)) }
             dt { "Last scrub" }
@@ -104,9 +128,61 @@ pub fn health_page(shell: &Shell, view: &HealthView) -> Page {
             dt { "Address" }
             dd { code { (view.public_url) } }
         }
+        @if !view.groups.is_empty() {
+            h2 { "Requests since the start" }
+            (groups(&view.groups))
+        }
         p { a href="/docs/operations" { "Operations" } " says what to do when something fails." }
     };
     page(layout(shell, "Health", main))
+}
+
+fn size_list(sizes: &Sizes) -> impl Renderable {
+    let known = [
+        ("Store file", Some(sizes.file_bytes)),
+        ("Free disk space", sizes.free_bytes),
+        ("Memory", sizes.memory_bytes),
+    ];
+    maud! {
+        @for (label, bytes) in known {
+            @if let Some(bytes) = bytes {
+                dt { (label) }
+                dd { (size(bytes)) }
+            }
+        }
+    }
+}
+
+/// Bytes in the unit that has three digits at most before the point.
+fn size(bytes: u64) -> String {
+    let units = ["kB", "MB", "GB", "TB"];
+    let mut tenths = bytes / 100;
+    for unit in units {
+        if tenths < 10_000 || unit == "TB" {
+            return format!("{} {unit}", tenth(tenths));
+        }
+        tenths /= 1_000;
+    }
+    String::new()
+}
+
+fn groups(groups: &[RouteGroup]) -> impl Renderable {
+    let bound = |us: Option<u64>| us.map(ms).unwrap_or_default();
+    let rows = maud! {
+        tbody {
+            @for group in groups {
+                tr {
+                    th scope="row" { (group.label) }
+                    td.num { (grouped(&group.requests.to_string())) }
+                    td.num { (grouped(&group.failed.to_string())) }
+                    td.num { (bound(group.p50_us)) }
+                    td.num { (bound(group.p99_us)) }
+                }
+            }
+        }
+    };
+    let heads = ["Requests", "Failed", "p50 at most", "p99 at most"].map(Head::Number);
+    table("Requests since the start", [Head::Text("Group")].into_iter().chain(heads), rows)
 }
 
 fn rates(requests: &RequestRates) -> impl Renderable {
@@ -215,6 +291,12 @@ fn backups(backup: Option<&BackupState>) -> impl Renderable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_size_is_in_its_unit() {
+        let sizes = [0, 999_999, 1_000_000, 12_345_678_901, 2_000_000_000_000_000].map(size);
+        assert_eq!(sizes, ["0.0 kB", "999.9 kB", "1.0 MB", "12.3 GB", "2,000.0 TB"]);
+    }
 
     #[test]
     fn rates_and_times_are_written_for_people() {

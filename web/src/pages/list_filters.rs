@@ -12,6 +12,7 @@ use super::{
     format::label_of,
     record::{mode, named},
     records::RecordsView,
+    references::{References, list_id, lists, target_of},
     shell::hidden,
 };
 
@@ -121,12 +122,12 @@ pub(super) fn form(view: &RecordsView) -> impl Renderable {
             }
             @for filter in &view.filters { (hidden(&filter.name, &filter.value)) }
             @match view.adding {
-                Some(field) => { (condition(field)) }
+                Some(field) => { (condition(field, &view.references)) }
                 None => div {
                     label for="c-field" { "Add a filter" }
                     select #c-field name="filter-by" {
                         option value="" { "" }
-                        @for field in &fields { option value=(field.name) { (label_of(field.name)) } }
+                        @for field in &fields { option value=(field.name) { (named(field)) } }
                     }
                 }
             }
@@ -135,15 +136,17 @@ pub(super) fn form(view: &RecordsView) -> impl Renderable {
             button type="submit" { @if view.adding.is_some() { "Apply" } @else { "Show" } }
             @if view.adding.is_some() { a.button href=(cancel) { "Cancel" } }
         }
+        (lists(&view.references))
     }
 }
 
 /// Operator and value of a filter by a field.
-fn condition(field: &'static FieldDef) -> impl Renderable {
+fn condition(field: &'static FieldDef, references: &References) -> impl Renderable {
+    let chosen = references.known(target_of(field));
     maud! {
         (hidden("filter-by", field.name))
         div {
-            label for="c-operator" { (label_of(field.name)) }
+            label for="c-operator" { (named(field)) }
             select #c-operator name="filter-op" {
                 @for operator in Operator::of_field(field) {
                     option value=(operator.name()) { (words_of(*operator, Some(field))) }
@@ -167,6 +170,7 @@ fn condition(field: &'static FieldDef) -> impl Renderable {
                     }
                 } @else {
                     input #c-value name="filter-value" inputmode=[mode(field)] autocomplete="off"
+                        list=[chosen.map(list_id)] data-suggest=[chosen]
                         type=(if field.kind == FieldKind::Date { "date" } else { "text" });
                 }
             }

@@ -2,11 +2,16 @@
 //! plain list with links to newer and older ones.
 
 use hypertext::prelude::*;
+use svctrack_core::{
+    resources::{company::COMPANY, end_user::END_USER},
+    schema::ResourceDef,
+};
 
 use super::{
     activity::{ActivityLine, Of, activity_table},
     page,
     parts::{Problem, empty, problems},
+    references::{References, list_id, lists},
     shell::{Shell, layout, title_bar},
 };
 use crate::page::Page;
@@ -17,6 +22,8 @@ pub struct LiveView {
     pub lines: Vec<ActivityLine>,
     /// Filters of the activities: the name of each parameter, and its value; all that there are.
     pub filters: Vec<(&'static str, String)>,
+    /// Names of the records that the filters refer to.
+    pub references: References,
     /// Address of the stream of new activities; none where older ones are shown.
     pub stream: Option<String>,
     /// The address of the newest.
@@ -61,13 +68,16 @@ fn choices(view: &LiveView) -> impl Renderable {
             @for (name, value) in &view.filters {
                 div {
                     label for={ "c-" (*name) } { (label(name)) }
-                    input id={ "c-" (*name) } name=(*name) value=(value) placeholder=[hint(name)]
+                    @let chosen = view.references.known(target(name));
+                    input id={ "c-" (*name) } name=(*name) value=(view.references.named(value))
+                        placeholder=[chosen.map(|_| "Name")] list=[chosen.map(list_id)] data-suggest=[chosen]
                         autocomplete="off" spellcheck="false";
                 }
             }
             button type="submit" { "Show" }
             a.button href="/app/live" { "All" }
         }
+        (lists(&view.references))
     }
 }
 
@@ -79,6 +89,11 @@ fn label(name: &str) -> &'static str {
     }
 }
 
-fn hint(name: &str) -> Option<&'static str> {
-    name.ends_with("Id").then_some("Id or extid-…")
+/// Resource that a filter refers to.
+fn target(name: &str) -> Option<&'static ResourceDef> {
+    match name {
+        "endUserId" => Some(&END_USER),
+        "companyId" => Some(&COMPANY),
+        _ => None,
+    }
 }

@@ -23,6 +23,7 @@ mod problem;
 mod record;
 mod record_sections;
 mod records;
+mod references;
 mod renewals;
 mod report;
 mod samples;
@@ -53,9 +54,10 @@ pub use self::{
     explanation::{
         Breakdown, CompanyShare, ExplanationView, LicenseShare, UserShare, explanation_page,
     },
-    format::{epoch_day, label_of, money, percent},
+    format::{epoch_day, label_of, money, percent, property_label},
     health::{
-        BackupState, ClockState, HealthReport, HealthView, RequestRates, Scrubbed, health_page,
+        BackupState, ClockState, HealthReport, HealthView, RequestRates, RouteGroup, Scrubbed,
+        Sizes, health_page,
     },
     home::{Figure, HomeView, RenewalsAhead, Start, home_page},
     import::{ImportColumn, ImportSummary, ImportView, ImportedRow, RejectedRow, import_page},
@@ -67,6 +69,7 @@ pub use self::{
     record::{RecordView, RelatedList, document_of, record_form, record_page, title_of},
     record_sections::Extra,
     records::{RecordsView, SavedView, records_page},
+    references::{References, choice_of, target_of},
     renewals::{
         Decision, DecisionView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
         decision_page, renewals_page,

@@ -11,11 +11,12 @@ use svctrack_core::{
 
 use super::{
     address::address,
-    format::{instant, label_of},
+    format::{instant, label_of, property_label},
     page, page_with_form,
     parts::{Problem, problems, prose, scroll},
     record_sections::{self, Extra},
     records::{cell, currency_of, is_number, text_in},
+    references::{References, list_id, lists, target_of},
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -37,6 +38,7 @@ pub struct RecordView {
     pub once: String,
     /// Values of the form, by property, where they differ from the record.
     pub sent: Vec<(String, String)>,
+    pub references: References,
     pub may_update: bool,
     pub may_delete: bool,
     pub related: Vec<RelatedList>,
@@ -145,17 +147,16 @@ fn properties(view: &RecordView) -> impl Renderable {
 
 /// Label of a property; a reference has that of its target.
 pub(super) fn named(field: &FieldDef) -> String {
-    let label = label_of(field.name);
-    match (field.kind, label.strip_suffix(" ID")) {
-        (FieldKind::Reference, Some(label)) => label.to_owned(),
-        _ => label,
+    match field.kind {
+        FieldKind::Reference => property_label(field.name),
+        _ => label_of(field.name),
     }
 }
 
 /// A value of a record; a reference links to its target, by the name where the record has it.
 fn value<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable + 'v {
     let (def, record) = (view.def, &view.record);
-    let target = field.refers.and_then(|refers| svctrack_core::resources::by_name(refers.resource));
+    let target = target_of(field);
     let id = text(record, field.name);
     let is_name = |other: &&FieldDef| matches!(other.fill, Fill::NameOf(row) if row == field.name);
     let named = def.fields.iter().find(is_name).map(|name| text(record, name.name));
@@ -269,15 +270,23 @@ pub fn record_form(shell: &Shell, view: &RecordView) -> Page {
             (hidden("shown", &shown(def, &view.record)))
             (hidden("version", &view.version))
             (hidden("once", &view.once))
-            (inputs(def, &Filled { record: &view.record, sent: &view.sent, problems: &view.problems }))
+            (inputs(def, &view.filled()))
             div.actions {
                 button.main type="submit" { "Save" }
                 a.button href=(back) { "Cancel" }
             }
         }
+        (lists(&view.references))
         (checks())
     };
     page_with_form(layout(shell, title, main))
+}
+
+impl RecordView {
+    fn filled(&self) -> Filled<'_> {
+        let Self { record, sent, problems, references, .. } = self;
+        Filled { record, sent, problems, references: Some(references) }
+    }
 }
 
 /// The script that checks a form.
@@ -309,14 +318,34 @@ pub(super) struct Filled<'v> {
     /// Values that were sent and not saved, by property.
     pub(super) sent: &'v [(String, String)],
     pub(super) problems: &'v [Problem],
+    /// Names of the records that it refers to; none where it refers to none.
+    pub(super) references: Option<&'v References>,
 }
 
 /// A field for each property that can be sent.
+///
+/// Those that are written as JSON are for programs, and come last.
 pub(super) fn inputs<'v>(def: &'static ResourceDef, filled: &Filled<'v>) -> impl Renderable + 'v {
     let view = *filled;
+    let fields = def.fields.iter().filter(|field| field.is_sent());
+    let (coded, plain): (Vec<&FieldDef>, Vec<&FieldDef>) = fields.partition(|field| is_code(field));
+    let has_problem =
+        |field: &&FieldDef| view.problems.iter().any(|problem| problem.field == field.name);
+    let is_open = plain.is_empty() || coded.iter().any(has_problem);
     maud! {
-        @for field in def.fields.iter().filter(|field| field.is_sent()) { (input(view, field)) }
+        @for field in &plain { (input(view, field)) }
+        @if !coded.is_empty() {
+            details.coded open=[is_open.then_some("")] {
+                summary { "More, for programs" }
+                @for field in &coded { (input(view, field)) }
+            }
+        }
     }
+}
+
+/// Whether the values of a field are written as JSON.
+fn is_code(field: &FieldDef) -> bool {
+    matches!(field.kind, FieldKind::Object | FieldKind::Values | FieldKind::References)
 }
 
 /// Field of a form for a property: filled with the value that was sent, else with that of the record.
@@ -326,6 +355,11 @@ pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderab
     let stored = view.record.get(name).map(Value::to_string);
     let stored = stored.as_deref().map(JsonRef::of_stored);
     let value = sent.unwrap_or_else(|| form::filled(field, stored));
+    let chosen = view.references.and_then(|it| it.known(target_of(field)));
+    let value = match view.references {
+        Some(references) if chosen.is_some() => references.named(&value).to_owned(),
+        _ => value,
+    };
     let problem = view.problems.iter().find(|problem| problem.field == name);
     let invalid = problem.map(|_| "true");
     let described =
@@ -334,7 +368,7 @@ pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderab
     let currency = currency_of(field, view.record, &NO_BASE).to_owned();
     maud! {
         div.field {
-            label for={ "f-" (name) } { (label_of(name)) @if field.required { " *" } }
+            label for={ "f-" (name) } { (named(field)) @if field.required { " *" } }
             @if !field.values.is_empty() {
                 select id={ "f-" (name) } name=(name) aria-invalid=[invalid] aria-describedby=(described) {
                     option value="" { "" }
@@ -354,11 +388,13 @@ pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderab
                 }
             } @else {
                 input id={ "f-" (name) } name=(name) value=(value) required=[required] aria-invalid=[invalid]
-                    aria-describedby=(described) inputmode=[mode(field)] autocomplete="off";
+                    aria-describedby=(described) inputmode=[mode(field)] list=[chosen.map(list_id)]
+                    data-suggest=[chosen] autocomplete="off";
             }
             p.help id={ "h-" (name) } {
                 (prose(field.doc)) @if let Some(unit) = field.unit { " In " (unit) "." }
-                @if !currency.is_empty() { " In " (currency) "." } (form_of(field))
+                @if !currency.is_empty() { " In " (currency) "." }
+                @if chosen.is_some() { " Type a name, and choose a suggestion." } @else { (form_of(field)) }
             }
             @if let Some(problem) = problem { p.bad id={ "p-" (name) } { (problem.message) } }
         }

@@ -14,6 +14,7 @@ use super::{
     list_filters::{self, ListFilter},
     page,
     parts::{Paging, Problem, badge, empty, paging, problems, scroll},
+    references::References,
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -45,6 +46,8 @@ pub struct RecordsView {
     pub filters: Vec<ListFilter>,
     /// Field of a filter whose operator and value are asked for.
     pub adding: Option<&'static FieldDef>,
+    /// Suggestions for that value.
+    pub references: References,
     pub csv: String,
     pub saved: Vec<SavedView>,
     /// Whether views may be saved and removed.

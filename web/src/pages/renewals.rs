@@ -454,7 +454,12 @@ fn form<'v>(shell: &'v Shell, view: &'v DecisionView) -> impl Renderable + 'v {
     let action = address("/app/licenses/{}/{}", &[id, verb], &[]);
     let fields: Vec<&'static FieldDef> =
         view.decision.asked().iter().filter_map(|name| LICENSE.field(name)).collect();
-    let filled = Filled { record: &view.terms, sent: &view.sent, problems: &view.problems };
+    let filled = Filled {
+        record: &view.terms,
+        sent: &view.sent,
+        problems: &view.problems,
+        references: None,
+    };
     maud! {
         form.record method="post" action=(action) data-check=(LICENSE.path) {
             (csrf(shell))

@@ -3,9 +3,10 @@
 use hypertext::prelude::*;
 
 use super::{
-    format::{grouped, label_of},
+    format::{grouped, label_of, property_label},
     page,
     parts::{Problem, chart, empty, problems, scroll},
+    references::list_id,
     shell::{Shell, layout, title_bar},
 };
 use crate::page::Page;
@@ -52,8 +53,14 @@ pub struct ReportCell {
 pub struct Choice {
     pub name: &'static str,
     pub value: String,
+    /// Text of the value, where people know it by another one.
+    pub text: Option<String>,
     /// Possible values; any where there are none.
     pub values: Vec<String>,
+    /// Values that are suggested, where any other is possible.
+    pub suggested: Vec<String>,
+    /// Resource of the records that can be chosen by name.
+    pub resource: Option<&'static str>,
 }
 
 pub fn report_page(shell: &Shell, view: &ReportView) -> Page {
@@ -86,6 +93,7 @@ fn choices(view: &ReportView) -> impl Renderable {
             @for choice in &view.choices { (choice_field(choice)) }
             button type="submit" { "Show" }
         }
+        script type="module" src="/suggest.js" {}
     }
 }
 
@@ -96,8 +104,15 @@ pub(super) fn choice_field(choice: &Choice) -> impl Renderable {
         div {
             label for=(id) { (label(choice.name)) }
             @if choice.values.is_empty() {
-                input id=(id) name=(choice.name) value=(choice.value)
+                @let list = (!choice.suggested.is_empty()).then(|| list_id(choice.name));
+                input id=(id) name=(choice.name) value=(choice.text.as_ref().unwrap_or(&choice.value)) list=[&list]
+                    data-suggest=[choice.resource] autocomplete="off"
                     type=(if matches!(choice.name, "from" | "to") { "date" } else { "text" });
+                @if let Some(list) = &list {
+                    datalist id=(list) {
+                        @for text in &choice.suggested { option value=(text) {} }
+                    }
+                }
             } @else {
                 select id=(id) name=(choice.name) {
                     @for value in &choice.values {
@@ -125,7 +140,8 @@ impl Choice {
 fn label(parameter: &str) -> String {
     match parameter {
         "baseCurrency" => "Currency".to_owned(),
-        name => label_of(name),
+        "by" => "Segment by".to_owned(),
+        name => property_label(name),
     }
 }
 

@@ -28,7 +28,12 @@ pub struct SettingsView {
 pub fn settings_page(shell: &Shell, view: &SettingsView) -> Page {
     let text = |name: &str| view.settings.get(name).and_then(Value::as_str).unwrap_or_default();
     let (tenant, changed) = (text(TENANT_ID.name), text(UPDATED_AT.name));
-    let filled = Filled { record: &view.settings, sent: &view.sent, problems: &view.problems };
+    let filled = Filled {
+        record: &view.settings,
+        sent: &view.sent,
+        problems: &view.problems,
+        references: None,
+    };
     let main = maud! {
         h1 { "Settings" }
         p.muted { (SETTINGS.doc) " An empty field has the default value." }

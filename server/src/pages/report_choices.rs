@@ -1,0 +1,109 @@
+//! What a user chooses of a report: its days, and by name the company, the segments and the currency.
+
+use svctrack_core::{
+    resources::company::COMPANY,
+    revenue::{Interval, SegmentBy},
+};
+use svctrack_web::pages::{Choice, Problem, property_label};
+
+use super::{
+    currencies::currency_choice,
+    explanation::USAGE,
+    forms::sent,
+    references::{references, resolve},
+    reports::{MRR, default_days},
+    visit::Visit,
+};
+use crate::error::Error;
+
+/// The parts of the usage report, by their names in the API.
+const PARTS: &[&str] = &["figures", "cohorts", "actions"];
+
+/// Parameters of a report, each with the value that was chosen, or its default; and what is wrong with them.
+pub(super) async fn choices_of(
+    visit: &Visit,
+    report: &str,
+    pairs: &[(String, String)],
+) -> Result<(Vec<Choice>, Vec<Problem>), Error> {
+    let (from, to) = default_days(visit, report);
+    let choice = |name: &'static str, default: &str, values: &[&str]| Choice {
+        name,
+        value: match sent(pairs, name) {
+            "" => default.to_owned(),
+            text => text.to_owned(),
+        },
+        values: values.iter().map(|value| (*value).to_owned()).collect(),
+        ..Choice::default()
+    };
+    let (company, problem) = company(visit, choice("companyId", "", &[])).await?;
+    let mut choices = vec![
+        choice("from", &from, &[]),
+        choice("to", &to, &[]),
+        choice("interval", "month", &Interval::NAMES),
+        company,
+    ];
+    if report == MRR {
+        choices.push(segments(choice("by", "", &[])));
+    }
+    if report == USAGE {
+        choices.push(choice("part", "figures", PARTS));
+    } else {
+        choices.push(currency_choice(visit, pairs).await?);
+    }
+    Ok((choices, problem.into_iter().collect()))
+}
+
+/// Choice of a company by its name.
+async fn company(visit: &Visit, mut choice: Choice) -> Result<(Choice, Option<Problem>), Error> {
+    let mut problem = None;
+    match resolve(visit, &COMPANY, &choice.value).await? {
+        Ok(reference) => choice.value = reference,
+        Err(message) => {
+            problem = Some(Problem { field: String::new(), message });
+            choice.text = Some(std::mem::take(&mut choice.value));
+        }
+    }
+    let asked = [(&COMPANY, choice.value.as_str())].into_iter();
+    let found = references(visit, asked).await?;
+    let name = found.names.into_iter().next().map(|(_, name)| name);
+    choice.text = choice.text.or(name);
+    if let Some((path, texts)) = found.suggestions.into_iter().next() {
+        (choice.resource, choice.suggested) = (Some(path), texts);
+    }
+    Ok((choice, problem))
+}
+
+/// Choice of a property of companies by its label; a property of `custom` by its name.
+fn segments(mut choice: Choice) -> Choice {
+    let fields = COMPANY.fields.iter().filter(|field| SegmentBy::parse(field.name).is_ok());
+    let labels = fields.map(|field| (field.name, property_label(field.name)));
+    let labels: Vec<(&str, String)> = labels.collect();
+    let chosen = choice.value.to_lowercase();
+    let is_it =
+        |(name, label): &&(&str, String)| *name == choice.value || label.to_lowercase() == chosen;
+    if let Some((name, label)) = labels.iter().find(is_it) {
+        choice.text = Some(label.clone());
+        choice.value = (*name).to_owned();
+    }
+    choice.suggested = labels.into_iter().map(|(_, label)| label).collect();
+    choice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_chosen_by_a_label_or_a_name() {
+        let check = |chosen: &str, name: &str, text: Option<&str>| {
+            let choice = Choice { value: chosen.to_owned(), ..Choice::default() };
+            let found = segments(choice);
+            assert_eq!((found.value.as_str(), found.text.as_deref()), (name, text));
+            assert!(found.suggested.contains(&"Co owner".to_owned()), "{:?}", found.suggested);
+        };
+        check("phase", "phase", Some("Phase"));
+        check("co owner", "coOwner", Some("Co owner"));
+        check("custom.plan", "custom.plan", None);
+        check("", "", None);
+    }
+}
