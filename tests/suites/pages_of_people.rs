@@ -212,6 +212,11 @@ async fn an_issue_says_how_many_of_its_events_are_still_parked_once_its_cause_is
         client.track(&event).await.unwrap();
     }
     client.track(&json!({"externalId": "ada", "action": "x", "colour": "red"})).await.unwrap();
+    let home = page(&reader, "/").await;
+    assert!(home.contains("<strong>3 events</strong> are parked"), "{home}");
+    let link = attribute(&home, "href").find(|link| link.contains("parked")).unwrap();
+    let parked = page(&reader, link).await;
+    assert!(parked.contains("2 still parked") && !parked.contains("colour"), "{parked}");
     // What each entry says, the newest first: of an unknown member nothing is parked.
     let entries = async || -> Vec<String> {
         let html = page(&reader, "/app/issues").await;

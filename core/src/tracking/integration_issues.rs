@@ -534,9 +534,10 @@ impl IntegrationIssueQuery {
         }
     }
 
-    /// Whether an entry matches the query.
-    pub fn admits(&self, entry: &ReportEntry) -> bool {
-        self.from.is_none_or(|from| entry.at >= from) && self.page.admits(|| entry.to_response())
+    /// Whether an entry with a number of parked events matches the query.
+    pub fn admits(&self, entry: &ReportEntry, parked: u64) -> bool {
+        let response = || entry.to_response_with(parked);
+        self.from.is_none_or(|from| entry.at >= from) && self.page.admits(response)
     }
 }
 
@@ -576,7 +577,7 @@ mod tests {
         let entry =
             ReportEntry::from_finding(&finding(Timestamp::MIN, 1), ObjectId::MIN, Vec::new());
         let check = |name: &str, value: &str, expect: bool| {
-            assert_eq!(query(name, value).admits(&entry), expect, "{name}={value}");
+            assert_eq!(query(name, value).admits(&entry, 0), expect, "{name}={value}");
         };
         check("limit", "1", true);
         check("from", "1970-01-01", true);

@@ -69,6 +69,11 @@ pub static ENTRY: ResourceDef = ResourceDef {
         field("at", FieldKind::Date, "When the problem last occurred.").required(),
         field("count", FieldKind::Integer, "Number of occurrences.").required(),
         field("sample", FieldKind::Object, "Excerpt of what was sent.").required(),
+        field(
+            "parked",
+            FieldKind::Integer,
+            "Number of its events that are still parked; null if events of this code are never parked.",
+        ),
     ],
     ..ResourceDef::PLAIN
 };
@@ -119,7 +124,7 @@ mod tests {
         check(
             &ENTRY,
             &integration_issues::ReportEntry::from_finding(&finding, ObjectId::MIN, Vec::new())
-                .to_response(),
+                .to_response_with(0),
         );
     }
 }

@@ -33,6 +33,8 @@ pub mod listed;
 #[cfg(feature = "records")]
 mod matching;
 #[cfg(feature = "records")]
+mod parked_entries;
+#[cfg(feature = "records")]
 pub mod pipeline;
 #[cfg(feature = "records")]
 mod reader;

@@ -348,13 +348,20 @@ impl World {
     fn list_entries(&self, query: &str, step: &Step) -> CallResult {
         let (mut query, ignored) = known(IntegrationIssueQuery::parse(&pairs(query)), step)?;
         resources::resolve(&mut query.page.filters, &ENTRY, &self.store).unwrap();
+        let entries = self.entries.iter().rev();
         let found: Vec<&ReportEntry> =
-            self.entries.iter().rev().filter(|entry| query.admits(entry)).collect();
+            entries.filter(|entry| query.admits(entry, self.parked_of(entry))).collect();
         let of_page =
             found.iter().filter(|entry| query.page.after.is_none_or(|after| entry.id < after));
-        let responses = of_page.take(query.page.limit).map(|entry| entry.to_response());
+        let of_page = of_page.take(query.page.limit);
+        let responses = of_page.map(|entry| entry.to_response_with(self.parked_of(entry)));
         let responses = responses.map(|response| selected(query.page.select.as_deref(), response));
         Ok(page(&responses.collect::<Vec<_>>(), query.page.count.then_some(found.len()), &ignored))
+    }
+
+    fn parked_of(&self, entry: &ReportEntry) -> u64 {
+        let wait = wait_behind(entry.route, &entry.code, &entry.cause);
+        self.store.parked.iter().filter(|event| event.waits.contains(&wait)).count() as u64
     }
 
     fn delete_entry(&mut self, id: &str) -> CallResult {

@@ -6,11 +6,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use svctrack_core::access::OPERATOR;
 use svctrack_store::StoreError;
-use svctrack_web::pages::{Figure, HomeView, RenewalsAhead, Start, address, home_page, money};
+use svctrack_web::pages::{
+    Figure, HomeView, IssueLine, RenewalsAhead, Start, address, home_page, money,
+};
 
 use super::{
     customers::Customers,
-    demo, explanation, renewals,
+    demo, explanation,
+    issues::HAS_PARKED,
+    renewals,
     respond::{html, see},
     visit::Visit,
 };
@@ -65,17 +69,19 @@ pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
 /// Figures of the reports; they are computed next to each other.
 async fn reports(visit: &Visit) -> Result<HomeView, Error> {
     let path = address("/reports/customers", &[], &[("sort", "-atStake"), ("limit", AT_STAKE)]);
-    let (mut view, active, customers, ahead, issues) = try_join!(
+    let (mut view, active, customers, ahead, issues, parked) = try_join!(
         revenue(visit),
         usage(visit),
         visit.api.get::<Customers>(&path),
         ahead(visit),
-        issues(visit)
+        issues(visit),
+        parked(visit)
     )?;
     view.figures.extend(active);
     view.at_stake = Some(customers.lines());
     view.renewals = Some(ahead);
     view.issues = Some(issues);
+    view.parked = parked;
     Ok(view)
 }
 
@@ -173,6 +179,13 @@ async fn issues(visit: &Visit) -> Result<Vec<(String, String)>, Error> {
         )
     };
     Ok(found.iter().map(line).collect())
+}
+
+/// Number of parked events.
+async fn parked(visit: &Visit) -> Result<u64, Error> {
+    let query = [(HAS_PARKED, "1"), ("select", "parked"), ("limit", "2000")];
+    let found: Vec<IssueLine> = visit.api.get(&address("/integrationissues", &[], &query)).await?;
+    Ok(found.iter().filter_map(|entry| entry.parked).sum())
 }
 
 /// Usage by day, as far as this page needs it.

@@ -2,7 +2,7 @@
 
 use poem::{Request, Response, http::Method};
 use serde_json::Value;
-use svctrack_core::{plan::Route, value::ObjectId};
+use svctrack_core::plan::Route;
 use svctrack_web::pages::{IssueLine, IssuesView, address, issues_page};
 
 use super::{
@@ -12,6 +12,8 @@ use super::{
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
+/// Filter by the least number of parked events of an entry.
+pub(super) const HAS_PARKED: &str = "parked[gte]";
 /// Entries on a page.
 const SHOWN: usize = 100;
 /// Notices of actions, for the next page.
@@ -28,10 +30,11 @@ pub(super) async fn issues(visit: Visit, request: Request) -> Result<Response, E
     let pairs = query_pairs(&request);
     let value_of = |name: &str| sent(&pairs, name).to_owned();
     let (code, route, after) = (value_of("code"), value_of("route"), value_of("after"));
-    let filters: Vec<(&str, &str)> = [("code", code.as_str()), ("route", route.as_str())]
-        .into_iter()
-        .filter(|(_, text)| !text.is_empty())
-        .collect();
+    let parked = value_of(HAS_PARKED);
+    let filters =
+        [("code", code.as_str()), ("route", route.as_str()), (HAS_PARKED, parked.as_str())];
+    let filters: Vec<(&str, &str)> =
+        filters.into_iter().filter(|(_, text)| !text.is_empty()).collect();
     let limit = SHOWN.to_string();
     let mut query = [&filters[..], &[("limit", limit.as_str())]].concat();
     if !after.is_empty() {
@@ -49,7 +52,7 @@ pub(super) async fn issues(visit: Visit, request: Request) -> Result<Response, E
     };
     let found = visit.api.get(&address("/integrationissues", &[], &query)).await;
     match found.map_err(Error::into_issues) {
-        Ok(lines) => view.lines = with_parked(&visit, lines).await?,
+        Ok(lines) => view.lines = lines,
         Err(Ok(issues)) => view.problems = problems_of(issues),
         Err(Err(error)) => return Err(error),
     }
@@ -61,16 +64,6 @@ pub(super) async fn issues(visit: Visit, request: Request) -> Result<Response, E
     let mut shell = visit.shell;
     shell.notice = notice_of(&pairs, NOTICES);
     Ok(html(issues_page(&shell, &view)))
-}
-
-/// The entries with the number of their events that are still parked: an entry stays after its cause is fixed.
-async fn with_parked(visit: &Visit, mut lines: Vec<IssueLine>) -> Result<Vec<IssueLine>, Error> {
-    let of_parked = lines.iter_mut().filter(|line| line.can_have_parked());
-    let (mut of_parked, ids): (Vec<_>, Vec<_>) =
-        of_parked.filter_map(|line| ObjectId::parse(&line.id).map(|id| (line, id))).unzip();
-    let counts = visit.app.store.parked_counts(&visit.session.caller.tenant, ids).await?;
-    of_parked.iter_mut().zip(counts).for_each(|(line, count)| line.parked = Some(count));
-    Ok(lines)
 }
 
 /// `POST /app/issues/:id/replay`

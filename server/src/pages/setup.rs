@@ -109,7 +109,7 @@ async fn arrival(visit: &Visit, since: &str) -> Result<Option<Arrival>, Error> {
         let query = [("limit", ISSUES), ("from", last.max(since))];
         issues = visit.api.get(&address("/integrationissues", &[], &query)).await?;
         // A parked event has the time at which it was sent, and so has its entry.
-        issues.retain(|issue| !issue.can_have_parked() || issue.at.as_str() > last);
+        issues.retain(|issue| issue.parked.is_none() || issue.at.as_str() > last);
         let rejected = visit.app.rejected.last_of(visit.session.caller.tenant.id());
         let rejected = rejected.map(|rejected| IssueLine {
             message: rejected.message,

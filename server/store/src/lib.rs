@@ -462,13 +462,6 @@ pub trait Store: Send + Sync {
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
-    /// How many events of each of these integration issues are still parked; none of one that does not exist.
-    fn parked_counts(
-        &self,
-        tenant: &Tenant,
-        issues: Vec<ObjectId>,
-    ) -> BoxFuture<'_, Result<Vec<usize>, StoreError>>;
-
     /// Activities stored after `query.page.after`, oldest first; without it none, only the end of the log.
     fn activities_since(
         &self,

@@ -1,8 +1,10 @@
 //! The first page: each figure leads to the records that it is made of.
 
 use hypertext::prelude::*;
+use svctrack_core::value::counted;
 
 use super::{
+    address::address,
     customers::{CustomerLine, customer_table},
     page,
     parts::{chart, empty, prose},
@@ -50,6 +52,8 @@ pub struct HomeView {
     pub renewals: Option<RenewalsAhead>,
     /// Issues for senders, the newest first: each with how often.
     pub issues: Option<Vec<(String, String)>>,
+    /// Number of parked events.
+    pub parked: u64,
     /// Setup step of a new tenant; none once there are licenses.
     pub start: Option<Start>,
     /// Whether a demo is offered as well.
@@ -93,7 +97,7 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
         }
         @if let Some(lines) = &view.at_stake { (stake(lines)) }
         @if let Some(renewals) = &view.renewals { (ahead(renewals)) }
-        @if let Some(issues) = &view.issues { (senders(issues)) }
+        @if let Some(issues) = &view.issues { (senders(issues, view.parked)) }
     };
     page(layout(shell, "Today", main))
 }
@@ -129,10 +133,17 @@ fn ahead(renewals: &RenewalsAhead) -> impl Renderable {
     }
 }
 
-fn senders(issues: &[(String, String)]) -> impl Renderable {
+fn senders(issues: &[(String, String)], parked: u64) -> impl Renderable {
     maud! {
         section aria-labelledby="h-issues" {
             h2 #h-issues { a href="/app/issues" { "Integration issues" } }
+            @if parked > 0 {
+                p {
+                    strong { (counted(parked, "event")) } @if parked == 1 { " is" } @else { " are" }
+                    " parked: stored, but not processed yet. "
+                    a href=(address("/app/issues", &[], &[("parked[gte]", "1")])) { "See what is missing" }
+                }
+            }
             @if issues.is_empty() {
                 p.muted { "None." }
             } @else {

@@ -26,18 +26,7 @@ pub struct IssueLine {
     pub count: u64,
     pub sample: Map<String, Value>,
     /// How many of its events are still parked; none where they never are.
-    #[serde(skip)]
-    pub parked: Option<usize>,
-}
-
-impl IssueLine {
-    /// Whether events of this entry may be parked, so that they can be processed again.
-    pub fn can_have_parked(&self) -> bool {
-        match self.code.as_str() {
-            "company_unknown" | "user_unknown" => self.route != "pipeline",
-            code => code.starts_with("too_many_new_") || code.ends_with("_not_created"),
-        }
-    }
+    pub parked: Option<u64>,
 }
 
 /// The page of integration issues.
@@ -176,26 +165,6 @@ fn sample(sample: &Map<String, Value>) -> impl Renderable {
     maud! {
         dl.pairs {
             @for (name, value) in &members { dt { (name) } dd { (value) } }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_may_be_parked_can_be_replayed() {
-        for (route, code, expect) in [
-            ("realtime", "company_unknown", true),
-            ("pipeline", "company_unknown", false),
-            ("pipeline", "company_not_created", true),
-            ("bulk", "too_many_new_users", true),
-            ("bulk", "member_unknown", false),
-        ] {
-            let (route, code) = (route.to_owned(), code.to_owned());
-            let line = IssueLine { route, code, ..IssueLine::default() };
-            assert_eq!(line.can_have_parked(), expect, "{line:?}");
         }
     }
 }

@@ -87,7 +87,7 @@ use super::{
         versions::CommitScope,
     },
     rows::{META, Snapshot as _},
-    rules::{closings, ids::Ids, meta, parked, person, tenants},
+    rules::{closings, ids::Ids, meta, person, tenants},
     support::private_folder,
     times::{ClockReading, Times},
 };
@@ -406,16 +406,6 @@ impl Store for Embedded {
         let turns = self.turns_of(logs::is_short(&query));
         let read = move |snapshot: &RedbSnapshot| logs::list(snapshot, tenant, &query, &page_for);
         self.read_apart(turns, tenant, read).boxed()
-    }
-
-    fn parked_counts(
-        &self,
-        tenant: &Tenant,
-        issues: Vec<ObjectId>,
-    ) -> BoxFuture<'_, Result<Vec<usize>, StoreError>> {
-        let tenant = tenant.id();
-        let read = move |snapshot: &RedbSnapshot| parked::counts(snapshot, tenant, &issues);
-        self.read_apart(&self.short, tenant, read).boxed()
     }
 
     fn activities_since(

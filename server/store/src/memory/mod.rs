@@ -49,7 +49,7 @@ use crate::{
         versions::CommitScope,
     },
     rows::{META, Snapshot as _},
-    rules::{closings, lookup_cache::LookupCache, meta, parked, pending::Pending, person, tenants},
+    rules::{closings, lookup_cache::LookupCache, meta, pending::Pending, person, tenants},
     times::{ClockReading, Times},
 };
 
@@ -246,14 +246,6 @@ impl Store for Memory {
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         self.read(|state| logs::list(&**state, tenant.id(), &query, &page_for))
-    }
-
-    fn parked_counts(
-        &self,
-        tenant: &Tenant,
-        issues: Vec<ObjectId>,
-    ) -> BoxFuture<'_, Result<Vec<usize>, StoreError>> {
-        self.read(|state| parked::counts(&**state, tenant.id(), &issues))
     }
 
     fn activities_since(

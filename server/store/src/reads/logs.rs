@@ -9,7 +9,8 @@ use svctrack_core::{
 use super::{audit, read};
 use crate::{
     LogQuery, Next, Page, PageFor, StoreError,
-    rows::{Bytes as _, REPORT, Rows as _, Snapshot, keys, stored_value},
+    rows::{Bytes as _, REPORT, Rows as _, Snapshot, WAITING, keys, stored_value},
+    rules::parked,
 };
 
 /// Whether a list reads a limited number of entries, whatever is stored.
@@ -42,12 +43,14 @@ fn integration_issues(
     page_for: &PageFor,
 ) -> Result<Page, StoreError> {
     let mut fill = PageFill::new(&query.page, page_for);
-    let table = snapshot.open(REPORT)?;
+    let (table, waiting) = (snapshot.open(REPORT)?, snapshot.open(WAITING)?);
     let (first, last) = keys::log_range(tenant);
     for row in table.range(first.as_slice()..=last.as_slice())?.rev() {
         let (key, value) = row?;
         let entry: ReportEntry = stored_value::unseal_row(key.value(), value.value())?;
-        if query.admits(&entry) && !fill.take(entry.id, || Ok(entry.to_response()))? {
+        let parked = parked::count(&waiting, tenant, &entry)?;
+        let response = || Ok(entry.to_response_with(parked));
+        if query.admits(&entry, parked) && !fill.take(entry.id, response)? {
             break;
         }
     }

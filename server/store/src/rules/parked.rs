@@ -27,10 +27,7 @@ use super::{
 };
 use crate::{
     Actor, ParkedToday, StoreError,
-    rows::{
-        Bytes as _, DUE, REPORT, Rows as _, Snapshot, WAITING, WriteRows as _, first_row, get_row,
-        keys, put_row,
-    },
+    rows::{Bytes as _, DUE, Rows, Snapshot, WriteRows as _, first_row, get_row, keys, put_row},
 };
 
 /// Most events that are replayed in one command: others wait no longer than for a bulk call.
@@ -320,25 +317,21 @@ pub(crate) fn tenants_due(snapshot: &impl Snapshot) -> Result<Vec<TenantId>, Sto
     Ok(tenants)
 }
 
-/// How many events of each of these report entries are still parked; none of one that does not exist. Each is parked for
-/// one entry, so no more rows are read than events may be parked.
-pub(crate) fn counts(
-    snapshot: &impl Snapshot,
+/// How many events of a report entry are still parked. Each is parked for one entry, so no more rows are read for all
+/// entries than events may be parked.
+pub(crate) fn count(
+    waiting: &impl Rows,
     tenant: TenantId,
-    entries: &[ObjectId],
-) -> Result<Vec<usize>, StoreError> {
-    let (report, waiting) = (snapshot.open(REPORT)?, snapshot.open(WAITING)?);
-    let count = |id: &ObjectId| {
-        let entry: Option<integration_issues::ReportEntry> =
-            get_row(&report, &keys::log(tenant, *id))?;
-        let Some(entry) = entry else { return Ok(0) };
-        let wait = behind(&entry);
-        let bound = |id| keys::waiting(tenant, &wait, id);
-        let (first, last) = (bound(ObjectId::MIN), bound(ObjectId::MAX));
-        let mut rows = waiting.range(first.as_slice()..=last.as_slice())?;
-        rows.try_fold(0, |count, row| row.map(|_| count + 1))
-    };
-    entries.iter().map(count).collect()
+    entry: &integration_issues::ReportEntry,
+) -> Result<u64, StoreError> {
+    if !entry.can_have_parked() {
+        return Ok(0);
+    }
+    let wait = behind(entry);
+    let bound = |id| keys::waiting(tenant, &wait, id);
+    let (first, last) = (bound(ObjectId::MIN), bound(ObjectId::MAX));
+    let mut rows = waiting.range(first.as_slice()..=last.as_slice())?;
+    rows.try_fold(0, |count, row| row.map(|_| count + 1))
 }
 
 /// The mark that releases parked events of a report entry.
