@@ -199,7 +199,7 @@ mod tests {
             ("mrrByCurrency", "MRR by currency"),
             ("_currency", "Currency"),
             ("endusers", "End users"),
-            ("fcNewMrr", "Fc new MRR"),
+            ("fcNewMrr", "Forecast new MRR"),
         ] {
             assert_eq!(label_of(name), words);
         }

@@ -328,7 +328,9 @@ pub(super) struct Filled<'v> {
 pub(super) fn inputs<'v>(def: &'static ResourceDef, filled: &Filled<'v>) -> impl Renderable + 'v {
     let view = *filled;
     let fields = def.fields.iter().filter(|field| field.is_sent());
-    let (coded, plain): (Vec<&FieldDef>, Vec<&FieldDef>) = fields.partition(|field| is_code(field));
+    // Settings have no records behind their fields, and few of them: all are shown.
+    let is_last = |field: &&FieldDef| view.references.is_some() && is_code(field);
+    let (coded, plain): (Vec<&FieldDef>, Vec<&FieldDef>) = fields.partition(is_last);
     let has_problem =
         |field: &&FieldDef| view.problems.iter().any(|problem| problem.field == field.name);
     let is_open = plain.is_empty() || coded.iter().any(has_problem);
