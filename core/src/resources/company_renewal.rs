@@ -84,7 +84,7 @@ fn expected(
     Ok(Some(total.map_or_else(Json::null, amount)))
 }
 
-/// Currencies without a rate of licenses that have not ended, licenses without a currency beside them, and licenses
+/// Currencies without a rate of licenses that have not ended, licenses without a currency next to others, and licenses
 /// that are renewed and have no successor.
 pub(super) fn read_issues(
     company: &Document,

@@ -16,7 +16,7 @@ use super::{
     forms::{problems_of, sent},
     records,
     respond::{html, rejected, see},
-    visit::Visit,
+    visit::{Visit, resource},
 };
 use crate::{
     error::Error,
@@ -34,7 +34,7 @@ const COUNTS: [&str; 3] = ["created", "updated", "unchanged"];
 
 /// `GET /app/import/:resource`
 pub(super) async fn show(mut visit: Visit, request: Request) -> Result<Response, Error> {
-    let view = view_of(&visit, records::resource(&request)?)?;
+    let view = view_of(&visit, resource(&request)?)?;
     let pairs = query_pairs(&request);
     let counts = COUNTS.map(|name| sent(&pairs, name).parse::<u64>());
     if let [Ok(created), Ok(updated), Ok(unchanged)] = counts {
@@ -47,7 +47,7 @@ pub(super) async fn show(mut visit: Visit, request: Request) -> Result<Response,
 
 /// `POST /app/import/:resource`: a dry run, or the import.
 pub(super) async fn import(visit: Visit, mut request: Request) -> Result<Response, Error> {
-    let mut view = view_of(&visit, records::resource(&request)?)?;
+    let mut view = view_of(&visit, resource(&request)?)?;
     // The form has the mapping besides the table.
     let max = MAX_PAGE_IMPORT_BYTES + MAX_RECORD_BYTES;
     let (pairs, _room) = match visit.upload(&mut request, max).await {

@@ -27,7 +27,7 @@ use super::{
     respond::{html, rejected, see},
     saved_views,
     saving::{self, RejectedForm, StoredForm},
-    visit::Visit,
+    visit::{Visit, resource},
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
@@ -37,12 +37,6 @@ const SORTED: u64 = 2_000;
 const SHOWN: usize = 50;
 
 type Record = Map<String, Value>;
-
-/// The resource in the path of a page.
-pub(super) fn resource(request: &Request) -> Result<&'static ResourceDef, Error> {
-    let name = path_part(request, "resource").unwrap_or_default();
-    REGISTRY.iter().copied().find(|def| def.path == name).ok_or(Error::RouteNotFound)
-}
 
 fn id(request: &Request) -> String {
     path_part(request, "id").unwrap_or_default().into_owned()

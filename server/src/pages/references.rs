@@ -11,7 +11,11 @@ use svctrack_core::{
 use svctrack_store::StoreError;
 use svctrack_web::pages::{Problem, References, address, choice_of, label_of, target_of, title_of};
 
-use super::{by_ids::text, forms::sent, records::resource, visit::Visit};
+use super::{
+    by_ids::text,
+    forms::sent,
+    visit::{Visit, resource},
+};
 use crate::{error::Error, routes::query_pairs};
 
 /// Most records that are suggested.

@@ -10,10 +10,10 @@ use svctrack_web::pages::records_page;
 
 use super::{
     forms::{problems_of, sent},
-    records::{listed, resource},
+    records::listed,
     respond::{rejected, see},
     saved_views::{pairs_of, path_of},
-    visit::Visit,
+    visit::{Visit, resource},
 };
 use crate::error::Error;
 

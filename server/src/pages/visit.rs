@@ -9,6 +9,7 @@ use svctrack_core::{
         REGISTRY,
         settings::{self, SETTINGS, SETTINGS_ID},
     },
+    schema::ResourceDef,
     value::{Document, Issue, RecordRef, TenantId, Timestamp, time::DAY_MS},
 };
 use svctrack_web::pages::{Section, Shell, address, label_of};
@@ -21,6 +22,7 @@ use crate::{
     dispatch,
     error::Error,
     limits::{MAX_FORM_PAIRS, MAX_RECORD_BYTES},
+    path_tree::path_part,
 };
 
 /// Request of a signed-in user, with the frame of the page.
@@ -31,6 +33,12 @@ pub(super) struct Visit {
     /// Settings of the tenant; empty for an operator.
     pub(super) settings: Document,
     pub(super) shell: Shell,
+}
+
+/// The resource in the path of a page.
+pub(super) fn resource(request: &Request) -> Result<&'static ResourceDef, Error> {
+    let name = path_part(request, "resource").unwrap_or_default();
+    REGISTRY.iter().copied().find(|def| def.path == name).ok_or(Error::RouteNotFound)
 }
 
 /// Pairs of a form, and the room of its body, which is held as long as they are in use.
