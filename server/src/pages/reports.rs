@@ -140,6 +140,15 @@ fn in_words(text: String) -> String {
     }
 }
 
+/// Text of a page for the licenses of a row: those of all currencies, or those of its own.
+fn scope_in_words(scope: &str) -> &str {
+    match scope {
+        "converted" => "All, converted",
+        "currency" => "In this currency",
+        _ => scope,
+    }
+}
+
 /// A table that fits the page: totals first, without the days of an interval that has a name, without the total where
 /// there is only one currency, and without empty columns.
 fn narrowed(header: Vec<String>, mut rows: Vec<Vec<ReportCell>>) -> PageTable {
@@ -153,6 +162,9 @@ fn narrowed(header: Vec<String>, mut rows: Vec<Vec<ReportCell>>) -> PageTable {
             rows.retain(|row| !is_total(row));
         }
         rows.sort_by_key(|row| !is_total(row));
+        for cell in rows.iter_mut().filter_map(|row| row.get_mut(scope)) {
+            cell.text = scope_in_words(&cell.text).to_owned();
+        }
     }
     let is_one_scope = place("scope").is_some_and(|at| {
         rows.iter().filter_map(|row| cell(row, at)).collect::<BTreeSet<_>>().len() < 2
@@ -193,6 +205,7 @@ mod tests {
         let (header, rows) =
             narrow("scope,currency,isOver\ncurrency,EUR,true\nconverted,USD,false\n");
         assert_eq!(header, ["scope", "currency", "isOver"]);
-        assert_eq!(rows, [["converted", "USD", "no"], ["currency", "EUR", "yes"]]);
+        let expect = [["All, converted", "USD", "no"], ["In this currency", "EUR", "yes"]];
+        assert_eq!(rows, expect);
     }
 }
