@@ -11,13 +11,20 @@ use super::{
     explanation::USAGE,
     forms::sent,
     references::{references, resolve},
-    reports::{MRR, default_days},
     visit::Visit,
 };
 use crate::error::Error;
 
 /// The parts of the usage report, by their names in the API.
 const PARTS: &[&str] = &["figures", "cohorts", "actions"];
+
+/// Report whose figures can be split by a property of companies.
+pub(super) const MRR: &str = "mrr";
+
+/// Months that a report shows by default: a year until now, or a year from now.
+const MONTHS: i32 = 12;
+/// Reports that look ahead.
+const AHEAD: &[&str] = &["renewals", "forecast"];
 
 /// Parameters of a report, each with the value that was chosen, or its default; and what is wrong with them.
 pub(super) async fn choices_of(
@@ -87,6 +94,19 @@ fn segments(mut choice: Choice) -> Choice {
     }
     choice.suggested = labels.into_iter().map(|(_, label)| label).collect();
     choice
+}
+
+/// Default days of a report, by whole months.
+pub(super) fn default_days(visit: &Visit, name: &str) -> (String, String) {
+    let now = visit.app.clock.now().to_string();
+    let number = |range| now.get(range).and_then(|text: &str| text.parse().ok()).unwrap_or(0_i32);
+    let month = number(0..4) * 12 + number(5..7) - 1;
+    let first_of =
+        |month: i32| format!("{:04}-{:02}-01", month.div_euclid(12), month.rem_euclid(12) + 1);
+    match AHEAD.contains(&name) {
+        true => (first_of(month), first_of(month + MONTHS)),
+        false => (first_of(month + 1 - MONTHS), first_of(month + 1)),
+    }
 }
 
 #[cfg(test)]

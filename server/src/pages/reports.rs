@@ -10,14 +10,12 @@ use super::{
     currencies::{CURRENCY, missing_rates},
     explanation::{Figures, USAGE},
     forms::problems_of,
-    report_choices::choices_of,
+    report_choices::{MRR, choices_of, default_days},
     respond::html,
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
-/// Months that a report shows by default: a year until now, or a year from now.
-const MONTHS: i32 = 12;
 /// Reports with a page: name, and description.
 const REPORTS: &[(&str, &str)] = &[
     ("mrr", "Monthly recurring revenue at the end of each period, and its movements."),
@@ -26,13 +24,8 @@ const REPORTS: &[(&str, &str)] = &[
     ("forecast", "Future MRR: confirmed by licenses, and unconfirmed."),
     (USAGE, "Active users and companies of each period, user retention, and actions."),
 ];
-/// Reports that look ahead.
-const AHEAD: &[&str] = &["renewals", "forecast"];
 /// The head and the rows of a table.
 type PageTable = (Vec<String>, Vec<Vec<ReportCell>>);
-
-/// Report whose figures can be split by a property of companies.
-pub(super) const MRR: &str = "mrr";
 
 /// `GET /app/reports/:kind`
 pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, Error> {
@@ -75,19 +68,6 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
     }
     view.choices = choices;
     Ok(html(report_page(&visit.shell, &view)))
-}
-
-/// Default days of a report, by whole months.
-pub(super) fn default_days(visit: &Visit, name: &str) -> (String, String) {
-    let now = visit.app.clock.now().to_string();
-    let number = |range| now.get(range).and_then(|text: &str| text.parse().ok()).unwrap_or(0_i32);
-    let month = number(0..4) * 12 + number(5..7) - 1;
-    let first_of =
-        |month: i32| format!("{:04}-{:02}-01", month.div_euclid(12), month.rem_euclid(12) + 1);
-    match AHEAD.contains(&name) {
-        true => (first_of(month), first_of(month + MONTHS)),
-        false => (first_of(month + 1 - MONTHS), first_of(month + 1)),
-    }
 }
 
 /// The address of the picture of MRR in the last twelve months.
