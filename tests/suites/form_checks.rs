@@ -21,7 +21,8 @@ use tokio::runtime::Runtime;
 use crate::{cases, pages::token};
 
 /// Codes of what a form does not say: what a store, the names of time zones or a header decide.
-const OF_OTHERS: &[&str] = &["taken", "suppressed", "unknown_time_zone", "invalid_idempotency_key"];
+const OF_OTHERS: &[&str] =
+    &["taken", "suppressed", "unknown_time_zone", "invalid_idempotency_key", "not_applicable"];
 /// Properties that the service may have computed. Rules over several properties skip them in a change: only the service
 /// knows whether it computes them again.
 const MAY_BE_COMPUTED: &[(&str, &str)] = &[("licenses", "toDate"), ("users", "name")];
