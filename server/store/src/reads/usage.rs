@@ -114,13 +114,11 @@ fn count_blocks(
     is_asked_for: &(dyn Fn(ObjectId) -> bool + Sync),
 ) -> Result<UsageCounting, StoreError> {
     // Both parts must number actions alike.
-    each_block(snapshot, tenant, |_, block| counting.take_names(block))?;
+    each_block(snapshot, tenant, |_| true, |block| counting.take_names(block))?;
     let count_part = |part: usize| {
         let mut counting = counting.clone();
-        each_block(snapshot, tenant, |number, block| match number % 2 == part {
-            true => counting.add_block(block, is_asked_for),
-            false => Ok(()),
-        })?;
+        let is_own = |number: usize| number % 2 == part;
+        each_block(snapshot, tenant, is_own, |block| counting.add_block(block, is_asked_for))?;
         Ok::<_, StoreError>(counting)
     };
     let (other, own) = at_once("usage", || count_part(1), || count_part(0));
@@ -129,18 +127,21 @@ fn count_blocks(
     Ok(counted)
 }
 
-/// Passes each block of a tenant to `take`, with its number.
+/// Passes the blocks of a tenant to `take` whose numbers are wanted.
 fn each_block(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-    mut take: impl FnMut(usize, &[u8]) -> Result<(), MalformedBlock>,
+    is_wanted: impl Fn(usize) -> bool,
+    mut take: impl FnMut(&[u8]) -> Result<(), MalformedBlock>,
 ) -> Result<(), StoreError> {
     let tallied = snapshot.open(USAGE)?;
     let (first, last) = (keys::usage_level(tenant, 0).0, keys::usage_level(tenant, u8::MAX - 1).1);
     for (number, row) in tallied.range(first.as_slice()..=last.as_slice())?.enumerate() {
         let (key, value) = row?;
-        take(number, stored_value::unseal(key.value(), value.value())?)
-            .map_err(usage::corrupted)?;
+        if is_wanted(number) {
+            let block = stored_value::unseal(key.value(), value.value())?;
+            take(block).map_err(usage::corrupted)?;
+        }
     }
     Ok(())
 }
