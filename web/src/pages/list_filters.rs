@@ -66,7 +66,7 @@ fn words_of(operator: Operator, field: Option<&FieldDef>) -> &'static str {
         Operator::Is => "is",
         Operator::IsNot => "is not",
         Operator::OneOf => "is one of",
-        Operator::NoneOf => "is none of",
+        Operator::NoneOf => "is not one of",
         Operator::AtLeast if is_date => "is on or after",
         Operator::AtLeast => "is at least",
         Operator::Above if is_date => "is after",
