@@ -431,6 +431,8 @@ async fn a_record_that_a_form_or_a_filter_refers_to_is_chosen_by_its_name() {
     assert_eq!(reader.submit(edit, &[company]).await.status, StatusCode::SEE_OTHER);
     assert_eq!(client.get("/licenses/extid-l1").await.json(), before);
 
+    let form = reader.get("/app/records/licenses").await;
+    assert!(form.text().contains("<option value=\"companyId\">Company</option>"));
     let filter = "/app/records/licenses?filter-by=companyId&filter-op=is&filter-value";
     let (there, html) = led(&reader, &format!("{filter}=acme")).await;
     assert!(there.contains("companyId=") && html.contains("Company is Acme"), "{there}: {html}");

@@ -56,8 +56,10 @@ impl Operator {
             FieldKind::Text | FieldKind::Texts | FieldKind::Key | FieldKind::Email => {
                 &[Contains, Prefix, Is, IsNot, OneOf, NoneOf, Present, Absent]
             }
-            // Nobody knows ids: the names of the records that are referred to are fields as well.
-            FieldKind::Id | FieldKind::Reference | FieldKind::References => &[],
+            // A form takes the name of the record.
+            FieldKind::Reference => &[Is, IsNot, Present, Absent],
+            // Nobody knows ids.
+            FieldKind::Id | FieldKind::References => &[],
             FieldKind::Object | FieldKind::Values => &[],
         }
     }
@@ -143,6 +145,7 @@ mod tests {
             FieldKind::Number | FieldKind::Integer => "5",
             FieldKind::Date => "2026-01-31",
             FieldKind::Bool => "true",
+            FieldKind::Reference => "extid-acme",
             _ => "a, b",
         }
     }
