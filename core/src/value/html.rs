@@ -3,10 +3,10 @@
 //! The tokenizer follows the HTML standard. It builds no tree and stores no attributes, so time is linear in the text,
 //! and nesting costs nothing.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, mem};
 
 use html5gum::{
-    Span, Tokenizer,
+    Readable, Reader, Span, StringReader, Tokenizer,
     emitters::callback::{CallbackEmitter, CallbackEvent},
 };
 use memchr::{memchr2_iter, memrchr};
@@ -93,8 +93,49 @@ pub fn plain_text(html: &str, max_chars: usize) -> String {
     let mut emitter = CallbackEmitter::new(read);
     emitter.naively_switch_states(true);
     // The first token means that there is enough text; without one, this reads to the end.
-    let Ok(_) = Tokenizer::new_with_emitter(&*html, emitter).next().transpose();
+    let Ok(_) = Tokenizer::new_with_emitter(TextReader::new(&html), emitter).next().transpose();
     text.shown
+}
+
+/// Reads a text without the blanks after quoted values of attributes. The tokenizer (html5gum 0.9) calls itself at each
+/// such blank, and so a tag of many attributes would overflow the stack; elsewhere it returns before the next state.
+struct TextReader<'h> {
+    text: StringReader<'h>,
+    is_after_value: bool,
+}
+
+impl<'h> TextReader<'h> {
+    fn new(html: &'h str) -> Self {
+        Self { text: html.to_reader(), is_after_value: false }
+    }
+}
+
+impl<'h> Reader for TextReader<'h> {
+    type Error = <StringReader<'h> as Reader>::Error;
+
+    fn read_byte(&mut self) -> Result<Option<u8>, Self::Error> {
+        let is_after_value = mem::take(&mut self.is_after_value);
+        let mut next = self.text.read_byte()?;
+        while is_after_value && next.is_some_and(|byte| byte.is_ascii_whitespace()) {
+            next = self.text.read_byte()?;
+        }
+        Ok(next)
+    }
+
+    fn read_until<'b>(
+        &'b mut self,
+        needle: &[u8],
+        char_buf: &'b mut [u8; 4],
+    ) -> Result<Option<&'b [u8]>, Self::Error> {
+        let read = self.text.read_until(needle, char_buf)?;
+        // In this state alone is a quote the first character that the tokenizer looks for.
+        self.is_after_value = needle.first() == Some(&b'"') && read == Some(b"\"");
+        Ok(read)
+    }
+
+    fn try_read_string(&mut self, text: &[u8], case_sensitive: bool) -> Result<bool, Self::Error> {
+        self.text.try_read_string(text, case_sensitive)
+    }
 }
 
 /// The text has reached its limit.
@@ -232,6 +273,31 @@ mod tests {
         check("<style>p { color: red }</style>a<script>if (a < b) { '</p>' }</script>b", "ab");
         check("<head><title>T</title><noscript><p>N</p></noscript></head><body>B", "B");
         check("a<style>never closed", "a");
+    }
+
+    #[test]
+    fn a_tag_of_any_number_of_attributes_is_read_on_a_small_stack() {
+        let attributes = [
+            r#" a="b""#,
+            r#" a="b"/"#,
+            "a=\"b\"\r\n\t",
+            r#" a ="" "#,
+            " a='b' ",
+            " a='b'/",
+            " a=b ",
+            " a=b/",
+            " a",
+            "/",
+            r#" a="&amp;" "#,
+            r#"" "#,
+            " =",
+        ];
+        for attribute in attributes {
+            let html = format!("<p {}>shown</p>\" \" apart", attribute.repeat(100_000));
+            let reading = move || plain_text(&html, 300);
+            let reader = std::thread::Builder::new().stack_size(64 * 1024).spawn(reading).unwrap();
+            assert_eq!(reader.join().unwrap(), "shown \" \" apart", "{attribute}");
+        }
     }
 
     #[test]
