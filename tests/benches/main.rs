@@ -10,6 +10,7 @@ mod crowd;
 mod disk;
 mod events;
 mod fairness;
+mod growth;
 mod load;
 mod memory;
 mod nginx;
@@ -37,11 +38,12 @@ use tempfile::TempDir;
 const DEFAULT_FOLDER: &str = "/var/tmp";
 
 /// The parts, in the order of their tables.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
     "bulk",
     "reads",
     "scans",
     "reports",
+    "growth",
     "usage",
     "pages",
     "events",
@@ -73,6 +75,7 @@ async fn measure(part: &str, report: &mut Report) {
         "reads" => reads::measure(report).await,
         "scans" => scans::measure(report).await,
         "reports" => reports::measure(report).await,
+        "growth" => growth::measure(report),
         "usage" => usage::measure(report).await,
         "pages" => pages::measure(report).await,
         "events" => events::measure(report).await,

@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     ops::Range,
+    sync::Arc,
 };
 
 use super::{
@@ -140,8 +141,8 @@ pub enum Reason {
 /// Names as small numbers.
 #[derive(Clone, Debug, Default)]
 struct NumberedNames {
-    numbers: HashMap<Box<str>, u32>,
-    names: Vec<Box<str>>,
+    numbers: HashMap<Arc<str>, u32>,
+    names: Vec<Arc<str>>,
 }
 
 impl NumberedNames {
@@ -150,8 +151,9 @@ impl NumberedNames {
             return *number;
         }
         let number = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-        self.numbers.insert(name.into(), number);
-        self.names.push(name.into());
+        let name: Arc<str> = name.into();
+        self.numbers.insert(Arc::clone(&name), number);
+        self.names.push(name);
         number
     }
 
@@ -177,7 +179,11 @@ impl NumberedNames {
     }
 
     fn name(&self, number: u32) -> &str {
-        usize::try_from(number).ok().and_then(|at| self.names.get(at)).map_or("", |name| name)
+        self.names.get(index(number)).map_or("", |name| name)
+    }
+
+    fn shared(&self, number: u32) -> Arc<str> {
+        self.names.get(index(number)).map_or_else(|| "".into(), Arc::clone)
     }
 }
 
@@ -410,6 +416,16 @@ impl Ledger {
 
     pub(super) fn product(&self, number: u32) -> &str {
         self.products.name(number)
+    }
+
+    /// A currency that many licenses share without a copy.
+    pub(super) fn shared_currency(&self, number: u32) -> Arc<str> {
+        self.currencies.shared(number)
+    }
+
+    /// A product that many licenses share without a copy.
+    pub(super) fn shared_product(&self, number: u32) -> Arc<str> {
+        self.products.shared(number)
     }
 
     /// Number of a product, if a license has it.

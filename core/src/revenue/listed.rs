@@ -1,7 +1,5 @@
 //! Lists of a report that are cut, so that a response is never longer because a tenant has many overdue licenses.
 
-use serde::{Serialize, Serializer};
-
 /// Most licenses that a report lists as overdue, as excluded for one reason, as overlapping, or as up for renewal.
 pub const MAX_LISTED: usize = 1_000;
 
@@ -25,12 +23,4 @@ impl<T> Capped<T> {
             self.first.push(item());
         }
     }
-}
-
-/// Writes the first items of a list, up to [`MAX_LISTED`].
-pub(super) fn first<T: Serialize, S: Serializer>(
-    list: &[T],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(list.iter().take(MAX_LISTED))
 }

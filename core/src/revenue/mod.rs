@@ -33,6 +33,7 @@ mod payer;
 mod picture;
 mod query;
 mod rates;
+mod renewal_line;
 mod renewals;
 mod renewals_explained;
 mod report;
@@ -82,9 +83,8 @@ pub use self::{
     picture::{Drawn, Mark, Picture},
     query::{ReportKind, ReportQuery},
     rates::ExchangeRates,
-    renewals::{
-        RenewalLine, RenewalOutcome, RenewalRates, RenewalRow, Renewals, RenewalsBy, renewals,
-    },
+    renewal_line::{RenewalLine, RenewalLines},
+    renewals::{RenewalOutcome, RenewalRates, RenewalRow, Renewals, RenewalsBy, renewals},
     renewals_explained::{
         RenewalShare, RenewalsCell, RenewalsExplanation, RenewalsLine, explain_renewals,
     },

@@ -7,18 +7,18 @@ use super::{
     about::About,
     calendar::{Day, ReportPeriod},
     error::ReportError,
-    hex,
     ledger::{Ledger, License},
     license_facts::RenewalStatus,
     money_units::{CONVERTED_SCALE, number_of, ratio},
     options::ReportOptions,
     payer::{Payer, each_payer},
+    renewal_line::{RenewalLine, RenewalLines},
     renewals_explained::RenewalsLine,
     scope::{ReportScope, index},
     series::{Series, scopes},
     table::{TableRow, TextTable},
 };
-use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};
+use crate::value::{Number, Timestamp, number::MONEY_SCALE};
 
 /// By which day a license belongs to a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -87,8 +87,7 @@ pub struct Renewals {
     pub converted: Option<Series<RenewalRow>>,
     /// Licenses of the figures, in the order of their days; as JSON the first [`MAX_LISTED`](super::MAX_LISTED) of
     /// them.
-    #[serde(serialize_with = "super::listed::first")]
-    pub licenses: Vec<RenewalLine>,
+    pub licenses: RenewalLines,
     /// Total number of these licenses.
     pub licenses_total: usize,
 }
@@ -96,7 +95,7 @@ pub struct Renewals {
 impl Renewals {
     /// Lists only the licenses of an outcome; the figures stay those of all.
     pub(super) fn list(&mut self, outcome: RenewalOutcome) {
-        self.licenses.retain(|line| line.outcome == outcome);
+        self.licenses.retain(outcome);
         self.licenses_total = self.licenses.len();
     }
 }
@@ -146,37 +145,6 @@ pub struct RenewalRates {
     pub logo: Option<Number>,
 }
 
-/// A license that ends.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RenewalLine {
-    /// `_id` of the license.
-    #[serde(serialize_with = "hex::one")]
-    pub license: ObjectId,
-    /// `_id` of the license's company.
-    #[serde(serialize_with = "hex::one")]
-    pub company: ObjectId,
-    /// Product of the license; empty for none.
-    pub product: String,
-    /// Currency of `mrr`.
-    pub currency: String,
-    /// First day after the license.
-    pub end: Day,
-    /// Last day of notice, if the license renews automatically.
-    pub notice: Option<Day>,
-    /// Monthly value, not converted.
-    pub mrr: Number,
-    /// Outcome of the renewal at the time of the report.
-    pub outcome: RenewalOutcome,
-    /// Monthly amount of the successor, or of the agreement, not converted.
-    pub renewed_mrr: Option<Number>,
-    /// Currency of `renewed_mrr`.
-    pub renewed_currency: Option<String>,
-    /// Successor of the license.
-    #[serde(serialize_with = "hex::some")]
-    pub successor: Option<ObjectId>,
-}
-
 /// Outcomes of the licenses that end in a period, or whose notice does.
 ///
 /// # Errors
@@ -191,7 +159,7 @@ pub fn renewals(
     let mut sums = vec![Vec::new(); ledger.currency_count()];
     sums.fill_with(|| vec![RenewalSums::default(); windows]);
     let mut total = vec![RenewalSums::default(); windows];
-    let mut lines: Vec<(Day, RenewalLine)> = Vec::new();
+    let mut lines: Vec<RenewalLine> = Vec::new();
     let mut ending: Vec<EndingLicense> = Vec::new();
     each_payer(&scope, |payer| {
         ending.clear();
@@ -211,11 +179,8 @@ pub fn renewals(
                 }
             }
         }
-        lines.extend(
-            ending.iter().filter_map(|ending| Some((ending.day, ending.line(&scope, payer)?))),
-        );
+        lines.extend(ending.iter().filter_map(|ending| ending.line(&scope, payer)));
     });
-    lines.sort_by_key(|(day, line)| (*day, line.license));
     let periods = scope.borders.periods();
     let currencies = scope.currencies.iter().filter_map(|number| {
         let currency = ledger.currency(*number).to_owned();
@@ -228,7 +193,7 @@ pub fn renewals(
         currencies: currencies.collect(),
         converted: base.map(|base| series(base, &periods, &total, CONVERTED_SCALE)),
         licenses_total: lines.len(),
-        licenses: lines.into_iter().map(|(_, line)| line).collect(),
+        licenses: RenewalLines::new(lines, by),
     })
 }
 
@@ -238,7 +203,6 @@ pub(super) struct EndingLicense {
     at: usize,
     interval: usize,
     pub(super) currency: u32,
-    day: Day,
     mrr: i128,
     outcome: RenewalOutcome,
     /// Monthly amount of the successor, and its currency.
@@ -266,19 +230,15 @@ impl EndingLicense {
         if !license.expires() || license.mrr < 0 || !scope.counts(license) {
             return None;
         }
-        let end = Timestamp::from_ms_clamped(license.end);
-        let (day, time) = match by {
-            RenewalsBy::End => (Day::at(end, scope.options.zone), license.end),
-            RenewalsBy::Notice => {
-                let day = notice_of(scope, license)?;
-                (day, day.begin(scope.options.zone)?.as_ms())
-            }
+        let time = match by {
+            RenewalsBy::End => license.end,
+            RenewalsBy::Notice => notice_of(scope, license)?.begin(scope.options.zone)?.as_ms(),
         };
         let interval = scope.borders.ends().partition_point(|end| *end <= time);
         scope.borders.starts().get(interval).filter(|start| **start <= time)?;
         let (outcome, renewed, renewed_currency) = outcome_of(scope, payer, at, license);
         let (currency, mrr) = (license.currency, license.mrr);
-        Some(Self { at, interval, currency, day, mrr, outcome, renewed, renewed_currency })
+        Some(Self { at, interval, currency, mrr, outcome, renewed, renewed_currency })
     }
 
     /// Share of the license in its currency.
@@ -301,15 +261,14 @@ impl EndingLicense {
         Some(RenewalLine {
             license: license.id,
             company: payer.id,
-            product: scope.ledger.product(license.product).to_owned(),
-            currency: scope.ledger.currency(license.currency).to_owned(),
+            product: scope.ledger.shared_product(license.product),
+            currency: scope.ledger.shared_currency(license.currency),
             end: Day::at(Timestamp::from_ms_clamped(license.end), scope.options.zone),
             notice: notice_of(scope, license),
             mrr: number_of(self.mrr, MONEY_SCALE),
             outcome: self.outcome,
             renewed_mrr: renewed.then(|| number_of(self.renewed, MONEY_SCALE)),
-            renewed_currency: renewed
-                .then(|| scope.ledger.currency(self.renewed_currency).to_owned()),
+            renewed_currency: renewed.then(|| scope.ledger.shared_currency(self.renewed_currency)),
             successor: successor.map(|successor| successor.id),
         })
     }
@@ -492,7 +451,7 @@ impl Renewals {
             "renewedCurrency",
             "successor",
         ]);
-        for line in &self.licenses {
+        for line in self.licenses.iter() {
             let row = TableRow::default().text(line.license).text(line.company).text(&line.product);
             table.push(line.cells_of_outcome(row.text(&line.currency)));
         }
@@ -500,24 +459,8 @@ impl Renewals {
     }
 }
 
-impl RenewalLine {
-    /// Agreed renewal price, with its currency: `110 USD`.
-    pub(super) fn renewed_as_agreed(&self) -> String {
-        let mrr = self.renewed_mrr.map(|mrr| mrr.to_string()).unwrap_or_default();
-        format!("{mrr} {}", self.renewed_currency.as_deref().unwrap_or_default())
-    }
-
-    /// Adds the end of the license and its outcome to a row.
-    pub(super) fn cells_of_outcome(&self, row: TableRow) -> TableRow {
-        let row = row.text(self.end).option(self.notice).money(&[self.mrr], &self.currency);
-        let renewed = self.renewed_currency.as_deref().unwrap_or_default();
-        let row = row.text(self.outcome.name()).money_option(self.renewed_mrr, renewed);
-        row.text(renewed).option(self.successor)
-    }
-}
-
 impl RenewalOutcome {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Renewed => "renewed",
             Self::Churned => "churned",

@@ -7,7 +7,8 @@ use super::{
     ledger::Ledger,
     options::ReportOptions,
     payer::each_payer,
-    renewals::{EndingLicense, RenewalLine, RenewalSums, RenewalsBy},
+    renewal_line::RenewalLine,
+    renewals::{EndingLicense, RenewalSums, RenewalsBy},
     scope::ReportScope,
     table::TextTable,
 };

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::{
     bulk::check_size,
     event::{Event, GroupCall, Identity, PipelineCall, name},
-    reader::{ABOUT, MemberNames, MemberReader, ReadEvent, Unreadable, joined_name},
+    reader::{ABOUT, MemberNames, MemberReader, ReadEvent, Unreadable, joined_name, plain_id},
     script::given,
 };
 use crate::value::{
@@ -20,6 +20,8 @@ const EXTERNAL_ID: &[&str] = &["userId", "user_id", name::EXTERNAL_ID, "euExtId"
 const TRAITS_EXTERNAL_ID: &[&str] = &["userId", "user_id", name::EXTERNAL_ID, "euExtId", "id"];
 const COMPANY: &[&str] = &["companyId", "company_id", name::COMPANY, "cId"];
 const GROUP: &[&str] = &["groupId", "group_id"];
+/// Trait of a user whose `id` is that of the user's company.
+const COMPANY_TRAIT: &str = "company";
 const TIME: &[&str] = &["timestamp", name::DATE, "originalTimestamp"];
 const NAMES: MemberNames =
     MemberNames { external_id: "userId", email: "traits/email", company: "traits/companyId" };
@@ -209,8 +211,19 @@ fn read_event(reader: &mut MemberReader<'_>, call_type: CallType, shared: &Docum
     users.insert(0, of_traits);
     let readers = if call_type == CallType::Group { 1.. } else { 0.. };
     let sources = users.get_mut(readers).unwrap_or_default();
+    let mut identity = read_identity(reader, sources, company);
+    if identity.company.is_none() {
+        identity.company = sources.iter_mut().find_map(|traits| traits.id_within(COMPANY_TRAIT));
+    }
+    if identity.company.is_none() {
+        let of_context = [&context, shared].into_iter();
+        identity.company = of_context
+            .flat_map(|context| GROUP.iter().map(|name| plain_id(context, name)))
+            .flatten()
+            .next();
+    }
     let event = Event {
-        identity: read_identity(reader, sources, company),
+        identity,
         action,
         info,
         passive: reader.passive(),
@@ -421,6 +434,26 @@ mod tests {
             panic!()
         };
         assert_eq!((issues[0].code, issues[0].pointer.as_str()), ("group_missing", "/groupId"));
+    }
+
+    #[test]
+    fn the_company_is_that_of_the_traits_or_the_group_of_the_context() {
+        let check = |members: &str, company: Option<&str>, unread: &[&str]| {
+            let found = taken(&format!(r#"{{"type":"track","userId":"7","event":"x",{members}}}"#));
+            assert_eq!(found.event.identity.company.as_deref(), company, "{members}");
+            assert_eq!(found.unread, unread, "{members}");
+        };
+        check(r#""context":{"groupId":5}"#, Some("5"), &[]);
+        check(r#""context":{"groupId":"g"},"traits":{"companyId":"c"}"#, Some("c"), &[]);
+        check(r#""context":{"groupId":"g"},"traits":{"company":{"id":"c"}}"#, Some("c"), &[]);
+        check(r#""context":{"traits":{"company":{"id":7,"name":"Acme"}}}"#, Some("7"), &[]);
+        check(r#""traits":{"company":"Acme"}"#, None, &["traits.company"]);
+        check(r#""traits":{"company":{"name":"Acme"}}"#, None, &["traits.company"]);
+        check(r#""context":{"groupId":["g"]}"#, None, &[]);
+        let shared = Document::parse(br#"{"groupId":"g"}"#).unwrap();
+        let sent = br#"{"type":"identify","userId":"7"}"#;
+        let Ok(ReadCall::Taken(found)) = read(sent, None, &shared) else { panic!() };
+        assert_eq!(found.event.identity.company.as_deref(), Some("g"));
     }
 
     #[test]

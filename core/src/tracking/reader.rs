@@ -196,10 +196,15 @@ impl<'a> MemberReader<'a> {
 
     /// Reads an id, which may be a number (R48).
     pub(super) fn id(&mut self, spellings: &[&'static str]) -> Option<String> {
-        self.first_given(spellings, "a string or a number", |value| match value.as_str() {
-            Some(text) => Some(text.into_owned()),
-            None => id_of_number(value.as_number_text()?),
-        })
+        self.first_given(spellings, "a string or a number", id_text)
+    }
+
+    /// Reads the `id` of an object. A member of another type stays unread, as senders use it for other things too.
+    pub(super) fn id_within(&mut self, member: &str) -> Option<String> {
+        let (place, value) = self.document.placed(member)?;
+        let id = plain_id(&value.to_document()?, "id")?;
+        self.mark_read(place);
+        Some(id)
     }
 
     fn first_given(
@@ -263,9 +268,7 @@ impl<'a> MemberReader<'a> {
         read: impl Fn(JsonRef<'a>) -> Option<T>,
     ) -> Option<T> {
         let (place, value) = self.document.placed(member)?;
-        if let Some(word) = self.read.get_mut(place / u64::BITS as usize) {
-            *word |= 1 << (place % u64::BITS as usize);
-        }
+        self.mark_read(place);
         let found = read(value);
         if found.is_none() {
             self.reject(member, expected, value.text());
@@ -273,11 +276,30 @@ impl<'a> MemberReader<'a> {
         found
     }
 
+    fn mark_read(&mut self, place: usize) {
+        if let Some(word) = self.read.get_mut(place / u64::BITS as usize) {
+            *word |= 1 << (place % u64::BITS as usize);
+        }
+    }
+
     fn reject(&mut self, member: &str, expected: &str, found: &str) {
         let message = format!("`{member}` must be {expected}; found {}", quoted(found));
         let pointer = format!("{}/{member}", self.within);
         self.issues.push(Issue { pointer, code: "wrong_type", message });
     }
+}
+
+/// An id that is given as a string or a number.
+fn id_text(value: JsonRef<'_>) -> Option<String> {
+    match value.as_str() {
+        Some(text) => Some(text.into_owned()),
+        None => id_of_number(value.as_number_text()?),
+    }
+}
+
+/// Id under a name of an object, if it is one.
+pub(super) fn plain_id(object: &Document, name: &str) -> Option<String> {
+    given(id_text(object.get(name)?)?)
 }
 
 /// Full name, else the joined parts (R32).

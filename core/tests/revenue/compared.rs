@@ -463,7 +463,7 @@ fn renewals(model: &Model<'_>, ledger: &Ledger) {
         all.contains(&license.company) && belongs(license, model.asked.from, model.asked.to)
     });
     assert_eq!(report.licenses.len(), listed.count());
-    for line in &report.licenses {
+    for line in report.licenses.iter() {
         let at = model.licenses.iter().position(|license| id(license.id) == line.license).unwrap();
         assert_eq!(line.outcome, outcome(model, at).0);
         assert_eq!(line.successor, model.successors[at].map(|next| id(model.licenses[next].id)));

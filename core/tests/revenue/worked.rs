@@ -285,7 +285,7 @@ fn a_renewal_is_a_successor_or_what_its_status_says() {
     assert_eq!(ids, ["S3", "S5", "S1"]);
     let (first, licenses) = row("2024-01-01", "2024-04-01", 7);
     assert_eq!(renewed(&first), "1370 1000 200 0 370 0 0 72.99 87.59 33.33");
-    assert_eq!(licenses[2].successor.map(name), Some("S2".into()));
+    assert_eq!(licenses.iter().nth(2).unwrap().successor.map(name), Some("S2".into()));
     let (first, _) = row("2024-01-01", "2024-04-01", 11);
     assert_eq!(renewed(&first), "1370 1270 290 0 100 0 0 92.7 113.87 66.67");
     let (third, _) = row("2024-07-01", "2024-10-01", 0);
