@@ -212,16 +212,7 @@ fn read_event(reader: &mut MemberReader<'_>, call_type: CallType, shared: &Docum
     let readers = if call_type == CallType::Group { 1.. } else { 0.. };
     let sources = users.get_mut(readers).unwrap_or_default();
     let mut identity = read_identity(reader, sources, company);
-    if identity.company.is_none() {
-        identity.company = sources.iter_mut().find_map(|traits| traits.id_within(COMPANY_TRAIT));
-    }
-    if identity.company.is_none() {
-        let of_context = [&context, shared].into_iter();
-        identity.company = of_context
-            .flat_map(|context| GROUP.iter().map(|name| plain_id(context, name)))
-            .flatten()
-            .next();
-    }
+    identity.company = identity.company.or_else(|| company_of_context([&context, shared]));
     let event = Event {
         identity,
         action,
@@ -264,10 +255,17 @@ fn read_identity(
             .or_else(|| first(sources, |traits| traits.id(TRAITS_EXTERNAL_ID))),
         email: first(sources, |traits| traits.text(&[name::EMAIL])),
         name: first(sources, joined_name),
-        company: company.or_else(|| first(sources, |traits| traits.id(COMPANY))),
+        company: company
+            .or_else(|| first(sources, |traits| traits.id(COMPANY)))
+            .or_else(|| first(sources, |traits| traits.id_within(COMPANY_TRAIT))),
         asset,
         project,
     }
+}
+
+/// Company of a call that names none, as SDKs send it.
+fn company_of_context(contexts: [&Document; 2]) -> Option<String> {
+    contexts.into_iter().find_map(|context| GROUP.iter().find_map(|name| plain_id(context, name)))
 }
 
 /// Action of the call; a page has a name of its own, or that of its properties.
