@@ -17,11 +17,11 @@ pub fn check(name: &str, found: &str) {
     let golden = fs::read_to_string(&path).unwrap_or_default();
     let mut lines = golden.lines().zip(found.lines()).enumerate();
     let differing = lines.find(|(_, (golden, found))| golden != found);
-    let at = differing.map(|(at, lines)| (at + 1, lines));
+    let shown = differing.map_or("in its length".to_owned(), |(at, (golden, found))| {
+        format!("in line {}, from\n{golden}\nto\n{found}", at + 1)
+    });
     assert!(
         golden == found,
-        "{name} has changed, {} lines to {}; first at {at:?}; `UPDATE=1` takes it as it is now",
-        golden.lines().count(),
-        found.lines().count(),
+        "{name} has changed {shown}\nIf that is meant, `UPDATE=1` rewrites it."
     );
 }

@@ -40,7 +40,7 @@ pub fn binary() -> &'static Path {
         }
         // A measurement is of a release build, as the program that asks for it is one itself.
         let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
-        let build = Build::new(env!("CARGO"))
+        let build = cargo()
             .args(["build", "--package", "svctrack-server", "--message-format", "json"])
             .args(["--profile", profile])
             .current_dir(project())
@@ -55,6 +55,19 @@ pub fn binary() -> &'static Path {
             messages.filter_map(|message| Some(message["executable"].as_str()?.to_owned()));
         executables.find(|path| path.ends_with("/svctrack")).unwrap().into()
     })
+}
+
+/// Cargo as a developer calls it: without what it says to tests about their package, which some build scripts note and
+/// which would make cargo build these crates anew.
+pub fn cargo() -> Build {
+    let mut cargo = Build::new(env!("CARGO"));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_MANIFEST_") || text.starts_with("CARGO_PKG_") {
+            cargo.env_remove(&name);
+        }
+    }
+    cargo
 }
 
 /// A command that runs the binary with an empty environment of its own settings.

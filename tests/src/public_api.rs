@@ -111,7 +111,9 @@ fn strip(item: &mut Item) -> Option<Visibility> {
 }
 
 fn is_named(path: &syn::Path, names: &[String]) -> bool {
-    path.get_ident().is_some_and(|name| names.contains(&name.to_string()))
+    let mut segments = path.segments.iter();
+    let name = segments.next().filter(|_| segments.next().is_none());
+    name.is_some_and(|name| names.contains(&name.ident.to_string()))
 }
 
 /// A macro for others, by its name alone, or the call of one that makes items, as it is.

@@ -12,7 +12,7 @@ use svctrack_tests::{
     case::{Case, CaseResponse, Step},
     client::Client,
     docs::{blocks, read},
-    process::Server,
+    process::{Server, cargo},
     project,
 };
 
@@ -114,7 +114,7 @@ fn build(changed: &[(String, Vec<u8>)]) -> PathBuf {
         write(&copy.join(file), &bytes);
     }
     changed.iter().for_each(|(file, bytes)| write(&copy.join(file), bytes));
-    let mut cargo = Command::new(env!("CARGO"));
+    let mut cargo = cargo();
     cargo.args(["build", "--package", "svctrack-server", "--target-dir"]).arg(&target);
     run(cargo.current_dir(&copy).env("SVCTRACK_BUNDLE", "skip"));
     target.join("debug").join(BINARY)

@@ -1,12 +1,12 @@
 //! The examples of `core`, run as another program's developers would run them.
 
-use std::{fs, process::Command};
+use std::fs;
 
 use serde_json::{Value, json};
-use svctrack_tests::project;
+use svctrack_tests::{process::cargo, project};
 
 fn run(example: &str, arguments: &[&str]) -> (bool, String, String) {
-    let output = Command::new(env!("CARGO"))
+    let output = cargo()
         .args(["run", "--quiet", "--package", "svctrack-core", "--example", example, "--"])
         .args(arguments)
         .current_dir(project())
