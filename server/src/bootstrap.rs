@@ -5,6 +5,7 @@ pub(crate) mod settings;
 
 use svctrack_core::{
     resources::company::COMPANY,
+    schema::Shaped,
     value::{Document, Json, TenantId},
 };
 use svctrack_store::{Actor, StoreError, Tenant, TenantRecord, TokenRecord};
@@ -94,7 +95,7 @@ impl Bootstrap {
         let patch = demo_company();
         let token = Some(self.token.id().to_owned());
         let actor = Actor { token, ..Actor::service(Tenant::assume_authorized(self.tenant)) };
-        app.store.create(actor, None, &COMPANY, patch.into()).await.map(drop)
+        app.store.create(actor, None, &COMPANY, Shaped::trusted(patch)).await.map(drop)
     }
 
     /// Where somebody signs in, if there are pages: first where browsers elsewhere open them. A proxy may not serve that

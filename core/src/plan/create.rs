@@ -18,7 +18,7 @@ use crate::{
 /// rejections by the rules of the resource. [`Rejection::Conflict`] for a key that is taken.
 pub fn create(
     def: &'static ResourceDef,
-    body: impl Into<Shaped>,
+    body: Shaped,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {
@@ -33,7 +33,7 @@ pub fn create(
 pub fn create_as(
     def: &'static ResourceDef,
     id: ObjectId,
-    body: impl Into<Shaped>,
+    body: Shaped,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {
@@ -44,7 +44,7 @@ pub fn create_as(
     base.set("updatedAt", now);
     base.set("__v", Json::integer(0));
     let Assembled { document, side_records, ignored, issues } =
-        assemble(def, None, base, body.into(), lookup, ctx)?;
+        assemble(def, None, base, body, lookup, ctx)?;
     let added = index::entries(def, &document);
     check_claims(def, None, &added, issues, lookup)?;
     let mut changes = create_side_records(side_records, lookup, ctx)?;
@@ -67,7 +67,7 @@ pub(super) fn create_side_records(
 ) -> Result<Vec<Change>, Rejection> {
     let mut changes = Vec::new();
     for SideRecord { def, id, patch } in side_records {
-        changes.extend(create_as(def, id, patch, lookup, ctx)?.changes);
+        changes.extend(create_as(def, id, Shaped::trusted(patch), lookup, ctx)?.changes);
     }
     Ok(changes)
 }

@@ -117,11 +117,12 @@ mod tests {
     use crate::{
         plan::{Ctx, create, delete, update},
         resources::company::COMPANY,
+        schema::Shaped,
         value::{IdSequence, Timestamp},
     };
 
-    fn patch(text: &str) -> Document {
-        Document::parse(text.as_bytes()).unwrap()
+    fn patch(text: &str) -> Shaped {
+        Shaped::trusted(Document::parse(text.as_bytes()).unwrap())
     }
 
     #[test]

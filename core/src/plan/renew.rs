@@ -32,25 +32,26 @@ const MAX_LOOKED_AT: usize = 1_000;
 /// use svctrack_core::{
 ///     plan::{self, Ctx, memory::Memory},
 ///     resources::{company::COMPANY, license::LICENSE},
+///     schema::Shaped,
 ///     value::{Document, IdSequence, Timestamp},
 /// };
-/// let body = |text: &str| Document::parse(text.as_bytes()).unwrap();
+/// let trusted = |text: &str| Shaped::trusted(Document::parse(text.as_bytes()).unwrap());
 /// let mut store = Memory::default();
 /// let mut ctx = Ctx::new(Timestamp::parse("2026-11-24").unwrap(), IdSequence::new([0; 5]), None);
-/// let company = plan::create(&COMPANY, body(r#"{"name":"Acme"}"#), &store, &mut ctx).unwrap();
+/// let company = plan::create(&COMPANY, trusted(r#"{"name":"Acme"}"#), &store, &mut ctx).unwrap();
 /// store.apply(&company.changes);
-/// let license = body(&format!(
+/// let license = trusted(&format!(
 ///     r#"{{"companyId":"{}","_currency":"EUR","fromDate":"2026-01-01","toDate":"2026-12-31","fixedPeriod":true,"mrr":100}}"#,
 ///     company.id
 /// ));
 /// let license = plan::create(&LICENSE, license, &store, &mut ctx).unwrap();
 /// store.apply(&license.changes);
 ///
-/// let renewal = plan::renew(license.id, body(r#"{"mrr":120}"#).into(), &store, &mut ctx).unwrap();
+/// let renewal = plan::renew(license.id, trusted(r#"{"mrr":120}"#), &store, &mut ctx).unwrap();
 /// assert_eq!(renewal.document.text("fromDate").unwrap(), "2027-01-01T00:00:00.000Z");
 /// assert_eq!(renewal.document.text("parent").unwrap(), license.id.to_string());
 /// store.apply(&renewal.changes);
-/// assert!(plan::renew(license.id, Document::default().into(), &store, &mut ctx).is_err());
+/// assert!(plan::renew(license.id, trusted("{}"), &store, &mut ctx).is_err());
 /// ```
 pub fn renew(
     id: ObjectId,
@@ -90,7 +91,7 @@ pub fn renew_due(
         let issue = Issue::of_member(RENEWAL_STATUS.name, "successor_unclear", message);
         return Err(Rejection::Conflict(vec![issue]));
     }
-    renew_stored(id, license, Document::default().into(), lookup, ctx).map(Some)
+    renew_stored(id, license, Shaped::trusted(Document::default()), lookup, ctx).map(Some)
 }
 
 /// Plans the renewal of a license that is not decided.
@@ -114,9 +115,9 @@ fn renew_stored(
     let mut planned = create(&LICENSE, body, lookup, ctx)?;
     let mut renewed = Document::default();
     renewed.set(RENEWAL_STATUS.name, Json::string("renewed"));
-    planned
-        .changes
-        .extend(update_stored(&LICENSE, id, license, renewed.into(), lookup, ctx)?.changes);
+    planned.changes.extend(
+        update_stored(&LICENSE, id, license, Shaped::trusted(renewed), lookup, ctx)?.changes,
+    );
     Ok(planned)
 }
 
@@ -162,6 +163,10 @@ mod tests {
         Document::parse(text.as_bytes()).unwrap()
     }
 
+    fn trusted(text: &str) -> Shaped {
+        Shaped::trusted(body(text))
+    }
+
     struct Store(Memory, Ctx, ObjectId);
 
     impl Store {
@@ -169,14 +174,15 @@ mod tests {
             let now = Timestamp::parse("2026-11-24").unwrap();
             let mut ctx = Ctx::new(now, IdSequence::new([0; 5]), None);
             let mut store = Memory::default();
-            let company = create(&COMPANY, body(r#"{"name":"Acme"}"#), &store, &mut ctx).unwrap();
+            let company =
+                create(&COMPANY, trusted(r#"{"name":"Acme"}"#), &store, &mut ctx).unwrap();
             store.apply(&company.changes);
             Self(store, ctx, company.id)
         }
 
         fn license(&mut self, terms: &str) -> ObjectId {
             let text = format!(r#"{{"companyId":"{}",{terms}}}"#, self.2);
-            let made = create(&LICENSE, body(&text), &self.0, &mut self.1).unwrap();
+            let made = create(&LICENSE, trusted(&text), &self.0, &mut self.1).unwrap();
             self.0.apply(&made.changes);
             made.id
         }
@@ -339,7 +345,7 @@ mod tests {
         assert_eq!(third.text("parent").unwrap(), first.to_string());
         for (license, successor) in [(first, second), (second, id_of(&third))] {
             for before in ["renewed", "ongoing"] {
-                let change = body(&format!(r#"{{"renewalStatus":"{before}"}}"#));
+                let change = trusted(&format!(r#"{{"renewalStatus":"{before}"}}"#));
                 let changed = update(&LICENSE, license, change, &store.0, &mut store.1).unwrap();
                 store.0.apply(&changed.changes);
                 let (status, message) = store.renew(license, "{}").unwrap_err();
@@ -391,7 +397,7 @@ mod tests {
         let mut store = Store::new();
         let changes = crate::plan::settings(&store.0, &mut store.1).unwrap();
         store.0.apply(&changes);
-        let zone = body(r#"{"timeZone":"Europe/Berlin"}"#);
+        let zone = trusted(r#"{"timeZone":"Europe/Berlin"}"#);
         let id = settings::SETTINGS_ID;
         let set = update(&settings::SETTINGS, id, zone, &store.0, &mut store.1).unwrap();
         store.0.apply(&set.changes);

@@ -20,12 +20,12 @@ use crate::{
 pub fn update(
     def: &'static ResourceDef,
     id: ObjectId,
-    body: impl Into<Shaped>,
+    body: Shaped,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {
     let stored = lookup.record(def, id)?.ok_or(Rejection::NotFound)?;
-    update_stored(def, id, stored, body.into(), lookup, ctx)
+    update_stored(def, id, stored, body, lookup, ctx)
 }
 
 /// Updates a record that has been read already, as [`update`] does.

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     plan::{self, Appended, Change, Ctx},
     resources::company::{self, COMPANY},
-    schema::{Lookup, LookupError},
+    schema::{Lookup, LookupError, Shaped},
     value::{Document, Json, ObjectId, email},
 };
 
@@ -96,7 +96,8 @@ fn create(
     if let Some(domains) = free_domain(group, lookup, notes)? {
         company.set(company::DOMAINS.name, domains);
     }
-    let planned = plan::create(&COMPANY, company, lookup, ctx).map_err(unplannable)?;
+    let planned =
+        plan::create(&COMPANY, Shaped::trusted(company), lookup, ctx).map_err(unplannable)?;
     let mut changes = planned.changes;
     changes.push(Change::Append(Appended::NewEndUser(ctx.settled)));
     Ok(changes)
@@ -125,7 +126,9 @@ fn fill(
     if patch.iter().next().is_none() {
         return Ok(Vec::new());
     }
-    Ok(plan::update(&COMPANY, id, patch, lookup, ctx).map_err(unplannable)?.changes)
+    Ok(plan::update(&COMPANY, id, Shaped::trusted(patch), lookup, ctx)
+        .map_err(unplannable)?
+        .changes)
 }
 
 /// Domain for a company's `domains`. A domain of another company stays with that company alone: shared by two it would

@@ -11,7 +11,7 @@ use crate::{
         company::{self, COMPANY},
         end_user::{self, END_USER},
     },
-    schema::{Lookup, LookupError, index},
+    schema::{Lookup, LookupError, Shaped, index},
     value::{Document, Json, ObjectId, RecordRef},
 };
 
@@ -159,7 +159,7 @@ pub(super) fn create_user(
             user.set(name, Json::string(value));
         }
     }
-    match plan::create(&END_USER, user, lookup, ctx) {
+    match plan::create(&END_USER, Shaped::trusted(user), lookup, ctx) {
         Ok(planned) => Ok(known(planned)),
         Err(rejection) => Err(unplannable(rejection)),
     }
@@ -192,7 +192,7 @@ pub(super) fn fill_empty(
     if patch.is_empty() {
         return Ok((Vec::new(), user));
     }
-    match plan::update(&END_USER, user.id, patch, lookup, ctx) {
+    match plan::update(&END_USER, user.id, Shaped::trusted(patch), lookup, ctx) {
         Ok(planned) => Ok(known(planned)),
         Err(rejection) => Err(unplannable(rejection)),
     }

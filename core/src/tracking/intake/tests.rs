@@ -3,6 +3,7 @@
 use super::*;
 use crate::{
     plan::{self as planning, memory::Memory},
+    schema::Shaped,
     tracking::realtime,
     value::{Document, IdSequence},
 };
@@ -24,7 +25,8 @@ impl World {
             );
             let company = Document::parse(text.as_bytes()).unwrap();
             let planned =
-                planning::create(&COMPANY, company, &world.store, &mut world.ctx).unwrap();
+                planning::create(&COMPANY, Shaped::trusted(company), &world.store, &mut world.ctx)
+                    .unwrap();
             world.store.apply(&planned.changes);
         }
         world

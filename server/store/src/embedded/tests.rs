@@ -21,6 +21,7 @@ use svctrack_core::{
         company::COMPANY,
         settings::{SETTINGS, SETTINGS_ID},
     },
+    schema::Shaped,
     tracking::{
         Event, Identity, activity::ActivityQuery, integration_issues::IntegrationIssueQuery,
     },
@@ -125,7 +126,8 @@ impl World {
     }
 
     async fn add_company(&self, external_id: &str) {
-        self.write(Command::Create { def: &COMPANY, body: company(external_id).into() }).await;
+        self.write(Command::Create { def: &COMPANY, body: Shaped::trusted(company(external_id)) })
+            .await;
     }
 
     async fn sweep(&self) {
@@ -337,7 +339,7 @@ async fn events_that_may_go_on_do_so_after_a_crash_and_once() {
     let world = World::new().await;
     let events = (0..2_500).map(|number| event("7", "acme", &number.to_string()));
     world.track(events.collect()).await;
-    let create = Command::Create { def: &COMPANY, body: company("acme").into() };
+    let create = Command::Create { def: &COMPANY, body: Shaped::trusted(company("acme")) };
     let (folder, clock, actor) = commit_and_crash(world, &create, |_| {});
     for _ in 0..2 {
         let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
@@ -361,7 +363,7 @@ async fn events_that_may_go_on_do_so_after_a_crash_and_once() {
 async fn an_entry_lets_those_go_on_that_wait_behind_it_and_no_others() {
     let world = World::new().await;
     world.track(vec![event("7", "acme", "a"), event("8", "other", "b"), event("9", "", "c")]).await;
-    let create = Command::Create { def: &COMPANY, body: company("acme").into() };
+    let create = Command::Create { def: &COMPANY, body: Shaped::trusted(company("acme")) };
     // Without the mark they are not replayed.
     let (folder, clock, actor) =
         commit_and_crash(world, &create, |tables| tables.due.remove_range(..).unwrap());
@@ -455,7 +457,7 @@ fn set(text: &str) -> Command {
     Command::Update {
         def: &SETTINGS,
         reference: RecordRef::Id(SETTINGS_ID),
-        body: Document::parse(text.as_bytes()).unwrap().into(),
+        body: Shaped::trusted(Document::parse(text.as_bytes()).unwrap()),
         precondition: crate::Precondition::Anything,
     }
 }
@@ -519,7 +521,7 @@ async fn a_new_record_replaces_none_that_is_there() {
     drop(meta);
     transaction.commit().unwrap();
     let world = world.reopened(|_| {});
-    let create = Command::Create { def: &COMPANY, body: company("fourth").into() };
+    let create = Command::Create { def: &COMPANY, body: Shaped::trusted(company("fourth")) };
     let rejected = world.store.write(world.actor.clone(), create).await;
     assert!(matches!(rejected, Err(StoreError::Internal(_))), "{rejected:?}");
     assert_eq!((world.rows(rows::RECORDS), world.rows(rows::INDEX)), (records, index));
