@@ -42,7 +42,7 @@ fn derive(text: &[u8]) -> Result<String, String> {
     let mut store = Memory::default();
     let mut company = Document::default();
     company.set("name", Json::string("Some company"));
-    let company = plan::create(&COMPANY, company, &store, &mut ctx).map_err(in_words)?;
+    let company = plan::create(&COMPANY, Shaped::trusted(company), &store, &mut ctx).map_err(in_words)?;
     store.apply(&company.changes);
 
     let mut sent = Document::parse(text).map_err(|error| error.message)?;

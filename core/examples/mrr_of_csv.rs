@@ -15,6 +15,9 @@ use svctrack_core::{
     value::{ObjectId, Timestamp, Zone, period::Period, time::DAY_MS},
 };
 
+const COLUMNS: &str =
+    "`company`, `product`, `currency`, `from`, `to` (the last day, or empty) and `mrr`";
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match report(&arguments) {
@@ -36,12 +39,12 @@ pub(crate) fn report(arguments: &[String]) -> Result<String, Box<dyn Error>> {
         );
     };
     let licenses = read(path)?;
-    let end = Timestamp::parse(to).ok_or("the second day is none")?;
+    let end = Timestamp::parse(to).ok_or("the second day must be one such as 2025-01-01")?;
     let options =
         ReportOptions { rates: read_rates(rates)?, ..ReportOptions::between(from, to, end)? };
     let report = mrr(&Ledger::new(licenses)?, &options, None)?;
     for excluded in &report.about.excluded {
-        eprintln!("{:?}: {} licenses do not count", excluded.reason, excluded.total);
+        eprintln!("{} licenses do not count: {:?}", excluded.total, excluded.reason);
     }
     for missing in &report.about.missing_rates {
         eprintln!("{} has no rate", missing.currency);
@@ -54,14 +57,17 @@ pub(crate) fn report(arguments: &[String]) -> Result<String, Box<dyn Error>> {
 }
 
 fn read(path: &str) -> Result<Vec<LicenseFacts<'static>>, Box<dyn Error>> {
-    let mut reader = csv::Reader::from_path(path)?;
+    let mut reader = csv::Reader::from_path(path).map_err(|error| format!("{path}: {error}"))?;
+    let header = reader.headers()?.clone();
+    for needed in ["company", "currency", "from", "mrr"] {
+        if !header.iter().any(|column| column == needed) {
+            return Err(format!("{path} has no column `{needed}`: it needs {COLUMNS}").into());
+        }
+    }
     let mut licenses: Vec<LicenseFacts<'static>> = Vec::new();
     let mut companies: HashMap<String, ObjectId> = HashMap::new();
     for row in reader.deserialize() {
         let row: HashMap<String, String> = row?;
-        if !row.contains_key("mrr") {
-            return Err("there is no column `mrr`".into());
-        }
         let cell = |name: &str| row.get(name).map(String::as_str).unwrap_or_default();
         let next = id(companies.len());
         let company = *companies.entry(cell("company").to_owned()).or_insert(next);
@@ -91,7 +97,10 @@ fn end_between(from: Timestamp, last: Timestamp) -> Option<Timestamp> {
 /// A date; none where the cell is empty.
 fn date(cell: &str) -> Result<Option<Timestamp>, String> {
     let text = Some(cell).filter(|text| !text.is_empty());
-    text.map(|text| Timestamp::parse(text).ok_or(format!("no date: {text}"))).transpose()
+    text.map(|text| {
+        Timestamp::parse(text).ok_or(format!("expected a day such as 2025-01-01; found {text}"))
+    })
+    .transpose()
 }
 
 fn read_rates(arguments: &[String]) -> Result<Option<ExchangeRates>, Box<dyn Error>> {

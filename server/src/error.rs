@@ -7,6 +7,7 @@ use poem::{
 };
 use serde::Serialize;
 use svctrack_core::{
+    access::OPERATOR,
     tracking::Unreadable,
     value::{Issue, Malformed, ObjectId, counted},
 };
@@ -37,6 +38,8 @@ pub(crate) enum Error {
     TenantUnauthorized,
     /// The token lacks this scope.
     Forbidden(String),
+    /// A token of an operator, where one of a tenant is needed.
+    TenantTokenNeeded,
     /// A change that was not sent by a page of this service.
     CrossSite,
     /// The route does not exist.
@@ -180,7 +183,9 @@ impl Error {
             Self::BadRequest(issues) => listed(S::BAD_REQUEST, issues),
             Self::Unauthorized(code) => verdict(S::UNAUTHORIZED, code, unauthorized_detail(code)),
             Self::TenantUnauthorized => verdict(S::UNAUTHORIZED, "tenant_unauthorized", "send the tenant's UUID as the user name of HTTP Basic, or as `writeKey` in the body"),
+            Self::Forbidden(scope) if scope == OPERATOR => verdict(S::FORBIDDEN, "scope_missing", "the token needs the scope `operator`, which only operator tokens have"),
             Self::Forbidden(scope) => verdict(S::FORBIDDEN, "scope_missing", format!("the token needs the scope `{scope}`")),
+            Self::TenantTokenNeeded => verdict(S::FORBIDDEN, "scope_missing", "an operator token cannot call the API of a tenant: use a token of the tenant"),
             Self::CrossSite => verdict(S::FORBIDDEN, "cross_site", "this form was not sent by a page of this session: open the page again"),
             Self::RouteNotFound => verdict(S::NOT_FOUND, "route_not_found", "the route does not exist"),
             Self::NotFound(detail) => verdict(S::NOT_FOUND, "not_found", detail),

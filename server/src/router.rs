@@ -73,7 +73,7 @@ static RECORD_ROUTES: &[RouteDef<RecordHandler>] = &[
     route!(GET "/*", OfResource("read"), Nothing => Records, "List records", record!(routes::records::list),
         "Ordered by `_id` unless `sort` is given. Every property is a filter. Page with `after`, the last `_id` of the previous page, which stays exact while data changes, or with `offset`. `Svctrack-Next` and `Link` have the next page."),
     route!(PUT "/*", OfResource("update"), Items => BulkResult, "Upsert records in bulk", record!(routes::records::upsert),
-        "Applies up to 5,000 items in order, in one transaction. An item updates the record that one of its keys matches; otherwise it creates one. Invalid items do not affect valid ones, and the status is always 200: check `Svctrack-Bulk-Errors`."),
+        "Applies up to 5,000 items in order, in one transaction. An item updates the record that one of its keys matches; otherwise it creates one. Invalid items do not affect valid ones, and the status is always 200: check `Svctrack-Bulk-Errors`. A token with only one of the scopes to create and to update can upsert the items that need no other."),
     route!(GET "/*/:id", OfResource("read"), Nothing => Record, "Get a record", record!(routes::records::read),
         "If `If-None-Match` has the current `ETag`, the response is a 304 without a body."),
     route!(PUT "/*/:id", OfResource("update"), Record => Record, "Update a record", record!(routes::records::update),

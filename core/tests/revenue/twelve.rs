@@ -127,6 +127,7 @@ fn the_example_reads_a_csv_file_and_prints_mrr() {
         printed.lines().nth(1).unwrap().split(',').nth(16).unwrap().to_owned()
     };
     assert_eq!(["2024-01-14", "2024-01-15", "2024-01-16"].map(end), ["5.00", "5.00", "0.00"]);
-    assert!(run("main.rs", &[]).is_err() && run("none.csv", &[]).is_err());
+    assert!(run("main.rs", &[]).unwrap_err().contains("has no column `company`"));
+    assert!(run("none.csv", &[]).unwrap_err().contains("none.csv: "));
     assert!(run("twelve.csv", &["EUR", "USD=-1"]).unwrap_err().contains("the rate of `USD`"));
 }

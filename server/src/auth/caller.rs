@@ -134,7 +134,8 @@ impl Caller {
             return Ok(());
         }
         self.note_denied(app, scope);
-        Err(Error::Forbidden(scope.to_owned()))
+        let is_operator = self.may(access::OPERATOR);
+        Err(if is_operator { Error::TenantTokenNeeded } else { Error::Forbidden(scope.to_owned()) })
     }
 
     /// Counts a denial for the caller.

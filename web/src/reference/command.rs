@@ -60,7 +60,9 @@ fn sent(kind: &str, content: &Content) -> Option<String> {
     };
     // A quote ends the text of the shell, is there itself, and begins it again.
     let body = body.replace('\'', "'\\''");
-    Some(format!("-H \"Content-Type: {kind}\" \\\n  -d '{body}'"))
+    // With `-d`, curl takes the line breaks out of a file.
+    let flag = if kind.ends_with("json") { "-d" } else { "--data-binary" };
+    Some(format!("-H \"Content-Type: {kind}\" \\\n  {flag} '{body}'"))
 }
 
 /// JSON for people; what is short on one line.

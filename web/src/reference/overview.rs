@@ -17,10 +17,7 @@ use crate::docs::{FoundIn, Section};
 /// What the variables of all commands stand for.
 const VARIABLES: [(&str, &str); 4] = [
     ("$BASE", "The URL of the server, such as `http://127.0.0.1:8080`."),
-    (
-        "$TOKEN",
-        "An API token of the tenant with the scopes of the operation; `admin` has all of them.",
-    ),
+    ("$TOKEN", "An API token of the tenant with the scopes of the operation; `*` has all of them."),
     ("$OPERATOR", "An operator token, for operations with the scope `operator`."),
     ("$TENANT", "The UUID of the tenant."),
 ];
