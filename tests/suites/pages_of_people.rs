@@ -304,3 +304,24 @@ async fn the_page_of_a_company_says_which_currency_its_totals_have() {
         assert!(html.contains(shown), "{shown} is not in {html}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn custom_data_of_a_record_is_folded_into_names_and_values() {
+    let server = InProcess::start().await;
+    let custom = json!({"plan": "gold <b>", "seats": 5, "owner": {"team": "north"}});
+    let company = json!({"name": "Acme", "externalId": "acme", "custom": custom});
+    let id = server.client.post("/companies", &company).await.json()["_id"].clone();
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let record = format!("/app/records/companies/{}", id.as_str().unwrap());
+    for path in [record.as_str(), "/app/records/companies?columns=name,custom"] {
+        let html = page(&reader, path).await;
+        let (_, folded) = html.split_once("<details><summary>3 values</summary>").unwrap();
+        for pair in [
+            "<dt>plan</dt><dd>gold &lt;b&gt;</dd>",
+            "<dt>seats</dt><dd>5</dd>",
+            "<dt>owner</dt><dd>{\"team\":\"north\"}</dd>",
+        ] {
+            assert!(folded.contains(pair), "{path}: {pair}: {folded}");
+        }
+    }
+}

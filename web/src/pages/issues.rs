@@ -8,7 +8,7 @@ use super::{
     address::address,
     format::{grouped, instant, label_of},
     page,
-    parts::{Head, Problem, badge, empty, problems, prose, table},
+    parts::{Head, Problem, badge, empty, members, problems, prose, table},
     shell::{Shell, csrf, layout, title_bar},
 };
 use crate::page::Page;
@@ -128,7 +128,7 @@ fn row<'v>(shell: &'v Shell, view: &'v IssuesView, line: &'v IssueLine) -> impl 
                         span { (grouped(&parked.to_string())) " still parked" }
                     }
                     @if !line.sample.is_empty() {
-                        details { summary { "Sample" } (sample(&line.sample)) }
+                        details { summary { "Sample" } (members(&line.sample)) }
                     }
                 }
             }
@@ -151,20 +151,6 @@ fn row<'v>(shell: &'v Shell, view: &'v IssuesView, line: &'v IssueLine) -> impl 
                     }
                 }
             }
-        }
-    }
-}
-
-fn sample(sample: &Map<String, Value>) -> impl Renderable {
-    let members: Vec<(&String, String)> = sample
-        .iter()
-        .map(|(name, value)| {
-            (name, value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-        })
-        .collect();
-    maud! {
-        dl.pairs {
-            @for (name, value) in &members { dt { (name) } dd { (value) } }
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{
     format::{day, day_text, epoch_day, grouped, label_of},
     list_filters::{self, ListFilter},
     page,
-    parts::{Paging, Problem, badge, empty, paging, problems, scroll},
+    parts::{Paging, Problem, badge, empty, folded, members, paging, problems, scroll},
     references::References,
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
@@ -254,7 +254,7 @@ fn link<'v>(
     maud! { a href=(record_address(view.def.path, id)) { (shown) } }
 }
 
-/// A value of a record in a table.
+/// A value of a record. An object of the tenant's own data is folded, as it may be long.
 pub(super) fn cell<'r>(
     column: &FieldDef,
     record: &'r Map<String, Value>,
@@ -263,9 +263,13 @@ pub(super) fn cell<'r>(
     let shown = text_in(column, record, base);
     let date =
         record.get(column.name).and_then(Value::as_str).filter(|_| column.kind == FieldKind::Date);
+    let object = record.get(column.name).and_then(Value::as_object);
+    let is_own = column.is_sent();
     let is_state = !column.values.is_empty() && !shown.is_empty();
     maud! {
-        @if let Some(date) = date { (day(date)) } @else if is_state { (badge(&shown)) } @else { (shown) }
+        @if let Some(object) = object {
+            @if is_own { (folded(object)) } @else { (members(object)) }
+        } @else if let Some(date) = date { (day(date)) } @else if is_state { (badge(&shown)) } @else { (shown) }
     }
 }
 
