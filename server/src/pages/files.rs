@@ -8,6 +8,7 @@ use poem::{
     Body, Request, Response,
     http::{HeaderValue, header},
 };
+use svctrack_core::revenue::CustomerPage;
 use svctrack_web::pages::address;
 
 use super::{
@@ -21,10 +22,13 @@ use crate::{error::Error, routes::query_pairs};
 const FORMS: &[(&str, &str)] =
     &[("csv", CSV), ("svg", "image/svg+xml"), ("json", "application/json")];
 const CSV: &str = "text/csv";
-/// Paths below which tables have no pages.
+/// Paths below which other tables have no pages.
 const REPORTS: &str = "/reports/";
-/// Rows of a call, which every list returns.
-const ROWS: &str = "1000";
+/// The report that has pages.
+const CUSTOMERS: &str = "/reports/customers";
+/// Rows of a call, which every list returns; and its most customers, as each call computes the report.
+const ROWS: u32 = 1_000;
+const CUSTOMER_ROWS: u32 = CustomerPage::MAX_LIMIT;
 /// Parameters that name a page of a list.
 const PAGE: [&str; 3] = ["limit", "offset", "after"];
 
@@ -40,7 +44,9 @@ pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Err
     let name = path.rsplit('/').next().unwrap_or_default();
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let mut response = match extension {
-        "csv" if !path.starts_with(REPORTS) => whole_list(visit.api, path, pairs).await?,
+        "csv" if path == CUSTOMERS || !path.starts_with(REPORTS) => {
+            whole_list(visit.api, path, pairs).await?
+        }
         _ => visit.api.ask(&with_query(&path, &pairs), media_type).await?,
     };
     let disposition = match extension {
@@ -61,7 +67,8 @@ fn with_query(path: &str, pairs: &Pairs) -> String {
 /// All pages of a list, each read when the one before is sent.
 async fn whole_list(api: Api, path: String, mut pairs: Pairs) -> Result<Response, Error> {
     pairs.retain(|(name, _)| !PAGE.contains(&name.as_str()));
-    pairs.push(("limit".to_owned(), ROWS.to_owned()));
+    let rows = if path == CUSTOMERS { CUSTOMER_ROWS } else { ROWS };
+    pairs.push(("limit".to_owned(), rows.to_string()));
     let first = api.ask(&with_query(&path, &pairs), CSV).await?;
     let Some(next) = next_of(&first) else { return Ok(first) };
     let (mut parts, body) = first.into_parts();

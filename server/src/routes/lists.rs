@@ -179,7 +179,7 @@ fn range_and_quality(text: &str) -> (String, f32) {
 }
 
 /// Adds the cursor of the next page, and its address, unless the rest of the query is too long to be repeated.
-fn lead_on(headers: &mut HeaderMap, uri: &Uri, next: Next) {
+pub(super) fn lead_on(headers: &mut HeaderMap, uri: &Uri, next: Next) {
     let (name, cursor) = match next {
         Next::After(id) => ("after", id.to_string()),
         Next::Offset(offset) => ("offset", offset.to_string()),
