@@ -295,7 +295,7 @@ async fn what_is_due_is_seen_behind_more_licenses_than_a_report_lists() {
         json!({"companyId": "extid-acme", "externalId": format!("l{number}"), "_currency": "EUR", "mrr": 10,
             "fromDate": day(end - 365), "toDate": day(end), "fixedPeriod": true, "renewalStatus": status})
     };
-    let licenses = (0..MAX_LISTED + 5).map(|number| match number {
+    let licenses = (0..MAX_LISTED + 10).map(|number| match number {
         0..2 => license(number, 30, "ongoing"),
         2..5 => license(number, -400, "ongoing"),
         _ => license(number, -500, "lost"),
@@ -307,6 +307,12 @@ async fn what_is_due_is_seen_behind_more_licenses_than_a_report_lists() {
     assert!(home.contains("<strong>3</strong> overdue"), "{home}");
     let renewals = page(&reader, "/app/renewals").await;
     assert_eq!(renewals.matches("/renew\"").count(), 5, "{renewals}");
+    let lost = format!("/app/renewals?from={}&to={}&group=lost", day(-510), day(-490));
+    let lost = page(&reader, &lost).await;
+    assert!(lost.contains("1 to 50 of 1000") && lost.contains("5 more licenses are not"), "{lost}");
+    let file = attribute(&lost, "href").find(|path| path.contains("/file?")).unwrap();
+    let file = page(&reader, &file.replace("&amp;", "&")).await;
+    assert_eq!(file.lines().count(), 1 + 1_005);
 }
 
 #[tokio::test(flavor = "multi_thread")]
