@@ -241,6 +241,27 @@ async fn an_issue_says_how_many_of_its_events_are_still_parked_once_its_cause_is
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn events_stay_counted_as_parked_when_their_entry_is_removed() {
+    let server = server().await;
+    let client = &server.client;
+    for (user, company) in [("bob", "globex"), ("cleo", "globex"), ("dan", "initech")] {
+        let event = json!({"externalId": user, "companyExternalId": company, "action": "x"});
+        client.track(&event).await.unwrap();
+    }
+    let report = client.get("/integrationissues").await;
+    let id = report.json()[1]["_id"].as_str().unwrap().to_owned();
+    client.send(Method::DELETE, &format!("/integrationissues/{id}"), &[], "").await.unwrap();
+    let report = client.get("/integrationissues").await;
+    assert_eq!(report.json().as_array().unwrap().len(), 1);
+    assert_eq!(report.headers["svctrack-parked-total"], "3");
+    let reader = sign_in(client, &token(&server)).await;
+    for path in ["/", "/app/issues"] {
+        let html = page(&reader, path).await;
+        assert!(html.contains("<strong>3 events</strong> are parked"), "{path}: {html}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_license_shows_its_issues_in_words() {
     let server = server().await;
     let client = &server.client;

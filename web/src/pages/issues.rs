@@ -3,6 +3,7 @@
 use hypertext::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use svctrack_core::value::counted;
 
 use super::{
     address::address,
@@ -40,6 +41,8 @@ pub struct IssuesView {
     /// Address of the entries before these.
     pub next: Option<String>,
     pub csv: String,
+    /// Number of all parked events, of these entries and of others.
+    pub parked: u64,
     /// Whether the token may replay and remove.
     pub may_change: bool,
     pub problems: Vec<Problem>,
@@ -53,6 +56,13 @@ pub fn issues_page(shell: &Shell, view: &IssuesView) -> Page {
         p.muted {
             "Problems that senders should fix, one entry per cause. "
             a href="/docs/events#parked-events-and-the-report" { "The codes" }
+        }
+        @if view.parked > 0 {
+            p {
+                strong { (counted(grouped(&view.parked.to_string()), "event")) }
+                @if view.parked == 1 { " is" } @else { " are" }
+                " parked: stored, but not processed yet. Removing an entry leaves its events parked."
+            }
         }
         (choices(view))
         (problems(&view.problems))
