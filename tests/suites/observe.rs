@@ -484,8 +484,26 @@ async fn the_page_of_health_shows_an_operator_and_nobody_else_how_requests_do() 
             "Memory",
             "Requests since the start",
             "Records and imports",
+            "Rows of the store",
         ] {
             assert_eq!(page.text().contains(shown), is_shown, "{shown}: {}", page.text());
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_health_shows_the_number_of_rows_of_each_table() {
+    let server = InProcess::start().await;
+    let token = server.operator.authorization().unwrap().replace("Bearer ", "");
+    let operator = sign_in(&server.anonymous, &token).await;
+    let records = async || -> u64 {
+        let page = operator.get("/app/health").await;
+        let row = page.text().split("<code>records</code></th><td class=\"num\">").nth(1);
+        row.map_or(0, |row| row.split('<').next().unwrap().parse().unwrap())
+    };
+    let before = records().await;
+    for name in ["Acme", "Ember"] {
+        server.client.post("/companies", &serde_json::json!({"name": name})).await;
+    }
+    assert_eq!(records().await, before + 2);
 }

@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use hyper::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
 use svctrack_core::{
-    revenue::MAX_LISTED,
+    revenue::{CustomerPage, MAX_LISTED},
     value::{Timestamp, time::DAY_MS},
 };
 use svctrack_store::{Clock as _, SystemClock};
@@ -295,7 +295,7 @@ async fn what_is_due_is_seen_behind_more_licenses_than_a_report_lists() {
         json!({"companyId": "extid-acme", "externalId": format!("l{number}"), "_currency": "EUR", "mrr": 10,
             "fromDate": day(end - 365), "toDate": day(end), "fixedPeriod": true, "renewalStatus": status})
     };
-    let licenses = (0..MAX_LISTED + 5).map(|number| match number {
+    let licenses = (0..MAX_LISTED + 10).map(|number| match number {
         0..2 => license(number, 30, "ongoing"),
         2..5 => license(number, -400, "ongoing"),
         _ => license(number, -500, "lost"),
@@ -307,6 +307,12 @@ async fn what_is_due_is_seen_behind_more_licenses_than_a_report_lists() {
     assert!(home.contains("<strong>3</strong> overdue"), "{home}");
     let renewals = page(&reader, "/app/renewals").await;
     assert_eq!(renewals.matches("/renew\"").count(), 5, "{renewals}");
+    let lost = format!("/app/renewals?from={}&to={}&group=lost", day(-510), day(-490));
+    let lost = page(&reader, &lost).await;
+    assert!(lost.contains("1 to 50 of 1000") && lost.contains("5 more licenses are not"), "{lost}");
+    let file = attribute(&lost, "href").find(|path| path.contains("/file?")).unwrap();
+    let file = page(&reader, &file.replace("&amp;", "&")).await;
+    assert_eq!(file.lines().count(), 1 + 1_005);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -394,4 +400,39 @@ async fn renewals_are_chosen_by_their_days_and_listed_in_pages_and_in_a_file() {
     assert!(html.contains(&format!("aria-current=\"page\">{month}<")), "{html}");
     let wrong = page(&reader, "/app/renewals?from=soon").await;
     assert!(wrong.contains("class=\"problems\""), "{wrong}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_customers_has_all_of_them_and_a_page_of_the_report_names_the_next_one() {
+    let server = server().await;
+    let client = &server.client;
+    let more = u64::from(CustomerPage::MAX_LIMIT);
+    let put = async |path: &str, item: &dyn Fn(u64) -> Value| {
+        let items: Vec<_> = (1..=more).map(item).collect();
+        let put = client.send(hyper::Method::PUT, path, &[], json!(items).to_string()).await;
+        assert_eq!(put.unwrap().status, StatusCode::OK, "{path}");
+    };
+    put("/companies", &|at| json!({"name": format!("Company {at}"), "externalId": at.to_string()}))
+        .await;
+    let license = |at: u64| {
+        json!({
+            "externalId": at.to_string(), "companyId": format!("extid-{at}"), "_currency": "EUR",
+            "fromDate": "2025-01-01", "mrr": at,
+        })
+    };
+    put("/licenses", &license).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let html = page(&reader, "/app/customers").await;
+    let file = attribute(&html, "href").find(|path| path.contains("form=csv")).unwrap();
+    let file = page(&reader, &file.replace("&amp;", "&")).await;
+    let companies: BTreeSet<_> =
+        file.lines().skip(1).filter_map(|it| it.split(',').next()).collect();
+    assert_eq!(companies.len() as u64, more + 1);
+    let csv = [("accept", "text/csv")];
+    for (offset, next) in [(0, Some("offset=5000")), (1, None)] {
+        let path = format!("/reports/customers?limit={more}&offset={offset}");
+        let found = client.send(hyper::Method::GET, &path, &csv, "").await.unwrap();
+        let sent = found.headers.get("svctrack-next").map(|next| next.to_str().unwrap());
+        assert_eq!(sent, next);
+    }
 }

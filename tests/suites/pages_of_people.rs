@@ -241,6 +241,27 @@ async fn an_issue_says_how_many_of_its_events_are_still_parked_once_its_cause_is
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn events_stay_counted_as_parked_when_their_entry_is_removed() {
+    let server = server().await;
+    let client = &server.client;
+    for (user, company) in [("bob", "globex"), ("cleo", "globex"), ("dan", "initech")] {
+        let event = json!({"externalId": user, "companyExternalId": company, "action": "x"});
+        client.track(&event).await.unwrap();
+    }
+    let report = client.get("/integrationissues").await;
+    let id = report.json()[1]["_id"].as_str().unwrap().to_owned();
+    client.send(Method::DELETE, &format!("/integrationissues/{id}"), &[], "").await.unwrap();
+    let report = client.get("/integrationissues").await;
+    assert_eq!(report.json().as_array().unwrap().len(), 1);
+    assert_eq!(report.headers["svctrack-parked-total"], "3");
+    let reader = sign_in(client, &token(&server)).await;
+    for path in ["/", "/app/issues"] {
+        let html = page(&reader, path).await;
+        assert!(html.contains("<strong>3 events</strong> are parked"), "{path}: {html}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_license_shows_its_issues_in_words() {
     let server = server().await;
     let client = &server.client;
@@ -302,5 +323,26 @@ async fn the_page_of_a_company_says_which_currency_its_totals_have() {
     let html = page(&reader, "/app/records/companies/extid-acme").await;
     for shown in ["USD 100", "ARR EUR 600", "MRR then EUR 50"] {
         assert!(html.contains(shown), "{shown} is not in {html}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn custom_data_of_a_record_is_folded_into_names_and_values() {
+    let server = InProcess::start().await;
+    let custom = json!({"plan": "gold <b>", "seats": 5, "owner": {"team": "north"}});
+    let company = json!({"name": "Acme", "externalId": "acme", "custom": custom});
+    let id = server.client.post("/companies", &company).await.json()["_id"].clone();
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let record = format!("/app/records/companies/{}", id.as_str().unwrap());
+    for path in [record.as_str(), "/app/records/companies?columns=name,custom"] {
+        let html = page(&reader, path).await;
+        let (_, folded) = html.split_once("<details><summary>3 values</summary>").unwrap();
+        for pair in [
+            "<dt>plan</dt><dd>gold &lt;b&gt;</dd>",
+            "<dt>seats</dt><dd>5</dd>",
+            "<dt>owner</dt><dd>{\"team\":\"north\"}</dd>",
+        ] {
+            assert!(folded.contains(pair), "{path}: {pair}: {folded}");
+        }
     }
 }

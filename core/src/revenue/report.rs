@@ -208,6 +208,13 @@ impl Report {
         self
     }
 
+    /// Number of customers up to the end of this page, if more follow.
+    pub fn next_offset(&self, query: &ReportQuery) -> Option<usize> {
+        let Self::Customers(report) = self else { return None };
+        let end = query.page.offset.saturating_add(report.rows.len());
+        (!report.rows.is_empty() && end < report.total).then_some(end)
+    }
+
     /// Table of a report.
     pub fn table(&self, query: &ReportQuery) -> TextTable {
         match self {

@@ -25,6 +25,11 @@ const HEADERS: &[(&str, &str, &str)] = &[
         "string",
     ),
     ("Svctrack-Parked", "Codes of the report that say why events are parked.", "string"),
+    (
+        "Svctrack-Parked-Total",
+        "Number of all parked events, including those of removed entries.",
+        "integer",
+    ),
     ("Svctrack-Bulk-Errors", "Number of items that were rejected.", "integer"),
     ("Svctrack-Rejected-Count", "Number of rows that were rejected, if any.", "integer"),
     ("Svctrack-Rejected", REJECTED, "string"),

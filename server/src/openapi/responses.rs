@@ -71,11 +71,13 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
     );
     let is_events = doc.takes.is_events();
     let takes_key = doc.takes.is_idempotent();
-    let conditional: [(bool, &[&'static str]); 9] = [
+    let conditional: [(bool, &[&'static str]); 11] = [
         (matches!(doc.gives, K::Record | K::Settings) || doc.is_conditional(), &["ETag"]),
         (gives_list, &["Link", "Svctrack-Next", "Svctrack-Total"]),
+        (doc.gives == K::Customers, &["Link", "Svctrack-Next"]),
         (gives_list || takes_members || is_events, &["Svctrack-Ignored"]),
         (is_events, &["Svctrack-Parked"]),
+        (doc.gives == K::Report, &["Svctrack-Parked-Total"]),
         (doc.gives == K::BulkResult, &["Svctrack-Bulk-Errors"]),
         (doc.takes.is_many_events(), &["Svctrack-Rejected-Count", "Svctrack-Rejected"]),
         (takes_key, &["Idempotent-Replayed"]),

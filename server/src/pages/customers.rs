@@ -16,8 +16,6 @@ use crate::{error::Error, routes::query_pairs};
 
 /// Customers on a page.
 const SHOWN: usize = 50;
-/// Customers in a file: the maximum of the report.
-const ALL: &str = "5000";
 /// Order of the customers by default.
 const AT_STAKE: &str = "-atStake";
 
@@ -63,7 +61,7 @@ pub(super) async fn customers(visit: Visit, request: Request) -> Result<Response
         lines: found.lines(),
         paging,
         sorts: CustomerPage::SORTS.to_vec(),
-        csv: with("/app/files/reports/customers", &[("form", "csv"), ("limit", ALL)]),
+        csv: with("/app/files/reports/customers", &[("form", "csv")]),
         sort: sort.clone(),
         currency,
     };

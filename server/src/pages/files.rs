@@ -8,6 +8,7 @@ use poem::{
     Body, Request, Response,
     http::{HeaderValue, header},
 };
+use svctrack_core::{resources::REGISTRY, revenue::CustomerPage};
 use svctrack_web::pages::address;
 
 use super::{
@@ -21,10 +22,17 @@ use crate::{error::Error, routes::query_pairs};
 const FORMS: &[(&str, &str)] =
     &[("csv", CSV), ("svg", "image/svg+xml"), ("json", "application/json")];
 const CSV: &str = "text/csv";
-/// Paths below which tables have no pages.
+/// Paths below which other tables have no pages.
 const REPORTS: &str = "/reports/";
-/// Rows of a call, which every list returns.
-const ROWS: &str = "1000";
+/// The report that has pages.
+const CUSTOMERS: &str = "/reports/customers";
+/// Rows of a call, which every list returns; and its most customers, as each call computes the report.
+const ROWS: u32 = 1_000;
+const CUSTOMER_ROWS: u32 = CustomerPage::MAX_LIMIT;
+/// Codes of a page whose sort keys or rows are too many bytes.
+const TOO_MUCH: [&str; 2] = ["page_too_far", "page_too_large"];
+/// End of the name of a file that does not have the order of its list.
+const BY_CREATION: &str = "-by-creation";
 /// Parameters that name a page of a list.
 const PAGE: [&str; 3] = ["limit", "offset", "after"];
 
@@ -38,9 +46,22 @@ pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Err
     let (extension, media_type) = form.copied().ok_or(Error::RouteNotFound)?;
     pairs.retain(|(name, _)| name != "form");
     let name = path.rsplit('/').next().unwrap_or_default();
-    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let mut name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let is_of_records = REGISTRY.iter().any(|def| path.strip_prefix('/') == Some(def.path));
+    let is_sorted = is_of_records && !sent(&pairs, "sort").is_empty();
+    let sorted = match extension {
+        "csv" if is_sorted => in_order(&visit.api, &path, &pairs).await?,
+        _ => None,
+    };
+    if is_sorted && sorted.is_none() {
+        pairs.retain(|(name, _)| name != "sort");
+        name.push_str(BY_CREATION);
+    }
     let mut response = match extension {
-        "csv" if !path.starts_with(REPORTS) => whole_list(visit.api, path, pairs).await?,
+        _ if let Some(sorted) = sorted => sorted,
+        "csv" if path == CUSTOMERS || !path.starts_with(REPORTS) => {
+            whole_list(visit.api, path, pairs).await?
+        }
         _ => visit.api.ask(&with_query(&path, &pairs), media_type).await?,
     };
     let disposition = match extension {
@@ -58,10 +79,23 @@ fn with_query(path: &str, pairs: &Pairs) -> String {
     address(path, &[], &query)
 }
 
+/// All of a sorted list; none where its order takes too much memory.
+async fn in_order(api: &Api, path: &str, pairs: &Pairs) -> Result<Option<Response>, Error> {
+    let whole = pairs.iter().filter(|(name, _)| !PAGE.contains(&name.as_str()));
+    let path = with_query(path, &whole.cloned().collect());
+    match api.ask_all(&path, CSV).await.map_err(Error::into_issues) {
+        Ok(sorted) => Ok(Some(sorted)),
+        Err(Ok(issues)) if issues.iter().any(|issue| TOO_MUCH.contains(&issue.code)) => Ok(None),
+        Err(Ok(issues)) => Err(Error::Invalid(issues)),
+        Err(Err(error)) => Err(error),
+    }
+}
+
 /// All pages of a list, each read when the one before is sent.
 async fn whole_list(api: Api, path: String, mut pairs: Pairs) -> Result<Response, Error> {
     pairs.retain(|(name, _)| !PAGE.contains(&name.as_str()));
-    pairs.push(("limit".to_owned(), ROWS.to_owned()));
+    let rows = if path == CUSTOMERS { CUSTOMER_ROWS } else { ROWS };
+    pairs.push(("limit".to_owned(), rows.to_string()));
     let first = api.ask(&with_query(&path, &pairs), CSV).await?;
     let Some(next) = next_of(&first) else { return Ok(first) };
     let (mut parts, body) = first.into_parts();

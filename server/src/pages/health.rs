@@ -23,6 +23,11 @@ pub(super) async fn health(visit: Visit, _: Request) -> Result<Response, Error> 
         requests: may_operate.then(|| requests(&visit)),
         groups: if may_operate { groups(&visit) } else { Vec::new() },
         sizes: if may_operate { Some(sizes(&visit).await?) } else { None },
+        // The page is also for a store that cannot be read.
+        tables: match may_operate {
+            true => visit.app.store.table_rows().await.unwrap_or_default(),
+            false => Vec::new(),
+        },
     };
     Ok(html(health_page(&visit.shell, &view)))
 }

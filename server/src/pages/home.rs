@@ -6,14 +6,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use svctrack_core::access::OPERATOR;
 use svctrack_store::StoreError;
-use svctrack_web::pages::{
-    Figure, HomeView, IssueLine, RenewalsAhead, Start, address, home_page, money,
-};
+use svctrack_web::pages::{Figure, HomeView, RenewalsAhead, Start, address, home_page, money};
 
 use super::{
+    api::JSON,
     customers::Customers,
     demo, explanation,
-    issues::HAS_PARKED,
+    issues::PARKED,
+    paging::number_of,
     renewals,
     respond::{html, see},
     visit::Visit,
@@ -183,9 +183,8 @@ async fn issues(visit: &Visit) -> Result<Vec<(String, String)>, Error> {
 
 /// Number of parked events.
 async fn parked(visit: &Visit) -> Result<u64, Error> {
-    let query = [(HAS_PARKED, "1"), ("select", "parked"), ("limit", "2000")];
-    let found: Vec<IssueLine> = visit.api.get(&address("/integrationissues", &[], &query)).await?;
-    Ok(found.iter().filter_map(|entry| entry.parked).sum())
+    let report = visit.api.ask("/integrationissues?limit=1", JSON).await?;
+    Ok(number_of(&report, PARKED).unwrap_or_default())
 }
 
 /// Usage by day, as far as this page needs it.

@@ -6,14 +6,18 @@ use svctrack_core::plan::Route;
 use svctrack_web::pages::{IssueLine, IssuesView, address, issues_page};
 
 use super::{
+    api::{JSON, read},
     forms::{notice_of, problems_of, sent},
+    paging::number_of,
     respond::{html, see},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
+/// Header of the report with the number of all parked events.
+pub(super) const PARKED: &str = "svctrack-parked-total";
 /// Filter by the least number of parked events of an entry.
-pub(super) const HAS_PARKED: &str = "parked[gte]";
+const HAS_PARKED: &str = "parked[gte]";
 /// Entries on a page.
 const SHOWN: usize = 100;
 /// Notices of actions, for the next page.
@@ -22,7 +26,10 @@ const NOTICES: &[(&str, &str)] = &[
         "replayed",
         "The parked events of the entry are processed again. Those whose user or company is still missing stay parked.",
     ),
-    ("removed", "The entry was removed. It appears again if the problem occurs again."),
+    (
+        "removed",
+        "The entry was removed. It appears again if the problem occurs again. Its parked events stay parked.",
+    ),
 ];
 
 /// `GET /app/issues`
@@ -50,9 +57,12 @@ pub(super) async fn issues(visit: Visit, request: Request) -> Result<Response, E
         may_change: visit.api.may("admin"),
         ..IssuesView::default()
     };
-    let found = visit.api.get(&address("/integrationissues", &[], &query)).await;
+    let found = visit.api.ask(&address("/integrationissues", &[], &query), JSON).await;
     match found.map_err(Error::into_issues) {
-        Ok(lines) => view.lines = lines,
+        Ok(report) => {
+            view.parked = number_of(&report, PARKED).unwrap_or_default();
+            view.lines = read(report).await?;
+        }
         Err(Ok(issues)) => view.problems = problems_of(issues),
         Err(Err(error)) => return Err(error),
     }

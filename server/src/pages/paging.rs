@@ -5,7 +5,12 @@ use svctrack_web::pages::Paging;
 
 /// Total number in a list, where its response has it.
 pub(super) fn total_of(response: &Response) -> Option<u64> {
-    response.headers().get("svctrack-total")?.to_str().ok()?.parse().ok()
+    number_of(response, "svctrack-total")
+}
+
+/// Number in a header of a response.
+pub(super) fn number_of(response: &Response, header: &str) -> Option<u64> {
+    response.headers().get(header)?.to_str().ok()?.parse().ok()
 }
 
 /// The address of the page that begins at an offset.

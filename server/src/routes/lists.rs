@@ -25,10 +25,15 @@ use crate::{
 
 const NEXT: HeaderName = HeaderName::from_static("svctrack-next");
 const TOTAL: HeaderName = HeaderName::from_static("svctrack-total");
+const PARKED: HeaderName = HeaderName::from_static("svctrack-parked-total");
 /// Buffer of a line of CSV, in bytes: most fit.
 const CSV_BUFFER_BYTES: usize = 512;
 pub(super) const CSV: HeaderValue =
     HeaderValue::from_static("text/csv; charset=utf-8; header=present");
+
+/// Marks a request that a page sends for a list as a whole. A request from the network cannot have this mark.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WholeList;
 
 /// Subject of a page.
 pub(super) struct ListResponse<'a> {
@@ -53,7 +58,8 @@ impl ListResponse<'_> {
     pub(super) fn respond(&self, request: &Request, mut page: Page) -> Result<Response, Error> {
         let next = page.next.take();
         let is_csv = prefers_csv(request);
-        let (total, hash) = (page.total, page.digest.hash());
+        let counts = [(TOTAL, page.total), (PARKED, page.parked)];
+        let hash = page.digest.hash();
         let sent = match is_csv {
             true => PageBody::new(page, self.head()?, "", ""),
             false => PageBody::new(page, "[", ",", "]"),
@@ -69,8 +75,10 @@ impl ListResponse<'_> {
         };
         let mut response = tagged(request, etag_of_list(bytes, hash), send)?;
         let headers = response.headers_mut();
-        if let Some(total) = total {
-            headers.insert(TOTAL, HeaderValue::from(total));
+        for (name, count) in counts {
+            if let Some(count) = count {
+                headers.insert(name, HeaderValue::from(count));
+            }
         }
         if let Some(next) = next {
             lead_on(headers, request.uri(), next);
@@ -179,7 +187,7 @@ fn range_and_quality(text: &str) -> (String, f32) {
 }
 
 /// Adds the cursor of the next page, and its address, unless the rest of the query is too long to be repeated.
-fn lead_on(headers: &mut HeaderMap, uri: &Uri, next: Next) {
+pub(super) fn lead_on(headers: &mut HeaderMap, uri: &Uri, next: Next) {
     let (name, cursor) = match next {
         Next::After(id) => ("after", id.to_string()),
         Next::Offset(offset) => ("offset", offset.to_string()),

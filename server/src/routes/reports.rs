@@ -11,12 +11,12 @@ use svctrack_core::{
     revenue::{Report, ReportKind, ReportQuery, TextTable},
     value::Issue,
 };
-use svctrack_store::{ReportJob, StoreError, Tenant, WriteReport, WrittenReport};
+use svctrack_store::{Next, ReportJob, StoreError, Tenant, WriteReport, WrittenReport};
 
 use super::{
     charts::to_svg,
     conditions::{etag_of_list, tagged},
-    lists::{CSV, csv_line, prefers, prefers_csv},
+    lists::{CSV, csv_line, lead_on, prefers, prefers_csv},
     request::{authorise, query_pairs},
     respond::json_body,
 };
@@ -69,13 +69,17 @@ pub(super) async fn respond(
     form: ReportFormat,
 ) -> Result<Response, Error> {
     let job = ReportJob { query, key: format!("{form:?} {}", request.uri()), write: form.writer() };
-    let WrittenReport { text, hash, .. } = app.store.revenue(tenant, job).await?;
-    tagged(request, etag_of_list(text.len(), hash), || {
+    let WrittenReport { text, hash, next_offset, .. } = app.store.revenue(tenant, job).await?;
+    let mut response = tagged(request, etag_of_list(text.len(), hash), || {
         let mut response = json_body(app.response_budget.hold(tenant.id(), text.to_string())?);
         form.mark(response.headers_mut());
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(text.len()));
         Ok(response)
-    })
+    })?;
+    if let Some(next) = next_offset {
+        lead_on(response.headers_mut(), request.uri(), Next::Offset(next));
+    }
+    Ok(response)
 }
 
 /// The form of a response.

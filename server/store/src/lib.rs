@@ -548,6 +548,12 @@ pub trait Store: Send + Sync {
     /// Metrics of the running store.
     fn metrics(&self) -> StoreMetrics;
 
+    /// Each table with the number of its rows, which takes no scan.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn table_rows(&self) -> BoxFuture<'_, Result<Vec<(&'static str, u64)>, StoreError>>;
+
     /// Continues a scrub by a limited number of rows.
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>>;
 

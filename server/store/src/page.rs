@@ -57,6 +57,8 @@ pub struct Page {
     pub next: Option<Next>,
     /// Total number of records, where it is requested (R50).
     pub total: Option<u64>,
+    /// Number of all parked events, for the report of integration issues.
+    pub parked: Option<u64>,
     /// Room that the page takes.
     pub room: Room,
 }

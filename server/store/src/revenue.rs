@@ -38,6 +38,8 @@ pub struct WrittenReport {
     pub hash: u64,
     /// Row of the change log up to which the figures are computed.
     pub sequence: u64,
+    /// Number of rows up to the end of this page, if another one follows.
+    pub next_offset: Option<usize>,
 }
 
 /// A month to close.

@@ -107,6 +107,11 @@ async fn flaw(browser: &Browser) -> Option<&'static str> {
                .some((button) => button.getBoundingClientRect().right > innerWidth)",
         ),
         (
+            "with rows that are cut off",
+            "return [...document.querySelectorAll('main .scroll:has(.stacked)')]\
+               .some((rows) => innerWidth < 760 && rows.scrollWidth > rows.clientWidth)",
+        ),
+        (
             "with a broken image",
             "return [...document.images].some((image) => image.complete && !image.naturalWidth)",
         ),

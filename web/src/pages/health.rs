@@ -63,6 +63,8 @@ pub struct HealthView {
     /// Requests since the start by group of routes, for the same users.
     pub groups: Vec<RouteGroup>,
     pub sizes: Option<Sizes>,
+    /// Tables of the store with the number of their rows, for the same users; none where they cannot be read.
+    pub tables: Vec<(&'static str, u64)>,
 }
 
 /// Sizes of the store and of the server.
@@ -132,6 +134,11 @@ pub fn health_page(shell: &Shell, view: &HealthView) -> Page {
             h2 { "Requests since the start" }
             (groups(&view.groups))
         }
+        @if !view.tables.is_empty() {
+            h2 { "Rows of the store" }
+            (tables(&view.tables))
+            p.muted { "Of all tenants. " a href="/docs/storage" { "Storage" } " describes each table." }
+        }
         p { a href="/docs/operations" { "Operations" } " says what to do when something fails." }
     };
     page(layout(shell, "Health", main))
@@ -183,6 +190,23 @@ fn groups(groups: &[RouteGroup]) -> impl Renderable {
     };
     let heads = ["Requests", "Failed", "p50 at most", "p99 at most"].map(Head::Number);
     table("Requests since the start", [Head::Text("Group")].into_iter().chain(heads), rows)
+}
+
+/// Tables that have rows, the largest first.
+fn tables(tables: &[(&'static str, u64)]) -> impl Renderable {
+    let mut tables: Vec<_> = tables.iter().filter(|(_, rows)| *rows > 0).collect();
+    tables.sort_by_key(|(_, rows)| std::cmp::Reverse(*rows));
+    let rows = maud! {
+        tbody.of-store {
+            @for (name, rows) in &tables {
+                tr {
+                    th scope="row" { code { (name) } }
+                    td.num { (grouped(&rows.to_string())) }
+                }
+            }
+        }
+    };
+    table("Rows of the store", [Head::Text("Table"), Head::Number("Rows")], rows)
 }
 
 fn rates(requests: &RequestRates) -> impl Renderable {

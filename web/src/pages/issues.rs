@@ -3,12 +3,13 @@
 use hypertext::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use svctrack_core::value::counted;
 
 use super::{
     address::address,
     format::{grouped, instant, label_of},
     page,
-    parts::{Head, Problem, badge, empty, problems, prose, table},
+    parts::{Head, Problem, badge, empty, members, problems, prose, table},
     shell::{Shell, csrf, layout, title_bar},
 };
 use crate::page::Page;
@@ -40,6 +41,8 @@ pub struct IssuesView {
     /// Address of the entries before these.
     pub next: Option<String>,
     pub csv: String,
+    /// Number of all parked events, of these entries and of others.
+    pub parked: u64,
     /// Whether the token may replay and remove.
     pub may_change: bool,
     pub problems: Vec<Problem>,
@@ -53,6 +56,13 @@ pub fn issues_page(shell: &Shell, view: &IssuesView) -> Page {
         p.muted {
             "Problems that senders should fix, one entry per cause. "
             a href="/docs/events#parked-events-and-the-report" { "The codes" }
+        }
+        @if view.parked > 0 {
+            p {
+                strong { (counted(grouped(&view.parked.to_string()), "event")) }
+                @if view.parked == 1 { " is" } @else { " are" }
+                " parked: stored, but not processed yet. Removing an entry leaves its events parked."
+            }
         }
         (choices(view))
         (problems(&view.problems))
@@ -128,7 +138,7 @@ fn row<'v>(shell: &'v Shell, view: &'v IssuesView, line: &'v IssueLine) -> impl 
                         span { (grouped(&parked.to_string())) " still parked" }
                     }
                     @if !line.sample.is_empty() {
-                        details { summary { "Sample" } (sample(&line.sample)) }
+                        details { summary { "Sample" } (members(&line.sample)) }
                     }
                 }
             }
@@ -151,20 +161,6 @@ fn row<'v>(shell: &'v Shell, view: &'v IssuesView, line: &'v IssueLine) -> impl 
                     }
                 }
             }
-        }
-    }
-}
-
-fn sample(sample: &Map<String, Value>) -> impl Renderable {
-    let members: Vec<(&String, String)> = sample
-        .iter()
-        .map(|(name, value)| {
-            (name, value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-        })
-        .collect();
-    maud! {
-        dl.pairs {
-            @for (name, value) in &members { dt { (name) } dd { (value) } }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The small parts that pages share.
 
 use hypertext::prelude::*;
+use serde_json::{Map, Value};
 
 /// Problem of a form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,30 @@ pub(super) fn prose(text: &str) -> impl Renderable {
     maud! {
         @for (at, piece) in text.split('`').enumerate() {
             @if at % 2 == 1 { code { (piece) } } @else { (piece) }
+        }
+    }
+}
+
+/// Members of a JSON object: texts as they are, and any other value as compact JSON.
+pub(super) fn members(object: &Map<String, Value>) -> impl Renderable {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let members: Vec<_> = object.iter().map(|(name, value)| (name, text(value))).collect();
+    maud! {
+        dl.pairs {
+            @for (name, value) in &members { dt { (name) } dd { (value) } }
+        }
+    }
+}
+
+/// Members of a JSON object, folded: their number, which opens them.
+pub(super) fn folded(object: &Map<String, Value>) -> impl Renderable {
+    let count = object.len();
+    maud! {
+        @if count > 0 {
+            details {
+                summary { (count) @if count == 1 { " value" } @else { " values" } }
+                (members(object))
+            }
         }
     }
 }

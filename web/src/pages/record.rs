@@ -164,25 +164,9 @@ fn value<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable 
     maud! {
         @if let Some(target) = target && !id.is_empty() {
             a href=(record_address(target.path, id)) { (named) }
-        } @else if field.kind == FieldKind::Object {
-            (members(record.get(field.name)))
         } @else {
             (cell(field, record, &view.base))
         }
-    }
-}
-
-fn members(value: Option<&Value>) -> impl Renderable {
-    let members: Vec<(&String, String)> = value
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .map(|(name, value)| {
-            (name, value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-        })
-        .collect();
-    maud! {
-        ul.plain { @for (name, value) in &members { li { (name) ": " (value) } } }
     }
 }
 

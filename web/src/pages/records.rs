@@ -13,7 +13,7 @@ use super::{
     format::{day, day_text, epoch_day, grouped, label_of},
     list_filters::{self, ListFilter},
     page,
-    parts::{Paging, Problem, badge, empty, paging, problems, scroll},
+    parts::{Paging, Problem, badge, empty, folded, members, paging, problems, scroll},
     references::References,
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
@@ -49,6 +49,8 @@ pub struct RecordsView {
     /// Suggestions for that value.
     pub references: References,
     pub csv: String,
+    /// Whether the file has the order of the list; else, that of the creation of the records.
+    pub is_file_sorted: bool,
     pub saved: Vec<SavedView>,
     /// Whether views may be saved and removed.
     pub may_save: bool,
@@ -98,6 +100,9 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
             a.button href=(import) { "Import" }
         }
         a.button href=(view.csv) download { "CSV" }
+        @if !view.sort.is_empty() && !view.is_file_sorted {
+            small.muted { "in order of creation" }
+        }
     };
     let main = maud! {
         (title_bar(title, &actions))
@@ -254,7 +259,7 @@ fn link<'v>(
     maud! { a href=(record_address(view.def.path, id)) { (shown) } }
 }
 
-/// A value of a record in a table.
+/// A value of a record. An object of the tenant's own data is folded, as it may be long.
 pub(super) fn cell<'r>(
     column: &FieldDef,
     record: &'r Map<String, Value>,
@@ -263,9 +268,13 @@ pub(super) fn cell<'r>(
     let shown = text_in(column, record, base);
     let date =
         record.get(column.name).and_then(Value::as_str).filter(|_| column.kind == FieldKind::Date);
+    let object = record.get(column.name).and_then(Value::as_object);
+    let is_own = column.is_sent();
     let is_state = !column.values.is_empty() && !shown.is_empty();
     maud! {
-        @if let Some(date) = date { (day(date)) } @else if is_state { (badge(&shown)) } @else { (shown) }
+        @if let Some(object) = object {
+            @if is_own { (folded(object)) } @else { (members(object)) }
+        } @else if let Some(date) = date { (day(date)) } @else if is_state { (badge(&shown)) } @else { (shown) }
     }
 }
 
@@ -325,5 +334,40 @@ fn plain(value: &Value) -> String {
     match (text("field"), text("message")) {
         (Some(field), Some(message)) => Issue::of_member(field, "", message).plain_message(),
         _ => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::resources::company::COMPANY;
+
+    use super::*;
+
+    #[test]
+    fn a_sorted_list_says_that_its_file_has_another_order() {
+        let page = |sort: &str, is_file_sorted| {
+            let view = RecordsView {
+                def: &COMPANY,
+                chosen: String::new(),
+                columns: Vec::new(),
+                records: Vec::new(),
+                base: BaseCurrency::default(),
+                paging: Paging::default(),
+                sort: sort.to_owned(),
+                search: String::new(),
+                filters: Vec::new(),
+                adding: None,
+                references: References::default(),
+                csv: String::new(),
+                is_file_sorted,
+                saved: Vec::new(),
+                may_save: false,
+                may_create: false,
+                problems: Vec::new(),
+            };
+            records_page(&Shell::default(), &view).html.contains("in order of creation")
+        };
+        assert!(page("name", false));
+        assert!(!page("name", true) && !page("", false));
     }
 }

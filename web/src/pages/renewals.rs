@@ -7,11 +7,12 @@ use serde_json::{Map, Value};
 use svctrack_core::{
     resources::{license::LICENSE, settings::BaseCurrency},
     schema::FieldDef,
+    value::counted,
 };
 
 use super::{
     address::address,
-    format::{label_of, money},
+    format::{grouped, label_of, money},
     page, page_with_form,
     parts::{Head, Paging, Problem, empty, paging, problems, scroll, table},
     record::{Filled, checks, input, shown, text},
@@ -196,12 +197,25 @@ fn section<'v>(view: &'v RenewalsView, group: &'v RenewalGroup) -> impl Renderab
                 (&table)
                 @if let Some(place) = &group.paging {
                     (paging(place))
-                    @if group.count as u64 > place.total.unwrap_or_default() {
-                        p.muted { "There are " (group.count) ": choose fewer days, or download the CSV file." }
-                    }
+                    (unlisted(group, place))
                 } @else if group.lines.len() < group.count {
                     p.muted { "The first " (group.lines.len()) ". " a href=(group.all) { "Show all " (group.count) } }
                 }
+            }
+        }
+    }
+}
+
+/// How many licenses of a group are on none of its pages.
+fn unlisted<'v>(group: &'v RenewalGroup, place: &Paging) -> impl Renderable + 'v {
+    let listed = place.total.and_then(|total| usize::try_from(total).ok()).unwrap_or_default();
+    let rest = group.count.saturating_sub(listed);
+    maud! {
+        @if rest > 0 {
+            p.muted {
+                (counted(rest, "more license")) @if rest == 1 { " is" } @else { " are" }
+                " not listed: choose fewer days, or download "
+                a href=(group.csv) download { "all " (grouped(&group.count.to_string())) " as CSV" } "."
             }
         }
     }

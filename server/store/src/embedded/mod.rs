@@ -520,6 +520,10 @@ impl Store for Embedded {
         self.shared.metrics()
     }
 
+    fn table_rows(&self) -> BoxFuture<'_, Result<Vec<(&'static str, u64)>, StoreError>> {
+        self.read_apart(&self.short, Tenant::OPERATOR.id(), read::table_rows).boxed()
+    }
+
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {
         async move {
             let step = move |snapshot: &RedbSnapshot| scrub::step(snapshot, from.clone());

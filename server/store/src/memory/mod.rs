@@ -345,6 +345,10 @@ impl Store for Memory {
         }
     }
 
+    fn table_rows(&self) -> BoxFuture<'_, Result<Vec<(&'static str, u64)>, StoreError>> {
+        self.read(|state| read::table_rows(&**state))
+    }
+
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {
         self.read(|state| {
             let scrub = scrub::step(&**state, from)?;

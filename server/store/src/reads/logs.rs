@@ -9,8 +9,11 @@ use svctrack_core::{
 use super::{audit, read};
 use crate::{
     LogQuery, Next, Page, PageFor, StoreError,
-    rows::{Bytes as _, REPORT, Rows as _, Snapshot, WAITING, keys, stored_value},
-    rules::parked,
+    rows::{Bytes as _, COUNTERS, REPORT, Rows as _, Snapshot, WAITING, keys, stored_value},
+    rules::{
+        counters::{self, Counter},
+        parked,
+    },
 };
 
 /// Whether a list reads a limited number of entries, whatever is stored.
@@ -54,7 +57,9 @@ fn integration_issues(
             break;
         }
     }
-    Ok(fill.finish())
+    // Events of removed entries are among them.
+    let parked = counters::stored(&snapshot.open(COUNTERS)?, tenant, Counter::Parked)?;
+    Ok(Page { parked: Some(parked), ..fill.finish() })
 }
 
 /// A page of a log that is filled from its entries, newest first.

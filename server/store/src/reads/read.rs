@@ -16,7 +16,7 @@ use svctrack_core::{
 use super::{by_date, pager::page_too_large};
 use crate::{
     ActivityBatch, Next, Page, PageFor, RateLimits, RecordResponse, StoreError,
-    rows::{ACTIVITIES, Bytes as _, Rows, Snapshot, keys, stored_value::StoredRecord},
+    rows::{ACTIVITIES, ALL, Bytes as _, Rows, Snapshot, keys, stored_value::StoredRecord},
     rules::{
         command, date_ranges,
         history::{self, History},
@@ -54,6 +54,11 @@ fn read_response(
     }
     let (version, text) = (version_of(&stored), stored.shown()?);
     Ok(RecordResponse { id, version, computed: None, text, ignored: Vec::new() })
+}
+
+/// Each table with the number of its rows.
+pub(crate) fn table_rows(snapshot: &impl Snapshot) -> Result<Vec<(&'static str, u64)>, StoreError> {
+    ALL.into_iter().map(|table| Ok((table.name(), snapshot.open(table)?.len()?))).collect()
 }
 
 /// Rate limits that a tenant has set for itself.

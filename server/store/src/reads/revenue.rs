@@ -112,7 +112,8 @@ fn of_history(
     let later = later.zip(later_time.as_ref());
     let later = later.map(|(ledger, time)| Later { ledger, now: time.start });
     let maker = Maker::new(snapshot, tenant, &past, now)?;
-    let text = maker.write(job, time.start, &maker.companies(&job.query)?, later)?;
+    let made = maker.make(&job.query, time.start, &maker.companies(&job.query)?, later)?;
+    let text = (job.write)(&made, &job.query)?;
     let time = match later_time {
         Some(time) => time,
         // A report as of a point in time stays the same.
@@ -134,15 +135,16 @@ fn of_customers(
     let maker = Maker::new(snapshot, tenant, &past, now)?;
     let mut companies = maker.companies(&job.query)?;
     let until = maker.add_usage(&job.query, &mut companies)?.min(time.end);
-    let text = maker.write(job, time.start, &companies, None)?;
-    Ok((WrittenReport::new(text, books.sequence), until))
+    let made = maker.make(&job.query, time.start, &companies, None)?;
+    let written = WrittenReport::new((job.write)(&made, &job.query)?, books.sequence);
+    Ok((WrittenReport { next_offset: made.next_offset(&job.query), ..written }, until))
 }
 
 impl WrittenReport {
     pub(super) fn new(text: String, sequence: u64) -> Self {
         let mut hasher = FixedState::default().build_hasher();
         hasher.write(text.as_bytes());
-        Self { text: Arc::from(text), hash: hasher.finish(), sequence }
+        Self { text: Arc::from(text), hash: hasher.finish(), sequence, next_offset: None }
     }
 }
 
@@ -177,15 +179,15 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         Ok(Self { tables: RecordTables::open(snapshot)?, tenant, past, closed, now })
     }
 
-    /// Writes the report; `since` is the earliest point in time with the same report as now.
-    fn write(
+    /// Makes the report; `since` is the earliest point in time with the same report as now.
+    fn make(
         &self,
-        job: &ReportJob,
+        query: &ReportQuery,
         since: Timestamp,
         companies: &Companies,
         later: Option<Later<'_>>,
-    ) -> Result<String, StoreError> {
-        let (query, past) = (&job.query, self.past);
+    ) -> Result<Report, StoreError> {
+        let past = self.past;
         let company = self.company(query)?;
         let options = query.options(since, past.zone, past.rates.clone(), company);
         let options = ReportOptions { history: past.history, ..options.map_err(rejected)? };
@@ -216,7 +218,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         {
             report.closings = self.closed.compared(report)?;
         }
-        (job.write)(&made, query)
+        Ok(made)
     }
 
     fn view(&self) -> TenantView<'_, RecordTables<S>> {

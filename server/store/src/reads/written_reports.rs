@@ -68,7 +68,7 @@ mod tests {
     const MOST_BYTES: usize = 2 * MAX_REPORT_BYTES;
 
     fn report(bytes: usize) -> WrittenReport {
-        WrittenReport { text: "x".repeat(bytes).into(), hash: 0, sequence: 0 }
+        WrittenReport { text: "x".repeat(bytes).into(), hash: 0, sequence: 0, next_offset: None }
     }
 
     #[test]

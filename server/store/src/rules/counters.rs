@@ -7,7 +7,7 @@ use svctrack_core::value::TenantId;
 use super::open_tables::{Tables, Transaction};
 use crate::{
     StoreError,
-    rows::{Bytes as _, Rows as _, WriteRows as _, keys, stored_value},
+    rows::{Bytes as _, Rows, WriteRows as _, keys, stored_value},
 };
 
 /// Counter of rows, or of their bytes.
@@ -67,7 +67,7 @@ impl Counters {
     ) -> Result<u64, StoreError> {
         let before = match self.0.get(&(tenant, counter)) {
             Some(known) => *known,
-            None => load(tables, &counter.key(tenant))?,
+            None => stored(&tables.counters, tenant, counter)?,
         };
         let count = before.saturating_add_signed(by);
         self.0.insert((tenant, counter), count);
@@ -89,8 +89,14 @@ impl Counters {
     }
 }
 
-fn load(tables: &Tables<impl Transaction>, key: &[u8]) -> Result<u64, StoreError> {
-    let count = tables.counters.get(key)?;
-    let count = count.map(|count| stored_value::unseal_exact(key, count.value())).transpose()?;
+/// The count of a tenant's counter in the table.
+pub(crate) fn stored(
+    counters: &impl Rows,
+    tenant: TenantId,
+    counter: Counter,
+) -> Result<u64, StoreError> {
+    let key = counter.key(tenant);
+    let count = counters.get(&key)?;
+    let count = count.map(|count| stored_value::unseal_exact(&key, count.value())).transpose()?;
     Ok(count.map_or(0, u64::from_be_bytes))
 }
