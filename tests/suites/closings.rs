@@ -77,6 +77,8 @@ async fn a_correction_is_shown_beside_the_closed_figures() {
     // One that does not last in April, and one whose change no report reads.
     put(client, "/licenses/extid-T06", &json!({"mrr": 241})).await;
     put(client, "/licenses/extid-T10", &json!({"custom": {"note": "x"}})).await;
+    // A renewal moves no figure of April.
+    put(client, "/licenses/extid-T10", &json!({"renewalStatus": "renewed"})).await;
     let after = report().await;
     assert_eq!(
         differences(&after),

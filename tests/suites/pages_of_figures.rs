@@ -199,16 +199,34 @@ async fn closed_months_show_why_they_differ_and_why_they_were_reopened() {
     assert_eq!(closed.status, StatusCode::SEE_OTHER, "{}", closed.text());
     let html = page(&reader, "/app/closings").await;
     assert!(html.contains("2025-11") && !html.contains("Changed since closing"), "{html}");
+    assert!(html.contains("Total, rates of 2025-11-30<"), "{html}");
+    // Neither a renewal nor an amount after it is a figure of the month.
+    let renewal = json!({"renewalStatus": "renewed", "renewalMRR": 75});
+    change("/licenses/extid-Beta", renewal).await;
+    let html = page(&reader, "/app/closings").await;
+    assert!(!html.contains("Changed since closing"), "{html}");
     // In total nothing has changed.
     change("/licenses/extid-Beta", json!({"mrr": 60})).await;
     change("/licenses/extid-Gamma", json!({"mrr": 60})).await;
     let html = page(&reader, "/app/closings").await;
-    for text in ["Changed since closing: 2 licenses<", ">Beta</a>", ">Gamma</a>"] {
-        assert!(html.contains(text), "{text}: {html}");
+    assert!(html.contains("Changed since closing, not in total:"), "{html}");
+    let expect = [
+        ("Beta", "EUR: start -10 (70 → 60), end -10 (70 → 60)"),
+        ("Gamma", "EUR: start +10 (50 → 60), end +10 (50 → 60)"),
+    ];
+    for (company, figures) in expect {
+        let text = format!(
+            ">{company}</a>, {figures}, because of license <a href=\"/app/records/licenses/"
+        );
+        assert!(html.contains(&text), "{text}: {html}");
     }
+    change("/licenses/extid-Beta", json!({"mrr": 55.5})).await;
+    let html = page(&reader, "/app/closings").await;
+    let figures = "Changed since closing: EUR: start -4.50 (120 → 115.50), end -4.50 (220 → 215.50); Total in EUR: ";
+    assert!(html.contains(figures), "{html}");
     change("/settings", json!({"currencies": null})).await;
     let html = page(&reader, "/app/closings").await;
-    assert!(html.contains("Changed since closing: 2 licenses, exchange rates<"), "{html}");
+    assert!(html.contains("; other exchange rates<"), "{html}");
     let reopen = async || {
         let reason = [("reason", "late <invoice>")];
         let done = reader.submit("/app/closings/2025-11/reopen", &reason).await;

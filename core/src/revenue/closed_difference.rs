@@ -3,7 +3,6 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
-    ops::Range,
     slice,
 };
 
@@ -47,8 +46,7 @@ pub struct MonthDifference {
     pub companies: Vec<CompanyDifference>,
     /// How many these are.
     pub company_count: usize,
-    /// Licenses that were changed since and last in the month, then or now, and those of the companies with a
-    /// difference: at most 100.
+    /// Licenses of the companies with a difference that were changed since: at most 100.
     #[serde(serialize_with = "hex::many")]
     pub changed_licenses: Vec<ObjectId>,
     /// Total number of these licenses.
@@ -140,14 +138,10 @@ impl SinceClosing<'_> {
         Ok(differing)
     }
 
-    /// Licenses of some companies, and those that last within a time, then or now.
-    fn licenses(&self, of: &BTreeSet<ObjectId>, times: &Range<Timestamp>) -> Vec<ObjectId> {
-        let counts = |facts: &LicenseFacts<'_>| {
-            let lasts = facts.from.is_none_or(|from| from < times.end)
-                && facts.end.is_none_or(|end| end >= times.start);
-            lasts || of.contains(&facts.company)
-        };
-        let changed = self.changed().filter(|(_, it)| it.facts().any(counts));
+    /// Changed licenses of some companies.
+    fn licenses(&self, of: &BTreeSet<ObjectId>) -> Vec<ObjectId> {
+        let is_of_one = |facts: &LicenseFacts<'_>| of.contains(&facts.company);
+        let changed = self.changed().filter(|(_, it)| it.facts().any(is_of_one));
         changed.map(|(id, _)| *id).collect()
     }
 
@@ -276,19 +270,16 @@ impl Closing {
         });
         let converted =
             converted.and_then(|row| Difference::between(self.converted.as_ref(), Some(&row)));
-        let times = self.times();
         let differs = currencies.iter().any(|it| !it.difference.is_zero());
         // A license that begins later changes what a company paid only where it bridges a gap.
-        let may_differ = differs
-            || self.gap_days > 0
-            || since.is_changed_before(times.as_ref().map(|it| it.end));
+        let may_differ =
+            differs || self.gap_days > 0 || since.is_changed_before(self.times().map(|it| it.end));
         let companies = match may_differ {
             true => since.companies(&self.options()?)?,
             false => Vec::new(),
         };
         let differing = companies.iter().map(|it| it.company).collect();
-        let changed = times.map(|times| since.licenses(&differing, &times));
-        let changed = changed.unwrap_or_default();
+        let changed = since.licenses(&differing);
         let is_converted_as_closed =
             converted.as_ref().is_some_and(|found| found.difference.is_zero());
         let names = currencies.iter().map(|found| &found.currency);

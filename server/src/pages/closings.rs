@@ -1,12 +1,14 @@
 //! Closed months: their changes since, the next month to close, and the last one to reopen.
 
+use std::collections::BTreeMap;
+
 use poem::{Request, Response, http::Method};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use svctrack_core::revenue::days_of_month;
 use svctrack_web::pages::{
-    ClosingLine, ClosingsView, CompanyDifference, Differences, MonthFigures, Problem, Reopening,
-    address, closings_page,
+    ClosingLine, ClosingsView, CompanyDifference, Differences, FigureChange, MonthFigures, Problem,
+    Reopening, address, closings_page,
 };
 
 use super::{
@@ -44,6 +46,7 @@ struct Closing {
     view: String,
     gap_days: u32,
     reactivation_within: Option<u32>,
+    rate_date: Option<String>,
     currencies: Vec<MonthFigures>,
     converted: Option<MonthFigures>,
     #[serde(default)]
@@ -65,7 +68,7 @@ struct Compared {
     converted: Option<Difference>,
     companies: Vec<OfCompany>,
     company_count: usize,
-    changed_license_count: usize,
+    changed_licenses: Vec<String>,
     rates_changed: bool,
     time_zone_changed: bool,
 }
@@ -78,6 +81,7 @@ struct OfCompany {
 
 #[derive(Deserialize)]
 struct Difference {
+    closed: MonthFigures,
     difference: MonthFigures,
 }
 
@@ -143,6 +147,61 @@ fn options_of(closings: &[Closing]) -> Vec<(&'static str, Value)> {
     options
 }
 
+type Records = BTreeMap<String, Map<String, Value>>;
+
+/// Names of the companies and licenses that explain differences.
+struct Named {
+    companies: Records,
+    licenses: Records,
+}
+
+impl Named {
+    async fn of(visit: &Visit, compared: &[Compared]) -> Result<Self, Error> {
+        let companies = compared.iter().flat_map(|it| &it.companies);
+        let companies = companies.map(|it| it.company.as_str());
+        let licenses = compared.iter().flat_map(|it| &it.changed_licenses).map(String::as_str);
+        Ok(Self {
+            companies: by_ids(visit, "companies", companies, "name").await?,
+            licenses: by_ids(visit, "licenses", licenses, "product,companyId").await?,
+        })
+    }
+
+    fn differences(&self, compared: Compared) -> Differences {
+        let more_companies = compared.company_count - compared.companies.len();
+        let total = compared.converted.map(|it| FigureChange { is_converted: true, ..it.into() });
+        let licenses = &compared.changed_licenses;
+        let companies = compared.companies.into_iter().map(|it| CompanyDifference {
+            name: self.companies.get(&it.company).map(|record| text(record, "name").to_owned()),
+            licenses: self.licenses_of(&it.company, licenses),
+            lines: it.currencies.into_iter().map(FigureChange::from).collect(),
+            company: it.company,
+        });
+        Differences {
+            companies: companies.collect(),
+            more_companies,
+            rates_changed: compared.rates_changed,
+            time_zone_changed: compared.time_zone_changed,
+            lines: compared.currencies.into_iter().map(FigureChange::from).chain(total).collect(),
+        }
+    }
+
+    /// Those of some licenses that a company has: their ids and products.
+    fn licenses_of(&self, company: &str, licenses: &[String]) -> Vec<(String, String)> {
+        let of_company = |id: &String| {
+            let record = self.licenses.get(id)?;
+            let is_of_it = text(record, "companyId") == company;
+            is_of_it.then(|| (id.clone(), text(record, "product").to_owned()))
+        };
+        licenses.iter().filter_map(of_company).collect()
+    }
+}
+
+impl From<Difference> for FigureChange {
+    fn from(found: Difference) -> Self {
+        Self { closed: found.closed, difference: found.difference, is_converted: false }
+    }
+}
+
 async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
     let (closings, open) = closings(visit).await?;
     let mut compared = compared(visit, &closings).await?;
@@ -151,40 +210,16 @@ async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
         .and_then(|last| days_of_month(&last.month))
         .map(|(_, next)| month(&next.to_string()));
     let this_month = month(&visit.day(0));
-    let of_companies = compared.iter().flat_map(|it| &it.companies);
-    let names = of_companies.map(|it| it.company.as_str());
-    let names = by_ids(visit, "companies", names, "name").await?;
+    let named = Named::of(visit, &compared).await?;
     let closed = closings.into_iter().rev().map(|closing| {
         let at = compared.iter().position(|it| it.month == closing.month);
-        let compared = at.map(|at| compared.swap_remove(at));
-        let differences = compared.map(|compared| {
-            let more_companies = compared.company_count - compared.companies.len();
-            let total = compared.converted.map(|it| it.difference);
-            let total = total.map(|line| MonthFigures { is_converted: true, ..line });
-            let companies = compared.companies.into_iter().map(|it| CompanyDifference {
-                name: names.get(&it.company).map(|record| text(record, "name").to_owned()),
-                lines: it.currencies.into_iter().map(|it| it.difference).collect(),
-                company: it.company,
-            });
-            Differences {
-                companies: companies.collect(),
-                more_companies,
-                changed_licenses: compared.changed_license_count,
-                rates_changed: compared.rates_changed,
-                time_zone_changed: compared.time_zone_changed,
-                lines: compared
-                    .currencies
-                    .into_iter()
-                    .map(|it| it.difference)
-                    .chain(total)
-                    .collect(),
-            }
-        });
+        let differences = at.map(|at| named.differences(compared.swap_remove(at)));
         let converted = closing.converted.map(|line| MonthFigures { is_converted: true, ..line });
         ClosingLine {
             month: closing.month,
             closed_at: Some(closing.closed_at),
             reopened: closing.reopened,
+            rate_date: closing.rate_date,
             lines: closing.currencies.into_iter().chain(converted).collect(),
             differences,
         }

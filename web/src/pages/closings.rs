@@ -6,12 +6,16 @@ use svctrack_core::{revenue, value::counted};
 
 use super::{
     address::address,
-    format::{day, money},
+    format::{cents, day, money},
     page,
     parts::{Head, Problem, empty, problems, table},
     shell::{Shell, csrf, layout, record_address, title_bar},
 };
 use crate::page::Page;
+
+/// The amounts of a month in words, in the order of [`MonthFigures::movements`].
+const FIGURES: [&str; 7] =
+    ["start", "new", "reactivation", "expansion", "contraction", "churn", "end"];
 
 /// Figures of a month in one currency.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -43,10 +47,6 @@ impl MonthFigures {
             self.end,
         ]
     }
-
-    fn is_zero(&self) -> bool {
-        self.customers == 0 && self.movements().iter().all(|amount| *amount == 0.0)
-    }
 }
 
 /// A reopening of a month.
@@ -64,51 +64,85 @@ pub struct ClosingLine {
     pub closed_at: Option<String>,
     /// When and why it was reopened, the first time first.
     pub reopened: Vec<Reopening>,
+    /// Day of the rates of the converted figures.
+    pub rate_date: Option<String>,
     /// Figures of each currency, then the converted ones.
     pub lines: Vec<MonthFigures>,
     /// The figures of now less these; none where they are computed with other options.
     pub differences: Option<Differences>,
 }
 
-/// Current figures less those of a closed month, and why they differ.
+/// How current figures differ from those of a closed month, and why.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Differences {
-    pub lines: Vec<MonthFigures>,
+    pub lines: Vec<FigureChange>,
     /// The companies that differ, those with the largest difference first.
     pub companies: Vec<CompanyDifference>,
     /// How many others differ.
     pub more_companies: usize,
-    /// Licenses of the month that were changed since.
-    pub changed_licenses: usize,
     pub rates_changed: bool,
     pub time_zone_changed: bool,
+}
+
+/// Figures in one currency as they were closed, and those of now less these.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FigureChange {
+    pub is_converted: bool,
+    pub closed: MonthFigures,
+    pub difference: MonthFigures,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompanyDifference {
     pub company: String,
     pub name: Option<String>,
-    pub lines: Vec<MonthFigures>,
+    /// Ids and products of its changed licenses.
+    pub licenses: Vec<(String, String)>,
+    pub lines: Vec<FigureChange>,
+}
+
+impl FigureChange {
+    /// The figures that differ: `EUR: start -50 (1,150 → 1,100), end -50 (1,150 → 1,100)`; none where none does.
+    fn words(&self) -> Option<String> {
+        let (closed, less) = (self.closed.movements(), self.difference.movements());
+        let amounts = FIGURES.iter().zip(closed.into_iter().zip(less));
+        let amounts = amounts.filter(|(_, (_, less))| *less != 0.0);
+        let amounts = amounts.map(|(name, (closed, less))| {
+            format!("{name} {} ({} → {})", signed(less), cents(closed), cents(closed + less))
+        });
+        let (closed, less) = (self.closed.customers, self.difference.customers);
+        let customers = (less != 0)
+            .then(|| format!("customers {less:+} ({closed} → {})", closed.saturating_add(less)));
+        let words: Vec<String> = amounts.chain(customers).collect();
+        let scope = if self.is_converted { "Total in " } else { "" };
+        (!words.is_empty())
+            .then(|| format!("{scope}{}: {}", self.difference.currency, words.join(", ")))
+    }
+}
+
+fn words_of(lines: &[FigureChange]) -> String {
+    lines.iter().filter_map(FigureChange::words).collect::<Vec<_>>().join("; ")
+}
+
+fn signed(amount: f64) -> String {
+    let sign = if amount > 0.0 { "+" } else { "" };
+    format!("{sign}{}", cents(amount))
 }
 
 impl Differences {
-    /// What has changed: `Changed since closing: 2 licenses, exchange rates`; none where nothing has.
+    /// The figures in all that differ, and changes that are of no company; none where no figure differs.
     fn summary(&self) -> Option<String> {
-        let licenses = Some(self.changed_licenses).filter(|count| *count > 0);
-        let licenses = licenses.map(|count| counted(count, "license"));
-        let rates = self.rates_changed.then(|| "exchange rates".to_owned());
-        let zone = self.time_zone_changed.then(|| "time zone".to_owned());
-        let reasons: Vec<String> = licenses.into_iter().chain(rates).chain(zone).collect();
-        let differs = self.differing().next().is_some() || !self.companies.is_empty();
-        match reasons.as_slice() {
-            [] if differs => Some("Changed since closing".to_owned()),
+        let words = words_of(&self.lines);
+        let differs = !words.is_empty() || !self.companies.is_empty();
+        let rates = self.rates_changed.then_some("other exchange rates");
+        let zone = (self.time_zone_changed && differs).then_some("another time zone");
+        let parts = Some(words.as_str()).filter(|words| !words.is_empty()).into_iter();
+        let parts: Vec<&str> = parts.chain(rates).chain(zone).collect();
+        match parts.as_slice() {
+            [] if differs => Some("Changed since closing, not in total:".to_owned()),
             [] => None,
-            reasons => Some(format!("Changed since closing: {}", reasons.join(", "))),
+            parts => Some(format!("Changed since closing: {}", parts.join("; "))),
         }
-    }
-
-    fn differing(&self) -> impl Iterator<Item = &MonthFigures> {
-        self.lines.iter().filter(|line| !line.is_zero())
     }
 }
 
@@ -138,6 +172,7 @@ pub fn closings_page(shell: &Shell, view: &ClosingsView) -> Page {
         (title_bar("Closed months", &actions))
         p.muted {
             "Closing a month stores its MRR figures. Later changes of these figures are listed here. "
+            "Totals are converted at the rates of the last day of each month; the MRR report uses the rates of one day for all periods. "
             a href="/docs/closing" { "Closing a month" }
         }
         (problems(&view.problems))
@@ -240,6 +275,7 @@ fn month(closing: &ClosingLine) -> impl Renderable {
 
 fn figures(closing: &ClosingLine) -> impl Renderable {
     let closed_at = closing.closed_at.as_deref().map(day);
+    let rates = closing.rate_date.as_ref().map(|day| format!(", rates of {day}"));
     maud! {
         @for (at, line) in closing.lines.iter().enumerate() {
             tr {
@@ -247,9 +283,9 @@ fn figures(closing: &ClosingLine) -> impl Renderable {
                     @if at == 0 { (closing.month) } @else { span.hidden-label { (closing.month) } }
                 }
                 td {
-                    @if at == 0 { (closed_at) } @else if line.is_converted { span.muted { "Total" } }
+                    @if at == 0 { (closed_at) } @else if line.is_converted { span.muted { "Total" (rates) } }
                 }
-                (amounts(line, false))
+                (amounts(line))
             }
         }
         @if closing.lines.is_empty() {
@@ -264,26 +300,38 @@ fn figures(closing: &ClosingLine) -> impl Renderable {
 
 /// What has changed in a month since it was closed: in all, and by company.
 fn changes<'c>(month: &'c str, differences: &'c Differences) -> impl Renderable + 'c {
-    maud! {
-        @if let Some(summary) = differences.summary() { (note(month, summary)) }
-        @for line in differences.differing() {
-            tr.difference {
-                th scope="row" { span.hidden-label { (month) } }
-                td { @if line.is_converted { "Total" } }
-                (amounts(line, true))
-            }
-        }
-        @for company in &differences.companies {
-            @for line in company.lines.iter().filter(|line| !line.is_zero()) {
-                tr.difference {
-                    th scope="row" { span.hidden-label { (month) } }
-                    td { a href=(record_address("companies", &company.company)) { (name_of(company)) } }
-                    (amounts(line, true))
+    let companies = maud! {
+        @if !differences.companies.is_empty() {
+            ul {
+                @for company in &differences.companies { li { (of_company(company)) } }
+                @if differences.more_companies > 0 {
+                    li { "and " (counted(differences.more_companies, "other")) }
                 }
             }
         }
-        @if differences.more_companies > 0 {
-            (note(month, format!("and {}", counted(differences.more_companies, "other"))))
+    };
+    maud! {
+        @if let Some(summary) = differences.summary() {
+            (note(month, maud! { (summary) (companies) }))
+        }
+    }
+}
+
+/// A company that differs: its figures, and its changed licenses.
+fn of_company(company: &CompanyDifference) -> impl Renderable {
+    let because = match company.licenses.len() {
+        0 => "",
+        1 => ", because of license ",
+        _ => ", because of licenses ",
+    };
+    maud! {
+        a href=(record_address("companies", &company.company)) { (name_of(company)) }
+        ", " (words_of(&company.lines)) (because)
+        @for (at, (id, product)) in company.licenses.iter().enumerate() {
+            @if at > 0 { ", " }
+            a href=(record_address("licenses", id)) {
+                @if product.is_empty() { (id) } @else { (product) }
+            }
         }
     }
 }
@@ -302,21 +350,11 @@ fn note<'n>(month: &'n str, text: impl Renderable + 'n) -> impl Renderable + 'n 
     }
 }
 
-/// The cells of the figures; a difference has a sign, and 0 is an empty cell.
-fn amounts(line: &MonthFigures, is_difference: bool) -> impl Renderable {
-    let shown = |amount: f64| match amount {
-        amount if is_difference && amount == 0.0 => String::new(),
-        amount if is_difference && amount > 0.0 => format!("+{}", money(amount, "")),
-        amount => money(amount, ""),
-    };
-    let movements = line.movements();
-    let cells: Vec<String> = movements.iter().map(|amount| shown(*amount)).collect();
-    let customers = match line.customers {
-        0 if is_difference => String::new(),
-        count if is_difference => format!("{count:+}"),
-        count => count.to_string(),
-    };
+/// The cells of the figures.
+fn amounts(line: &MonthFigures) -> impl Renderable {
+    let cells = line.movements().map(|amount| money(amount, ""));
     let currency = line.currency.clone();
+    let customers = line.customers;
     maud! {
         @for (at, cell) in cells.iter().enumerate() {
             td.num { @if at == 0 && !currency.is_empty() { span.muted { (currency) } " " } (cell) }

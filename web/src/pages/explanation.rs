@@ -6,7 +6,7 @@ use serde::Deserialize;
 use svctrack_core::value::counted;
 
 use super::{
-    format::{grouped, label_of},
+    format::{cents, grouped, label_of},
     page,
     parts::{Head, Paging, Problem, badge, empty, paging, problems, table},
     shell::{Shell, layout, record_address, title_bar},
@@ -122,7 +122,7 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
         @if view.problems.is_empty() {
             @match &view.breakdown {
                 Breakdown::Companies { currency, amount: sum, companies } => {
-                    (figure(view, &format!("{currency} {}", amount(*sum)), companies.len() > 1))
+                    (figure(view, &format!("{currency} {}", cents(*sum)), companies.len() > 1))
                     @if companies.is_empty() {
                         (empty("No companies are behind this figure.", "It is zero in this period."))
                     } @else {
@@ -224,7 +224,7 @@ fn rows<'v>(currency: &'v str, company: &'v CompanyShare, is_open: bool) -> impl
         tbody {
             tr {
                 th scope="row" { a href=(record_address("companies", &company.company)) { (name) } }
-                td.num { (currency) " " (amount(company.amount)) }
+                td.num { (currency) " " (cents(company.amount)) }
                 td.formula { (company.formula) }
             }
             tr.below {
@@ -265,7 +265,7 @@ fn licenses(licenses: &[LicenseShare]) -> impl Renderable {
                                 @if license.product.is_empty() { "License" } @else { (license.product) }
                             }
                         }
-                        td.num { (license.currency) " " (amount(license.mrr)) }
+                        td.num { (license.currency) " " (cents(license.mrr)) }
                         @if has_begin { td.num { (license.from.as_deref().unwrap_or(dash)) } }
                         td.num { (license.end.as_deref().unwrap_or(dash)) }
                         td {
@@ -276,11 +276,6 @@ fn licenses(licenses: &[LicenseShare]) -> impl Renderable {
             }
         }
     }
-}
-
-/// An amount with its cents.
-fn amount(amount: f64) -> String {
-    grouped(&format!("{amount:.2}"))
 }
 
 #[cfg(test)]

@@ -95,6 +95,11 @@ pub fn money(amount: f64, currency: &str) -> String {
     if currency.is_empty() { rounded } else { format!("{currency} {rounded}") }
 }
 
+/// An amount with its cents, where it has some: `1,235.50`.
+pub(super) fn cents(amount: f64) -> String {
+    grouped(&format!("{amount:.2}"))
+}
+
 /// A share in percents: `0.1234` as `12.3 %`.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)

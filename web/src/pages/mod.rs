@@ -46,8 +46,8 @@ pub use self::{
     address::address,
     audit::{AuditLine, AuditView, RecordChange, audit_page},
     closings::{
-        ClosingLine, ClosingsView, CompanyDifference, Differences, MonthFigures, Reopening,
-        closings_page,
+        ClosingLine, ClosingsView, CompanyDifference, Differences, FigureChange, MonthFigures,
+        Reopening, closings_page,
     },
     customers::{CustomerLine, CustomersView, customers_page},
     demo::{DemoState, DemoView, demo_page},
