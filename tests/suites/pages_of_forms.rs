@@ -64,11 +64,49 @@ async fn a_license_that_was_changed_after_it_was_shown_is_neither_renewed_nor_lo
     }
     let path = "/app/licenses/extid-l1/renew";
     let version = hidden(&reader, path, "version").await;
-    let done = reader.submit(path, &[("version", &version), ("step", "do")]).await;
+    let pairs = [("version", version.as_str()), ("previewed", "{}"), ("step", "do")];
+    let done = reader.submit(path, &pairs).await;
     assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text());
     assert_eq!(client.get("/licenses/extid-l1").await.json()["renewalStatus"], "renewed");
-    let again = reader.submit(path, &[("version", &version), ("step", "do")]).await;
+    let again = reader.submit(path, &pairs).await;
     assert_rejected(&again, &["This license cannot be renewed or lost."]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_with_other_terms_than_those_previewed_is_shown_before_it_is_stored() {
+    let server = server().await;
+    let (client, reader) = (&server.client, sign_in(&server.anonymous, &token(&server)).await);
+    let status = async || client.get("/licenses/extid-l1").await.json()["renewalStatus"].clone();
+    let value_of = |page: &Response, name: &str| {
+        let name = format!("name=\"{name}\" value");
+        attribute(page.text(), &name).next().unwrap().replace("&quot;", "\"")
+    };
+    for (verb, term, says) in [
+        ("renew", ("fromDate", "2026-12-02"), "starts 30 days before this one ends."),
+        ("renew", ("fromDate", "2027-01-02"), "starts 1 day after this one ends."),
+        ("lose", ("toDate", "2026-11-30"), "2026-11-30"),
+    ] {
+        let path = format!("/app/licenses/extid-l1/{verb}");
+        let first = reader.get(&path).await;
+        assert!(!first.text().contains("The next license starts"), "{}", first.text());
+        let decide = async |page: &Response| {
+            let (version, previewed) = (value_of(page, "version"), value_of(page, "previewed"));
+            let reason = ("lostReason", "price");
+            let of_loss = (verb == "lose").then_some(reason);
+            let pairs = [("version", &*version), ("previewed", &*previewed), ("step", "do"), term];
+            let pairs: Vec<_> = pairs.into_iter().chain(of_loss).collect();
+            reader.submit(&path, &pairs).await
+        };
+        let shown = decide(&first).await;
+        assert_eq!(shown.status, StatusCode::OK, "{}", shown.text());
+        assert!(shown.text().contains("Nothing is stored yet") && shown.text().contains(says));
+        assert_eq!(status().await, "ongoing");
+        if verb == "lose" {
+            let done = decide(&shown).await;
+            assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text());
+            assert_eq!(status().await, "lost");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -26,7 +26,8 @@ const MAX_LOOKED_AT: usize = 1_000;
 ///
 /// # Errors
 /// [`Rejection::NotFound`] when the license does not exist, [`Rejection::Conflict`] when it is lost, or already has a
-/// successor, which the message names, [`Rejection::Invalid`] when it has no fixed period or its terms do not suffice.
+/// successor, which the message names, [`Rejection::Invalid`] when it has no fixed period, its terms do not suffice, or
+/// the successor would not begin after it does.
 ///
 /// ```
 /// use svctrack_core::{
@@ -381,6 +382,8 @@ mod tests {
             (sound, r#"{"companyId":"extid-other"}"#, 422, "/companyId"),
             (sound, r#"{"mrr":null}"#, 422, "required"),
             (sound, r#"{"toDate":"2026-06-01"}"#, 422, "/toDate"),
+            (sound, r#"{"fromDate":"2020-01-01"}"#, 422, "/fromDate"),
+            (sound, r#"{"fromDate":"2026-01-01"}"#, 422, "/fromDate"),
         ];
         for (license, sent, status, says) in rejections {
             let before = store.status(license);
@@ -390,6 +393,7 @@ mod tests {
             assert_eq!(store.status(license), before);
         }
         assert!(store.renew(priceless, r#"{"mrr":5}"#).is_ok());
+        assert!(store.renew(sound, r#"{"fromDate":"2026-01-02"}"#).is_ok());
     }
 
     #[test]

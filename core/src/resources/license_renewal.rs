@@ -69,6 +69,7 @@ pub(crate) fn successor_of(
         }
     }
     issues.extend(missing(&successor));
+    issues.extend(too_early(license, &successor));
     if issues.is_empty() { Ok(successor) } else { Err(issues) }
 }
 
@@ -168,6 +169,14 @@ fn end_after(successor: &mut Document, from: Option<Timestamp>, days: i64, zone:
     if let Some(end) = from.and_then(|from| period::add_days(from, days, zone)) {
         successor.set(TO_DATE.name, Json::string(&end.to_string()));
     }
+}
+
+/// The issue of a successor that does not begin later than the license: nothing would recognise it as its successor.
+fn too_early(license: &Document, successor: &Document) -> Option<Issue> {
+    let (begin, next) = FROM_DATE.get(license).zip(FROM_DATE.get(successor))?;
+    let message =
+        || format!("`fromDate` must be after that of the renewed license, {begin}; found `{next}`");
+    (next <= begin).then(|| Issue::of_member(FROM_DATE.name, "invalid_value", message()))
 }
 
 /// Issues of properties that a successor needs and has not.

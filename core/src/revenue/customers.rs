@@ -220,8 +220,8 @@ fn in_base(scope: &ReportScope<'_>, amounts: &[(u32, i128)]) -> Option<Number> {
     converts.then(|| number_of(sum, CONVERTED_SCALE))
 }
 
-/// The next renewal among the ongoing fixed licenses without successor: its end, its last day of notice if that is
-/// ahead, and the days to the nearer of both.
+/// The next renewal among the ongoing fixed licenses without successor, also those that have not begun: its end, its last
+/// day of notice if that is ahead, and the days to the nearer of both.
 fn renewal_of(
     scope: &ReportScope<'_>,
     payer: &Payer<'_>,
@@ -231,7 +231,7 @@ fn renewal_of(
     let today = Day::at(now, zone);
     let days_to = |day: Day| day.number() - today.number();
     let licenses = payer.licenses.iter().enumerate().filter(|(at, license)| {
-        let undecided = license.expires() && license.is_ongoing() && license.from <= now.as_ms();
+        let undecided = license.expires() && license.is_ongoing();
         undecided && scope.counts(license) && payer.links.successor(*at).is_none()
     });
     let renewals = licenses.filter_map(|(_, license)| {

@@ -482,6 +482,20 @@ fn a_customer_says_when_it_renews() {
 }
 
 #[test]
+fn a_customer_that_is_renewed_renews_when_the_next_license_ends() {
+    let licenses = "
+        S1 Nord EUR 2023-08-21 2024-08-21 1000 Suite renewed
+        S2 Nord EUR 2024-08-21 2025-08-21 1200 Suite ongoing
+    ";
+    let usage = |_| CustomerUsage::default();
+    let report = customers(&ledger(licenses), &asked(), &usage, &Weights::default()).unwrap();
+    let [row] = &report.rows[..] else { panic!("{:?}", report.rows) };
+    assert_eq!((row.next_renewal, row.days), (Day::parse("2025-08-21"), Some(385)));
+    let stake = row.at_stake.as_ref().unwrap();
+    assert_eq!(stake.text, "10.00 of 1000.00 EUR: renewal in 385 days");
+}
+
+#[test]
 fn segments_beyond_the_largest_are_summed_up() {
     let lines: Vec<String> = (10..70)
         .map(|number| format!("L{number} C{number} EUR 2024-01-01 - {number} Suite ongoing"))

@@ -8,9 +8,9 @@ use poem::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use svctrack_core::{
-    resources::license::LICENSE,
+    resources::license::{LICENSE, LOST_REASON},
     schema::cell::is_formula,
-    value::{Day, Issue, ObjectId, Zone},
+    value::{Day, Document, Issue, ObjectId, Zone},
 };
 use svctrack_web::pages::{
     Decision, DecisionView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView, address,
@@ -289,11 +289,14 @@ async fn show(visit: Visit, request: &Request, decision: Decision) -> Result<Res
 async fn decide(visit: Visit, mut request: Request, decision: Decision) -> Result<Response, Error> {
     let mut view = view_of(&visit, &request, decision).await?;
     let (pairs, _room) = visit.form(&mut request).await?;
-    let is_preview = sent(&pairs, "step") == "show";
     view.problems = match body_of(&LICENSE, &pairs, &view.terms) {
         // No decision is possible.
         _ if view.shown.is_none() => view.problems,
         Ok(body) => {
+            let terms = terms_in(&body);
+            let is_asked = sent(&pairs, "step") == "show";
+            let is_unseen = terms != sent(&pairs, "previewed") && !is_stale(&pairs, &view);
+            let is_preview = is_asked || is_unseen;
             let headers = if is_preview { Vec::new() } else { headers_of(&pairs) };
             match call(&visit, &view, (&headers, &body), is_preview).await? {
                 Ok(_) if !is_preview => {
@@ -301,7 +304,9 @@ async fn decide(visit: Visit, mut request: Request, decision: Decision) -> Resul
                     return Ok(see(&address("/app/renewals", &[], &done)));
                 }
                 Ok(shown) => {
-                    view = DecisionView { shown: Some(shown), sent: pairs, ..view };
+                    let is_changed = !is_asked;
+                    let (shown, previewed) = (Some(shown), terms);
+                    view = DecisionView { shown, previewed, is_changed, sent: pairs, ..view };
                     return Ok(html(decision_page(&visit.shell, &view)));
                 }
                 Err(issues) => {
@@ -320,6 +325,19 @@ async fn decide(visit: Visit, mut request: Request, decision: Decision) -> Resul
     Ok(rejected(decision_page(&visit.shell, &view)))
 }
 
+/// The terms of a decision that its preview shows, as text: all but the reason of a loss.
+fn terms_in(body: &Document) -> String {
+    let mut terms = body.clone();
+    terms.remove(LOST_REASON.name);
+    terms.to_text()
+}
+
+/// Whether the license was changed since the form was shown: the call is then rejected.
+fn is_stale(pairs: &[(String, String)], view: &DecisionView) -> bool {
+    let version = sent(pairs, "version");
+    !version.is_empty() && version != view.version
+}
+
 /// The license, with the result of the decision without other terms.
 async fn view_of(
     visit: &Visit,
@@ -328,7 +346,9 @@ async fn view_of(
 ) -> Result<DecisionView, Error> {
     let id = path_part(request, "id").unwrap_or_default();
     let (license, version) = visit.api.record(&address("/licenses/{}", &[&id], &[])).await?;
-    let mut view = DecisionView { decision, license, version, ..DecisionView::default() };
+    let previewed = terms_in(&Document::default());
+    let mut view =
+        DecisionView { decision, license, version, previewed, ..DecisionView::default() };
     match call(visit, &view, (&[], &without_terms(decision)), true).await? {
         Ok(shown) => view.shown = Some(shown),
         Err(issues) => view.problems = problems_of(issues),

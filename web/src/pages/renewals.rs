@@ -5,14 +5,17 @@ use hypertext::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use svctrack_core::{
-    resources::{license::LICENSE, settings::BaseCurrency},
+    resources::{
+        license::{FROM_DATE, LICENSE, RENEWAL_DATE},
+        settings::BaseCurrency,
+    },
     schema::FieldDef,
-    value::counted,
+    value::{Timestamp, counted},
 };
 
 use super::{
     address::address,
-    format::{grouped, label_of, money},
+    format::{day_text, grouped, label_of, money},
     page, page_with_form,
     parts::{Head, Paging, Problem, empty, paging, problems, scroll, table},
     record::{Filled, checks, input, shown, text},
@@ -367,6 +370,10 @@ pub struct DecisionView {
     pub version: String,
     /// License that is created, or this one after the loss; none where that is not possible.
     pub shown: Option<Map<String, Value>>,
+    /// The terms of which `shown` is the result, as text: the form sends them back.
+    pub previewed: String,
+    /// Whether a decision became a preview, since its terms differ from those of the last one.
+    pub is_changed: bool,
     /// Terms that the form is filled with.
     pub terms: Map<String, Value>,
     /// Values that were filled in, by property.
@@ -390,7 +397,13 @@ pub fn decision_page(shell: &Shell, view: &DecisionView) -> Page {
         }
         @if let Some(shown) = &view.shown {
             (problems(&view.problems))
+            @if view.is_changed {
+                p.notice role="status" {
+                    "Nothing is stored yet: you changed the terms. This is what they lead to."
+                }
+            }
             (scroll(title, comparison(view, shown)))
+            @if let Some(warning) = distance_of_next(view, shown) { p.hint { (warning) } }
             (form(shell, view))
         } @else {
             (obstacle(&view.problems))
@@ -414,6 +427,19 @@ fn obstacle(found: &[Problem]) -> impl Renderable {
             ul { @for problem in found { li { (problem.message) } } }
         }
         p { a.button href="/app/renewals" { "Back to renewals" } }
+    }
+}
+
+/// How far the next license is from the end of this one; none where it follows without a gap.
+fn distance_of_next(view: &DecisionView, shown: &Map<String, Value>) -> Option<String> {
+    let day = |record, name| Some(Timestamp::parse(&day_text(text(record, name)))?.epoch_days());
+    let begins = day(shown, FROM_DATE.name).filter(|_| view.decision == Decision::Renew)?;
+    let days = begins - day(&view.license, RENEWAL_DATE.name)?;
+    let apart = counted(days.abs(), "day");
+    match days {
+        0 => None,
+        ..0 => Some(format!("The next license starts {apart} before this one ends.")),
+        _ => Some(format!("The next license starts {apart} after this one ends.")),
     }
 }
 
@@ -479,6 +505,7 @@ fn form<'v>(shell: &'v Shell, view: &'v DecisionView) -> impl Renderable + 'v {
             (csrf(shell))
             (hidden("shown", &shown(&LICENSE, &view.terms)))
             (hidden("version", &view.version))
+            (hidden("previewed", &view.previewed))
             @for field in &fields { (input(filled, field)) }
             div.actions {
                 button type="submit" name="step" value="show" { "Update preview" }
