@@ -251,7 +251,7 @@ async fn wait_for_demo(reader: &Reader<'_>) -> String {
         let response = reader.get("/app/demo").await;
         let text = response.text().to_owned();
         assert!(!text.contains("incomplete"), "{text}");
-        if !text.contains("are stored") {
+        if !text.contains("is being filled") {
             return text;
         }
         assert!(response.headers.contains_key("refresh"), "{text}");
@@ -279,6 +279,11 @@ async fn a_demo_is_created_opened_left_and_deleted_by_buttons() {
     assert!(page(&inside, "/").await.contains("Demo: Lumen Analytics"));
     assert!(page(&inside, "/app/customers").await.contains("/app/records/companies/"));
     assert!(page(&inside, "/app/demo").await.contains("Leave the demo"));
+    // No command line was used, neither for the tenant nor for what it has.
+    let audit = page(&inside, "/app/audit").await;
+    assert!(audit.contains("svctrack</td>") && !audit.contains("Command line"), "{audit}");
+    let tenants = server.operator.get("/audit?action=tenant.create&limit=1").await.json();
+    assert_eq!(tenants[0]["actor"], "service", "{tenants}");
     // Tokens of the demo that can read alone lead nobody into a demo that they cannot leave.
     for number in 0..20 {
         let label = format!("reader {number}");
@@ -290,8 +295,13 @@ async fn a_demo_is_created_opened_left_and_deleted_by_buttons() {
     assert!(!page(&back, "/").await.contains("Demo: Lumen Analytics"));
     let inside = with_cookie(&server.anonymous, &back.submit("/app/demo/open", &[]).await);
     assert_eq!(inside.get("/app/tokens").await.status, StatusCode::OK);
-    let back = with_cookie(&server.anonymous, &inside.submit("/app/demo/delete", &[]).await);
-    assert!(page(&back, "/app/demo").await.contains("Create the demo"));
+    let deletion = page(&back, "/app/demo").await;
+    assert!(deletion.contains("<summary>Delete the demo"), "{deletion}");
+    let deleted = inside.submit("/app/demo/delete", &[]).await;
+    let back = with_cookie(&server.anonymous, &deleted);
+    let after = page(&back, deleted.headers["location"].to_str().unwrap()).await;
+    assert!(after.contains("The demo was deleted"), "{after}");
+    assert!(after.contains("Create the demo"), "{after}");
     let tenants = server.operator.get("/tenants").await;
     assert!(!tenants.text().contains("\"active\",\"name\":\"Demo"), "{}", tenants.text());
 

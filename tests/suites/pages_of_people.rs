@@ -170,6 +170,9 @@ async fn set_up_says_what_arrived_also_before_the_first_activity() {
     let shown = panel().await;
     assert!(shown.contains("none could be stored yet"), "{shown}");
     assert!(shown.contains("<code>weight</code>") && shown.contains('2'), "{shown}");
+    // The sender got this problem in the response: it is in no report to which the panel could lead.
+    assert!(shown.contains("in the response to the sender"), "{shown}");
+    assert!(!shown.contains("/app/issues"), "{shown}");
 
     client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
     let ada = json!({"externalId": "ada", "companyExternalId": "acme", "name": "Ada Lovelace"});

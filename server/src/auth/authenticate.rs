@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use poem::{Request, http::header::AUTHORIZATION};
-use svctrack_core::{access, audit::Who};
+use svctrack_core::{access, audit::Who, value::TenantId};
 use svctrack_store::{KnownToken, Tenant};
 
 use super::{
     authorization_header::{token_in, user_of_basic},
-    caller::{Caller, Credential, LocalAccess, RequestSource, SignedIn},
+    caller::{Caller, Credential, LocalAccess, RequestSource, ServiceAccess, SignedIn},
     token_format::Token,
 };
 use crate::{app::App, body::reject_form, error::Error, observe::trace::note_tenant};
@@ -33,16 +33,10 @@ const EXPIRED: &str = "token_expired";
 
 async fn identify(app: &App, request: &Request) -> Result<Caller, Error> {
     if let Some(LocalAccess(tenant)) = request.extensions().get() {
-        let tenant = Tenant::assume_authorized(*tenant);
-        let mut scopes = vec!["*".to_owned()];
-        if tenant == Tenant::OPERATOR {
-            scopes.push(access::OPERATOR.to_owned());
-        }
-        return Ok(Caller {
-            tenant,
-            credential: Credential::File(scopes),
-            seen: RequestSource::from_request(request),
-        });
+        return Ok(with_every_scope(*tenant, Credential::File, request));
+    }
+    if let Some(ServiceAccess(tenant)) = request.extensions().get() {
+        return Ok(with_every_scope(*tenant, Credential::Service, request));
     }
     if let Some(SignedIn(caller)) = request.extensions().get() {
         return Ok(caller.clone());
@@ -56,6 +50,20 @@ async fn identify(app: &App, request: &Request) -> Result<Caller, Error> {
         reject_form(request)?;
     }
     admit(app, known, RequestSource::from_request(request))
+}
+
+/// Caller within this machine, who may do everything for a tenant or for the operator.
+fn with_every_scope(
+    tenant: TenantId,
+    credential: fn(Vec<String>) -> Credential,
+    request: &Request,
+) -> Caller {
+    let tenant = Tenant::assume_authorized(tenant);
+    let mut scopes = vec!["*".to_owned()];
+    if tenant == Tenant::OPERATOR {
+        scopes.push(access::OPERATOR.to_owned());
+    }
+    Caller { tenant, credential: credential(scopes), seen: RequestSource::from_request(request) }
 }
 
 /// The caller with a known token.

@@ -18,6 +18,11 @@ use crate::{app::App, error::Error, request_id::RequestId};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalAccess(pub(crate) TenantId);
 
+/// Marks a request of the service itself for a tenant or for the operator, such as one that fills the demo. A request
+/// from the network cannot have this mark.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServiceAccess(pub(crate) TenantId);
+
 /// Marks a request that a page sends for a signed-in user. A request from the network cannot have this mark.
 #[derive(Clone, Debug)]
 pub(crate) struct SignedIn(pub(crate) Caller);
@@ -69,6 +74,8 @@ pub(super) enum Credential {
     Token(Arc<KnownToken>),
     /// The store's file, and with it these scopes.
     File(Vec<String>),
+    /// None is needed: the service itself calls, with these scopes.
+    Service(Vec<String>),
     /// None: the caller sends events, for which a tenant's id is enough.
     Nothing,
 }
@@ -85,7 +92,9 @@ impl From<Caller> for Actor {
             request_id: seen.request_id.as_deref().map(str::to_owned),
         };
         let token = caller.token().map(str::to_owned);
-        Self { tenant: caller.tenant, token, user, origin: Some(Arc::new(origin)) }
+        let is_service = matches!(caller.credential, Credential::Service(_));
+        let origin = (!is_service).then(|| Arc::new(origin));
+        Self { tenant: caller.tenant, token, user, origin }
     }
 }
 
@@ -104,7 +113,7 @@ impl Caller {
     pub(crate) fn token_record(&self) -> Option<&TokenRecord> {
         match &self.credential {
             Credential::Token(token) => Some(&token.record),
-            Credential::File(_) | Credential::Nothing => None,
+            Credential::File(_) | Credential::Service(_) | Credential::Nothing => None,
         }
     }
 
@@ -118,7 +127,7 @@ impl Caller {
     pub(crate) fn scopes(&self) -> &[String] {
         match &self.credential {
             Credential::Token(token) => &token.record.scopes,
-            Credential::File(scopes) => scopes,
+            Credential::File(scopes) | Credential::Service(scopes) => scopes,
             Credential::Nothing => &[],
         }
     }

@@ -12,6 +12,6 @@ mod token_format;
 pub use self::token_format::Token;
 pub(crate) use self::{
     authenticate::authenticate,
-    caller::{Caller, LocalAccess, RequestSource, SignedIn},
+    caller::{Caller, LocalAccess, RequestSource, ServiceAccess, SignedIn},
     event_sender::{sender_in_path, sender_of_basic, sender_of_write_key},
 };

@@ -14,22 +14,23 @@ use serde::Deserialize;
 use serde_json::json;
 use svctrack_core::{access::OPERATOR, value::TenantId};
 use svctrack_store::{AuditNote, Tenant, TenantState, support::panics::panic_message};
-use svctrack_web::pages::{DemoState, DemoView, address, demo_page};
+use svctrack_web::pages::{DemoState, DemoView, Shell, address, demo_page};
 use tokio::runtime::Handle;
 
 use super::{
     api::read,
-    forms::sent,
+    forms::{notice_of, sent},
     respond::{html, see},
     visit::Visit,
 };
 use crate::{
     app::App,
-    auth::{LocalAccess, RequestSource, session},
+    auth::{RequestSource, ServiceAccess, session},
     demo::{ApiCall, CUSTOMERS, Demo, TENANT_NAME},
     demo_filling::DemoProgress,
     dispatch::Api,
     error::Error,
+    routes::query_pairs,
 };
 
 const PATH: &str = "/app/demo";
@@ -41,6 +42,10 @@ const LABEL: &str = "Session in the demo";
 /// Most tenants among which the demo is looked for.
 const MAX_TENANTS: usize = 1_000;
 
+/// Page after the demo was deleted, and its notice.
+const DELETED: &str = "/app/demo?done=deleted";
+const NOTICES: &[(&str, &str)] = &[("deleted", "The demo was deleted with all its data.")];
+
 /// A tenant as the API creates it.
 #[derive(Deserialize)]
 struct Created {
@@ -49,7 +54,7 @@ struct Created {
 }
 
 /// `GET /app/demo`
-pub(super) async fn show(visit: Visit, _: Request) -> Result<Response, Error> {
+pub(super) async fn show(visit: Visit, request: Request) -> Result<Response, Error> {
     check(&visit).await?;
     let tenant = found(&visit.app).await?;
     let state = match (visit.app.demo.progress(), tenant) {
@@ -60,7 +65,8 @@ pub(super) async fn show(visit: Visit, _: Request) -> Result<Response, Error> {
     };
     let is_filling = matches!(state, DemoState::Filling(_));
     let view = DemoView { state, is_inside: is_inside(&visit, tenant), customers: CUSTOMERS };
-    let mut response = html(demo_page(&visit.shell, &view));
+    let shell = Shell { notice: notice_of(&query_pairs(&request), NOTICES), ..visit.shell };
+    let mut response = html(demo_page(&shell, &view));
     if is_filling {
         response.headers_mut().insert("Refresh", HeaderValue::from_static(ASK_AGAIN));
     }
@@ -85,9 +91,7 @@ pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Respons
             }
             app.demo.end(done);
         });
-        let note = AuditNote::done("demo.create", "tenants", None);
-        let actor = visit.session.caller.clone().into();
-        visit.app.store.write_audit(actor, vec![note]).await?;
+        note(&visit, "demo.create").await?;
     }
     Ok(see(PATH))
 }
@@ -114,7 +118,7 @@ pub(super) async fn open(visit: Visit, mut request: Request) -> Result<Response,
 /// `POST /app/demo/leave`: leads a user back from the demo.
 pub(super) async fn leave(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let (_, _room) = visit.form(&mut request).await?;
-    way_back(&visit, RequestSource::from_request(&request)).await
+    way_back(&visit, RequestSource::from_request(&request), "/").await
 }
 
 /// `POST /app/demo/delete`: deletes the demo, and leads its users back.
@@ -128,20 +132,28 @@ pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Respons
     let path = address("/tenants/{}", &[&tenant.to_string()], &[]);
     call(&visit.api.routes(), Tenant::OPERATOR.id(), Method::DELETE, &path, String::new()).await?;
     visit.app.demo.end(Ok(()));
-    match is_inside(&visit, Some(tenant)) {
-        true => way_back(&visit, RequestSource::from_request(&request)).await,
-        false => Ok(see(PATH)),
+    if is_inside(&visit, Some(tenant)) {
+        return way_back(&visit, RequestSource::from_request(&request), DELETED).await;
     }
+    note(&visit, "demo.delete").await?;
+    Ok(see(DELETED))
 }
 
-/// Opens a session of the user's earlier token; where it is not known, they sign in.
-async fn way_back(visit: &Visit, seen: RequestSource) -> Result<Response, Error> {
+/// Notes in the audit log that the user created or deleted the demo; the service carries it out.
+async fn note(visit: &Visit, action: &'static str) -> Result<(), Error> {
+    let actor = visit.session.caller.clone().into();
+    let note = AuditNote::done(action, "tenants", None);
+    Ok(visit.app.store.write_audit(actor, vec![note]).await?)
+}
+
+/// Opens a session of the user's earlier token, and leads to a page; where the token is not known, they sign in.
+async fn way_back(visit: &Visit, seen: RequestSource, to: &str) -> Result<Response, Error> {
     let Some(token) = visit.app.demo.way_back(&visit.session.id) else {
         return Ok(with_session(&visit.app, see("/sign-in"), None));
     };
     let opened = session::open_with_id(&visit.app, &token, "Session after the demo", seen).await;
     match opened {
-        Ok(opened) => Ok(with_session(&visit.app, see("/"), Some(&opened))),
+        Ok(opened) => Ok(with_session(&visit.app, see(to), Some(&opened))),
         Err(Error::Unauthorized(_)) => Ok(with_session(&visit.app, see("/sign-in"), None)),
         Err(error) => Err(error),
     }
@@ -219,7 +231,7 @@ async fn fill(app: &App, api: &Api, customers: usize) -> Result<(), String> {
     .await
 }
 
-/// Calls the API as the owner of the store.
+/// Calls the API as the service itself.
 async fn call(
     api: &Api,
     tenant: TenantId,
@@ -234,6 +246,6 @@ async fn call(
         .header(header::HOST, "localhost")
         .content_type("application/json")
         .body(body);
-    request.extensions_mut().insert(LocalAccess(tenant));
+    request.extensions_mut().insert(ServiceAccess(tenant));
     api.serve(request).await
 }

@@ -103,7 +103,7 @@ async fn arrival(visit: &Visit, since: &str) -> Result<Option<Arrival>, Error> {
     let found: Vec<Arrived> =
         visit.api.get(&address("/activities", &[], &[("limit", "1")])).await?;
     let last = found.into_iter().next();
-    let mut issues: Vec<IssueLine> = Vec::new();
+    let (mut issues, mut refused): (Vec<IssueLine>, _) = (Vec::new(), None);
     if visit.api.may("reports:read") {
         let last = last.as_ref().map_or("", |last| last.received_at.as_str());
         let query = [("limit", ISSUES), ("from", last.max(since))];
@@ -117,13 +117,13 @@ async fn arrival(visit: &Visit, since: &str) -> Result<Option<Arrival>, Error> {
             count: rejected.count,
             ..IssueLine::default()
         });
-        issues.extend(rejected.filter(|rejected| rejected.at.as_str() > last.max(since)));
+        refused = rejected.filter(|rejected| rejected.at.as_str() > last.max(since));
     }
     let user = match &last {
         None if visit.api.may("endusers:read") => identified(visit).await?,
         _ => None,
     };
-    Ok(Some(Arrival { last, user, issues }))
+    Ok(Some(Arrival { last, user, issues, rejected: refused }))
 }
 
 /// Name of the user who was identified last.

@@ -1,6 +1,7 @@
 //! Demo: a tenant of its own with two years of an invented company.
 
 use hypertext::prelude::*;
+use svctrack_core::value::counted;
 
 use super::{
     format::grouped,
@@ -44,8 +45,10 @@ pub fn demo_page(shell: &Shell, view: &DemoView) -> Page {
             DemoState::None => (button(shell, "/app/demo", "Create the demo", true)),
             DemoState::Filling(stored) => {
                 p role="status" {
-                    strong { (grouped(&stored.to_string())) } " records and events are stored. "
-                    "This page updates when the demo is complete."
+                    @if *stored > 0 {
+                        strong { (counted(grouped(&stored.to_string()), "record")) } " stored, events included. "
+                    }
+                    "The demo is being filled. This page updates when it is complete."
                 }
             }
             DemoState::There => (there(shell, view)),
@@ -54,7 +57,7 @@ pub fn demo_page(shell: &Shell, view: &DemoView) -> Page {
                     p { strong { "The demo is incomplete." } }
                     p { (cause) }
                 }
-                (button(shell, "/app/demo/delete", "Delete the demo", false))
+                (deletion(shell))
             }
         }
     };
@@ -74,6 +77,17 @@ fn there<'v>(shell: &'v Shell, view: &'v DemoView) -> impl Renderable + 'v {
             } @else {
                 (button(shell, "/app/demo/open", "Open the demo", true))
             }
+        }
+        (deletion(shell))
+    }
+}
+
+/// Deletion of the demo, which asks for a second click.
+fn deletion(shell: &Shell) -> impl Renderable {
+    maud! {
+        details.danger {
+            summary { "Delete the demo" }
+            p { "The tenant of the demo is deleted with all its data and tokens; everybody in it is signed out." }
             (button(shell, "/app/demo/delete", "Delete the demo", false))
         }
     }

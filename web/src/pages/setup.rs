@@ -61,6 +61,8 @@ pub struct Arrival {
     pub user: Option<String>,
     /// Issues since then and since the page was opened, the newest first.
     pub issues: Vec<IssueLine>,
+    /// Event since then that was rejected in the response to its sender, so that it is no integration issue.
+    pub rejected: Option<IssueLine>,
 }
 
 /// The page of set-up.
@@ -122,12 +124,13 @@ pub(super) fn copied<'t>(id: &'t str, text: &'t str) -> impl Renderable + 't {
 
 fn panel<'v>(view: &'v SetupView, arrival: &'v Arrival) -> impl Renderable + 'v {
     let again = view.again();
-    let state = match (&arrival.last, arrival.issues.is_empty()) {
+    let has_none = arrival.issues.is_empty() && arrival.rejected.is_none();
+    let state = match (&arrival.last, has_none) {
         (Some(_), _) => "arrived",
         (None, true) => "waiting",
         (None, false) => "failing",
     };
-    let title = match (&arrival.user, arrival.issues.is_empty()) {
+    let title = match (&arrival.user, has_none) {
         (Some(_), _) => "A user is identified, but no event was tracked yet",
         (None, true) => "Waiting for the first event",
         (None, false) => "Events were sent, but none could be stored yet",
@@ -147,16 +150,22 @@ fn panel<'v>(view: &'v SetupView, arrival: &'v Arrival) -> impl Renderable + 'v 
                 }
                 @if !arrival.issues.is_empty() {
                     @if arrival.last.is_some() { p { "New issues:" } }
-                    ul {
-                        @for issue in &arrival.issues {
-                            li { (prose(&issue.message)) " " span.muted { (issue.count) "×, last " (instant(&issue.at)) } }
-                        }
-                    }
+                    ul { @for issue in &arrival.issues { (issue_line(issue)) } }
                     p { a href="/app/issues" { "Integration issues" } }
+                }
+                @if let Some(rejected) = &arrival.rejected {
+                    p { "Rejected in the response to the sender, and not stored:" }
+                    ul { (issue_line(rejected)) }
                 }
             }
             p #again .again { a.button href=(again) { "Check again" } }
         }
+    }
+}
+
+fn issue_line(issue: &IssueLine) -> impl Renderable {
+    maud! {
+        li { (prose(&issue.message)) " " span.muted { (issue.count) "×, last " (instant(&issue.at)) } }
     }
 }
 

@@ -19,9 +19,11 @@ impl TokenUses {
         self.0.lock()
     }
 
-    /// Notes that a token was used, unless that is known for this minute.
+    /// Notes that a token was used, unless that is known for this minute; in its first minute it is used when it is
+    /// created.
     pub(crate) fn note(&self, token: &TokenRecord, now: Timestamp) {
         let minute = Timestamp::from_ms_clamped(now.as_ms() - now.as_ms().rem_euclid(MINUTE_MS));
+        let minute = minute.max(token.created_at);
         if token.last_used_at.is_some_and(|known| known >= minute) {
             return;
         }
@@ -65,5 +67,16 @@ mod tests {
         assert!(uses.take().is_empty());
         uses.note(&tokens[0], at("2026-01-01T10:01:00Z"));
         assert_eq!(uses.take().len(), 1);
+    }
+
+    #[test]
+    fn a_token_is_never_used_before_it_is_created() {
+        let at = |text| Timestamp::parse(text).unwrap();
+        let (uses, tenant) = (TokenUses::default(), TenantId::from_bytes([1; 16]));
+        let created = at("2026-01-01T09:31:55Z");
+        let mut tokens = [TokenRecord::for_test(tenant, "x", created)];
+        uses.note(&tokens[0], at("2026-01-01T09:31:56Z"));
+        uses.show(&mut tokens);
+        assert_eq!(tokens[0].last_used_at, Some(created));
     }
 }
