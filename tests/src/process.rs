@@ -58,7 +58,7 @@ pub fn binary() -> &'static Path {
 }
 
 /// Cargo as a developer calls it: without what it says to tests about their package, which some build scripts note and
-/// which would make cargo build these crates anew.
+/// which would make cargo build these crates again.
 pub fn cargo() -> Build {
     let mut cargo = Build::new(env!("CARGO"));
     for (name, _) in std::env::vars_os() {

@@ -1,9 +1,11 @@
 //! The result of planning: a command that can be applied, or the reasons of its rejection.
 
+use std::fmt;
+
 use super::change::Change;
 use crate::{
     schema::LookupError,
-    value::{Document, IdsExhausted, Issue, ObjectId},
+    value::{Document, IdsExhausted, Issue, ObjectId, issue::write_all},
 };
 
 /// A command that can be carried out.
@@ -31,6 +33,18 @@ pub enum Rejection {
     /// The store could not be read.
     Lookup(LookupError),
 }
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound => f.write_str("the record does not exist"),
+            Self::Invalid(issues) | Self::Conflict(issues) => write_all(issues, f),
+            Self::Lookup(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Rejection {}
 
 impl From<LookupError> for Rejection {
     fn from(error: LookupError) -> Self {

@@ -91,7 +91,7 @@ impl RenewalLines {
         self.order.iter().filter_map(|at| self.lines.get(*at))
     }
 
-    /// Number of licenses.
+    /// Number of licenses, of all outcomes that are listed.
     pub fn len(&self) -> usize {
         self.order.len()
     }

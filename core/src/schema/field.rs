@@ -171,7 +171,7 @@ impl FieldDef {
         Self {
             name,
             kind,
-            doc: if cfg!(feature = "records") { doc } else { "" },
+            doc: if cfg!(feature = "records") { doc.trim_ascii() } else { "" },
             required: false,
             fill: Fill::Sent,
             at_read: None,
@@ -478,7 +478,7 @@ fn texts_of(value: JsonRef<'_>) -> Option<Vec<String>> {
 ///     NAME: Text = "name", required;
 /// }
 /// assert!(FIELDS[0].required);
-/// assert_eq!(FIELDS[0].doc.trim(), "Name of the company.");
+/// assert_eq!(FIELDS[0].doc, "Name of the company.");
 /// let company = Document::parse(br#"{"name":"Initech"}"#).unwrap();
 /// assert_eq!(NAME.get(&company).unwrap(), "Initech");
 /// ```

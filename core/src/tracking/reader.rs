@@ -1,14 +1,16 @@
 //! The common part of reading an event on any route: the spellings and types of its members (R32), messages with the
 //! names of the route, and members that are not read.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use super::{
     event::{Event, EventFault, name},
     script::given,
 };
 use crate::value::{
-    Document, Issue, JsonRef, Malformed, Timestamp, issue::quoted, malformed::MAX_KEYS,
+    Document, Issue, JsonRef, Malformed, Timestamp,
+    issue::{quoted, write_all},
+    malformed::MAX_KEYS,
     number::is_zero,
 };
 
@@ -52,6 +54,17 @@ pub enum Unreadable {
     /// The body is a JSON object, but it breaks a rule.
     Invalid(Vec<Issue>),
 }
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(fault) => fault.fmt(f),
+            Self::Invalid(issues) => write_all(issues, f),
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {}
 
 impl Unreadable {
     /// The first problem, which a single event is rejected with.

@@ -1,6 +1,6 @@
 //! One problem of a body or a query: a stable code, the place, and a sentence for a person (R11, R12).
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 /// Most characters of the caller's text that a message repeats (R12).
 pub const MAX_QUOTED_CHARS: usize = 64;
@@ -15,6 +15,23 @@ pub struct Issue {
     pub code: &'static str,
     /// Message: what was expected, then what was found; lower case, without a final period.
     pub message: String,
+}
+
+impl fmt::Display for Issue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Issue {}
+
+/// Writes the messages of several issues.
+pub(crate) fn write_all(issues: &[Issue], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (at, issue) in issues.iter().enumerate() {
+        f.write_str(if at == 0 { "" } else { "; " })?;
+        f.write_str(&issue.message)?;
+    }
+    Ok(())
 }
 
 impl Issue {

@@ -1,5 +1,7 @@
 //! Errors of malformed JSON (R9): the limits, the problems that a reader finds, and their messages.
 
+use std::fmt;
+
 use hifijson::Expect;
 
 use super::issue::quoted;
@@ -24,6 +26,14 @@ pub struct Malformed {
     /// Number of bytes that were read before the fault was found.
     pub offset: usize,
 }
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Malformed {}
 
 /// Kind of a fault, before it becomes a message.
 pub(super) enum TextFault {

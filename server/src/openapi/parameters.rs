@@ -67,10 +67,8 @@ pub(super) fn list_parameters(def: &ResourceDef, limits: ListLimits) -> Vec<Valu
 fn filter_parameters(def: &ResourceDef) -> Vec<Value> {
     let fields = def.fields.iter().filter(|field| field.kind != FieldKind::Object);
     let filters = fields.map(|field| {
-        let description = format!(
-            "Only records with one of these values, separated by commas. {}",
-            field.doc.trim()
-        );
+        let description =
+            format!("Only records with one of these values, separated by commas. {}", field.doc);
         parameter(field.name, &description, json!({ "type": "string" }))
     });
     let same = |short: &str, long: &str| {

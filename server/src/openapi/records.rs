@@ -163,7 +163,7 @@ pub(super) fn taken(field: &FieldDef) -> (&'static str, Value) {
 
 fn describe(property: &mut Value, field: &FieldDef, values: impl Iterator<Item = &'static str>) {
     let unit = field.unit.map(|unit| format!(" In {unit}.")).unwrap_or_default();
-    set(property, "description", json!(format!("{}{unit}", field.doc.trim())));
+    set(property, "description", json!(format!("{}{unit}", field.doc)));
     let values: Vec<Value> = values.map(|value| json!(value)).chain([Value::Null]).collect();
     if values.len() > 1 {
         set(property, "enum", json!(values));
