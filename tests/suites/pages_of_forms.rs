@@ -470,3 +470,36 @@ async fn suggestions_are_few_and_of_what_the_token_may_read() {
     let made = other.submit("/app/records/licenses/new", &pairs).await;
     assert_eq!(made.status, StatusCode::SEE_OTHER, "{}", made.text());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_many_records_has_the_order_of_its_list_unless_that_takes_too_much_memory() {
+    let server = InProcess::start().await;
+    for batch in 0..4 {
+        let company = |number: usize| {
+            let number = batch * 600 + number;
+            json!({"name": format!("C {:04}", (number * 7) % 2_400), "description": "d".repeat(9_000)})
+        };
+        data::upsert(&server.client, "/companies", &(0..600).map(company).collect()).await;
+    }
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    for (sort, expect) in [("name", Some(false)), ("-name", Some(true)), ("description", None)] {
+        let list = reader.get(&format!("/app/records/companies?columns=name&sort={sort}")).await;
+        let file = attribute(list.text(), "href").find(|link| link.contains("form=csv")).unwrap();
+        let file = reader.get(&file.replace("&amp;", "&")).await;
+        let named = file.headers["content-disposition"].to_str().unwrap();
+        assert_eq!(named.contains("companies-by-creation.csv"), expect.is_none(), "{named}");
+        let names: Vec<&str> = file
+            .text()
+            .lines()
+            .skip(1)
+            .filter_map(|row| row.split(',').find(|cell| cell.starts_with("C ")))
+            .collect();
+        assert_eq!(names.len(), 2_400, "{sort}");
+        let mut sorted = names.clone();
+        sorted.sort_unstable();
+        if expect == Some(true) {
+            sorted.reverse();
+        }
+        assert_eq!(names == sorted, expect.is_some(), "{sort}");
+    }
+}

@@ -13,6 +13,7 @@ use crate::{
     auth::{Caller, SignedIn},
     dispatch,
     error::Error,
+    routes::WholeList,
 };
 
 /// Calls the API with the permissions of a session.
@@ -71,6 +72,17 @@ impl Api {
         self.call(Method::GET, path, &[(header::ACCEPT, form)], String::new()).await
     }
 
+    /// All of a list, in a media type, as one response.
+    ///
+    /// # Errors
+    /// Errors of the route: `page_too_far` and `page_too_large` are among them.
+    pub(super) async fn ask_all(&self, path: &str, form: &str) -> Result<Response, Error> {
+        let accept = [(header::ACCEPT, form)];
+        let mut request = self.request(Method::GET, path, &accept, String::new())?;
+        request.extensions_mut().insert(WholeList);
+        self.api.serve(request).await
+    }
+
     /// Sends a body to a route. When a form is sent twice at once, the second call waits for the outcome of the first.
     ///
     /// # Errors
@@ -119,6 +131,16 @@ impl Api {
         headers: &[(HeaderName, &str)],
         body: String,
     ) -> Result<Response, Error> {
+        self.api.serve(self.request(method, path, headers, body)?).await
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(HeaderName, &str)],
+        body: String,
+    ) -> Result<Request, Error> {
         let uri = path.parse().map_err(|_| Error::RouteNotFound)?;
         let mut request = Request::builder()
             .method(method)
@@ -131,7 +153,7 @@ impl Api {
             request.headers_mut().insert(name, value);
         }
         request.extensions_mut().insert(SignedIn(self.caller.clone()));
-        self.api.serve(request).await
+        Ok(request)
     }
 }
 

@@ -8,7 +8,7 @@ use poem::{
     Body, Request, Response,
     http::{HeaderValue, header},
 };
-use svctrack_core::revenue::CustomerPage;
+use svctrack_core::{resources::REGISTRY, revenue::CustomerPage};
 use svctrack_web::pages::address;
 
 use super::{
@@ -29,6 +29,10 @@ const CUSTOMERS: &str = "/reports/customers";
 /// Rows of a call, which every list returns; and its most customers, as each call computes the report.
 const ROWS: u32 = 1_000;
 const CUSTOMER_ROWS: u32 = CustomerPage::MAX_LIMIT;
+/// Codes of a page whose sort keys or rows are too many bytes.
+const TOO_MUCH: [&str; 2] = ["page_too_far", "page_too_large"];
+/// End of the name of a file that does not have the order of its list.
+const BY_CREATION: &str = "-by-creation";
 /// Parameters that name a page of a list.
 const PAGE: [&str; 3] = ["limit", "offset", "after"];
 
@@ -42,8 +46,19 @@ pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Err
     let (extension, media_type) = form.copied().ok_or(Error::RouteNotFound)?;
     pairs.retain(|(name, _)| name != "form");
     let name = path.rsplit('/').next().unwrap_or_default();
-    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let mut name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let is_of_records = REGISTRY.iter().any(|def| path.strip_prefix('/') == Some(def.path));
+    let is_sorted = is_of_records && !sent(&pairs, "sort").is_empty();
+    let sorted = match extension {
+        "csv" if is_sorted => in_order(&visit.api, &path, &pairs).await?,
+        _ => None,
+    };
+    if is_sorted && sorted.is_none() {
+        pairs.retain(|(name, _)| name != "sort");
+        name.push_str(BY_CREATION);
+    }
     let mut response = match extension {
+        _ if let Some(sorted) = sorted => sorted,
         "csv" if path == CUSTOMERS || !path.starts_with(REPORTS) => {
             whole_list(visit.api, path, pairs).await?
         }
@@ -62,6 +77,18 @@ pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Err
 fn with_query(path: &str, pairs: &Pairs) -> String {
     let query: Vec<_> = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     address(path, &[], &query)
+}
+
+/// All of a sorted list; none where its order takes too much memory.
+async fn in_order(api: &Api, path: &str, pairs: &Pairs) -> Result<Option<Response>, Error> {
+    let whole = pairs.iter().filter(|(name, _)| !PAGE.contains(&name.as_str()));
+    let path = with_query(path, &whole.cloned().collect());
+    match api.ask_all(&path, CSV).await.map_err(Error::into_issues) {
+        Ok(sorted) => Ok(Some(sorted)),
+        Err(Ok(issues)) if issues.iter().any(|issue| TOO_MUCH.contains(&issue.code)) => Ok(None),
+        Err(Ok(issues)) => Err(Error::Invalid(issues)),
+        Err(Err(error)) => Err(error),
+    }
 }
 
 /// All pages of a list, each read when the one before is sent.

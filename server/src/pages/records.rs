@@ -32,7 +32,7 @@ use super::{
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
 /// Most records of a file that has the order of its list; a longer one has that of their creation.
-const SORTED: u64 = 2_000;
+const SORTED: u64 = 50_000;
 /// Records on a page.
 const SHOWN: usize = 50;
 
@@ -100,6 +100,7 @@ pub(super) async fn listed(
                 address("/app/records/{}", &[def.path], &query)
             };
             view.paging = paging((offset, SHOWN), (view.records.len(), total), page_at);
+            view.is_file_sorted = view.paging.total.is_some_and(|total| total <= SORTED);
             view.csv = csv(&view);
             add_names(visit, def, &mut view.filters).await?;
         }
@@ -128,6 +129,7 @@ fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -
         adding: None,
         references: References::default(),
         csv: String::new(),
+        is_file_sorted: true,
         saved: saved_views::for_resource(visit, def),
         may_save: visit.api.may("admin"),
         may_create: may(visit, def, "create"),
@@ -137,8 +139,7 @@ fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -
 
 /// The address of all records of a list as CSV.
 fn csv(view: &RecordsView) -> String {
-    let is_short = view.paging.total.is_some_and(|total| total <= SORTED);
-    let mut query = if is_short { view.records_query() } else { view.filtered() };
+    let mut query = if view.is_file_sorted { view.records_query() } else { view.filtered() };
     query.extend(Some(("select", view.chosen.as_str())).filter(|(_, names)| !names.is_empty()));
     query.push(("form", "csv"));
     address("/app/files/{}", &[view.def.path], &query)

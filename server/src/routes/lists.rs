@@ -31,6 +31,10 @@ const CSV_BUFFER_BYTES: usize = 512;
 pub(super) const CSV: HeaderValue =
     HeaderValue::from_static("text/csv; charset=utf-8; header=present");
 
+/// Marks a request that a page sends for a list as a whole. A request from the network cannot have this mark.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WholeList;
+
 /// Subject of a page.
 pub(super) struct ListResponse<'a> {
     pub(super) def: &'static ResourceDef,

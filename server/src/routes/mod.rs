@@ -31,4 +31,7 @@ pub(crate) mod tenants;
 pub(crate) mod tokens;
 pub(crate) mod tracking;
 
-pub(crate) use self::request::{query_pairs, unread_names};
+pub(crate) use self::{
+    lists::WholeList,
+    request::{query_pairs, unread_names},
+};

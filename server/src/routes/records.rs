@@ -15,7 +15,7 @@ use svctrack_store::{Done, RecordResponse, StoreError};
 use super::{
     conditions::{precondition, read_version, versioned},
     idempotency::{IdempotentCall, Replayed, hash_of, is_asked},
-    lists::ListResponse,
+    lists::{ListResponse, WholeList},
     people,
     request::{authorise_for, only_flag, query_pairs, read_record, reference_in_path},
     respond::{deleted_count, json, json_body, name_ignored},
@@ -220,7 +220,10 @@ pub(crate) async fn list(
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorise_for(app, request, def, "read").await?;
-    let read = ListQuery::parse(def, &query_pairs(request)).map_err(Error::BadRequest)?;
+    let mut read = ListQuery::parse(def, &query_pairs(request)).map_err(Error::BadRequest)?;
+    if request.extensions().get::<WholeList>().is_some() {
+        read.query.limit = usize::MAX;
+    }
     let ignored = Strictness::from_request(request).check_list(&read)?;
     let select = read.query.select.clone();
     let listed = ListResponse { def, select: select.as_deref(), ignored: &ignored };

@@ -49,6 +49,8 @@ pub struct RecordsView {
     /// Suggestions for that value.
     pub references: References,
     pub csv: String,
+    /// Whether the file has the order of the list; else, that of the creation of the records.
+    pub is_file_sorted: bool,
     pub saved: Vec<SavedView>,
     /// Whether views may be saved and removed.
     pub may_save: bool,
@@ -98,6 +100,9 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
             a.button href=(import) { "Import" }
         }
         a.button href=(view.csv) download { "CSV" }
+        @if !view.sort.is_empty() && !view.is_file_sorted {
+            small.muted { "CSV in order of creation" }
+        }
     };
     let main = maud! {
         (title_bar(title, &actions))
@@ -329,5 +334,40 @@ fn plain(value: &Value) -> String {
     match (text("field"), text("message")) {
         (Some(field), Some(message)) => Issue::of_member(field, "", message).plain_message(),
         _ => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::resources::company::COMPANY;
+
+    use super::*;
+
+    #[test]
+    fn a_sorted_list_says_that_its_file_has_another_order() {
+        let page = |sort: &str, is_file_sorted| {
+            let view = RecordsView {
+                def: &COMPANY,
+                chosen: String::new(),
+                columns: Vec::new(),
+                records: Vec::new(),
+                base: BaseCurrency::default(),
+                paging: Paging::default(),
+                sort: sort.to_owned(),
+                search: String::new(),
+                filters: Vec::new(),
+                adding: None,
+                references: References::default(),
+                csv: String::new(),
+                is_file_sorted,
+                saved: Vec::new(),
+                may_save: false,
+                may_create: false,
+                problems: Vec::new(),
+            };
+            records_page(&Shell::default(), &view).html.contains("in order of creation")
+        };
+        assert!(page("name", false));
+        assert!(!page("name", true) && !page("", false));
     }
 }
