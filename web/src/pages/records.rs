@@ -101,7 +101,7 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
         }
         a.button href=(view.csv) download { "CSV" }
         @if !view.sort.is_empty() && !view.is_file_sorted {
-            small.muted { "in order of creation" }
+            small.muted { "CSV in order of creation" }
         }
     };
     let main = maud! {
