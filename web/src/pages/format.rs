@@ -137,7 +137,12 @@ fn clock(zone: Zone, instant: &str) -> Option<String> {
 
 /// Day of an instant of the API, in the zone of the page; any other text as it is.
 pub(super) fn day_text(instant: &str) -> String {
-    let zone = if instant.ends_with(MIDNIGHT) { Zone::UTC } else { zone() };
+    day_in(zone(), instant)
+}
+
+/// Day of an instant of the API in a zone.
+pub(super) fn day_in(zone: Zone, instant: &str) -> String {
+    let zone = if instant.ends_with(MIDNIGHT) { Zone::UTC } else { zone };
     match clock(zone, instant) {
         Some(mut shown) => {
             shown.truncate(DAY_CHARS);
