@@ -106,3 +106,24 @@ async fn a_confirmation_names_what_was_done() {
     let done = led(&reader, "/app/timesheets", &[("sheet", sheet), ("status", "returned")]).await;
     assert!(done.contains("1 timesheet was returned."), "{done}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_company_shows_from_what_its_amount_at_stake_follows() {
+    let server = server().await;
+    year(&server, "past", -10, json!({"mrr": 700})).await;
+    let ticket = json!({"sourceId": "t1", "email": "a@acme.example", "companyId": "extid-acme", "isOpen": true,
+        "title": "Slow", "severity": "high", "date": day(-1)});
+    post(&server.client, "/tickets", ticket).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let html = page(&reader, "/app/records/companies/extid-acme").await;
+    // Nobody's usage is known: 5 points of everybody, and 3 of the ticket.
+    for text in [
+        "<strong>EUR 56</strong> = MRR 700 × nearness of the renewal 1 × 8 points / 100",
+        "This MRR includes EUR 700 of overdue licenses",
+        "Open tickets</th><td class=\"num\">3</td>",
+        "Days without activity</th><td class=\"num\">0</td>",
+        "All points</th><td class=\"num\"><strong>8</strong></td>",
+    ] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+}

@@ -95,6 +95,15 @@ pub fn money(amount: f64, currency: &str) -> String {
     if currency.is_empty() { rounded } else { format!("{currency} {rounded}") }
 }
 
+/// A number rounded to decimals, without needless ones: `12384.50` as `12,384.5`.
+pub(super) fn decimals(number: f64, most: usize) -> String {
+    let text = grouped(&format!("{number:.most$}"));
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
 /// A share in percents: `0.1234` as `12.3 %`.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
