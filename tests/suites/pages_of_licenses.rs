@@ -127,3 +127,19 @@ async fn a_company_shows_from_what_its_amount_at_stake_follows() {
         assert!(html.contains(text), "{text}: {html}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_company_shows_amounts_and_states_of_its_licenses_and_tickets() {
+    let server = server().await;
+    year(&server, "only", 30, json!({"product": "Suite"})).await;
+    let ticket = json!({"sourceId": "t1", "email": "a@acme.example", "companyId": "extid-acme", "title": "Slow",
+        "severity": "high", "date": day(-1)});
+    post(&server.client, "/tickets", ticket).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let html = page(&reader, "/app/records/companies/extid-acme").await;
+    for column in ["MRR", "Renewal status", "From date", "Severity", "Date"] {
+        let head = [">", column, "</th>"].concat();
+        assert!(html.contains(&head), "{column}: {html}");
+    }
+    assert!(!html.contains(">To date derived</th>"), "{html}");
+}

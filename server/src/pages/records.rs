@@ -4,7 +4,7 @@ use poem::{Request, Response, http::Method};
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::{REGISTRY, settings::BaseCurrency},
-    schema::{FieldKind, Fill, ResourceDef},
+    schema::{FieldDef, FieldKind, Fill, ResourceDef},
 };
 use svctrack_web::{
     Page,
@@ -211,13 +211,13 @@ async fn related(
         if list.records.is_empty() {
             continue;
         }
-        // The page is about the referenced record: its properties need not be repeated.
-        let is_same = |name: &str| {
-            let own = of.get(name).filter(|own| !own.is_null());
-            own.is_some() && list.records.iter().all(|record| record.get(name) == own)
+        // The page is about the referenced record: its name and keys need not be repeated.
+        let is_same = |it: &FieldDef| {
+            let own = of.get(it.name).filter(|own| !own.is_null() && it.kind != FieldKind::Number);
+            own.is_some() && list.records.iter().all(|record| record.get(it.name) == own)
         };
         list.columns.retain(|it| {
-            !matches!(it.fill, Fill::NameOf(row) if row == field.name) && !is_same(it.name)
+            !matches!(it.fill, Fill::NameOf(row) if row == field.name) && !is_same(it)
         });
         list.columns = filled_columns(list.columns, &list.records);
         lists.push(list);
