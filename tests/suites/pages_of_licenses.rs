@@ -108,6 +108,27 @@ async fn a_confirmation_names_what_was_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_new_license_has_the_base_currency_and_one_without_any_is_named() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let form = page(&reader, "/app/records/licenses/new").await;
+    assert!(form.contains("name=\"_currency\" value=\"EUR\""), "{form}");
+    year(&server, "sound", 30, json!({})).await;
+    assert!(!page(&reader, "/").await.contains("excluded from MRR"));
+    year(&server, "one", 30, json!({"_currency": null})).await;
+    let home = page(&reader, "/").await;
+    assert!(home.contains(">1 license</a> is excluded from MRR: 1 without a currency."), "{home}");
+    let id = server.client.get("/licenses/extid-one").await.json()["_id"].clone();
+    let link = format!("/app/records/licenses/{}", id.as_str().unwrap());
+    assert!(home.contains(&format!("href=\"{link}\"")), "{home}");
+    year(&server, "two", 30, json!({"_currency": null})).await;
+    let home = page(&reader, "/").await;
+    assert!(home.contains(">2 licenses</a> are excluded"), "{home}");
+    let list = attribute(&home, "href").find(|link| link.contains("_id=")).unwrap();
+    assert!(page(&reader, list).await.contains("1 to 2 of 2"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_company_shows_from_what_its_amount_at_stake_follows() {
     let server = server().await;
     year(&server, "past", -10, json!({"mrr": 700})).await;
