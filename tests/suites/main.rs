@@ -51,6 +51,7 @@ mod openapi;
 mod pages;
 mod pages_of_figures;
 mod pages_of_forms;
+mod pages_of_licenses;
 mod pages_of_people;
 mod proxied_clients;
 mod proxy;

@@ -186,7 +186,7 @@ async fn timesheets_are_in_pages_and_each_that_is_not_approved_says_why() {
         sheets.into_iter().map(|sheet| &*String::leak(sheet.to_owned())).collect();
     let partly = reader.submit("/app/timesheets", &chosen(&sheets[..4])).await;
     let gone = format!("{}: Somebody has deleted it in the meantime", &sheets[1][..24]);
-    assert_rejected(&partly, &["2 timesheets were changed", "Grace, 2024-11-23: Somebody", &gone]);
+    assert_rejected(&partly, &["2 timesheets were approved", "Grace, 2024-11-23: Somebody", &gone]);
     let status = async |day: i32| {
         client.get(&format!("/timesheets/extid-t{day}")).await.json()["status"].clone()
     };
@@ -197,7 +197,7 @@ async fn timesheets_are_in_pages_and_each_that_is_not_approved_says_why() {
     // With the last of a page, there is the one before.
     let all = reader.submit("/app/timesheets", &chosen(&sheets[4..])).await;
     let page = reader.get(all.headers["location"].to_str().unwrap()).await;
-    assert!(page.text().contains("6 timesheets were changed"), "{}", page.text());
+    assert!(page.text().contains("6 timesheets were approved"), "{}", page.text());
     assert_rejected(&reader.submit("/app/timesheets", &rest).await, &["Select at least one"]);
 }
 
@@ -320,6 +320,9 @@ async fn a_table_is_imported_with_the_mapping_of_its_dry_run_alone() {
         if unchecked == checked(&first) {
             let done = send(mapping, &checked(&changed), "import").await;
             assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text());
+            let there = reader.get(done.headers["location"].to_str().unwrap()).await;
+            let link = "href=\"/app/records/companies\">Show companies</a>";
+            assert!(there.text().contains(link), "{}", there.text());
         }
     }
     assert_eq!(server.client.get("/companies").await.json()[0]["zip"], "Bern");

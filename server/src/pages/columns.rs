@@ -32,9 +32,10 @@ pub(super) fn columns(def: &'static ResourceDef) -> Vec<&'static FieldDef> {
         "name" | "email" => 1,
         "companyName" => 2,
         "product" | "userName" => 3,
-        "status" | "state" | "mrr" | "renewalDate" | "lastActive" | "activityState" => 4,
-        // `subject` is the same as the title.
-        "subject" => 6,
+        "status" | "state" | "severity" | "date" | "mrr" | "fromDate" | "renewalStatus"
+        | "renewalDate" | "lastActive" | "activityState" => 4,
+        // `subject` is the same as the title, and amounts have their currency.
+        "subject" | "_currency" | "toDateDerived" => 6,
         _ => 5,
     });
     plain

@@ -6,7 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use svctrack_core::access::OPERATOR;
 use svctrack_store::StoreError;
-use svctrack_web::pages::{Figure, HomeView, RenewalsAhead, Start, address, home_page, money};
+use svctrack_web::pages::{
+    Figure, HomeView, LeftOut, RenewalsAhead, Start, address, home_page, money,
+};
 
 use super::{
     api::JSON,
@@ -27,6 +29,17 @@ const ACTIVE_DAYS: i64 = 7;
 /// Issues that are listed.
 const ISSUES: &str = "5";
 
+/// Most licenses that a link to a list names: their ids fit in an address.
+const LINKED: usize = 50;
+/// Reasons for which a license does not count.
+const REASONS: [(&str, &str); 5] = [
+    ("no_dates", "without a start"),
+    ("no_money", "without an amount"),
+    ("no_currency", "without a currency"),
+    ("zero_length", "with an end before its start"),
+    ("amount_too_large", "with too large an amount"),
+];
+
 /// MRR and its movements, as far as this page needs them.
 #[derive(Deserialize)]
 struct Mrr {
@@ -34,6 +47,16 @@ struct Mrr {
     converted: Option<Series>,
     #[serde(default, rename = "baseCurrency")]
     base: Option<String>,
+    #[serde(default)]
+    excluded: Vec<ExcludedLicenses>,
+}
+
+/// Licenses that do not count, for one reason.
+#[derive(Deserialize)]
+struct ExcludedLicenses {
+    reason: String,
+    licenses: Vec<String>,
+    total: usize,
 }
 
 #[derive(Deserialize)]
@@ -130,6 +153,7 @@ async fn revenue(visit: &Visit) -> Result<HomeView, Error> {
         note: format!("{new} new, {churned} lost this month"),
         path: path_of_customers,
     });
+    view.excluded = excluded(&mrr.excluded);
     if !mrr.currencies.is_empty() {
         view.picture = Some(super::reports::picture_of_year(visit));
     }
@@ -138,6 +162,24 @@ async fn revenue(visit: &Visit) -> Result<HomeView, Error> {
         view.offers_demo = demo::may(visit).await?;
     }
     Ok(view)
+}
+
+/// Licenses that MRR leaves out; none where it has them all.
+fn excluded(of_reasons: &[ExcludedLicenses]) -> Option<LeftOut> {
+    let licenses = of_reasons.iter().map(|it| it.total).sum();
+    let ids = of_reasons.iter().flat_map(|it| &it.licenses).map(String::as_str);
+    let ids: Vec<&str> = ids.take(LINKED).collect();
+    let path = match ids.as_slice() {
+        [] => return None,
+        [only] => address("/app/records/licenses/{}", &[only], &[]),
+        _ => address("/app/records/licenses", &[], &[("_id", &ids.join(","))]),
+    };
+    let reason = |it: &ExcludedLicenses| {
+        let words = REASONS.iter().find(|(reason, _)| *reason == it.reason);
+        format!("{} {}", it.total, words.map_or(it.reason.as_str(), |(_, words)| words))
+    };
+    let reasons = of_reasons.iter().map(reason).collect::<Vec<_>>().join(", ");
+    Some(LeftOut { licenses, reasons, path })
 }
 
 async fn ahead(visit: &Visit) -> Result<RenewalsAhead, Error> {

@@ -34,13 +34,14 @@ const COUNTS: [&str; 3] = ["created", "updated", "unchanged"];
 
 /// `GET /app/import/:resource`
 pub(super) async fn show(mut visit: Visit, request: Request) -> Result<Response, Error> {
-    let view = view_of(&visit, resource(&request)?)?;
+    let mut view = view_of(&visit, resource(&request)?)?;
     let pairs = query_pairs(&request);
     let counts = COUNTS.map(|name| sent(&pairs, name).parse::<u64>());
     if let [Ok(created), Ok(updated), Ok(unchanged)] = counts {
         let notice =
             format!("Imported: {created} created, {updated} updated, {unchanged} unchanged.");
         visit.shell.notice = Some(notice);
+        view.is_done = true;
     }
     Ok(html(import_page(&visit.shell, &view)))
 }

@@ -1,13 +1,15 @@
 //! Sections of some records' pages besides their properties: one row per resource.
 
+use std::future::ready;
+
 use futures_util::future::BoxFuture;
 use svctrack_core::{
-    resources::{company::COMPANY, end_user::END_USER},
+    resources::{company::COMPANY, end_user::END_USER, license::LICENSE},
     schema::ResourceDef,
 };
 use svctrack_web::pages::RecordView;
 
-use super::{audit, company, person, visit::Visit};
+use super::{audit, company, person, renewals, visit::Visit};
 use crate::error::Error;
 
 /// Adds to the page of the record with an id.
@@ -18,6 +20,10 @@ type Extend =
 const EXTRAS: &[(&ResourceDef, Extend)] = &[
     (&END_USER, |visit, id, view| Box::pin(person::extend(visit, id, view))),
     (&COMPANY, |visit, id, view| Box::pin(company::extend(visit, id, view))),
+    (&LICENSE, |visit, id, view| {
+        renewals::extend(visit, id, view);
+        Box::pin(ready(Ok(())))
+    }),
 ];
 
 /// Adds the further sections of a resource.

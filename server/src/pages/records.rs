@@ -3,8 +3,8 @@
 use poem::{Request, Response, http::Method};
 use serde_json::{Map, Value};
 use svctrack_core::{
-    resources::{REGISTRY, settings::BaseCurrency},
-    schema::{FieldKind, Fill, ResourceDef},
+    resources::{REGISTRY, license, settings::BaseCurrency},
+    schema::{FieldDef, FieldKind, Fill, ResourceDef},
 };
 use svctrack_web::{
     Page,
@@ -212,13 +212,13 @@ async fn related(
         if list.records.is_empty() {
             continue;
         }
-        // The page is about the referenced record: its properties need not be repeated.
-        let is_same = |name: &str| {
-            let own = of.get(name).filter(|own| !own.is_null());
-            own.is_some() && list.records.iter().all(|record| record.get(name) == own)
+        // The page is about the referenced record: its name and keys need not be repeated.
+        let is_same = |it: &FieldDef| {
+            let own = of.get(it.name).filter(|own| !own.is_null() && it.kind != FieldKind::Number);
+            own.is_some() && list.records.iter().all(|record| record.get(it.name) == own)
         };
         list.columns.retain(|it| {
-            !matches!(it.fill, Fill::NameOf(row) if row == field.name) && !is_same(it.name)
+            !matches!(it.fill, Fill::NameOf(row) if row == field.name) && !is_same(it)
         });
         list.columns = filled_columns(list.columns, &list.records);
         lists.push(list);
@@ -230,8 +230,16 @@ async fn related(
 pub(super) async fn new(visit: Visit, request: Request) -> Result<Response, Error> {
     let def = resource(&request)?;
     check(&visit, def, "create")?;
-    let view = RecordView { once: new_key()?, ..view_of(&visit, def, Record::new()) };
+    let sent = base_currency(&visit, def).into_iter().collect();
+    let view = RecordView { once: new_key()?, sent, ..view_of(&visit, def, Record::new()) };
     Ok(html(form(&visit, view).await?))
+}
+
+/// The base currency, for a resource with a currency of its own: without one a license counts in no report.
+fn base_currency(visit: &Visit, def: &ResourceDef) -> Option<(String, String)> {
+    let base = BaseCurrency::from_settings(&visit.settings).code;
+    let field = def.field(license::CURRENCY.name).filter(|_| !base.is_empty())?;
+    Some((field.name.to_owned(), base))
 }
 
 /// `GET /app/records/:resource/:id/edit`

@@ -8,13 +8,13 @@ use poem::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use svctrack_core::{
-    resources::license::{LICENSE, LOST_REASON},
+    resources::license::{LICENSE, LOST_REASON, RENEWAL_DATE, RENEWAL_STATUS},
     schema::cell::is_formula,
     value::{Day, Document, Issue, ObjectId, Zone},
 };
 use svctrack_web::pages::{
-    Decision, DecisionView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView, address,
-    decision_page, money, renewals_page,
+    Decision, DecisionView, RecordView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
+    address, decision_page, money, renewals_page,
 };
 
 use super::{
@@ -39,6 +39,9 @@ const LISTED: usize = 50;
 const MONTHS: i32 = 6;
 /// Reason in a call that only shows a loss, which needs one.
 const ANY_REASON: &str = "-";
+/// Status of a license that is not decided.
+const ONGOING: &str = "ongoing";
+const DECISIONS: [Decision; 2] = [Decision::Renew, Decision::Lose];
 
 type Record = Map<String, Value>;
 
@@ -137,14 +140,23 @@ pub(super) async fn renewals(mut visit: Visit, request: Request) -> Result<Respo
     }
     view.months = months(&visit);
     (view.from, view.to) = asked.days.unwrap_or_default();
-    view.may_renew = visit.api.may("licenses:create") && visit.api.may("licenses:update");
+    view.may_renew = may_renew(&visit);
     view.may_lose = visit.api.may("licenses:update");
-    visit.shell.notice = match sent(&pairs, "done") {
-        "renew" => Some("The license was renewed.".to_owned()),
-        "lose" => Some("The license was marked as lost.".to_owned()),
-        _ => None,
-    };
+    visit.shell.notice = decided(&visit, &pairs).await;
     Ok(html(renewals_page(&visit.shell, &view)))
+}
+
+/// What was decided, where the address names the decision and the license that it led to.
+async fn decided(visit: &Visit, pairs: &[(String, String)]) -> Option<String> {
+    let done = sent(pairs, "done");
+    let decision = DECISIONS.into_iter().find(|decision| decision.path() == done)?;
+    let path = address("/licenses/{}", &[sent(pairs, "license")], &[]);
+    let license: Record = visit.api.get(&path).await.ok()?;
+    decision.notice(&license, visit.shell.zone)
+}
+
+fn may_renew(visit: &Visit) -> bool {
+    visit.api.may("licenses:create") && visit.api.may("licenses:update")
 }
 
 /// Leaves the licenses of a group that the page shows: all groups have their first ones, and a group alone has pages.
@@ -281,6 +293,20 @@ pub(super) async fn lose(visit: Visit, request: Request) -> Result<Response, Err
     decide(visit, request, Decision::Lose).await
 }
 
+/// Adds the decisions that are possible to the page of a license.
+pub(super) fn extend(visit: &Visit, id: &str, view: &mut RecordView) {
+    let is_undecided = text(&view.record, RENEWAL_STATUS.name) == ONGOING;
+    let renews = view.record.get(RENEWAL_DATE.name).is_some_and(Value::is_string);
+    let offers = [
+        (renews && may_renew(visit), "Renew", Decision::Renew),
+        (visit.api.may("licenses:update"), "Mark as lost", Decision::Lose),
+    ];
+    let offered = offers.into_iter().filter(|(is_offered, ..)| is_undecided && *is_offered);
+    view.actions.extend(offered.map(|(_, label, decision)| {
+        (label, address("/app/licenses/{}/{}", &[id, decision.path()], &[]))
+    }));
+}
+
 async fn show(visit: Visit, request: &Request, decision: Decision) -> Result<Response, Error> {
     let view = view_of(&visit, request, decision).await?;
     Ok(html(decision_page(&visit.shell, &view)))
@@ -299,8 +325,8 @@ async fn decide(visit: Visit, mut request: Request, decision: Decision) -> Resul
             let is_preview = is_asked || is_unseen;
             let headers = if is_preview { Vec::new() } else { headers_of(&pairs) };
             match call(&visit, &view, (&headers, &body), is_preview).await? {
-                Ok(_) if !is_preview => {
-                    let done = [("done", decision.path())];
+                Ok(license) if !is_preview => {
+                    let done = [("done", decision.path()), ("license", text(&license, "_id"))];
                     return Ok(see(&address("/app/renewals", &[], &done)));
                 }
                 Ok(shown) => {

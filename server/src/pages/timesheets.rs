@@ -37,14 +37,17 @@ type Record = Map<String, Value>;
 pub(super) async fn list(mut visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
     let view = view_of(&visit, &pairs).await?;
-    visit.shell.notice = sent(&pairs, "decided").parse().ok().map(notice);
+    let decided = sent(&pairs, "decided").parse().ok();
+    visit.shell.notice = decided.map(|decided| notice(decided, sent(&pairs, "as")));
     Ok(html(timesheets_page(&visit.shell, &view)))
 }
 
-fn notice(decided: usize) -> String {
+/// What was done with timesheets that have a status now.
+fn notice(decided: usize, status: &str) -> String {
+    let done = STATUSES.iter().find(|known| **known == status).unwrap_or(&"changed");
     match decided {
-        1 => "1 timesheet was changed.".to_owned(),
-        count => format!("{count} timesheets were changed."),
+        1 => format!("1 timesheet was {done}."),
+        count => format!("{count} timesheets were {done}."),
     }
 }
 
@@ -61,6 +64,7 @@ pub(super) async fn decide(visit: Visit, mut request: Request) -> Result<Respons
             ("status", sent(&pairs, "shown")),
             ("offset", sent(&pairs, "offset")),
             ("decided", count.as_str()),
+            ("as", sent(&pairs, "status")),
         ];
         return Ok(see(&address("/app/timesheets", &[], &query)));
     }
@@ -71,7 +75,8 @@ pub(super) async fn decide(visit: Visit, mut request: Request) -> Result<Respons
     if chosen.is_empty() {
         view.problems.push(problem("Select at least one timesheet."));
     }
-    let shell = Shell { notice: (decided > 0).then(|| notice(decided)), ..visit.shell.clone() };
+    let notice = (decided > 0).then(|| notice(decided, sent(&pairs, "status")));
+    let shell = Shell { notice, ..visit.shell.clone() };
     Ok(rejected(timesheets_page(&shell, &view)))
 }
 

@@ -359,7 +359,7 @@ async fn decide(visit: &Visit) {
     visit.open("/app/timesheets").await;
     browser.click("input[name=sheet]").await;
     browser.click("button[value=approved]").await;
-    browser.wait_for("main", "1 timesheet was changed").await;
+    browser.wait_for("main", "1 timesheet was approved").await;
     assert_eq!(client.get("/timesheets/extid-t-1").await.json()["status"], "approved");
 }
 

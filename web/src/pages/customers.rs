@@ -25,6 +25,8 @@ pub struct CustomerLine {
     pub status: String,
     pub currencies: Vec<CurrencyMrr>,
     pub mrr: Option<f64>,
+    /// MRR of overdue licenses, which `mrr` leaves out.
+    pub overdue: Option<f64>,
     pub next_renewal: Option<String>,
     pub notice_deadline: Option<String>,
     pub days: Option<i64>,
@@ -49,12 +51,21 @@ pub struct CurrencyMrr {
 #[serde(rename_all = "camelCase", default)]
 pub struct Stake {
     pub amount: f64,
+    /// MRR with that of overdue licenses.
+    pub mrr: f64,
+    pub nearness: f64,
+    pub points: f64,
+    pub base_points: f64,
+    pub idle_points: f64,
+    pub users_points: f64,
+    pub beats_points: f64,
+    pub ticket_points: f64,
     pub text: String,
 }
 
 impl Stake {
     /// Reasons, without the amounts before them.
-    fn why(&self) -> &str {
+    pub(super) fn why(&self) -> &str {
         self.text.split_once(": ").map_or(&self.text, |(_, why)| why)
     }
 }

@@ -100,6 +100,15 @@ pub(super) fn cents(amount: f64) -> String {
     grouped(&format!("{amount:.2}"))
 }
 
+/// A number rounded to decimals, without needless ones: `12384.50` as `12,384.5`.
+pub(super) fn decimals(number: f64, most: usize) -> String {
+    let text = grouped(&format!("{number:.most$}"));
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
 /// A share in percents: `0.1234` as `12.3 %`.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
@@ -142,7 +151,12 @@ fn clock(zone: Zone, instant: &str) -> Option<String> {
 
 /// Day of an instant of the API, in the zone of the page; any other text as it is.
 pub(super) fn day_text(instant: &str) -> String {
-    let zone = if instant.ends_with(MIDNIGHT) { Zone::UTC } else { zone() };
+    day_in(zone(), instant)
+}
+
+/// Day of an instant of the API in a zone.
+pub(super) fn day_in(zone: Zone, instant: &str) -> String {
+    let zone = if instant.ends_with(MIDNIGHT) { Zone::UTC } else { zone };
     match clock(zone, instant) {
         Some(mut shown) => {
             shown.truncate(DAY_CHARS);

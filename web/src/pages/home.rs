@@ -31,6 +31,15 @@ pub struct RenewalsAhead {
     pub mrr: String,
 }
 
+/// The licenses that MRR leaves out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    pub licenses: usize,
+    /// How many for which reason, as text.
+    pub reasons: String,
+    pub path: String,
+}
+
 /// Setup step of a new tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
@@ -46,6 +55,8 @@ pub enum Start {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HomeView {
     pub figures: Vec<Figure>,
+    /// Licenses that MRR leaves out.
+    pub excluded: Option<LeftOut>,
     /// The address of the picture of the last twelve months.
     pub picture: Option<String>,
     pub at_stake: Option<Vec<CustomerLine>>,
@@ -87,6 +98,13 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
                     strong { (figure.value) }
                     span.muted { (figure.note) }
                 }
+            }
+        }
+        @if let Some(excluded) = &view.excluded {
+            p.hint {
+                a href=(excluded.path) { (counted(excluded.licenses, "license")) }
+                @if excluded.licenses == 1 { " is" } @else { " are" }
+                " excluded from MRR: " (excluded.reasons) "."
             }
         }
         @if let Some(picture) = &view.picture {

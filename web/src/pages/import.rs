@@ -122,9 +122,10 @@ pub fn import_page(shell: &Shell, view: &ImportView) -> Page {
     let list = address("/app/records/{}", &[view.def.path], &[]);
     let action = address("/app/import/{}", &[view.def.path], &[]);
     let main = maud! {
-        p.crumbs { a href=(list) { (named) } }
+        p.crumbs { a href=(&list) { (&named) } }
         (title_bar(title, ""))
         (unreadable(&view.problems))
+        @if view.is_done { p { a.button href=(&list) { "Show " (named.to_lowercase()) } } }
         form.import method="post" action=(action) enctype="multipart/form-data" {
             (csrf(shell))
             (hidden("checked", &view.checked))

@@ -59,7 +59,7 @@ pub use self::{
         BackupState, ClockState, HealthReport, HealthView, RequestRates, RouteGroup, Scrubbed,
         Sizes, health_page,
     },
-    home::{Figure, HomeView, RenewalsAhead, Start, home_page},
+    home::{Figure, HomeView, LeftOut, RenewalsAhead, Start, home_page},
     import::{ImportColumn, ImportSummary, ImportView, ImportedRow, RejectedRow, import_page},
     issues::{IssueLine, IssuesView, issues_page},
     list_filters::ListFilter,

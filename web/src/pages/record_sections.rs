@@ -6,9 +6,10 @@ use hypertext::prelude::*;
 use super::{
     activity::{ActivityLine, DayCount, Of, activity_table, day_bars},
     audit::{AuditLine, audit_table},
-    customers::CustomerLine,
+    customers::{CustomerLine, Stake},
+    format::{decimals, money},
     home::Figure,
-    parts::chart,
+    parts::{Head, chart, table},
     shell::{Shell, csrf},
     timeline::{Timeline, timeline},
 };
@@ -126,22 +127,51 @@ fn inside(figure: &Figure) -> impl Renderable {
 }
 
 fn stake(line: Option<&CustomerLine>) -> impl Renderable {
-    let stake = line.and_then(|line| line.at_stake.as_ref());
+    let stake = line.and_then(|line| Some((line, line.at_stake.as_ref()?)));
     maud! {
         section aria-labelledby="h-stake" {
             h2 #h-stake { a href="/app/customers" { "At stake" } }
-            @if let Some(stake) = stake {
-                p { strong { "MRR at stake: " } (stake.text) }
-                p.muted {
-                    "MRR weighted by the nearness of the renewal and the trend of usage. "
-                    a href="/docs/revenue" { "The formula" }
-                }
+            @if let Some((line, stake)) = stake {
+                (stake_formula(line, stake))
             } @else if line.is_some() {
                 p.muted { "Not available: set exchange rates in the settings to convert to one currency." }
             } @else {
                 p.muted { "None: the company has no active license with MRR." }
             }
         }
+    }
+}
+
+/// The amount at stake as the product that it is, and the sum of its points.
+fn stake_formula<'l>(line: &'l CustomerLine, stake: &'l Stake) -> impl Renderable + 'l {
+    let overdue = line.overdue.filter(|overdue| *overdue > 0.0);
+    let terms = [
+        ("Every customer", stake.base_points),
+        ("Days without activity", stake.idle_points),
+        ("Fewer active users", stake.users_points),
+        ("Fewer activities", stake.beats_points),
+        ("Open tickets", stake.ticket_points),
+    ];
+    let rows = maud! {
+        tbody {
+            @for (reason, points) in terms {
+                tr { th scope="row" { (reason) } td.num { (decimals(points, 2)) } }
+            }
+            tr { th scope="row" { "All points" } td.num { strong { (decimals(stake.points, 2)) } } }
+        }
+    };
+    let table = table("Points", [Head::Text("Reason"), Head::Number("Points")], rows);
+    maud! {
+        p {
+            strong { (money(stake.amount, &line.base)) } " = MRR " (decimals(stake.mrr, 2))
+            " × nearness of the renewal " (decimals(stake.nearness, 4)) " × " (decimals(stake.points, 2)) " points / 100"
+        }
+        @if let Some(overdue) = overdue {
+            p { "This MRR includes " (money(overdue, &line.base)) " of overdue licenses, which the MRR of the company leaves out." }
+        }
+        p { (stake.why()) }
+        (&table)
+        p.muted { a href="/docs/revenue" { "The formula" } }
     }
 }
 

@@ -6,16 +6,19 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::{
-        license::{FROM_DATE, LICENSE, RENEWAL_DATE},
+        license::{
+            COMPANY_NAME, CURRENCY, FROM_DATE, LICENSE, MRR, PARENT, RENEWAL_DATE, RENEWAL_STATUS,
+            TO_DATE,
+        },
         settings::BaseCurrency,
     },
     schema::FieldDef,
-    value::{Timestamp, counted},
+    value::{Timestamp, Zone, counted},
 };
 
 use super::{
     address::address,
-    format::{day_text, grouped, label_of, money},
+    format::{day_in, day_text, grouped, label_of, money},
     page, page_with_form,
     parts::{Head, Paging, Problem, empty, paging, problems, scroll, table},
     record::{Filled, checks, input, shown, text},
@@ -267,7 +270,10 @@ fn row<'v>(view: &'v RenewalsView, line: &'v RenewalLine) -> impl Renderable + '
             td.num data-label="MRR" { (money(line.mrr, &line.currency)) }
             td.num data-label="End" { span { (line.end) br; small.muted { (distance(line.days)) } } }
             @if line.is_undecided() {
-                td.num data-label="Last day of notice" { @if let Some(notice) = &line.notice { (notice) } @else { "–" } }
+                td.num data-label="Last day of notice" { @if let Some(notice) = &line.notice {
+                        span { (notice) br; small.muted { "renews automatically" } }
+                    } @else { "–" }
+                }
                 td { (buttons(view, line, name)) }
             }
             @if line.outcome == "renewed" {
@@ -332,6 +338,24 @@ impl Decision {
             Self::Renew => "renew",
             Self::Lose => "lose",
         }
+    }
+
+    /// What the decision did, where this is the license that it led to.
+    pub fn notice(self, license: &Map<String, Value>, zone: Zone) -> Option<String> {
+        let day = |name| day_in(zone, text(license, name));
+        let what = match self {
+            Self::Renew if !text(license, PARENT.name).is_empty() => {
+                let mrr = license.get(MRR.name).and_then(Value::as_f64).unwrap_or_default();
+                let mrr = money(mrr, text(license, CURRENCY.name));
+                let (from, to) = (day(FROM_DATE.name), day(TO_DATE.name));
+                format!("renewed from {from} to {to}, {mrr} a month")
+            }
+            Self::Lose if text(license, RENEWAL_STATUS.name) == "lost" => {
+                format!("marked as lost, with {} as its end", day(TO_DATE.name))
+            }
+            _ => return None,
+        };
+        Some(format!("{}, {}: {what}.", text(license, COMPANY_NAME.name), product(license)))
     }
 
     /// The properties that the form asks for.

@@ -1,0 +1,166 @@
+//! What pages offer and say about licenses: decisions, confirmations, MRR at stake, and licenses that no report counts.
+
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use svctrack_core::value::{Timestamp, time::DAY_MS};
+use svctrack_store::{Clock as _, SystemClock};
+use svctrack_tests::{client::Client, in_process::InProcess};
+
+use crate::pages::{Reader, attribute, sign_in, token};
+
+async fn page(reader: &Reader<'_>, path: &str) -> String {
+    let response = reader.get(path).await;
+    assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
+    response.text().to_owned()
+}
+
+async fn post(client: &Client, path: &str, body: Value) {
+    let done = client.post(path, &body).await;
+    assert_eq!(done.status, StatusCode::OK, "{path}: {}", done.text());
+}
+
+fn day(days: i64) -> String {
+    let now = SystemClock.now().as_ms();
+    Timestamp::from_ms_clamped(now + days * DAY_MS).to_string()[..10].to_owned()
+}
+
+/// A server with a base currency and the company Acme.
+async fn server() -> InProcess {
+    let server = InProcess::start().await;
+    let rates = json!({"currencies": {"base": "EUR", "rates": {"USD": {"2020-01-01": 0.5}}}});
+    let json_type = [("content-type", "application/json")];
+    let client = &server.client;
+    let set = client.send(Method::PUT, "/settings", &json_type, rates.to_string()).await.unwrap();
+    assert_eq!(set.status, StatusCode::OK, "{}", set.text());
+    post(client, "/companies", json!({"name": "Acme", "externalId": "acme"})).await;
+    server
+}
+
+/// A license of a year of Acme that ends in some days, with further properties.
+async fn year(server: &InProcess, key: &str, ends_in: i64, more: Value) {
+    let mut license = json!({
+        "companyId": "extid-acme", "externalId": key, "_currency": "EUR", "mrr": 100, "fixedPeriod": true,
+        "fromDate": day(ends_in - 365), "toDate": day(ends_in),
+    });
+    let more = more.as_object().unwrap().clone();
+    license.as_object_mut().unwrap().extend(more);
+    post(&server.client, "/licenses", license).await;
+}
+
+/// The page to which a form leads, from its notice on.
+async fn led(reader: &Reader<'_>, path: &str, pairs: &[(&str, &str)]) -> String {
+    let sent = reader.submit(path, pairs).await;
+    assert_eq!(sent.status, StatusCode::SEE_OTHER, "{path}: {}", sent.text());
+    let html = page(reader, sent.headers["location"].to_str().unwrap()).await;
+    html.split("class=\"notice\"").nth(1).unwrap_or_default().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_license_offers_the_decisions_that_are_possible() {
+    let server = server().await;
+    year(&server, "fixed", 30, json!({})).await;
+    let open = json!({"companyId": "extid-acme", "externalId": "open", "mrr": 5, "_currency": "EUR", "fromDate": day(-9)});
+    post(&server.client, "/licenses", open).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let offers = async |reader: &Reader<'_>, key: &str| {
+        let html = page(reader, &format!("/app/records/licenses/extid-{key}")).await;
+        ["/renew\"", "/lose\""].map(|link| html.contains(link))
+    };
+    assert_eq!(offers(&reader, "fixed").await, [true, true]);
+    assert_eq!(offers(&reader, "open").await, [false, true]);
+    let other = json!({"label": "other", "scopes": ["licenses:read", "licenses:update"]});
+    let other = server.client.post("/tokens", &other).await.json();
+    let other = sign_in(&server.anonymous, other["token"].as_str().unwrap()).await;
+    assert_eq!(offers(&other, "fixed").await, [false, true]);
+    post(&server.client, "/licenses/extid-fixed/lose", json!({"lostReason": "price"})).await;
+    assert_eq!(offers(&reader, "fixed").await, [false, false]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_confirmation_names_what_was_done() {
+    let server = server().await;
+    let more = json!({"product": "Suite", "autoRenews": true, "renewalMrr": 1500});
+    year(&server, "first", 30, more).await;
+    year(&server, "second", 40, json!({})).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let due = page(&reader, "/app/renewals").await;
+    assert_eq!(due.matches("renews automatically").count(), 1, "{due}");
+    let step = [("previewed", "{}"), ("step", "do")];
+    let done = led(&reader, "/app/licenses/extid-first/renew", &step).await;
+    let license = server.client.get("/licenses/extid-first").await.json();
+    let end = &license["renewalDate"].as_str().unwrap()[..10];
+    let renewed = format!("Acme, Suite: renewed from {end} to ");
+    assert!(done.contains(&renewed) && done.contains(", EUR 1,500 a month."), "{done}");
+    let reason = [&step[..], &[("lostReason", "price")]].concat();
+    let done = led(&reader, "/app/licenses/extid-second/lose", &reason).await;
+    let lost = format!("Acme, License: marked as lost, with {} as its end.", day(40));
+    assert!(done.contains(&lost), "{done}");
+    // An address that somebody else made up says nothing.
+    let made_up = page(&reader, "/app/renewals?done=renew&license=extid-second").await;
+    assert!(!made_up.contains("class=\"notice\""), "{made_up}");
+
+    let sheet = json!({"externalId": "t-1", "dateFrom": 20454, "dateTo": 20460});
+    post(&server.client, "/timesheets", sheet).await;
+    let sheets = page(&reader, "/app/timesheets").await;
+    let sheet = attribute(&sheets, "name=\"sheet\" value").next().unwrap();
+    let done = led(&reader, "/app/timesheets", &[("sheet", sheet), ("status", "returned")]).await;
+    assert!(done.contains("1 timesheet was returned."), "{done}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_license_has_the_base_currency_and_one_without_any_is_named() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let form = page(&reader, "/app/records/licenses/new").await;
+    assert!(form.contains("name=\"_currency\" value=\"EUR\""), "{form}");
+    year(&server, "sound", 30, json!({})).await;
+    assert!(!page(&reader, "/").await.contains("excluded from MRR"));
+    year(&server, "one", 30, json!({"_currency": null})).await;
+    let home = page(&reader, "/").await;
+    assert!(home.contains(">1 license</a> is excluded from MRR: 1 without a currency."), "{home}");
+    let id = server.client.get("/licenses/extid-one").await.json()["_id"].clone();
+    let link = format!("/app/records/licenses/{}", id.as_str().unwrap());
+    assert!(home.contains(&format!("href=\"{link}\"")), "{home}");
+    year(&server, "two", 30, json!({"_currency": null})).await;
+    let home = page(&reader, "/").await;
+    assert!(home.contains(">2 licenses</a> are excluded"), "{home}");
+    let list = attribute(&home, "href").find(|link| link.contains("_id=")).unwrap();
+    assert!(page(&reader, list).await.contains("1 to 2 of 2"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_company_shows_from_what_its_amount_at_stake_follows() {
+    let server = server().await;
+    year(&server, "past", -10, json!({"mrr": 700})).await;
+    let ticket = json!({"sourceId": "t1", "email": "a@acme.example", "companyId": "extid-acme", "isOpen": true,
+        "title": "Slow", "severity": "high", "date": day(-1)});
+    post(&server.client, "/tickets", ticket).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let html = page(&reader, "/app/records/companies/extid-acme").await;
+    // Nobody's usage is known: 5 points of everybody, and 3 of the ticket.
+    for text in [
+        "<strong>EUR 56</strong> = MRR 700 × nearness of the renewal 1 × 8 points / 100",
+        "This MRR includes EUR 700 of overdue licenses",
+        "Open tickets</th><td class=\"num\">3</td>",
+        "Days without activity</th><td class=\"num\">0</td>",
+        "All points</th><td class=\"num\"><strong>8</strong></td>",
+    ] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_company_shows_amounts_and_states_of_its_licenses_and_tickets() {
+    let server = server().await;
+    year(&server, "only", 30, json!({"product": "Suite"})).await;
+    let ticket = json!({"sourceId": "t1", "email": "a@acme.example", "companyId": "extid-acme", "title": "Slow",
+        "severity": "high", "date": day(-1)});
+    post(&server.client, "/tickets", ticket).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let html = page(&reader, "/app/records/companies/extid-acme").await;
+    for column in ["MRR", "Renewal status", "From date", "Severity", "Date"] {
+        let head = [">", column, "</th>"].concat();
+        assert!(html.contains(&head), "{column}: {html}");
+    }
+    assert!(!html.contains(">To date derived</th>"), "{html}");
+}
