@@ -79,7 +79,7 @@ pub static TENANT: ResourceDef = ResourceDef {
         FieldDef::new(
             "rowsRemoved",
             FieldKind::Integer,
-            "How many rows went of one that is being deleted.",
+            "Rows already removed, if the tenant is being deleted.",
         )
         .service(),
     ],

@@ -127,8 +127,10 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
         BodyKind::Tokens => json!([token()]),
         BodyKind::Tenant => tenant(),
         BodyKind::CreatedTenant => {
-            let mut tenant = tenant();
-            set(&mut tenant, "token", issued_token());
+            let (mut tenant, mut token) = (tenant(), issued_token());
+            set(&mut token, "label", json!("first token"));
+            set(&mut token, "scopes", json!(["*"]));
+            set(&mut tenant, "token", token);
             tenant
         }
         BodyKind::Tenants => json!([tenant()]),
@@ -292,7 +294,7 @@ fn issue() -> Value {
         "_id": ID, "route": "realtime", "code": "company_unknown",
         "message": "no company has the `externalId` `exmaple`: create it, or correct what is sent",
         "at": "2026-01-15T12:00:00.000Z", "count": 2,
-        "sample": { "externalId": "example-user", "companyExternalId": "exmaple" },
+        "sample": { "externalId": "example-user", "companyExternalId": "exmaple" }, "parked": 2,
     })
 }
 

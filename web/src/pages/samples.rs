@@ -107,7 +107,7 @@ pub(super) fn samples(values: &SampleValues, language: &str) -> Vec<Sample> {
         },
         Sample {
             title: "Customer-data pipeline",
-            about: "For a pipeline that forwards events: its name in lower case ends the address, the UUID is the user name.",
+            about: "For a pipeline that forwards events: the path ends with its name in lower case, and the UUID is the user name of HTTP Basic.",
             code: code_of(PIPELINE, &dock, &values.basic),
         },
         Sample {

@@ -79,7 +79,7 @@ fn requests(description: &Description) -> impl Renderable {
     let schemes = &description.components.security_schemes;
     maud! {
         (heading(0))
-        p { "Examples are commands of curl over these variables of the shell:" }
+        p { "The examples are curl commands with these shell variables:" }
         dl.fields {
             @for (name, meaning) in VARIABLES { dt { code { (name) } } dd { (prose(meaning)) } }
         }
