@@ -1,4 +1,4 @@
-//! Requests that mean no good, or are merely broken, on real connections.
+//! Hostile and malformed requests, on real connections.
 
 use flate2::{Compression, write::GzEncoder};
 use hyper::Method;

@@ -1,4 +1,4 @@
-//! How the server starts, and when it rejects to.
+//! How the server starts, and when it fails to start.
 
 use std::{collections::BTreeSet, fs, path::Path, process::Stdio};
 

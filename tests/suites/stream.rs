@@ -1,4 +1,4 @@
-//! Activities as they are stored, heard as server-sent events.
+//! Activities as server-sent events, from the moment at which they are stored.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Taking events in by the many: bodies of route 4 up to their size, many senders at once, and what one
+//! Events in bulk: bodies of route 4 up to their largest size, many senders at once, and what one
 //! tenant's bulk call means for others.
 
 use std::{io::Write as _, time::Duration};

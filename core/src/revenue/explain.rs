@@ -146,7 +146,7 @@ pub(super) fn name_of<L: PartialEq>(
     known.map_or("", |(name, _)| name)
 }
 
-/// A figure: a line of a period, in a currency or converted.
+/// A figure of the MRR report, the retention or the cohorts: a line of a period, in a currency or converted.
 #[derive(Clone, Debug)]
 pub struct Cell {
     /// The first day of the period: of an interval, of a trailing year, or of a whole report.
@@ -164,7 +164,7 @@ pub struct Cell {
     pub cohort: Option<String>,
 }
 
-/// The explanation of a figure.
+/// Companies and licenses from which a figure of a [`Cell`] is computed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {

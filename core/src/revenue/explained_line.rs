@@ -11,7 +11,7 @@ use super::{
 };
 use crate::value::{Number, ObjectId, number::MONEY_SCALE};
 
-/// A figure: a line of a period, in a currency or converted.
+/// A figure of the renewals or the forecast: a line of a period, in a currency or converted.
 #[derive(Clone, Debug)]
 pub struct LineCell<L> {
     /// The first day of the period.
@@ -24,7 +24,7 @@ pub struct LineCell<L> {
     pub currency: Option<String>,
 }
 
-/// The companies and licenses of a figure.
+/// Companies and licenses from which a figure of a [`LineCell`] is computed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LineExplanation<L, R> {

@@ -1,4 +1,15 @@
-//! Revenue reports: MRR and its movements, retention, renewals, forecast, and customers by MRR at stake.
+//! Reports on revenue and usage.
+//!
+//! | Report | Function | Returns | Explains a figure |
+//! |---|---|---|---|
+//! | MRR and its movements | [`mrr`] | [`Movements`] | [`explain()`] |
+//! | retention, cohorts | [`retention`], [`cohorts`] | [`Retention`], [`Cohorts`] | [`explain()`] |
+//! | renewals | [`renewals`] | [`Renewals`] | [`explain_renewals`] |
+//! | forecast | [`forecast`] | [`Forecast`] | [`explain_forecast`] |
+//! | customers by MRR at stake | [`customers`] | [`Customers`] | each [`Customer`] has its [`AtStake`] |
+//! | usage, from activities | [`UsagePlan`] | [`UsageReport`] | [`UsageExplanation`] |
+//!
+//! [`report`] computes each of them from a [`ReportQuery`], and [`Closing`] closes a month.
 //!
 //! Every report is a pure function of a [`Ledger`] and [`ReportOptions`]. A ledger is created from [`LicenseFacts`], which
 //! come from records or are created by hand. A license counts from its start until its end, which is exclusive (R23).

@@ -22,7 +22,7 @@ const MAX_RANKED: usize = 20;
 /// Most cohorts in the chart, the latest ones.
 const MAX_COHORTS: usize = 12;
 
-/// What a picture shows.
+/// A report as a chart, before it is drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Picture {
     /// The figure, the currency or the unit, and the zone.

@@ -152,7 +152,7 @@ pub struct MeanRetention {
     pub share: Option<Number>,
 }
 
-/// Frequency of an action.
+/// An action of the usage report, with its frequency and its trend.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionRow {
@@ -171,7 +171,7 @@ pub struct ActionRow {
     pub trend: Trend,
 }
 
-/// An action that has lost.
+/// An action of the usage report that occurs less often than before.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionTrend {

@@ -15,7 +15,7 @@ pub trait Lookup {
     /// If the store cannot be read.
     fn record(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, LookupError>;
 
-    /// The only record that holds `key` in the unique field `row`; `key` is in the form of [`super::index::key_of`].
+    /// The only record that holds `key` in the unique field `field`; `key` is in the form of [`super::index::key_of`].
     /// For stores that keep entries of unique fields apart.
     ///
     /// # Errors
@@ -23,20 +23,20 @@ pub trait Lookup {
     fn find(
         &self,
         def: &ResourceDef,
-        row: &str,
+        field: &str,
         key: &str,
     ) -> Result<Option<ObjectId>, LookupError> {
-        Ok(self.holders(def, row, key, 1)?.first().copied())
+        Ok(self.holders(def, field, key, 1)?.first().copied())
     }
 
-    /// The records that hold `key` in the indexed field `row`, lowest id first, at most `limit`.
+    /// The records that hold `key` in the indexed field `field`, lowest id first, at most `limit`.
     ///
     /// # Errors
     /// If the store cannot be read.
     fn holders(
         &self,
         def: &ResourceDef,
-        row: &str,
+        field: &str,
         key: &str,
         limit: usize,
     ) -> Result<Vec<ObjectId>, LookupError>;
@@ -53,12 +53,12 @@ pub trait Lookup {
         Ok(None)
     }
 
-    /// Whether `key` in the field `row` of an end user is that of an erased, suppressed person; `key` is in the form of
+    /// Whether `key` in a field of an end user is that of an erased, suppressed person; `key` is in the form of
     /// [`super::index::key_of`].
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn is_suppressed(&self, _row: &str, _key: &str) -> Result<bool, LookupError> {
+    fn is_suppressed(&self, _field: &str, _key: &str) -> Result<bool, LookupError> {
         Ok(false)
     }
 

@@ -37,7 +37,7 @@ impl UserUsage {
     }
 }
 
-/// Frequency of an action.
+/// Counts of an action, from which the usage report is computed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActionCounts {
     /// Activities in each period.

@@ -90,7 +90,7 @@ pub struct IdSequence {
 impl IdSequence {
     const COUNTER_LIMIT: u32 = 1 << 24;
 
-    /// A new sequence with its five bytes, which stay the same.
+    /// A new sequence. Its five bytes stay the same in all ids: random ones tell the ids of tenants apart.
     pub fn new(tenant: [u8; 5]) -> Self {
         Self { seconds: 0, tenant, counter: 0 }
     }
