@@ -136,7 +136,10 @@ impl Operator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{resources::REGISTRY, schema::Filter};
+    use crate::{
+        resources::REGISTRY,
+        schema::{Filter, filter::OPERATORS},
+    };
 
     /// A value of a field.
     fn value(field: &FieldDef) -> &'static str {
@@ -165,6 +168,16 @@ mod tests {
             }
         }
         assert!(ALL.iter().all(|operator| offered.contains(operator)));
+    }
+
+    #[test]
+    fn a_form_offers_every_operator_that_a_list_takes() {
+        let mut offered: Vec<_> = ALL.iter().filter_map(|operator| operator.suffix()).collect();
+        let mut taken = OPERATORS.to_vec();
+        offered.sort_unstable();
+        offered.dedup();
+        taken.sort_unstable();
+        assert_eq!(offered, taken);
     }
 
     #[test]
