@@ -1,5 +1,6 @@
 //! The stream of a connection, between hyper and the socket. A connection that begins as HTTP/2, which hyper would
-//! close without a response, appears as one of an unknown version. Writes differ from those of the socket in three
+//! close without a response, appears as one of an unknown version. After a response that left some of its request unread,
+//! the connection ends for its client only once that has sent the rest. Writes differ from those of the socket in three
 //! ways:
 //!
 //! - A short response is sent in one piece: its head and its body are apart in memory, and copying them costs less than
@@ -25,6 +26,7 @@ use tokio::{
 
 use crate::{
     limits::{ANSWER_STALL, SHORT_WRITE_BYTES, STOP_STALL},
+    linger::{Linger, Rest},
     malformed_requests::completed,
 };
 
@@ -44,12 +46,21 @@ pub(crate) struct ClientStream<S, E> {
     stopping: watch::Receiver<bool>,
     /// Timeout of a write that waits for its client; none while no write waits.
     stall: Option<BoxFuture<'static, ()>>,
+    linger: Linger,
+    /// What is left to the client after the last response; none before.
+    rest: Option<Rest>,
 }
 
 impl<S, E> ClientStream<S, E> {
     /// A connection of a server for which `stopping` becomes true when it stops.
-    pub(crate) fn new(stream: S, endpoint: Arc<E>, stopping: watch::Receiver<bool>) -> Self {
-        Self { stream, endpoint, has_begun: false, owed: Vec::new(), stopping, stall: None }
+    pub(crate) fn new(
+        stream: S,
+        endpoint: Arc<E>,
+        stopping: watch::Receiver<bool>,
+        linger: Linger,
+    ) -> Self {
+        let (owed, stall, rest) = (Vec::new(), None, None);
+        Self { stream, endpoint, has_begun: false, owed, stopping, stall, linger, rest }
     }
 
     /// Outcome of a write, which is an error when its client has had enough time.
@@ -122,7 +133,7 @@ impl<S: AsyncRead + Unpin, E> AsyncRead for ClientStream<S, E> {
 
 impl<S, E> AsyncWrite for ClientStream<S, E>
 where
-    S: AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin,
     E: Endpoint<Output = Response>,
 {
     fn poll_write(
@@ -145,6 +156,7 @@ where
             && let Some(completed) = completed(&*self.endpoint, response)
         {
             self.owed = completed;
+            self.linger.leave_unread();
             return Poll::Ready(Ok(response.len()));
         }
         let stream = Pin::new(&mut self.stream);
@@ -165,10 +177,19 @@ where
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.as_mut().poll_flush(context))?;
+        let this = &mut *self;
+        if let Some(rest) = &mut this.rest {
+            return this.linger.poll(rest, &mut this.stream, context).map(Ok);
+        }
+        ready!(Pin::new(&mut *this).poll_flush(context))?;
         // Over TLS a last message must be sent.
-        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.unless_stalled(context, shut)
+        let shut = Pin::new(&mut this.stream).poll_shutdown(context);
+        ready!(this.unless_stalled(context, shut))?;
+        if !this.linger.is_due() {
+            return Poll::Ready(Ok(()));
+        }
+        let rest = this.rest.insert(Rest::default());
+        this.linger.poll(rest, &mut this.stream, context).map(Ok)
     }
 }
 
@@ -182,12 +203,14 @@ mod tests {
     };
 
     use super::*;
+    use crate::connections::ConnectionWait;
 
     /// Writes 100 bytes to a client that reads from the other end, which holds 10 of them.
     fn write(stopping: &watch::Sender<bool>) -> (JoinHandle<io::Result<()>>, DuplexStream) {
         let (near, far) = duplex(10);
         let endpoint = Arc::new(make_sync(|_| Response::default()));
-        let mut near = ClientStream::new(near, endpoint, stopping.subscribe());
+        let linger = Linger::new(Arc::new(ConnectionWait::new(std::time::Instant::now())));
+        let mut near = ClientStream::new(near, endpoint, stopping.subscribe(), linger);
         (tokio::spawn(async move { near.write_all(&[0; 100]).await }), far)
     }
 

@@ -29,6 +29,7 @@ use crate::{
     connections::ConnectionWait,
     keep_alive::HeadTimer,
     limits::{HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_HEAD_BYTES, MAX_HEADERS},
+    linger::Linger,
     observe::connection_counts::{ConnectionCounts, RejectionCause},
     proxies::Proxies,
     request_head::WithoutTls,
@@ -129,13 +130,17 @@ where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let Self { peers, endpoint, waiting, stopping, watcher, .. } = self;
-        let stream = ClientStream::new(stream, endpoint.clone(), stopping);
+        let linger = Linger::new(waiting.clone());
+        let stream = ClientStream::new(stream, endpoint.clone(), stopping, linger.clone());
         let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT - HEAD_TIMEOUT);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let (endpoint, waiting) = (endpoint.clone(), waiting.clone());
+            let (endpoint, waiting, linger) = (endpoint.clone(), waiting.clone(), linger.clone());
             let peers = (LocalAddr(peers.local.into()), peers.client_of(request.headers()));
             async move {
-                let response = respond(&*endpoint, request, peers, over, waiting).await;
+                let (response, is_read) = respond(&*endpoint, request, peers, over, waiting).await;
+                if !is_read {
+                    linger.leave_unread();
+                }
                 Ok::<_, Infallible>(response.into())
             }
         });
@@ -153,14 +158,14 @@ where
 }
 
 /// Responds to a request. Where its body is not read to its end, the response closes the connection, which cannot have
-/// a further request.
+/// a further request. Returns also whether it is.
 async fn respond(
     endpoint: &impl Endpoint<Output = Response>,
     request: hyper::Request<Incoming>,
     (local, remote): (LocalAddr, RemoteAddr),
     over: Transport,
     waiting: Arc<ConnectionWait>,
-) -> Response {
+) -> (Response, bool) {
     let (mut head, body) = request.into_parts();
     if matches!(over, Transport::TcpInsteadOfTls) {
         head.extensions.insert(WithoutTls);
@@ -172,11 +177,12 @@ async fn respond(
     let head = RequestParts::from((head, local, remote, over.scheme()));
     let result = endpoint.call(Request::from_parts(head, sent)).await;
     let mut response = result.unwrap_or_else(|error| error.into_response());
-    if let Some(mut body) = body
-        && !response.headers().contains_key(header::CONNECTION)
-        && !body.can_be_passed(is_asked_for).await
-    {
+    let is_read = match body {
+        Some(mut body) => body.can_be_passed(is_asked_for).await,
+        None => true,
+    };
+    if !is_read {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    response
+    (response, is_read)
 }

@@ -24,6 +24,7 @@ mod http_connection;
 pub mod interchange;
 mod keep_alive;
 mod limits;
+mod linger;
 pub mod listen_address;
 pub mod listener;
 pub mod log;

@@ -92,6 +92,11 @@ pub(crate) const LARGE_BODY_PACE: Pace = Pace { bytes: 192 * 1024, within: Durat
 /// bytes, as of an event, and within this time.
 pub(crate) const MAX_DISCARDED_BYTES: u64 = 64 * 1024;
 pub(crate) const DISCARD_TIMEOUT: Duration = Duration::from_millis(100);
+/// What a client still sends after a response that closes its connection is read and discarded, so that a client
+/// that writes before it reads gets the response (RFC 9112, 9.6): as much as two of the largest bulk upserts, and for
+/// as long as nginx does.
+pub(crate) const MAX_LINGER_BYTES: usize = 2 * MAX_BULK_BYTES;
+pub(crate) const LINGER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a response may wait for its reader to accept more of it: as long as a disk may be busy to which a backup is
 /// sent. A slower reader loses the connection, and its memory is released. Tests do not wait as long.

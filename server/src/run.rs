@@ -13,7 +13,7 @@ use svctrack_store::{
 };
 use tokio::{
     net::TcpListener,
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     task::JoinSet,
 };
 
@@ -88,6 +88,12 @@ fn advice(cause: &io::Error) -> &'static str {
 
 /// Printed at the start of a server whose data is lost when it stops.
 const NOTHING_IS_KEPT: &str = "--store memory: all data is lost when the server stops";
+/// Printed instead where backups of it are scheduled.
+const BACKUPS_ARE_KEPT: &str = "--store memory: when the server stops, all data since the last scheduled backup is lost; \
+     `svctrack restore` reads the backups, and a next start does not";
+/// Advice where another process has the store.
+const IN_USE: &str =
+    "; if it is a server, stop it first, or choose another directory for this one with --data";
 
 /// Serves until SIGTERM or SIGINT; requests in flight are finished first.
 ///
@@ -97,8 +103,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let logging = log::start(&config.log, config.observe.log_format).map_err(RunError::Setting)?;
     panics::log_panics();
     check_clock()?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut signals = Signals::listen()?;
     let (mut workers, printer) = (Workers::start()?, Printer::start()?);
     // Errors of the settings come before the store, which would be created or locked for nothing.
     let listener = TcpListener::bind(config.listen.as_str())
@@ -125,17 +130,15 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let running_at = is_kept.then(|| RunningAt::note(&config.data, called_at));
     printer.try_to_print(serving(&config, &own_url));
     if !is_kept {
-        printer.try_to_print(NOTHING_IS_KEPT.to_owned());
+        let notice = schedule.as_ref().map_or(NOTHING_IS_KEPT, |_| BACKUPS_ARE_KEPT);
+        printer.try_to_print(notice.to_owned());
     }
     let admin = admin.unless_unavailable();
     let admin_address = admin.as_ref().and_then(|admin| admin.local_addr().ok());
     warn_of_reach(address, admin_address, &config, &own_url);
     tracing::info!(listen = %address, admin = admin_address.map(tracing::field::display), "serving");
     let stop = async {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        signals.stop().await;
         tracing::info!("stopping");
         app.stop();
     };
@@ -154,6 +157,34 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         running_at.stay();
     }
     Ok(())
+}
+
+/// Signals of the operator.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        let [terminate, interrupt, hangup] =
+            [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
+        Ok(Self { terminate: terminate?, interrupt: interrupt?, hangup: hangup? })
+    }
+
+    /// Waits until the server is to stop. SIGHUP, with which other programs read their files again, stops nothing.
+    async fn stop(&mut self) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.hangup.recv() => tracing::info!(
+                    "SIGHUP ignored: a new certificate is loaded on its own, and other settings by a restart"
+                ),
+            }
+        }
+    }
 }
 
 /// TLS of the server and the task that reloads its certificate, if it has one.
@@ -354,8 +385,8 @@ fn open(config: &Config) -> Result<Arc<dyn Store>, RunError> {
         return Ok(Arc::new(store));
     }
     let store = Embedded::open(&config.data, config.cache_bytes(), clock);
-    let store =
-        store.map_err(|cause| RunError::Open(explain_open_error(config, "opened", &cause, "")))?;
+    let store = store
+        .map_err(|cause| RunError::Open(explain_open_error(config, "opened", &cause, IN_USE)))?;
     Ok(Arc::new(store))
 }
 

@@ -489,23 +489,22 @@ async fn a_backup_that_cannot_be_written_leaves_the_store_alone_and_health_count
     let log_file = File::create(&log).unwrap();
     let server = Server::start_with_log(&data, &token, &flags, log_file).await;
     let started = Instant::now();
-    // A backup that is under way may create the directory again.
-    while fs::remove_dir_all(&to).is_err() || fs::write(&to, "no folder").is_err() {
+    // A backup that is under way may write a file meanwhile.
+    while fs::remove_dir_all(&to).is_err() {
         assert!(started.elapsed() < PATIENCE);
     }
-    loop {
-        let health = server.client.get("/health").await.json();
-        assert_eq!(health["status"], "ok");
-        if health["backup"]["failed"].as_u64().unwrap_or_default() >= 2 {
-            break;
-        }
-        assert!(started.elapsed() < PATIENCE, "{health}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let fail_at_least =
+        |health: &Value, count| health["failed"].as_u64().unwrap_or_default() >= count;
+    let failed = health_of_backups(&server, |health| fail_at_least(health, 2)).await;
+    assert!(!to.exists(), "a directory that is gone was created: its disk may not be mounted");
+    fs::write(&to, "no folder").unwrap();
+    let failed = failed["failed"].as_u64().unwrap();
+    health_of_backups(&server, |health| fail_at_least(health, failed + 2)).await;
+    assert_eq!(server.client.get("/health").await.json()["status"], "ok");
     server.kill().await;
     let log = fs::read_to_string(log).unwrap();
     let failed = log.lines().find(|line| line.contains("backup failed")).unwrap();
-    assert!(failed.contains(text(&to)), "{failed}");
+    assert!(failed.contains(text(&to)) && failed.contains("the directory is gone"), "{failed}");
 }
 
 #[tokio::test]

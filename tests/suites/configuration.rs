@@ -1,16 +1,23 @@
 //! The configuration: what the server says of settings, files and variables.
 
-use std::{fs, process::Stdio};
+use std::{
+    fs::{self, File},
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
     client::Client,
-    process::{self, Server, command},
+    process::{self, PATIENCE, Server, command},
 };
 
-use crate::startup::rejection;
+use crate::{
+    backup::{run, text},
+    startup::rejection,
+};
 
 #[tokio::test]
 async fn settings_that_cannot_be_used_are_rejected() {
@@ -126,5 +133,40 @@ async fn the_first_start_alone_reads_its_token_from_a_file_that_the_configuratio
     let (server, _) = Server::start_first(folder.path(), &flags).await;
     let client = Client::new(&server.base, Some(token.reveal()));
     assert_eq!(client.get("/companies").await.status, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_said_in_the_words_of_people() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("file"), "once upon a time\n").unwrap();
+    let (file, nowhere, data) = (path("file"), path("nowhere/x"), path("data"));
+    for (arguments, expect) in [
+        (&["serve", "--listen", "127.0.0.1:0", "--data", text(&file)][..], "is not a directory: "),
+        (&["serve", "--cache-mb", "abc"], "'--cache-mb <MIB>': expected a whole number"),
+        (&["serve", "--trusted-hops", "300"], "the number is too large"),
+        (&["backup", "--to", text(&nowhere)], "nowhere`: create it, or name another with --to"),
+        (&["restore", "--from", text(&file), "--data", text(&data)], "file`: the backup cannot"),
+        (&["restore", "--from", text(&file), "--data", text(&data)], "it is not a svctrack backup"),
+    ] {
+        let (code, said) = run(folder.path(), arguments).await;
+        assert!(code != Some(0) && said.contains(expect), "{arguments:?}: {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sighup_does_not_stop_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let (token, log) = (Token::generate().unwrap(), folder.path().join("log"));
+    let written = File::create(&log).unwrap();
+    let server = Server::start_with_log(folder.path(), &token, &[], written).await;
+    let started = Instant::now();
+    server.signal("HUP");
+    while !fs::read_to_string(&log).unwrap().contains("SIGHUP ignored") {
+        assert!(started.elapsed() < PATIENCE);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(server.client.get("/companies").await.status, 200);
     server.stop().await;
 }

@@ -240,6 +240,24 @@ async fn a_response_before_the_body_was_read_says_whether_the_connection_goes_on
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_sends_all_before_it_reads_gets_an_early_response() {
+    const BYTES: usize = 5_000_000;
+    let world = World::start().await;
+    let put = "PUT /companies HTTP/1.1\r\nHost: x\r\n";
+    for (start, status) in [
+        (format!("{put}Content-Length: {BYTES}\r\n\r\n"), 401),
+        (format!("{put}Transfer-Encoding: chunked\r\n\r\n{BYTES:x}\r\n"), 401),
+        ("nonsense\r\n\r\n".to_owned(), 400),
+        (format!("{put}X-Large: "), 431),
+    ] {
+        let request = start + &"x".repeat(BYTES);
+        for _ in 0..10 {
+            assert_eq!(problem(&world.raw(&request).await).0, status, "{request:.60}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_write_with_http_basic_has_a_type_that_no_form_has() {
     let world = World::start().await;
     let client = &world.server.client;

@@ -381,6 +381,9 @@ async fn each_metric_of_the_dashboard_and_the_alerts_is_there() {
     let names = scrape.names();
     let read = |file: &str| fs::read_to_string(project().join(file)).unwrap();
     let (dashboard, alerts) = (read("server/ops/dashboard.json"), read("server/ops/alerts.yml"));
+    // Who has the program alone gets both from it.
+    assert_eq!(admin.get("/dashboard.json").await.text(), dashboard);
+    assert_eq!(admin.get("/alerts.yml").await.text(), alerts);
     assert!(serde_json::from_str::<Value>(&dashboard).unwrap()["panels"].is_array());
     let page = read("server/docs/observe.md");
     let is_part = |character: char| character.is_alphanumeric() || character == '_';

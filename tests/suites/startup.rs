@@ -175,7 +175,7 @@ async fn a_store_that_another_process_has_open_is_rejected() {
     let (folder, token) = filled_folder().await;
     let server = Server::start(folder.path(), &token).await;
     let said = rejection(folder.path(), &[]).await;
-    assert!(said.contains("another process has it open"), "{said}");
+    assert!(said.contains("another process has it open; if it is a server, stop it"), "{said}");
     assert_eq!(server.client.get("/companies").await.json().as_array().unwrap().len(), 1);
     server.kill().await;
 }

@@ -124,6 +124,23 @@ async fn tls_1_2_and_1_3_are_spoken_and_http_1_1_is_chosen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_sends_all_before_it_reads_gets_an_early_response() {
+    const BYTES: usize = 5_000_000;
+    let secured = Secured::start().await;
+    let head = format!("PUT /companies HTTP/1.1\r\nHost: x\r\nContent-Length: {BYTES}\r\n\r\n");
+    for _ in 0..10 {
+        let connect = connect(secured.address(), &secured.authority, &TLS13, &[]);
+        let mut stream = connect.await.unwrap();
+        stream.write_all((head.clone() + &"x".repeat(BYTES)).as_bytes()).await.unwrap();
+        stream.flush().await.unwrap();
+        let mut response = String::new();
+        timeout(PATIENCE, stream.read_to_string(&mut response)).await.unwrap().unwrap();
+        assert!(response.starts_with("HTTP/1.1 401 "), "{response}");
+    }
+    secured.server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn addresses_begin_with_https_and_the_cookie_of_a_session_is_for_tls_alone() {
     let secured = Secured::start().await;
     assert!(secured.server.base.starts_with("https://127.0.0.1:"), "{}", secured.server.base);

@@ -119,18 +119,24 @@ pub(super) fn backups_in(folder: &Path, store: StoreId) -> io::Result<BackupsInF
     Ok(found)
 }
 
-/// The times of the backups in a folder, the newest first. Those whose names are ahead of the clock come last.
-fn newest_first(folder: &Path, now: Timestamp) -> io::Result<Vec<Timestamp>> {
-    let names = names_in(folder)?.into_iter().filter(|name| is_file(folder, name));
-    let mut times: Vec<_> = names.filter_map(|name| moment_of(&name)).collect();
-    times.sort_unstable_by_key(|at| Reverse((!is_ahead(*at, now), *at)));
-    Ok(times)
+/// The files in a folder with the suffix of a backup and their heads, the newest first. Those that are ahead of the
+/// clock come last. Where a head cannot be read, the time in the name counts; where that has none, the file may be the
+/// newest.
+fn newest_first(folder: &Path, now: Timestamp) -> io::Result<Vec<(PathBuf, Option<BackupHead>)>> {
+    let mut found = Vec::new();
+    for path in backup_files(folder)?.into_iter().filter(|path| path.is_file()) {
+        let head = head_of(&path);
+        let named = path.file_name().and_then(|name| moment_of(name.to_str()?));
+        let at = head.as_ref().map(|head| head.at).or(named).unwrap_or(now);
+        found.push(((!is_ahead(at, now), at), path, head));
+    }
+    found.sort_by_key(|(order, ..)| Reverse(*order));
+    Ok(found.into_iter().map(|(_, path, head)| (path, head)).collect())
 }
 
-/// The newest backup in a folder, if there is one. One whose name is ahead of the clock is taken where there is no other.
+/// The newest backup in a folder, if there is one. One that is ahead of the clock is taken where there is no other.
 pub(crate) fn newest_in(folder: &Path, now: Timestamp) -> Option<PathBuf> {
-    let newest = newest_first(folder, now).ok()?.first().copied();
-    newest.map(|at| folder.join(name_of(at)))
+    newest_first(folder, now).ok()?.into_iter().next().map(|(newest, _)| newest)
 }
 
 /// The newest backup in a folder whose readable backups are of one store.
@@ -139,14 +145,16 @@ pub(crate) fn newest_in(folder: &Path, now: Timestamp) -> Option<PathBuf> {
 /// A message if the folder cannot be read, has no backup, or backups of several stores, or if the newest cannot be read.
 pub fn newest_of_one_store(folder: &Path, now: Timestamp) -> Result<PathBuf, String> {
     let shown = folder.display();
-    let times = newest_first(folder, now).map_err(|error| format!("`{shown}`: {error}"))?;
-    let mut paths = times.into_iter().map(|at| folder.join(name_of(at)));
-    let newest = paths.next().ok_or_else(|| format!("there is no backup in `{shown}`"))?;
-    let Some(head) = head_of(&newest) else {
+    let found = newest_first(folder, now).map_err(|error| format!("`{shown}`: {error}"))?;
+    let mut found = found.into_iter();
+    let (newest, head) = found
+        .next()
+        .ok_or_else(|| format!("there is no backup in `{shown}`: none ends in `{SUFFIX}`"))?;
+    let Some(head) = head else {
         let newest = newest.display();
         return Err(format!("`{newest}` is corrupted: name another backup to restore"));
     };
-    if paths.filter_map(|path| head_of(&path)).any(|other| other.store != head.store) {
+    if found.filter_map(|(_, other)| other).any(|other| other.store != head.store) {
         return Err(format!("`{shown}` has backups of several stores: name the one to restore"));
     }
     Ok(newest)
@@ -196,14 +204,18 @@ mod tests {
         Timestamp::from_ms_clamped(day * 86_400_000)
     }
 
-    /// Writes the beginning of a backup into a folder, under the name of a day.
+    /// Writes the beginning of a backup of a day into a folder, under the name of this day.
     fn put(folder: &Path, number: i64, store: Option<StoreId>, sequence: Option<u64>) {
+        put_as(&folder.join(name_of(day(number))), number, store, sequence);
+    }
+
+    fn put_as(path: &Path, number: i64, store: Option<StoreId>, sequence: Option<u64>) {
         let store = store.map_or(String::new(), |store| format!(r#","store":"{store}""#));
         let sequence =
             sequence.map_or(String::new(), |sequence| format!(r#","sequence":{sequence}"#));
-        let file = File::create(folder.join(name_of(day(number)))).unwrap();
-        let mut packer = GzEncoder::new(file, Compression::fast());
-        writeln!(packer, r#"{{"svctrackBackup":1,"storeFormat":1,"at":0{store}{sequence}}}"#)
+        let mut packer = GzEncoder::new(File::create(path).unwrap(), Compression::fast());
+        let at = day(number).as_ms();
+        writeln!(packer, r#"{{"svctrackBackup":1,"storeFormat":1,"at":{at}{store}{sequence}}}"#)
             .unwrap();
         packer.finish().unwrap();
     }
@@ -238,6 +250,15 @@ mod tests {
         put(folder.path(), 1, Some(OTHER), Some(0));
         assert!(newest().unwrap_err().ends_with("name the one to restore"));
         fs::write(folder.path().join(name_of(day(21))), "x").unwrap();
+        assert!(newest().unwrap_err().ends_with("is corrupted: name another backup to restore"));
+        fs::remove_file(folder.path().join(name_of(day(21)))).unwrap();
+        fs::remove_file(folder.path().join(name_of(day(1)))).unwrap();
+        let by_hand = folder.path().join("before-upgrade.backup.gz");
+        put_as(&by_hand, 25, Some(OWN), None);
+        assert_eq!(newest(), Ok(by_hand.clone()), "its time is in it, not in its name");
+        put_as(&by_hand, 10, Some(OWN), None);
+        assert_eq!(newest(), Ok(folder.path().join(name_of(day(20)))));
+        fs::write(&by_hand, "x").unwrap();
         assert!(newest().unwrap_err().ends_with("is corrupted: name another backup to restore"));
         let nowhere = newest_of_one_store(&folder.path().join("nowhere"), day(30)).unwrap_err();
         assert!(nowhere.contains("No such file"), "{nowhere}");

@@ -66,6 +66,9 @@ enum NotMade {
     Store(#[from] StoreError),
     #[error(transparent)]
     Folder(#[from] io::Error),
+    /// The directory was there at the start: its disk may not be mounted any more, and another would fill up instead.
+    #[error("the directory is gone: mount its disk, or create the directory")]
+    Gone,
 }
 
 /// Checks that backups of a schedule can be written into their folder, which is created where it is missing. A full
@@ -156,9 +159,11 @@ async fn look(
 
 /// Creates a backup, and removes those beyond the limit.
 async fn make(store: &dyn Store, schedule: &Schedule) -> Result<Manifest, NotMade> {
+    if !schedule.folder.try_exists()? {
+        return Err(NotMade::Gone);
+    }
     let (folder, own) = (schedule.folder.clone(), store.id());
     let begin = move || {
-        private_folder::create(&folder)?;
         folder::remove_unfinished(&folder)?;
         let sequence = folder::backups_in(&folder, own)?.next_sequence();
         let unfinished = Unfinished::in_folder(&folder)?;

@@ -41,6 +41,12 @@ impl Backup {
             return Err(format!("{path} exists: name another file, or a directory"));
         }
         let folder = if self.to.is_dir() { &self.to } else { folder_of(&self.to) };
+        if !folder.is_dir() {
+            let folder = folder.display();
+            return Err(format!(
+                "there is no directory `{folder}`: create it, or name another with --to"
+            ));
+        }
         let unfinished = Unfinished::in_folder(folder).map_err(|error| words(&error))?;
         let mut file = unfinished.file().map_err(|error| words(&error))?;
         let admin = self.target.admin(CommandOwner::Operator).await?;

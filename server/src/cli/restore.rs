@@ -8,7 +8,10 @@ use svctrack_server::{
     backups::newest_of_one_store,
     config::{ConfigOverrides, StoreSettings},
 };
-use svctrack_store::{Clock as _, Manifest, SystemClock, embedded::restore};
+use svctrack_store::{
+    Clock as _, Manifest, SystemClock,
+    embedded::{RestoreError, restore},
+};
 
 use super::{backup::describe, output::print_out, target::configure};
 
@@ -40,7 +43,10 @@ impl Restore {
             false => self.from,
         };
         let manifest = restore(&from, &config.data, config.cache_bytes());
-        let manifest = manifest.map_err(|error| error.to_string())?;
+        let manifest = manifest.map_err(|error| match error {
+            RestoreError::Archive(_) => format!("`{}`: {error}", from.display()),
+            _ => error.to_string(),
+        })?;
         if self.json {
             return print_out(&Value::from(describe(&manifest)).to_string());
         }

@@ -58,8 +58,19 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
         let setting = setting_at(text, at).map(|name| format!("`{name}`: ")).unwrap_or_default();
-        format!("line {}: {setting}{}", line_of(text, at), error.message())
+        format!("line {}: {setting}{}", line_of(text, at), in_words(error.message()))
     })
+}
+
+/// What a value should be, in the words of people instead of those of Rust's types.
+fn in_words(message: &str) -> &str {
+    match message.rsplit_once(", expected ") {
+        Some((_, "u8" | "u32")) => "expected a whole number, without quotes",
+        Some((_, "a string" | "path string")) => "expected a text in quotes",
+        Some((_, "a sequence")) => "expected a list in brackets",
+        Some((_, "literal string")) => "expected a value: a number, or a text in quotes",
+        _ => message,
+    }
 }
 
 /// Setting at an offset in a file.
@@ -127,7 +138,18 @@ mod tests {
     #[test]
     fn a_value_of_another_type_is_rejected_with_the_name_of_its_setting() {
         for (text, expect) in [
-            ("log = \"info\"\ncache-mb = \"64\"", "line 2: `cache-mb`: "),
+            ("log = \"info\"\ncache-mb = \"64\"", "line 2: `cache-mb`: expected a whole number"),
+            ("cache-mb = -1", "line 1: `cache-mb`: expected a whole number"),
+            ("cache-mb = 5000000000", "line 1: `cache-mb`: expected a whole number"),
+            ("trusted-hops = 300", "line 1: `trusted-hops`: expected a whole number"),
+            ("log = 7", "line 1: `log`: expected a text in quotes"),
+            ("data = 7", "line 1: `data`: expected a text in quotes"),
+            ("cache-mb =", "line 1: expected a value"),
+            ("public-url = https://a.example", "line 1: expected a value"),
+            (
+                "trusted-proxies = \"10.0.0.1\"",
+                "line 1: `trusted-proxies`: expected a list in brackets",
+            ),
             ("backup-every = 6\nlog = \"info\"", "line 1: `backup-every`: "),
             ("log-slow-ms = true", "line 1: `log-slow-ms`: "),
             ("admin-listen = 9090", "line 1: `admin-listen`: "),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     backups::BackupInterval, bootstrap::settings::BootstrapSettings, listen_address::Listen,
     observe::settings::ObserveSettings, proxies::settings::ProxySettings, served_parts::ServerPart,
-    tls::settings::TlsSettings,
+    setting_text::whole_number, tls::settings::TlsSettings,
 };
 
 /// Where the store is, and what it may take.
@@ -20,7 +20,7 @@ pub struct StoreSettings {
     #[arg(long, env = "SVCTRACK_DATA", value_name = "DIRECTORY")]
     pub data: Option<PathBuf>,
     /// Memory for the store's cache, in MiB [default: 256]
-    #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB")]
+    #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB", value_parser = whole_number::<u32>)]
     pub cache_mb: Option<u32>,
 }
 
@@ -72,17 +72,17 @@ pub struct ConfigOverrides {
     #[command(flatten)]
     #[serde(skip)]
     pub proxies: ProxySettings,
-    /// Routes to serve, separated by commas; /health is always served [default: all]
+    /// Routes to serve, separated by commas; /health and the script are always served [default: all]
     #[arg(long, env = "SVCTRACK_ROUTES", value_name = "PARTS", value_enum, value_delimiter = ',')]
     pub routes: Option<Vec<ServerPart>>,
     /// Requests per second and token, with bursts of twice as many; 0 means no limit [default: 150]
-    #[arg(long, env = "SVCTRACK_RATE_LIMIT", value_name = "PER_SECOND")]
+    #[arg(long, env = "SVCTRACK_RATE_LIMIT", value_name = "PER_SECOND", value_parser = whole_number::<u32>)]
     pub rate_limit: Option<u32>,
     /// Requests per second to the tracking routes of a tenant; 0 means no limit [default: 0]
-    #[arg(long, env = "SVCTRACK_TRACKING_RATE_LIMIT", value_name = "PER_SECOND")]
+    #[arg(long, env = "SVCTRACK_TRACKING_RATE_LIMIT", value_name = "PER_SECOND", value_parser = whole_number::<u32>)]
     pub tracking_rate_limit: Option<u32>,
     /// MiB of events without a token per day and tenant; 0 means no limit [default: 1024]
-    #[arg(long, env = "SVCTRACK_TRACKING_DAILY_MB", value_name = "MIB")]
+    #[arg(long, env = "SVCTRACK_TRACKING_DAILY_MB", value_name = "MIB", value_parser = whole_number::<u32>)]
     pub tracking_daily_mb: Option<u32>,
     /// Interval of scheduled backups, such as 6h or 1day [default: never]
     #[arg(long, env = "SVCTRACK_BACKUP_EVERY", value_name = "INTERVAL")]
@@ -91,7 +91,7 @@ pub struct ConfigOverrides {
     #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "DIRECTORY")]
     pub backup_to: Option<PathBuf>,
     /// Number of scheduled backups to retain [default: 7]
-    #[arg(long, env = "SVCTRACK_BACKUP_KEEP", value_name = "NUMBER")]
+    #[arg(long, env = "SVCTRACK_BACKUP_KEEP", value_name = "NUMBER", value_parser = whole_number::<u32>)]
     pub backup_keep: Option<u32>,
     /// Log level: error, warn, info, debug, or a filter by module [default: info]
     #[arg(long, env = "SVCTRACK_LOG", value_name = "FILTER")]

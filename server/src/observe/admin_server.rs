@@ -1,5 +1,5 @@
-//! Admin address: `/metrics` for Prometheus, and `/ready` for orchestrators. It has a few connections of its own, and
-//! is served until the process ends.
+//! Admin address: `/metrics` for Prometheus, `/ready` for orchestrators, and the dashboard and alert rules that read these
+//! metrics. It has a few connections of its own, and is served until the process ends.
 
 use std::{future, sync::Arc};
 
@@ -22,6 +22,10 @@ use crate::{
     router::complete,
     workers::Workers,
 };
+
+/// Dashboard of Grafana, and alert rules of Prometheus.
+const DASHBOARD: &str = include_str!("../../ops/dashboard.json");
+const ALERTS: &str = include_str!("../../ops/alerts.yml");
 
 /// Serves the operator's address until the task is ended.
 pub(crate) async fn serve(listener: TcpListener, app: Arc<App>) {
@@ -59,7 +63,15 @@ impl Operator {
         match (request.method(), request.uri().path()) {
             (&(Method::GET | Method::HEAD), "/metrics") => self.metrics().await,
             (&(Method::GET | Method::HEAD), "/ready") => Ok(self.ready()),
-            _ => Err(Error::NotFound("expected GET /metrics or GET /ready")),
+            (&(Method::GET | Method::HEAD), "/dashboard.json") => {
+                Ok(Response::builder().content_type("application/json").body(DASHBOARD))
+            }
+            (&(Method::GET | Method::HEAD), "/alerts.yml") => {
+                Ok(Response::builder().content_type("application/yaml").body(ALERTS))
+            }
+            _ => Err(Error::NotFound(
+                "expected GET /metrics, /ready, /dashboard.json or /alerts.yml",
+            )),
         }
     }
 

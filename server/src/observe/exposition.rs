@@ -10,7 +10,7 @@ use prometheus_client::{
 };
 use svctrack_store::{Health, metrics::HistogramCounts};
 
-use super::request_metrics::STATUS_CLASSES;
+use super::{request_metrics::STATUS_CLASSES, resources::free_bytes};
 use crate::{app::App, tls::acceptor::Tls};
 
 pub(crate) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -185,6 +185,9 @@ impl Figures {
         }
         let help = "Size of the store's file";
         to.one_gauge("svctrack_store_file_bytes", help, metrics.file_bytes as f64)?;
+        let free = self.0.observe.data.as_deref().and_then(free_bytes).map(|free| free as f64);
+        let help = "Free space on the disk of the store";
+        to.one_gauge("svctrack_store_disk_free_bytes", help, free)?;
         let mut issues = to.metric(
             "svctrack_integration_issues",
             "Integration issues by their code",

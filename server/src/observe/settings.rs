@@ -5,7 +5,11 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::request_log::LogRequests;
-use crate::{listen_address::Listen, log::LogFormat, setting_text::setting_as_text};
+use crate::{
+    listen_address::Listen,
+    log::LogFormat,
+    setting_text::{setting_as_text, whole_number},
+};
 
 /// Default port of Prometheus itself, and of the metrics of many programs.
 const DEFAULT_ADMIN_PORT: u16 = 9090;
@@ -58,7 +62,7 @@ pub struct ObserveSettings {
     #[arg(long, env = "SVCTRACK_LOG_REQUESTS", value_name = "WHICH")]
     pub log_requests: Option<LogRequests>,
     /// Duration in milliseconds from which a request counts as slow [default: 1000]
-    #[arg(long, env = "SVCTRACK_LOG_SLOW_MS", value_name = "MS")]
+    #[arg(long, env = "SVCTRACK_LOG_SLOW_MS", value_name = "MS", value_parser = whole_number::<u32>)]
     pub log_slow_ms: Option<u32>,
     /// Host and port for /metrics and /ready, or off [default: 127.0.0.1:9090, if it is free]
     #[arg(long, env = "SVCTRACK_ADMIN_LISTEN", value_name = "HOST:PORT")]

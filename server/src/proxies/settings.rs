@@ -5,6 +5,7 @@ use std::num::NonZeroU8;
 use serde::{Deserialize, Serialize};
 
 use super::network::Proxy;
+use crate::setting_text::whole_number;
 
 /// Source of the client's address behind a trusted proxy. One is accepted alone: a client may send what the proxy does
 /// not set.
@@ -30,7 +31,7 @@ pub struct ProxySettings {
     pub trusted_proxies: Option<Vec<Proxy>>,
     /// Number of proxies before the server, if the outer ones have no fixed address; the client is the Nth entry from
     /// the end [default: none; the last entry that is not a trusted proxy]
-    #[arg(long, env = "SVCTRACK_TRUSTED_HOPS", value_name = "NUMBER")]
+    #[arg(long, env = "SVCTRACK_TRUSTED_HOPS", value_name = "NUMBER", value_parser = whole_number::<u8>)]
     pub trusted_hops: Option<u8>,
     /// Source of the client's address behind a trusted proxy [default: x-forwarded-for]
     #[arg(long, env = "SVCTRACK_CLIENT_ADDRESS_FROM", value_name = "SOURCE", value_enum)]

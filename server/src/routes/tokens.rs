@@ -24,7 +24,7 @@ use crate::{
 
 /// Response for an id that no token of the tenant has. The id is not repeated: it may be a whole token, pasted.
 const UNKNOWN: Error = Error::NotFound(
-    "there is no token with this id: an id is the eight characters after `svt_`, and `GET /tokens` lists all tokens",
+    "there is no token with this id: an id is the eight characters after `svt_`, as the list of tokens shows it",
 );
 
 /// `POST /tokens`: the response is the only place where the token is shown.

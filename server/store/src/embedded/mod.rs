@@ -118,9 +118,9 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Whether a data folder has a store.
+    /// Whether a data folder has a store, or may not be looked into, as opening it shows.
     pub fn is_in(folder: &Path) -> bool {
-        folder.join(FILE_NAME).exists()
+        folder.join(FILE_NAME).try_exists().unwrap_or(true)
     }
 
     /// Opens the store in a data folder, and creates both when they are missing.

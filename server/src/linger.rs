@@ -1,0 +1,89 @@
+//! The end of a connection after a response that came before the end of its request. Closing at once with unread data
+//! makes the system reset the connection, and the client loses the response. So what the client still sends is
+//! discarded for a while (RFC 9112, 9.6). The connection counts as waiting meanwhile: it ends where its place is
+//! needed.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use tokio::{
+    io::{AsyncRead, ReadBuf},
+    time::{Sleep, sleep},
+};
+
+use crate::{
+    connections::ConnectionWait,
+    limits::{LINGER_TIMEOUT, MAX_LINGER_BYTES},
+};
+
+/// How the connection of `waiting` ends.
+#[derive(Clone)]
+pub(crate) struct Linger {
+    waiting: Arc<ConnectionWait>,
+    is_due: Arc<AtomicBool>,
+}
+
+/// Time and bytes that are left to a client.
+pub(crate) struct Rest {
+    time: Pin<Box<Sleep>>,
+    bytes: usize,
+}
+
+impl Default for Rest {
+    fn default() -> Self {
+        Self { time: Box::pin(sleep(LINGER_TIMEOUT)), bytes: MAX_LINGER_BYTES }
+    }
+}
+
+impl Linger {
+    /// Size of a read, in bytes.
+    const PIECE_BYTES: usize = 8 * 1024;
+
+    pub(crate) fn new(waiting: Arc<ConnectionWait>) -> Self {
+        Self { waiting, is_due: Arc::default() }
+    }
+
+    /// Notes that the client may send more than is read.
+    pub(crate) fn leave_unread(&self) {
+        self.is_due.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        self.is_due.load(Ordering::Relaxed)
+    }
+
+    /// Discards what arrives, until the client closes the connection or none of the `rest` is left.
+    pub(crate) fn poll<S: AsyncRead + Unpin>(
+        &self,
+        rest: &mut Rest,
+        stream: &mut S,
+        context: &mut Context<'_>,
+    ) -> Poll<()> {
+        let mut piece = [0; Self::PIECE_BYTES];
+        while rest.bytes > 0 {
+            let mut into = ReadBuf::new(&mut piece);
+            match Pin::new(&mut *stream).poll_read(context, &mut into) {
+                Poll::Ready(Ok(())) if !into.filled().is_empty() => {
+                    let read = into.filled().len();
+                    self.waiting.receive(read);
+                    rest.bytes = rest.bytes.saturating_sub(read);
+                }
+                Poll::Ready(_) => break,
+                Poll::Pending => {
+                    self.waiting.begin();
+                    return match self.waiting.has_to_end(context) {
+                        true => Poll::Ready(()),
+                        false => rest.time.as_mut().poll(context),
+                    };
+                }
+            }
+        }
+        Poll::Ready(())
+    }
+}
