@@ -16,6 +16,8 @@ use super::{
 /// A section of the page of a record.
 #[derive(Clone, Debug)]
 pub enum Extra {
+    /// Who looks after the company and how it is, in a line under its name: labels and values.
+    Facts(Vec<(&'static str, String)>),
     /// Figures at the top, each with its meaning.
     Figures(Vec<Figure>),
     /// Amount at stake with a company; none where it pays for nothing.
@@ -54,6 +56,14 @@ pub(super) fn last<'a>(shell: &'a Shell, extra: &'a [Extra]) -> impl Renderable 
 fn section<'a>(shell: &'a Shell, extra: &'a Extra) -> impl Renderable + 'a {
     maud! {
         @match extra {
+            Extra::Facts(each) => {
+                p {
+                    @for (at, (label, value)) in each.iter().enumerate() {
+                        @if at > 0 { ", " }
+                        (*label) " " strong { (value) }
+                    }
+                }
+            }
             Extra::Figures(each) => { (figures(each)) }
             Extra::Stake(line) => { (stake(line.as_deref())) }
             Extra::Timeline(view) => {
@@ -131,7 +141,7 @@ fn stake(line: Option<&CustomerLine>) -> impl Renderable {
         section aria-labelledby="h-stake" {
             h2 #h-stake { a href="/app/customers" { "At stake" } }
             @if let Some(stake) = stake {
-                p { strong { "MRR at stake: " } (stake.text) }
+                p { strong { "MRR at stake: " } (stake.in_words()) }
                 p.muted {
                     "MRR weighted by the nearness of the renewal and the trend of usage. "
                     a href="/docs/revenue" { "The formula" }
