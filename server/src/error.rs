@@ -292,7 +292,7 @@ impl Error {
             _ => None,
         };
         let verdict = self.into_verdict(request_id);
-        let (status, detail) = (verdict.status, verdict.detail.clone());
+        let status = verdict.status;
         let problem = ProblemJson {
             kind: "about:blank",
             title: verdict.status.canonical_reason().unwrap_or("Error"),
@@ -309,8 +309,8 @@ impl Error {
             .content_type("application/problem+json")
             .body(body);
         if let Some(shell) = page {
-            let title = status.canonical_reason().unwrap_or("Error");
-            response = html(problem_page(shell.as_ref(), title, &detail, request_id));
+            let (title, detail) = page_words(&problem);
+            response = html(problem_page(shell.as_ref(), title, detail, request_id));
             response.set_status(status);
         }
         response.extensions_mut().insert(Cause(verdict.code.into()));
@@ -328,6 +328,14 @@ impl Error {
             add_rate_limit(response.headers_mut(), too_many);
         }
         response
+    }
+}
+
+/// Title and text of the page of a problem.
+fn page_words<'p>(problem: &ProblemJson<'p>) -> (&'p str, &'p str) {
+    match problem.code {
+        "route_not_found" => ("Page not found", "This page does not exist."),
+        _ => (problem.title, problem.detail),
     }
 }
 

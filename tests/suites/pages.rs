@@ -420,6 +420,54 @@ async fn usage_has_a_page_of_each_part_and_the_first_page_says_who_was_active() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_does_not_exist_is_a_page_for_browsers() {
+    let server = InProcess::start().await;
+    let reader = reader_of(&server).await;
+    let missing = reader.get("/app/nothing").await;
+    assert_eq!(missing.status, StatusCode::NOT_FOUND);
+    assert!(missing.text().contains("This page does not exist."), "{}", missing.text());
+    let get = async |path: &str, accept: &str| {
+        let accept = [("accept", accept)];
+        server.anonymous.send(Method::GET, path, &accept, String::new()).await.unwrap()
+    };
+    let browser = "text/html,application/xhtml+xml,*/*;q=0.8";
+    let docs = get("/docs/nothing", browser).await;
+    assert_eq!(docs.status, StatusCode::NOT_FOUND);
+    let is_page = docs.text().contains("This page does not exist.");
+    assert!(is_page && docs.text().contains("aria-label=\"Docs\""), "{}", docs.text());
+    let program = get("/docs/nothing", "*/*").await;
+    assert_eq!(program.headers["content-type"], "application/problem+json");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_page_says_what_a_token_may_see_and_what_a_new_tenant_may_begin_with() {
+    let server = InProcess::start().await;
+    let home = reader_of(&server).await.get("/").await;
+    assert!(home.text().contains("href=\"/app/import/licenses\""), "{}", home.text());
+    let scopes = json!({"label": "few", "scopes": ["companies:read", "tickets:read"]});
+    let issued = server.client.post("/tokens", &scopes).await.json();
+    let reader = sign_in(&server.anonymous, issued["token"].as_str().unwrap()).await;
+    let home = reader.get("/").await;
+    let home = home.text().split("<main").nth(1).unwrap();
+    for text in ["Your token shows", ">Companies</a>", ">Tickets</a>", "<code>reports:read</code>"]
+    {
+        assert!(home.contains(text), "{text}: {home}");
+    }
+    assert!(!home.contains(">Docs</a>"), "{home}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_without_a_label_or_a_scope_is_rejected_in_words_for_people() {
+    let server = InProcess::start().await;
+    let reader = reader_of(&server).await;
+    let rejected = reader.submit("/app/tokens/new", &[("label", "")]).await;
+    assert_eq!(rejected.status, StatusCode::UNPROCESSABLE_ENTITY);
+    for text in ["Enter a label.", "Choose at least one scope."] {
+        assert!(rejected.text().contains(text), "{text}: {}", rejected.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_menu_has_no_page_that_the_token_may_not_open() {
     let server = InProcess::start().await;
     // A tenant with the name of the demo has the demo in its menu.
@@ -444,6 +492,13 @@ async fn check_menu(reader: &Reader<'_>, scope: &str) {
     let page = reader.get("/app/health").await;
     let menu = page.text().split("<nav aria-label=\"Sections\">").nth(1).unwrap();
     let menu = menu.split("</nav>").next().unwrap();
+    let labels: Vec<&str> = menu.split("</a>").filter_map(|link| link.rsplit('>').next()).collect();
+    let different: BTreeSet<_> = labels.iter().collect();
+    assert_eq!(labels.len(), different.len(), "{scope} has a label twice: {labels:?}");
+    if scope == "*" {
+        assert!(menu.contains("Records</p><ul><li><a href=\"/app/records/companies\""), "{menu}");
+        assert!(labels.contains(&"Docs"), "{labels:?}");
+    }
     let links: Vec<&str> = attribute(menu, "href").collect();
     assert!(!links.is_empty(), "{scope}");
     assert_eq!(links.contains(&"/app/demo"), matches!(scope, "admin" | "*"), "{scope}");

@@ -169,8 +169,15 @@ async fn the_figures_of_the_first_page_are_those_behind_them() {
         .filter(|link| link.contains("/explain?"))
         .map(|link| link.replace("&amp;", "&"))
         .collect();
-    assert_eq!(figures.len(), 2, "{home}");
+    assert_eq!(figures.len(), 1, "{home}");
     assert!(home.contains("EUR 750"), "{home}");
+    assert!(
+        home.contains(
+            "href=\"/app/customers\"><span class=\"figure-label\">Customers</span><strong>1<"
+        ),
+        "{home}"
+    );
+    assert!(page(&reader, "/app/customers").await.contains("1 to 1 of 1"));
     for figure in figures {
         let behind = page(&reader, &figure).await;
         assert!(behind.contains("EUR 750") && behind.contains("1 to 1 of 1"), "{figure}: {behind}");
@@ -379,7 +386,7 @@ async fn amounts_are_in_the_chosen_currency_or_the_page_says_which_rates_are_mis
         assert!(svg.contains("no data") && !svg.contains(">2025-11<"), "{report}: {svg}");
     }
     let at_stake = page(&reader, "/app/customers?baseCurrency=USD").await;
-    let row = at_stake.split("<tbody>").nth(1).unwrap();
+    let row = at_stake.split("<tbody class").nth(1).unwrap();
     assert!(row.contains("USD ") && !row.contains("EUR"), "{row}");
     let none = page(&reader, "/app/customers?baseCurrency=GBP").await;
     assert!(none.contains("No amounts in GBP.") && !none.contains("<table"), "{none}");
@@ -463,4 +470,58 @@ async fn a_file_of_customers_has_all_of_them_and_a_page_of_the_report_names_the_
         let sent = found.headers.get("svctrack-next").map(|next| next.to_str().unwrap());
         assert_eq!(sent, next);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn customers_are_those_of_now_by_default_with_filters_and_their_owners() {
+    let server = InProcess::start().await;
+    let client = &server.client;
+    for (name, owner, phase) in
+        [("Acme", "Ada", "at risk, soon"), ("Beta", "Bob", "live"), ("Gone", "Ada", "live")]
+    {
+        let company = json!({"name": name, "externalId": name, "owner": owner, "phase": phase, "csmScore": 2});
+        client.post("/companies", &company).await;
+        let license = match name {
+            "Gone" => {
+                json!({"companyId": "extid-Gone", "_currency": "EUR", "mrr": 50, "fixedPeriod": true,
+                "fromDate": "2020-01-01", "toDate": "2021-01-01", "renewalStatus": "lost"})
+            }
+            name => json!({"companyId": format!("extid-{name}"), "_currency": "EUR", "mrr": 100.5,
+                "fromDate": "2025-01-01"}),
+        };
+        assert_eq!(client.post("/licenses", &license).await.status, StatusCode::OK);
+    }
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let home = page(&reader, "/").await;
+    let card = home.split("href=\"/app/customers\"").find(|rest| rest.contains("figure-label"));
+    assert!(card.is_some(), "{home}");
+    for (query, names) in [
+        ("", vec!["Acme", "Beta"]),
+        ("?status=", vec!["Acme", "Beta", "Gone"]),
+        ("?status=lost", vec!["Gone"]),
+        ("?owner=Ada", vec!["Acme"]),
+        ("?name=bet", vec!["Beta"]),
+        ("?phase=at+risk,+soon", vec!["Acme"]),
+        ("?activityState=never", vec!["Acme", "Beta"]),
+        ("?owner=Nobody", vec![]),
+    ] {
+        let html = page(&reader, &format!("/app/customers{query}")).await;
+        for name in ["Acme", "Beta", "Gone"] {
+            let is_listed = html.contains(&format!(">{name}</a>"));
+            assert_eq!(is_listed, names.contains(&name), "{query} {name}: {html}");
+        }
+        assert_eq!(html.contains("No matching customers."), names.is_empty(), "{query}");
+    }
+    let html = page(&reader, "/app/customers?sort=name").await;
+    for text in ["<td data-label=\"Owner\">Ada</td>", "data-label=\"At stake\"", "Name, Z to A"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    let path = attribute(&html, "href").find(|link| link.contains("/records/companies/")).unwrap();
+    let company = page(&reader, path).await;
+    for text in ["Owner <strong>Ada</strong>", "Phase <strong>at risk, soon<", "EUR 100.50"] {
+        assert!(company.contains(text), "{text}: {company}");
+    }
+    let audit = page(&reader, "/app/audit").await;
+    assert!(audit.contains(">Acme</a>") && audit.contains("Company created"), "{audit}");
+    assert!(page(&reader, "/app/reports/renewals").await.contains("<h1>Renewal rates</h1>"));
 }

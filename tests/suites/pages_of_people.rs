@@ -144,6 +144,9 @@ async fn the_search_finds_each_kind_of_record_and_pages() {
         let results = html.split("id=\"results\"").nth(1).unwrap();
         assert!(results.contains(found), "{query}: {results}");
     }
+    let member = json!({"name": "Edith Clarke", "email": "edith@svctrack.example"});
+    assert_eq!(client.post("/users", &member).await.status, StatusCode::OK);
+    assert!(page(&reader, "/app/search?q=clarke").await.contains("Edith Clarke"));
     // An id is found as a whole alone.
     assert!(page(&reader, "/app/search?q=T-104").await.contains("Nothing found."));
     let html = page(&reader, "/app/search?q=no+such+thing").await;
@@ -233,14 +236,19 @@ async fn an_issue_says_how_many_of_its_events_are_still_parked_once_its_cause_is
 
     client.post("/companies", &json!({"name": "Globex", "externalId": "globex"})).await;
     let fixed = async {
-        while !entries().await[2].contains("0 still parked") {
+        while !entries().await[2].contains(">solved<") {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     timeout(PATIENCE, fixed).await.unwrap();
     let after = entries().await;
     assert!(!after[2].contains("/replay"), "{}", after[2]);
-    assert!(after[1].contains("1 still parked"), "{}", after[1]);
+    assert!(after[1].contains("1 still parked") && !after[1].contains("solved"), "{}", after[1]);
+    let home = page(&reader, "/").await;
+    assert!(
+        home.contains("<code>initech</code>") && !home.contains("<code>globex</code>"),
+        "{home}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

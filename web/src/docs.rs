@@ -38,6 +38,7 @@ struct DocSection {
 pub static DOC_PAGES: &[DocPage] = include!(concat!(env!("OUT_DIR"), "/docs.rs"));
 
 const REFERENCE: &str = include_str!(concat!(env!("OUT_DIR"), "/docs-api.html"));
+const MISSING: &str = include_str!(concat!(env!("OUT_DIR"), "/docs-missing.html"));
 const RESULTS: &str = include_str!(concat!(env!("OUT_DIR"), "/docs-search.html"));
 
 /// Content security policy of the docs: their own scripts, styles and pictures.
@@ -52,6 +53,11 @@ const MAX_RESULTS: usize = 30;
 pub fn doc_page(slug: &str) -> Option<Page> {
     let page = DOC_PAGES.iter().find(|page| page.slug == slug)?;
     Some(Page { html: page.html.to_owned(), csp: POLICY.to_owned() })
+}
+
+/// Page at an address below `/docs` at which there is none.
+pub fn missing_doc_page() -> Page {
+    Page { html: MISSING.to_owned(), csp: POLICY.to_owned() }
 }
 
 /// A page of the reference in its frame: the groups of the sidebar are each a name and a title, and `group` is that of
@@ -115,7 +121,10 @@ mod tests {
     /// All pages, each with the address below which it is.
     fn pages() -> Vec<(&'static str, Page)> {
         let of_markdown = DOC_PAGES.iter().map(|page| (page.slug, doc_page(page.slug).unwrap()));
-        let others = [("search", doc_search_page("token", &ReferenceIndex(Vec::new())))];
+        let others = [
+            ("search", doc_search_page("token", &ReferenceIndex(Vec::new()))),
+            ("nothing", missing_doc_page()),
+        ];
         of_markdown.chain(others).collect()
     }
 

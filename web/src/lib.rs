@@ -27,7 +27,7 @@ pub use self::{
     },
     asset::{ASSETS, Asset, asset},
     demo::{DemoTenant, demo_page},
-    docs::{DOC_PAGES, DocPage, doc_page, doc_search_page, reference_page},
+    docs::{DOC_PAGES, DocPage, doc_page, doc_search_page, missing_doc_page, reference_page},
     npm::npm_package,
     page::Page,
     reference::{Reference, ReferenceIndex, ReferencePage},

@@ -75,7 +75,7 @@ function record(resource, id) {
 function company(id) {
   if (!id) return "";
   const href = record("companies", id);
-  const link = element("a", { href, className: "plain-link" }, names.get(href) ?? "Company");
+  const link = element("a", { href, className: "plain-link" }, names.get(href) ?? "…");
   if (!names.has(href)) {
     link.dataset.unnamed = "";
     naming ??= setTimeout(nameCompanies, NAME_EVERY);

@@ -218,7 +218,7 @@ impl StakeCase<'_> {
                     .unwrap_or_default(),
             ),
             (beats, self.usage.map(|usage| fall_text("beats", usage.beats)).unwrap_or_default()),
-            (tickets, format!("{} open tickets", self.tickets.iter().sum::<u64>())),
+            (tickets, counted(self.tickets.iter().sum::<u64>(), "open ticket")),
         ];
         terms.sort_by_key(|(points, _)| std::cmp::Reverse(*points));
         let number = |decimal: Decimal| Number::from(decimal.round_dp(MONEY_SCALE).normalize());

@@ -3,7 +3,7 @@
 use super::field::{FieldDef, FieldKind, OnMissing};
 use crate::value::{
     Issue, Json, JsonRef, Number, RecordRef, Timestamp, email,
-    issue::{quoted, quoted_list},
+    issue::{DATE_FORM, quoted, quoted_list},
     key,
     malformed::{MAX_MEMBER_BYTES, MAX_STRING_BYTES},
     number::{LEAST_AMOUNT, MAX_AMOUNT},
@@ -121,7 +121,7 @@ fn read_date(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     let text = value.as_str().ok_or_else(|| wrong_type(field, "an ISO 8601 date", value))?;
     match Timestamp::parse(&text) {
         Some(time) => Ok(Json::string(&time.to_string())),
-        None => Err(invalid(field, "an ISO 8601 date from 1970 to 9999", &text)),
+        None => Err(invalid(field, DATE_FORM, &text)),
     }
 }
 

@@ -51,13 +51,17 @@ impl Issue {
     }
 
     /// The message for a page: without backticks around names, and without the `_` that the names of some members begin
-    /// with, as their labels have none.
+    /// with, as their labels have none. A date is as the fields of forms have it.
     pub fn plain_message(&self) -> String {
         let member = self.member();
         let quoted = format!("`{member}`");
-        self.message.replace(&quoted, member.trim_start_matches('_')).replace('`', "")
+        let message = self.message.replace(&quoted, member.trim_start_matches('_'));
+        message.replace(DATE_FORM, "a day such as 2026-01-31").replace('`', "")
     }
 }
+
+/// Form of a date, as messages of the API have it.
+pub(crate) const DATE_FORM: &str = "an ISO 8601 date from 1970 to 9999";
 
 /// The JSON pointer of a member of the body: `/` and `~` in its name are escaped.
 fn pointer(name: &str) -> String {
@@ -105,6 +109,9 @@ mod tests {
         assert_eq!(required.plain_message(), "currency is required, with mrr");
         let found = issue("name", "`name` must be short; found `__x`");
         assert_eq!(found.plain_message(), "name must be short; found __x");
+        let date =
+            Issue::of_member("fromDate", "wrong_type", format!("`fromDate` must be {DATE_FORM}"));
+        assert_eq!(date.plain_message(), "fromDate must be a day such as 2026-01-31");
         let of_body = Issue::of_body("x", "`name` or `email` is required");
         assert_eq!(of_body.plain_message(), "name or email is required");
     }

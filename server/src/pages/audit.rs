@@ -2,13 +2,18 @@
 
 use poem::{Request, Response};
 use svctrack_core::{
+    resources::{REGISTRY, settings::SETTINGS},
     schema::ResourceDef,
     value::{Day, Zone},
 };
-use svctrack_web::pages::{AuditLine, AuditView, Extra, RecordView, address, audit_page};
+use svctrack_web::pages::{
+    AuditLine, AuditView, Extra, RecordView, TokenLine, address, audit_page, title_of,
+};
 
 use super::{
+    by_ids::by_ids,
     forms::{problems_of, sent},
+    list_query::NAMES,
     respond::html,
     visit::Visit,
 };
@@ -16,6 +21,8 @@ use crate::{error::Error, routes::query_pairs};
 
 /// Entries on a page.
 const SHOWN: usize = 100;
+/// Name of tokens in the log.
+const TOKENS: &str = "tokens";
 /// Changes on the page of a record.
 const OF_RECORD: usize = 20;
 
@@ -43,7 +50,10 @@ pub(super) async fn audit(visit: Visit, request: Request) -> Result<Response, Er
         ..AuditView::default()
     };
     match visit.api.get(&address("/audit", &[], &query)).await.map_err(Error::into_issues) {
-        Ok(lines) => view.lines = lines,
+        Ok(lines) => {
+            view.lines = lines;
+            add_names(&visit, &mut view.lines).await?;
+        }
         Err(Ok(issues)) => view.problems = problems_of(issues),
         Err(Err(error)) => return Err(error),
     }
@@ -52,6 +62,31 @@ pub(super) async fn audit(visit: Visit, request: Request) -> Result<Response, Er
         address("/app/audit", &[], &[&filters[..], &[("after", last.entry.as_str())]].concat())
     });
     Ok(html(audit_page(&visit.shell, &view)))
+}
+
+/// Adds the names of the records and tokens that still exist.
+async fn add_names(visit: &Visit, lines: &mut [AuditLine]) -> Result<(), Error> {
+    for def in REGISTRY.iter().copied() {
+        let of_it = |line: &AuditLine| line.resource.as_deref() == Some(def.path);
+        let ids: Vec<String> =
+            lines.iter().filter(|line| of_it(line)).filter_map(|line| line.id.clone()).collect();
+        if ids.is_empty() || def.path == SETTINGS.path {
+            continue;
+        }
+        let found = by_ids(visit, def.path, ids.iter().map(String::as_str), NAMES).await?;
+        for line in lines.iter_mut().filter(|line| of_it(line)) {
+            let record = line.id.as_ref().and_then(|id| found.get(id));
+            line.name = record.map(|record| title_of(def, record));
+        }
+    }
+    if lines.iter().any(|line| line.resource.as_deref() == Some(TOKENS)) {
+        let tokens: Vec<TokenLine> = visit.api.get("/tokens").await?;
+        for line in lines.iter_mut().filter(|line| line.resource.as_deref() == Some(TOKENS)) {
+            let token = tokens.iter().find(|token| line.id.as_deref() == Some(token.id.as_str()));
+            line.name = token.map(|token| token.label.clone());
+        }
+    }
+    Ok(())
 }
 
 /// Value of a filter for the API: a day begins in the tenant's zone.

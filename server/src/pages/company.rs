@@ -1,7 +1,7 @@
 //! The page of a company: MRR and MRR at stake, a timeline of its licenses, and its usage.
 
 use serde_json::{Map, Value};
-use svctrack_core::resources::settings::BaseCurrency;
+use svctrack_core::{resources::settings::BaseCurrency, value::counted};
 use svctrack_web::pages::{Extra, Figure, LicenseLine, Of, RecordView, Timeline, address, money};
 
 use super::{
@@ -17,6 +17,10 @@ const OF_LICENSE: &str = "product,_currency,fromDate,toDate,mrr,renewalStatus,is
 
 /// The sections of the page of a company.
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
+    let facts = facts(&view.record);
+    if !facts.is_empty() {
+        view.extra.push(Extra::Facts(facts));
+    }
     view.extra.push(Extra::Figures(figures(&view.record, &view.base)));
     let may_report = visit.api.may("reports:read");
     if may_report {
@@ -38,6 +42,17 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
     Ok(())
 }
 
+/// Owner, phase and score, as far as the company has them.
+fn facts(record: &Map<String, Value>) -> Vec<(&'static str, String)> {
+    let score = record.get("csmScore").and_then(Value::as_i64).map(|score| score.to_string());
+    let facts = [
+        ("Owner", text(record, "owner").to_owned()),
+        ("Phase", text(record, "phase").to_owned()),
+        ("CSM score", score.unwrap_or_default()),
+    ];
+    facts.into_iter().filter(|(_, value)| !value.is_empty()).collect()
+}
+
 fn figures(record: &Map<String, Value>, base: &BaseCurrency) -> Vec<Figure> {
     let number = |name: &str| record.get(name).and_then(Value::as_f64);
     let paid = record.get("mrrByCurrency").and_then(Value::as_object);
@@ -48,16 +63,15 @@ fn figures(record: &Map<String, Value>, base: &BaseCurrency) -> Vec<Figure> {
         .filter_map(|(currency, amount)| Some(money(amount.as_f64()?, currency)))
         .collect();
     let renewal = match number("renewalDaysFromNow") {
-        Some(days) if days < 0.0 => format!("overdue by {} days", -days),
-        Some(days) => format!("in {days} days"),
+        Some(days) if days < 0.0 => format!("overdue by {}", counted(-days, "day")),
+        Some(days) => format!("in {}", counted(days, "day")),
         None => "none".to_owned(),
     };
     let at_renewal = number("renewalMrr").map(|mrr| format!("MRR then {}", money(mrr, currency)));
     let figure =
         |label, value: String, note: String| Figure { label, value, note, path: String::new() };
-    let phase = text(record, "phase");
     let mut figures = vec![
-        figure("Status", text(record, "status").to_owned(), phase.to_owned()),
+        figure("Status", text(record, "status").to_owned(), String::new()),
         figure(
             "MRR",
             if each.is_empty() { money(0.0, currency) } else { each.join(", ") },

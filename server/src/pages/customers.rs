@@ -2,10 +2,14 @@
 
 use poem::{Request, Response};
 use serde::Deserialize;
-use svctrack_core::revenue::CustomerPage;
-use svctrack_web::pages::{CustomerLine, CustomersView, address, customers_page};
+use svctrack_core::{
+    resources::company::COMPANY, revenue::CustomerPage, schema::filter::escaped,
+    value::engagement::ACTIVITY_STATES,
+};
+use svctrack_web::pages::{Choice, CustomerLine, CustomersView, address, customers_page};
 
 use super::{
+    by_ids::{by_ids, text},
     currencies::{CURRENCY, Named, currency_choice, missing_into},
     forms::sent,
     paging::paging,
@@ -18,11 +22,13 @@ use crate::{error::Error, routes::query_pairs};
 const SHOWN: usize = 50;
 /// Order of the customers by default.
 const AT_STAKE: &str = "-atStake";
+/// Status of companies that are customers now.
+pub(super) const CUSTOMER: &str = "customer";
 
 /// The report of customers, as far as pages need it.
 #[derive(Deserialize)]
 pub(super) struct Customers {
-    total: usize,
+    pub(super) total: usize,
     rows: Vec<CustomerLine>,
     #[serde(rename = "baseCurrency")]
     base: Option<String>,
@@ -39,6 +45,57 @@ impl Customers {
     }
 }
 
+/// Filters of the page: its parameters, and those of the report.
+const STATUS: &str = "status";
+const ACTIVITY: &str = "activityState";
+const FILTERS: [(&str, &str); 5] = [
+    ("name", "name[contains]"),
+    (STATUS, STATUS),
+    ("owner", "owner"),
+    ("phase", "phase"),
+    (ACTIVITY, ACTIVITY),
+];
+
+/// Filters with their chosen values: those who are customers now by default.
+fn filters(pairs: &[(String, String)]) -> Vec<Choice> {
+    let is_sent = pairs.iter().any(|(name, _)| name == STATUS);
+    let filter = |(name, _): (&'static str, &str)| {
+        let values = match name {
+            STATUS => CustomerPage::STATUSES,
+            ACTIVITY => ACTIVITY_STATES,
+            _ => &[],
+        };
+        let all = (!values.is_empty()).then_some("");
+        Choice {
+            name,
+            value: match sent(pairs, name) {
+                "" if name == STATUS && !is_sent => CUSTOMER.to_owned(),
+                text => text.trim().to_owned(),
+            },
+            values: all.into_iter().chain(values.iter().copied()).map(str::to_owned).collect(),
+            ..Choice::default()
+        }
+    };
+    FILTERS.into_iter().map(filter).collect()
+}
+
+/// Filters of the report for those of the page. A text is no list of values, although it has a comma.
+fn asked_of_report(filters: &[Choice]) -> Vec<(&'static str, String)> {
+    let chosen = filters.iter().zip(FILTERS).filter(|(filter, _)| !filter.value.is_empty());
+    chosen.map(|(filter, (_, parameter))| (parameter, escaped(&filter.value))).collect()
+}
+
+/// Adds the owners of the customers, where the token may read companies.
+async fn add_owners(visit: &Visit, lines: &mut [CustomerLine]) -> Result<(), Error> {
+    let ids: Vec<String> = lines.iter().map(|line| line.company.clone()).collect();
+    let companies = by_ids(visit, COMPANY.path, ids.iter().map(String::as_str), "owner").await?;
+    for line in lines {
+        let owner = companies.get(&line.company).map(|company| text(company, "owner"));
+        line.owner = owner.unwrap_or_default().to_owned();
+    }
+    Ok(())
+}
+
 /// `GET /app/customers`
 pub(super) async fn customers(visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
@@ -49,20 +106,35 @@ pub(super) async fn customers(visit: Visit, request: Request) -> Result<Response
     let offset: usize = sent(&pairs, "offset").parse().unwrap_or_default();
     let (shown, at) = (SHOWN.to_string(), offset.to_string());
     let currency = currency_choice(&visit, &pairs).await?;
-    let mut asked = vec![("sort", sort.as_str())];
-    asked.extend(Some((CURRENCY, &*currency.value)).filter(|(_, chosen)| !chosen.is_empty()));
-    let with = |path: &str, more: &[(&str, &str)]| address(path, &[], &[&asked[..], more].concat());
-    let path = with("/reports/customers", &[("limit", &shown), ("offset", &at)]);
+    let filters = filters(&pairs);
+    let mut chosen = vec![("sort", sort.as_str())];
+    chosen.extend(Some((CURRENCY, &*currency.value)).filter(|(_, chosen)| !chosen.is_empty()));
+    let of_report = asked_of_report(&filters);
+    let of_report: Vec<_> = of_report.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let asked = |path: &str, more: &[(&str, &str)]| {
+        address(path, &[], &[&chosen[..], &of_report, more].concat())
+    };
+    let path = asked("/reports/customers", &[("limit", &shown), ("offset", &at)]);
     let mut found: Customers = visit.api.get(&path).await?;
-    let page_at = |offset: usize| with("/app/customers", &[("offset", &offset.to_string())]);
+    let of_page: Vec<_> =
+        filters.iter().map(|filter| (filter.name, filter.value.as_str())).collect();
+    let page_at = |offset: usize| {
+        let at = offset.to_string();
+        address("/app/customers", &[], &[&chosen[..], &of_page, &[("offset", &at)]].concat())
+    };
     let paging = paging((offset, SHOWN), (found.rows.len(), Some(found.total as u64)), page_at);
+    let missing = std::mem::take(&mut found.missing);
+    let mut lines = found.lines();
+    add_owners(&visit, &mut lines).await?;
     let view = CustomersView {
-        missing_rates: missing_into(&visit, &currency.value, std::mem::take(&mut found.missing)),
-        lines: found.lines(),
+        missing_rates: missing_into(&visit, &currency.value, missing),
+        lines,
+        is_filtered: of_report != [(STATUS, CUSTOMER)],
         paging,
         sorts: CustomerPage::SORTS.to_vec(),
-        csv: with("/app/files/reports/customers", &[("form", "csv")]),
+        csv: asked("/app/files/reports/customers", &[("form", "csv")]),
         sort: sort.clone(),
+        filters,
         currency,
     };
     Ok(html(customers_page(&visit.shell, &view)))

@@ -12,7 +12,7 @@ use svctrack_web::pages::{
 
 use super::{
     api::JSON,
-    customers::Customers,
+    customers::{CUSTOMER, Customers},
     demo, explanation,
     issues::PARKED,
     paging::number_of,
@@ -26,8 +26,9 @@ use crate::{app::App, error::Error};
 const AT_STAKE: &str = "8";
 /// Days of the active users, as `weekly` counts them.
 const ACTIVE_DAYS: i64 = 7;
-/// Issues that are listed.
-const ISSUES: &str = "5";
+/// Issues that are listed, and the newest ones among which those that are not solved are looked for.
+const ISSUES: usize = 5;
+const NEWEST_ISSUES: &str = "50";
 
 /// Most licenses that a link to a list names: their ids fit in an address.
 const LINKED: usize = 50;
@@ -84,15 +85,16 @@ pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
     }
     let view = match visit.api.may("reports:read") {
         true => reports(&visit).await?,
-        false => HomeView::default(),
+        false => HomeView { lacks_reports: true, ..HomeView::default() },
     };
     Ok(html(home_page(&visit.shell, &view)))
 }
 
 /// Figures of the reports; they are computed next to each other.
 async fn reports(visit: &Visit) -> Result<HomeView, Error> {
-    let path = address("/reports/customers", &[], &[("sort", "-atStake"), ("limit", AT_STAKE)]);
-    let (mut view, active, customers, ahead, issues, parked) = try_join!(
+    let query = [("status", CUSTOMER), ("sort", "-atStake"), ("limit", AT_STAKE)];
+    let path = address("/reports/customers", &[], &query);
+    let ((mut view, paying), active, customers, ahead, issues, parked) = try_join!(
         revenue(visit),
         usage(visit),
         visit.api.get::<Customers>(&path),
@@ -100,6 +102,8 @@ async fn reports(visit: &Visit) -> Result<HomeView, Error> {
         issues(visit),
         parked(visit)
     )?;
+    view.figures
+        .push(number_of_customers(i64::try_from(customers.total).unwrap_or(i64::MAX), &paying));
     view.figures.extend(active);
     view.at_stake = Some(customers.lines());
     view.renewals = Some(ahead);
@@ -113,17 +117,15 @@ pub(super) async fn lead(_: &App, _: Request) -> Result<Response, Error> {
     Ok(see("/"))
 }
 
-/// MRR and the customers.
-async fn revenue(visit: &Visit) -> Result<HomeView, Error> {
+/// MRR, and the customers that pay.
+async fn revenue(visit: &Visit) -> Result<(HomeView, Movement), Error> {
     let mut view = HomeView::default();
     let (from, to) = (format!("{}-01", &visit.day(0).get(..7).unwrap_or_default()), visit.day(1));
     let query = [("from", from.as_str()), ("to", to.as_str()), ("interval", "month")];
     let mrr: Mrr = visit.api.get(&address("/reports/mrr", &[], &query)).await?;
     let shown: Vec<&Series> = mrr.converted.iter().take(1).collect();
     let shown = if shown.is_empty() { mrr.currencies.iter().collect() } else { shown };
-    let is_one = shown.len() == 1;
-    let (mut customers, mut new, mut churned) = (0, 0, 0);
-    let mut path_of_customers = "/app/customers".to_owned();
+    let mut paying = Movement::default();
     for series in shown {
         let Some(now) = series.rows.last() else { continue };
         let currency = series.currency.as_deref().or(mrr.base.as_deref()).unwrap_or_default();
@@ -133,9 +135,6 @@ async fn revenue(visit: &Visit) -> Result<HomeView, Error> {
             behind.extend(series.currency.as_deref().map(|currency| ("currency", currency)));
         }
         let path = explanation::path("mrr", &behind);
-        if is_one {
-            path_of_customers.clone_from(&path);
-        }
         let sign = if moved < 0.0 { "" } else { "+" };
         view.figures.push(Figure {
             label: "MRR",
@@ -143,16 +142,10 @@ async fn revenue(visit: &Visit) -> Result<HomeView, Error> {
             note: format!("{currency} {sign}{} this month", money(moved, "")),
             path,
         });
-        customers += now.customers;
-        new += now.new_customers;
-        churned += now.churned_customers;
+        paying.customers += now.customers;
+        paying.new_customers += now.new_customers;
+        paying.churned_customers += now.churned_customers;
     }
-    view.figures.push(Figure {
-        label: "Customers",
-        value: customers.to_string(),
-        note: format!("{new} new, {churned} lost this month"),
-        path: path_of_customers,
-    });
     view.excluded = excluded(&mrr.excluded);
     if !mrr.currencies.is_empty() {
         view.picture = Some(super::reports::picture_of_year(visit));
@@ -160,8 +153,27 @@ async fn revenue(visit: &Visit) -> Result<HomeView, Error> {
     if mrr.currencies.is_empty() {
         view.start = Some(start(visit).await?);
         view.offers_demo = demo::may(visit).await?;
+        view.may_import = ["companies", "licenses"]
+            .iter()
+            .all(|resource| visit.api.may(&format!("{resource}:create")));
     }
-    Ok(view)
+    Ok((view, paying))
+}
+
+/// Number of companies with the status of a customer, which the card leads to. Some of them may not pay now: their
+/// license is overdue, or free.
+fn number_of_customers(all: i64, paying: &Movement) -> Figure {
+    let Movement { customers, new_customers, churned_customers, .. } = paying;
+    let parts = match all - customers {
+        others @ 1.. => format!("{customers} paying, {others} overdue or free; "),
+        _ => String::new(),
+    };
+    Figure {
+        label: "Customers",
+        value: all.to_string(),
+        note: format!("{parts}{new_customers} new, {churned_customers} lost this month"),
+        path: "/app/customers".to_owned(),
+    }
 }
 
 /// Licenses that MRR leaves out; none where it has them all.
@@ -203,7 +215,7 @@ async fn start(visit: &Visit) -> Result<Start, Error> {
 
 async fn issues(visit: &Visit) -> Result<Vec<(String, String)>, Error> {
     let found: Vec<Value> =
-        visit.api.get(&address("/integrationissues", &[], &[("limit", ISSUES)])).await?;
+        visit.api.get(&address("/integrationissues", &[], &[("limit", NEWEST_ISSUES)])).await?;
     let text = |issue: &Value, name: &str| {
         let value = issue.get(name)?;
         Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
@@ -220,7 +232,9 @@ async fn issues(visit: &Visit) -> Result<Vec<(String, String)>, Error> {
                 .unwrap_or_default(),
         )
     };
-    Ok(found.iter().map(line).collect())
+    // Nothing is parked any more where its cause is fixed.
+    let is_open = |issue: &&Value| issue.get("parked").and_then(Value::as_u64) != Some(0);
+    Ok(found.iter().filter(is_open).take(ISSUES).map(line).collect())
 }
 
 /// Number of parked events.

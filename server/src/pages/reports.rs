@@ -44,7 +44,8 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
         address(&format!("/app/files{path}"), &[], &query)
     };
     let mut view = ReportView {
-        title: label_of(name),
+        // Another page lists the renewals themselves.
+        title: if name == "renewals" { "Renewal rates".to_owned() } else { label_of(name) },
         about: about.to_owned(),
         picture: with("svg"),
         csv: with("csv"),

@@ -3,7 +3,9 @@
 use poem::{Request, Response};
 use serde_json::{Map, Value};
 use svctrack_core::{
-    resources::{company::COMPANY, end_user::END_USER, license::LICENSE, ticket::TICKET},
+    resources::{
+        company::COMPANY, end_user::END_USER, license::LICENSE, ticket::TICKET, user::USER,
+    },
     schema::{ResourceDef, filter::escaped},
 };
 use svctrack_web::pages::{Hit, HitGroup, SearchView, address, label_of, search_page, title_of};
@@ -48,6 +50,7 @@ const SEARCHED: &[Searched] = &[
         by: &[SEARCH],
         notes: &["externalId", "status", "companyName", "name"],
     },
+    Searched { def: &USER, by: &["name[contains]", "email[prefix]"], notes: &["email"] },
 ];
 
 /// `GET /app/search`

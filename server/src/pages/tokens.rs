@@ -100,10 +100,21 @@ pub(super) async fn issue(visit: Visit, mut request: Request) -> Result<Response
             body.insert(name.to_owned(), value_of(name).into());
         }
     }
-    let problems = match shown_once(&visit, "/tokens", &Value::Object(body), "issued").await? {
+    let mut problems = match shown_once(&visit, "/tokens", &Value::Object(body), "issued").await? {
         Ok(response) => return Ok(response),
         Err(problems) => problems,
     };
+    for problem in &mut problems {
+        match problem.field.as_str() {
+            "label" if value_of("label").is_empty() => {
+                problem.message = "Enter a label.".to_owned()
+            }
+            "scopes" if scopes.is_empty() => {
+                problem.message = "Choose at least one scope.".to_owned();
+            }
+            _ => {}
+        }
+    }
     let view = NewTokenView {
         label: value_of("label"),
         expires: value_of("expiresAt"),

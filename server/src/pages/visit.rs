@@ -23,6 +23,7 @@ use crate::{
     error::Error,
     limits::{MAX_FORM_PAIRS, MAX_RECORD_BYTES},
     path_tree::path_part,
+    served_parts::ServerPart,
 };
 
 /// Request of a signed-in user, with the frame of the page.
@@ -46,6 +47,11 @@ type SubmittedForm<Room> = (Vec<(String, String)>, Room);
 
 /// The group of the sections that come after the records.
 const OPERATE: &str = "Operate";
+
+/// Records that have a page of their own among the sections, from which their list is reached.
+const LISTED_ELSEWHERE: [&str; 2] = ["tickets", "timesheets"];
+/// Records that come first among the others.
+const FIRST_RECORDS: [&str; 3] = ["companies", "endusers", "licenses"];
 
 /// Sections next to the resources: label, path, group, and the scope that a user needs.
 const SECTIONS: &[(&str, &str, &str, &str)] = &[
@@ -84,13 +90,12 @@ impl Visit {
         // Days of the pages are those of the tenant's reports.
         let zone = settings::time_zone(&settings);
         let mut sections = sections(&api);
+        if app.parts.have(ServerPart::Docs) {
+            sections.push(section("Docs", "/docs"));
+        }
         // The scope that the demo itself asks for.
         if tenant == TENANT_NAME && api.may("admin") {
-            sections.push(Section {
-                label: "Demo".to_owned(),
-                path: "/app/demo".to_owned(),
-                group: OPERATE,
-            });
+            sections.push(section("Demo", "/app/demo"));
         }
         let shell = Shell { tenant, sections, path, csrf: session.csrf(), zone, notice: None };
         Ok(Self { app, api, session, settings, shell })
@@ -199,6 +204,11 @@ async fn settings_of(app: &App, session: &Session) -> Result<Document, Error> {
     Ok(settings.unwrap_or_default())
 }
 
+/// A section at the end.
+fn section(label: &str, path: &str) -> Section {
+    Section { label: label.to_owned(), path: path.to_owned(), group: OPERATE }
+}
+
 fn sections(api: &Api) -> Vec<Section> {
     // An operator belongs to no tenant, so that there are no settings.
     let is_there = |path: &str| path != "/app/settings" || !api.may(OPERATOR);
@@ -209,8 +219,14 @@ fn sections(api: &Api) -> Vec<Section> {
         path: (*path).to_owned(),
         group,
     });
-    let read = REGISTRY.iter().filter(|def| api.may(&format!("{}:read", def.path)));
-    let of_resources = read.map(|def| Section {
+    let read = |def: &&&ResourceDef| api.may(&format!("{}:read", def.path));
+    let is_listed = |def: &&&ResourceDef| !LISTED_ELSEWHERE.contains(&def.path);
+    let mut listed: Vec<_> = REGISTRY.iter().filter(is_listed).filter(read).collect();
+    let last = FIRST_RECORDS.len();
+    listed.sort_by_key(|def| {
+        FIRST_RECORDS.iter().position(|first| *first == def.path).unwrap_or(last)
+    });
+    let of_resources = listed.into_iter().map(|def| Section {
         label: label_of(def.path),
         path: address("/app/records/{}", &[def.path], &[]),
         group: "Records",

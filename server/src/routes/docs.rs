@@ -6,9 +6,10 @@ use poem::{
     Request, Response,
     http::{StatusCode, header},
 };
-use svctrack_web::{DOC_PAGES, doc_page, doc_search_page, reference_page};
+use svctrack_web::{DOC_PAGES, doc_page, doc_search_page, missing_doc_page, reference_page};
 
 use super::{
+    lists::prefers,
     pages::{html, lasting},
     request::query_pairs,
 };
@@ -16,6 +17,7 @@ use crate::{
     app::{App, Describe, ReferenceTexts},
     error::Error,
     heavy_work,
+    observe::watch::Cause,
 };
 
 /// Where the reference is; no page of Markdown has this address.
@@ -33,12 +35,25 @@ pub(crate) async fn page(app: &App, request: &mut Request) -> Result<Response, E
 }
 
 async fn of_markdown(app: &App, request: &Request, name: &str) -> Result<Response, Error> {
-    let known = DOC_PAGES.iter().find(|page| page.slug == name).ok_or(Error::RouteNotFound)?;
-    let page = doc_page(known.slug).ok_or(Error::RouteNotFound)?;
+    let known = DOC_PAGES.iter().find(|page| page.slug == name);
+    let Some((known, page)) = known.and_then(|known| Some((known, doc_page(known.slug)?))) else {
+        return missing(request);
+    };
     Ok(match without_slash(request) {
         Some(there) => there,
         None => lasting(app, request, (known.slug, page)).await,
     })
+}
+
+/// Response where there is no page: a page of the docs for browsers.
+fn missing(request: &Request) -> Result<Response, Error> {
+    if !prefers(request, "text/html") {
+        return Err(Error::RouteNotFound);
+    }
+    let mut response = html(missing_doc_page());
+    response.set_status(StatusCode::NOT_FOUND);
+    response.extensions_mut().insert(Cause("route_not_found".into()));
+    Ok(response)
 }
 
 /// The reference; writing it takes too long for a thread that serves requests.

@@ -66,6 +66,12 @@ pub(crate) fn results() -> String {
     frame("../", "search", "Search · svctrack docs", main)
 }
 
+/// Page for an address below `/docs` at which there is none.
+pub(crate) fn missing() -> String {
+    let main = "<main id=\"content\"><article>\n<h1>Page not found</h1>\n<p>This page does not exist. Search the docs, or go to the <a href=\"../docs\">overview</a>.</p></article></main>";
+    frame("../", "missing", "Page not found · svctrack docs", main)
+}
+
 fn frame(root: &str, slug: &str, title: &str, main: &str) -> String {
     FRAME
         .replace("{{root}}", root)

@@ -114,6 +114,7 @@ fn write(rendered: &[(&Page, Rendered)], folder: &Path) -> Result<(), Failure> {
         ("docs.rs", table),
         ("docs-api.html", frame::reference()),
         ("docs-search.html", frame::results()),
+        ("docs-missing.html", frame::missing()),
     ] {
         let path = folder.join(name);
         fs::write(&path, text).map_err(cannot(path))?;

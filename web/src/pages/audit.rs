@@ -29,6 +29,9 @@ pub struct AuditLine {
     pub token_name: Option<String>,
     pub resource: Option<String>,
     pub id: Option<String>,
+    /// Name of the target, where it has one.
+    #[serde(skip)]
+    pub name: Option<String>,
     pub created: u64,
     pub updated: u64,
     pub deleted: u64,
@@ -155,20 +158,28 @@ fn row(line: &AuditLine, has_target: bool) -> impl Renderable {
     }
 }
 
-/// Text of an action: `company.update` is `Company update`.
+/// Text of an action: `company.update` is `Company updated`.
 fn words_of(action: &str) -> String {
-    action
-        .split_once('.')
-        .map_or_else(|| action.to_owned(), |(noun, verb)| format!("{} {verb}", label_of(noun)))
+    let Some((noun, verb)) = action.split_once('.') else { return action.to_owned() };
+    let done = match verb {
+        "upsert" => "bulk upsert".to_owned(),
+        "lose" => "lost".to_owned(),
+        "deny" => "denied".to_owned(),
+        "unsuppress" => "suppression lifted".to_owned(),
+        verb if verb.ends_with('e') => format!("{verb}d"),
+        verb => format!("{verb}ed"),
+    };
+    format!("{} {done}", label_of(noun))
 }
 
 fn target(line: &AuditLine) -> impl Renderable {
     let (resource, id) = (line.resource.as_deref().unwrap_or_default(), line.id.as_deref());
     let is_record = svctrack_core::resources::REGISTRY.iter().any(|def| def.path == resource);
+    let name = line.name.as_deref().or(id).unwrap_or_default();
     maud! {
         @match id {
-            Some(id) if is_record => { a href=(record_address(resource, id)) { (id) } }
-            Some(id) if resource == "tokens" => { a href=(address("/app/tokens/{}", &[id], &[])) { (id) } }
+            Some(id) if is_record => { a href=(record_address(resource, id)) { (name) } }
+            Some(id) if resource == "tokens" => { a href=(address("/app/tokens/{}", &[id], &[])) { (name) } }
             Some(id) if resource != "settings" => { (id) }
             _ => { (label_of(resource)) }
         }
@@ -246,6 +257,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_action_says_what_was_done() {
+        for (action, words) in [
+            ("company.create", "Company created"),
+            ("license.lose", "License lost"),
+            ("license.renew", "License renewed"),
+            ("integrationissue.replay", "Integration issue replayed"),
+            ("timeentry.upsert", "Time entry bulk upsert"),
+            ("month.reopen", "Month reopened"),
+            ("access.deny", "Access denied"),
+        ] {
+            assert_eq!(words_of(action), words);
+        }
+    }
+
+    #[test]
     fn an_entry_is_shown_with_what_changed_and_who_did_it() {
         let line: AuditLine = serde_json::from_str(
             r#"{"_id":"1","action":"company.update","at":"2026-11-20T12:00:00.000Z","outcome":"done","count":1,
@@ -256,7 +282,7 @@ mod tests {
         .unwrap();
         let html = audit_table("Changes", &[line], true).render().into_inner();
         for part in [
-            "Company update",
+            "Company updated",
             "Name: A → B",
             "&lt;Ada&gt;</a>, signed in",
             "/app/records/companies/2",

@@ -2,6 +2,7 @@
 
 use hypertext::prelude::*;
 use serde::Deserialize;
+use svctrack_core::value::counted;
 
 use super::{
     format::{day, label_of, money, percent},
@@ -22,6 +23,9 @@ pub struct CustomerLine {
     #[serde(skip)]
     pub base: String,
     pub name: Option<String>,
+    /// Team member who owns the customer relation.
+    #[serde(skip)]
+    pub owner: String,
     pub status: String,
     pub currencies: Vec<CurrencyMrr>,
     pub mrr: Option<f64>,
@@ -78,10 +82,14 @@ pub struct CustomersView {
     /// Chosen order, and all possible ones.
     pub sort: String,
     pub sorts: Vec<&'static str>,
+    /// Filters, each with its chosen value.
+    pub filters: Vec<Choice>,
     /// Choice of the currency of the amounts.
     pub currency: Choice,
     pub missing_rates: Option<MissingRates>,
     pub csv: String,
+    /// Whether a filter leaves out customers.
+    pub is_filtered: bool,
 }
 
 /// Customers with their amounts at stake.
@@ -94,6 +102,7 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
             a href="/docs/revenue" { "The formula" }
         }
         form.choices method="get" {
+            @for filter in &view.filters { (choice_field(filter)) }
             div {
                 label for="c-sort" { "Order" }
                 select #c-sort name="sort" {
@@ -108,7 +117,11 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
         @if let Some(missing) = &view.missing_rates {
             (no_rates(missing))
         } @else if view.lines.is_empty() {
-            (empty("No customers yet.", "Add licenses to see customers and their MRR."))
+            @if view.is_filtered {
+                (empty("No matching customers.", maud! { a href="/app/customers" { "Show all customers" } }))
+            } @else {
+                (no_customers())
+            }
         } @else {
             (customer_table(&view.lines, &view.currency.value))
             (paging(&view.paging))
@@ -117,12 +130,28 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
     page(layout(shell, "Customers", main))
 }
 
-/// Text of an order: `-mrr` as `MRR, greatest first`.
+/// Text where there are no customers.
+pub(super) fn no_customers() -> impl Renderable {
+    empty(
+        "No customers yet.",
+        maud! {
+            "Add " a href="/app/records/licenses" { "licenses" } " to see customers and their MRR."
+        },
+    )
+}
+
+/// Text of an order: `-mrr` as `MRR, highest first`.
 fn order_of(sort: &str) -> String {
-    match sort.strip_prefix('-') {
-        Some(name) => format!("{}, highest first", label_of(name)),
-        None => label_of(sort),
-    }
+    let (name, is_descending) = sort.strip_prefix('-').map_or((sort, false), |name| (name, true));
+    let order = match (name, is_descending) {
+        ("name", false) => "A to Z",
+        ("name", true) => "Z to A",
+        ("nextRenewal" | "lastActive", false) => "earliest first",
+        ("nextRenewal" | "lastActive", true) => "latest first",
+        (_, false) => "lowest first",
+        (_, true) => "highest first",
+    };
+    format!("{}, {order}", label_of(name))
 }
 
 /// MRR of a customer: in the chosen currency or the base currency, else in each.
@@ -143,58 +172,99 @@ pub(super) fn customer_table<'l>(
     lines: &'l [CustomerLine],
     currency: &'l str,
 ) -> impl Renderable + 'l {
+    let has_owners = lines.iter().any(|line| !line.owner.is_empty());
     let rows = maud! {
-        tbody { @for line in lines { (customer_row(line, currency)) } }
+        tbody.stacked { @for line in lines { (customer_row(line, currency, has_owners)) } }
     };
     table(
         "Customers",
         [
-            Head::Text("Company"),
-            Head::Text("Status"),
-            Head::Number("MRR"),
-            Head::Number("At stake"),
-            Head::Text("Why"),
-            Head::Number("Renewal"),
-            Head::Text("Activity"),
-            Head::Number("Trend"),
-            Head::Number("Users active"),
-            Head::Number("Tickets"),
-        ],
+            Some(Head::Text("Company")),
+            Some(Head::Text("Status")),
+            has_owners.then_some(Head::Text("Owner")),
+            Some(Head::Number("MRR")),
+            Some(Head::Number("At stake")),
+            Some(Head::Text("Why")),
+            Some(Head::Number("Renewal")),
+            Some(Head::Text("Activity")),
+            Some(Head::Number("Trend")),
+            Some(Head::Number("Users active")),
+            Some(Head::Number("Tickets")),
+        ]
+        .into_iter()
+        .flatten(),
         rows,
     )
 }
 
-fn customer_row<'l>(line: &'l CustomerLine, currency: &'l str) -> impl Renderable + 'l {
+fn customer_row<'l>(
+    line: &'l CustomerLine,
+    currency: &'l str,
+    has_owners: bool,
+) -> impl Renderable + 'l {
     let name = line.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&line.company);
     maud! {
         tr {
             th scope="row" { a href=(record_address("companies", &line.company)) { (name) } }
-            td { (badge(&line.status)) }
-            td.num { (paid(line, currency)) }
-            td.num { @if let Some(stake) = &line.at_stake { (money(stake.amount, &line.base)) } }
-            td.why { @if let Some(stake) = &line.at_stake { (stake.why()) } }
-            td.num {
-                @if let Some(renewal) = &line.next_renewal { (day(renewal)) }
-                @if let Some(days) = line.days {
-                    br; small.muted {
-                        @if days == -1 {
-                            "overdue by 1 day"
-                        } @else if days < 0 {
-                            "overdue by " (-days) " days"
-                        } @else {
-                            @if line.notice_deadline.is_some() { "last day of notice " }
-                            (distance(days))
-                        }
-                    }
+            td data-label="Status" { (badge(&line.status)) }
+            @if has_owners { td data-label="Owner" { (line.owner) } }
+            td.num data-label="MRR" { (paid(line, currency)) }
+            td.num data-label="At stake" { @if let Some(stake) = &line.at_stake { (money(stake.amount, &line.base)) } }
+            td.why data-label="Why" { @if let Some(stake) = &line.at_stake { (stake.why()) } }
+            td.num data-label="Renewal" { div { (renewal(line)) } }
+            td data-label="Activity" {
+                div {
+                    @if let Some(state) = &line.activity_state { (badge(state)) }
+                    @if let Some(last) = &line.last_active { br; small.muted { (day(last)) } }
                 }
             }
-            td {
-                @if let Some(state) = &line.activity_state { (badge(state)) }
-                @if let Some(last) = &line.last_active { br; small.muted { (day(last)) } }
-            }
-            td.num { (percent(line.beat_trend)) }
-            td.num { (line.users_active) }
-            td.num { (line.open_tickets) }
+            td.num data-label="Trend" { (percent(line.beat_trend)) }
+            td.num data-label="Users active" { (line.users_active) }
+            td.num data-label="Tickets" { (line.open_tickets) }
         }
+    }
+}
+
+fn renewal(line: &CustomerLine) -> impl Renderable {
+    maud! {
+        @if let Some(renewal) = &line.next_renewal { (day(renewal)) }
+        @if let Some(days) = line.days {
+            br; small.muted {
+                @if days < 0 {
+                    "overdue by " (counted(-days, "day"))
+                } @else {
+                    @if line.notice_deadline.is_some() { "last day of notice " }
+                    (distance(days))
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_says_what_comes_first() {
+        for (sort, words) in [
+            ("-atStake", "At stake, highest first"),
+            ("name", "Name, A to Z"),
+            ("-name", "Name, Z to A"),
+            ("nextRenewal", "Next renewal, earliest first"),
+            ("mrr", "MRR, lowest first"),
+        ] {
+            assert_eq!(order_of(sort), words);
+        }
+    }
+
+    #[test]
+    fn amounts_at_stake_are_written_as_all_amounts() {
+        let check = |text: &str, words: &str| {
+            let stake = Stake { amount: 0.0, text: text.to_owned() };
+            assert_eq!(stake.in_words(), words);
+        };
+        check("6098.04 of 12384.00 EUR: renewal: 20", "EUR 6,098 of EUR 12,384: renewal: 20");
+        check("unlike: others", "unlike: others");
     }
 }

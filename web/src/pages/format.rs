@@ -12,6 +12,7 @@ const SPELLED: &[(&str, &str)] = &[
     ("__v", "Version"),
     ("enduser", "End user"),
     ("endusers", "End users"),
+    ("integrationissue", "Integration issue"),
     ("integrationissues", "Integration issues"),
     ("timeentry", "Time entry"),
     ("timeentries", "Time entries"),

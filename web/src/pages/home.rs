@@ -5,7 +5,7 @@ use svctrack_core::value::counted;
 
 use super::{
     address::address,
-    customers::{CustomerLine, customer_table},
+    customers::{CustomerLine, customer_table, no_customers},
     page,
     parts::{chart, empty, prose},
     shell::{Shell, layout},
@@ -69,6 +69,10 @@ pub struct HomeView {
     pub start: Option<Start>,
     /// Whether a demo is offered as well.
     pub offers_demo: bool,
+    /// Whether the token may import companies and licenses.
+    pub may_import: bool,
+    /// Whether the token may not see the reports, of which this page is made.
+    pub lacks_reports: bool,
 }
 
 /// The first page, with the figures and lists that lead to all others.
@@ -79,6 +83,10 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
             Some(Start::Nothing) => (empty("Nothing has arrived yet.", maud! {
                 "Put the " a href="/app/setup" { "snippet" } " into your web app, or "
                 a href="/docs/first-event" { "send a first event" } "."
+                @if view.may_import {
+                    " From a spreadsheet, import " a href="/app/import/companies" { "companies" } " and "
+                    a href="/app/import/licenses" { "licenses" } "."
+                }
             })),
             Some(Start::Parked) => (empty("Events were sent, but none could be stored yet.", maud! {
                 "See the " a href="/app/issues" { "issues" } "."
@@ -88,6 +96,7 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
             })),
             None => (""),
         }
+        @if view.lacks_reports { (without_reports(shell)) }
         @if view.offers_demo {
             p { "To look around first, open the " a href="/app/demo" { "demo" } " with data of an invented company." }
         }
@@ -120,12 +129,33 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
     page(layout(shell, "Today", main))
 }
 
+/// Text for a token that may not see the reports: what it may see, and what it would need.
+fn without_reports(shell: &Shell) -> impl Renderable {
+    // These say nothing about customers.
+    let others = ["/", "/docs", "/app/health"];
+    let seen = shell.sections.iter().filter(|section| !others.contains(&section.path.as_str()));
+    let seen: Vec<_> = seen.enumerate().collect();
+    maud! {
+        @if !seen.is_empty() {
+            p {
+                "Your token shows "
+                @for (at, section) in &seen {
+                    @if *at > 0 { ", " }
+                    a href=(section.path) { (section.label) }
+                }
+                "."
+            }
+        }
+        p { "Revenue and usage need the scope " code { "reports:read" } ": ask an administrator for a token with it." }
+    }
+}
+
 fn stake(lines: &[CustomerLine]) -> impl Renderable {
     maud! {
         section aria-labelledby="h-stake" {
             h2 #h-stake { a href="/app/customers" { "At stake" } }
             @if lines.is_empty() {
-                (empty("No customers yet.", "Add licenses to see customers and their MRR."))
+                (no_customers())
             } @else {
                 (customer_table(lines, ""))
             }

@@ -134,8 +134,11 @@ fn row<'v>(shell: &'v Shell, view: &'v IssuesView, line: &'v IssueLine) -> impl 
                 (prose(&line.message))
                 div.sample {
                     code { (line.code) }
-                    @if let Some(parked) = line.parked {
-                        span { (grouped(&parked.to_string())) " still parked" }
+                    @match line.parked {
+                        // Its cause is fixed: all its events are processed.
+                        Some(0) => { (badge("solved")) span { "no event is parked" } }
+                        Some(parked) => span { (grouped(&parked.to_string())) " still parked" },
+                        None => (""),
                     }
                     @if !line.sample.is_empty() {
                         details { summary { "Sample" } (members(&line.sample)) }

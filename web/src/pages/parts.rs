@@ -3,6 +3,8 @@
 use hypertext::prelude::*;
 use serde_json::{Map, Value};
 
+use super::format::grouped;
+
 /// Problem of a form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problem {
@@ -154,8 +156,8 @@ pub(super) fn paging(paging: &Paging) -> impl Renderable {
                 @if paging.shown == 0 {
                     "None"
                 } @else {
-                    (paging.first) " to " (last)
-                    @if let Some(total) = paging.total { " of " (total) }
+                    (grouped(&paging.first.to_string())) " to " (grouped(&last.to_string()))
+                    @if let Some(total) = paging.total { " of " (grouped(&total.to_string())) }
                 }
             }
             @if let Some(previous) = &paging.previous { a rel="prev" href=(previous) { "Previous" } }

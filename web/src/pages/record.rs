@@ -11,7 +11,7 @@ use svctrack_core::{
 
 use super::{
     address::address,
-    format::{instant, label_of, property_label},
+    format::{grouped, instant, label_of, property_label},
     page, page_with_form,
     parts::{Problem, problems, prose, scroll},
     record_sections::{self, Extra},
@@ -207,7 +207,7 @@ fn related<'v>(list: &'v RelatedList, base: &'v BaseCurrency) -> impl Renderable
                 @if (list.records.len() as u64) < list.total {
                     p.muted {
                         @if list.open.is_some() { "Open ones first, then the newest. " } @else { "The newest " (list.records.len()) ". " }
-                        a href=(list.all) { "Show all " (list.total) " " (label.to_lowercase()) }
+                        a href=(list.all) { "Show all " (grouped(&list.total.to_string())) " " (label.to_lowercase()) }
                     }
                 }
             }
@@ -217,10 +217,11 @@ fn related<'v>(list: &'v RelatedList, base: &'v BaseCurrency) -> impl Renderable
 
 /// How many there are, and how many of them are open.
 fn count(list: &RelatedList) -> impl Renderable {
+    let total = grouped(&list.total.to_string());
     maud! {
         @match &list.open {
-            Some((open, path)) => { a href=(path) { (open) " open" } ", " (list.total) " in all" }
-            None => (list.total),
+            Some((open, path)) => { a href=(path) { (grouped(&open.to_string())) " open" } ", " (total) " in all" }
+            None => (total),
         }
     }
 }

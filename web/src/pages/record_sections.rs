@@ -17,6 +17,8 @@ use super::{
 /// A section of the page of a record.
 #[derive(Clone, Debug)]
 pub enum Extra {
+    /// Who looks after the company and how it is, in a line under its name: labels and values.
+    Facts(Vec<(&'static str, String)>),
     /// Figures at the top, each with its meaning.
     Figures(Vec<Figure>),
     /// Amount at stake with a company; none where it pays for nothing.
@@ -55,6 +57,14 @@ pub(super) fn last<'a>(shell: &'a Shell, extra: &'a [Extra]) -> impl Renderable 
 fn section<'a>(shell: &'a Shell, extra: &'a Extra) -> impl Renderable + 'a {
     maud! {
         @match extra {
+            Extra::Facts(each) => {
+                p {
+                    @for (at, (label, value)) in each.iter().enumerate() {
+                        @if at > 0 { ", " }
+                        (*label) " " strong { (value) }
+                    }
+                }
+            }
             Extra::Figures(each) => { (figures(each)) }
             Extra::Stake(line) => { (stake(line.as_deref())) }
             Extra::Timeline(view) => {

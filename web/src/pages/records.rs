@@ -287,7 +287,11 @@ pub(super) fn text_in(
     let shown = text_of(field, record.get(field.name));
     match currency_of(field, record, base) {
         currency if currency.is_empty() || shown.is_empty() => shown,
-        currency => format!("{currency} {shown}"),
+        currency => {
+            // One decimal is no amount: `2,773.5` is `2,773.50`.
+            let has_one = shown.split_once('.').is_some_and(|(_, decimals)| decimals.len() == 1);
+            format!("{currency} {shown}{}", if has_one { "0" } else { "" })
+        }
     }
 }
 

@@ -59,7 +59,7 @@ pub struct TimesheetsView {
 pub fn timesheets_page(shell: &Shell, view: &TimesheetsView) -> Page {
     let offset = view.offset.to_string();
     let main = maud! {
-        (title_bar("Timesheets", ""))
+        (title_bar("Timesheets", maud! { a.button href="/app/records/timesheets" { "All properties" } }))
         (tabs(view))
         (problems(&view.problems))
         @if view.lines.is_empty() {
