@@ -67,6 +67,52 @@ async fn every_figure_of_a_report_leads_to_the_licenses_behind_it() {
     assert!(wrong.contains("class=\"problems\""), "{wrong}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ratio_of_retention_leads_to_its_parts_in_numbers() {
+    let server = server().await;
+    let client = &server.client;
+    client.post("/companies", &json!({"name": "Beta", "externalId": "beta"})).await;
+    let license = json!({
+        "companyId": "extid-beta", "_currency": "EUR", "product": "Suite", "mrr": 1234.5678,
+        "fromDate": "2025-11-01",
+    });
+    assert_eq!(client.post("/licenses", &license).await.status, StatusCode::OK);
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let report = "/app/reports/retention?from=2026-10-01&to=2026-12-01&interval=month";
+    let html = page(&reader, report).await;
+    let behind = async |line: &str| {
+        let is_it = |link: &String| {
+            let is_converted = !link.contains("currency=");
+            link.ends_with(&format!("explain={line}")) && is_converted && link.contains("period=")
+        };
+        let links = attribute(&html, "<a href").map(|link| link.replace("&amp;", "&"));
+        let links: Vec<String> = links.filter(is_it).collect();
+        let mut pages = Vec::new();
+        for link in links {
+            pages.push(page(&reader, &link).await);
+        }
+        pages
+    };
+    let expect = [
+        ("kept", "GRR: 1,234.57 / 1,384.57 = 89.17 %"),
+        ("kept", "Gross MRR churn: 100 % - 1,234.57 / 1,384.57 = 10.83 %"),
+        ("base", "Gross MRR churn: 100 % - 1,234.57 / 1,384.57 = 10.83 %"),
+        ("retained", "NRR: 1,234.57 / 1,384.57 = 89.17 %"),
+        ("churn", "Logo churn: 1 / 2 = 50.00 %"),
+    ];
+    for (line, ratio) in expect {
+        let pages = behind(line).await;
+        assert!(pages.iter().any(|page| page.contains(ratio)), "{ratio}: {pages:?}");
+    }
+    // Those who were lost, alone, and in what steps.
+    let lost = behind("churn").await;
+    assert!(lost.iter().all(|page| page.contains(">Acme</a>") && !page.contains(">Beta</a>")));
+    assert!(lost.iter().any(|page| page.contains("150 → 0: churn 150")), "{lost:?}");
+    // A license that has no steps has its amount only.
+    let kept = behind("kept").await;
+    assert!(kept.iter().any(|page| !page.contains("In numbers")), "{kept:?}");
+}
+
 /// A page without its elements: the texts of a row are in one line.
 fn lines(html: &str) -> Vec<String> {
     let text = |piece: &str| {
