@@ -25,7 +25,7 @@ use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 /// Report whose figures count users.
 pub(super) const USAGE: &str = "usage";
 /// Report whose figures are ratios.
-const RETENTION: &str = "retention";
+pub(super) const RETENTION: &str = "retention";
 /// Ratios of retention: the line of the numerator, the name, and the name of the rest up to 100 %; without one, the
 /// ratio is of companies.
 const RATIOS: &[(&str, &str, Option<&str>)] = &[

@@ -74,7 +74,7 @@ pub use self::{
         Decision, DecisionView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
         decision_page, renewals_page,
     },
-    report::{Choice, MissingRates, ReportCell, ReportView, report_page},
+    report::{Choice, MissingRates, ReportCell, ReportTable, ReportView, report_page},
     samples::{LANGUAGES, SampleValues},
     search::{Hit, HitGroup, SearchView, search_page},
     settings::{SettingsView, settings_page},
