@@ -67,6 +67,76 @@ async fn every_figure_of_a_report_leads_to_the_licenses_behind_it() {
     assert!(wrong.contains("class=\"problems\""), "{wrong}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_has_a_table_for_each_currency_and_its_cohorts_are_a_triangle() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let days = "from=2025-11-01&to=2026-02-01&interval=month";
+    let html = page(&reader, &format!("/app/reports/mrr?{days}")).await;
+    let headings = ["Total in EUR<", "EUR, not converted<", "USD, not converted<"];
+    let places = headings.map(|heading| html.find(&format!("<h2>{heading}")).unwrap());
+    assert!(places.is_sorted(), "{html}");
+    let first = html.split("<thead>").nth(1).unwrap();
+    assert!(first.find(">End<").unwrap() < first.find(">Start<").unwrap(), "{first}");
+    for text in [">Show amounts in<", ">each currency and total<", ">Before<"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    let html = page(&reader, &format!("/app/reports/retention?{days}")).await;
+    let first = html.split("<thead>").nth(1).unwrap();
+    assert!(first.find(">NRR %<").unwrap() < first.find(">Base<").unwrap(), "{first}");
+    let cohorts = page(&reader, &format!("/app/reports/retention?{days}&part=cohorts")).await;
+    let first = cohorts.split("<table").nth(1).unwrap();
+    assert!(first.contains(">2025-12<") && first.matches("<tr").count() == 2, "{first}");
+    let usage = page(&reader, &format!("/app/reports/usage?{days}&part=cohorts")).await;
+    assert!(!usage.contains("name=\"interval\""), "{usage}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ratio_of_retention_leads_to_its_parts_in_numbers() {
+    let server = server().await;
+    let client = &server.client;
+    client.post("/companies", &json!({"name": "Beta", "externalId": "beta"})).await;
+    let license = json!({
+        "companyId": "extid-beta", "_currency": "EUR", "product": "Suite", "mrr": 1234.5678,
+        "fromDate": "2025-11-01",
+    });
+    assert_eq!(client.post("/licenses", &license).await.status, StatusCode::OK);
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let report = "/app/reports/retention?from=2026-10-01&to=2026-12-01&interval=month";
+    let html = page(&reader, report).await;
+    let behind = async |line: &str| {
+        let is_it = |link: &String| {
+            let is_converted = !link.contains("currency=");
+            link.ends_with(&format!("explain={line}")) && is_converted && link.contains("period=")
+        };
+        let links = attribute(&html, "<a href").map(|link| link.replace("&amp;", "&"));
+        let links: Vec<String> = links.filter(is_it).collect();
+        let mut pages = Vec::new();
+        for link in links {
+            pages.push(page(&reader, &link).await);
+        }
+        pages
+    };
+    let expect = [
+        ("kept", "GRR: 1,234.57 / 1,384.57 = 89.17 %"),
+        ("kept", "Gross MRR churn: 100 % - 1,234.57 / 1,384.57 = 10.83 %"),
+        ("base", "Gross MRR churn: 100 % - 1,234.57 / 1,384.57 = 10.83 %"),
+        ("retained", "NRR: 1,234.57 / 1,384.57 = 89.17 %"),
+        ("churn", "Logo churn: 1 / 2 = 50.00 %"),
+    ];
+    for (line, ratio) in expect {
+        let pages = behind(line).await;
+        assert!(pages.iter().any(|page| page.contains(ratio)), "{ratio}: {pages:?}");
+    }
+    // Those who were lost, alone, and in what steps.
+    let lost = behind("churn").await;
+    assert!(lost.iter().all(|page| page.contains(">Acme</a>") && !page.contains(">Beta</a>")));
+    assert!(lost.iter().any(|page| page.contains("150 → 0: churn 150")), "{lost:?}");
+    // A license that has no steps has its amount only.
+    let kept = behind("kept").await;
+    assert!(kept.iter().any(|page| !page.contains("In numbers")), "{kept:?}");
+}
+
 /// A page without its elements: the texts of a row are in one line.
 fn lines(html: &str) -> Vec<String> {
     let text = |piece: &str| {
@@ -133,7 +203,7 @@ async fn every_figure_of_usage_leads_to_the_users_behind_it() {
     let path = format!("/analytics/bulk/{}", svctrack_tests::TENANT);
     server.client.post(&path, &events).await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;
-    for (part, least) in [("figures", 8), ("cohorts", 8), ("actions", 8)] {
+    for (part, least) in [("figures", 8), ("cohorts", 3), ("actions", 8)] {
         let path = format!("/app/reports/usage?from=2026-01-01&to=2026-03-01&part={part}");
         let html = page(&reader, &path).await;
         let links: Vec<_> =

@@ -147,7 +147,7 @@ impl Movements {
             bars("expansion", |row| row.expansion),
             bars("churn", |row| negated(row.churn)),
             bars("contraction", |row| negated(row.contraction)),
-            drawn("end", Mark::Line, rows, |row| Some(row.end)),
+            drawn("MRR", Mark::Line, rows, |row| Some(row.end)),
         ];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
         let together = self.segments.is_some().then_some("all segments together");
@@ -229,7 +229,13 @@ impl Forecast {
             line("pessimistic", Mark::Dashes, |row| row.total.pessimistic),
         ];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
-        picture(&self.about, "MRR to come, in scenarios", currency, labels, series).saying(left_out)
+        let is_equal = |row: &ForecastRow| {
+            row.total.base == row.total.optimistic && row.total.base == row.total.pessimistic
+        };
+        let equal = rows.iter().all(is_equal).then_some("all scenarios are equal");
+        picture(&self.about, "MRR to come, in scenarios", currency, labels, series)
+            .saying(left_out)
+            .saying(equal.filter(|_| !rows.is_empty()))
     }
 }
 

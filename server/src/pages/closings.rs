@@ -26,7 +26,7 @@ const MONTH_CHARS: usize = 7;
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Listed {
-    Closed(Closing),
+    Closed(Box<Closing>),
     Reopened(ReopenedMonth),
 }
 
@@ -130,7 +130,7 @@ async fn closings(visit: &Visit) -> Result<(Vec<Closing>, Vec<ClosingLine>), Err
     let (mut closed, mut open) = (Vec::new(), Vec::new());
     for listed in visit.api.get::<Vec<Listed>>("/reports/closings").await? {
         match listed {
-            Listed::Closed(closing) => closed.push(closing),
+            Listed::Closed(closing) => closed.push(*closing),
             Listed::Reopened(ReopenedMonth { month, reopened }) => {
                 open.push(ClosingLine { month, reopened, ..ClosingLine::default() });
             }

@@ -8,7 +8,7 @@ use svctrack_web::pages::{Choice, Problem, property_label};
 
 use super::{
     currencies::currency_choice,
-    explanation::USAGE,
+    explanation::{RETENTION, USAGE},
     forms::sent,
     references::{references, resolve},
     visit::Visit,
@@ -53,9 +53,17 @@ pub(super) async fn choices_of(
         choices.push(segments(choice("by", "", &[])));
     }
     if report == USAGE {
-        choices.push(choice("part", "figures", PARTS));
+        let part = choice("part", "figures", PARTS);
+        // The cohorts of users are always by week.
+        choices.retain(|choice| choice.name != "interval" || part.value != "cohorts");
+        choices.push(part);
     } else {
-        choices.push(currency_choice(visit, pairs).await?);
+        let text = Some("each currency and total".to_owned());
+        choices.push(Choice { text, ..currency_choice(visit, pairs).await? });
+    }
+    if report == RETENTION {
+        let text = Some("Figures".to_owned());
+        choices.push(Choice { text, ..choice("part", "", &["", "cohorts"]) });
     }
     Ok((choices, problem.into_iter().collect()))
 }

@@ -1,9 +1,9 @@
 //! Reports: a page per kind, with its chart and table.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use poem::{Request, Response};
-use svctrack_web::pages::{ReportCell, ReportView, address, label_of, report_page};
+use svctrack_web::pages::{ReportCell, ReportTable, ReportView, address, label_of, report_page};
 
 use super::{
     api::text_of,
@@ -24,8 +24,14 @@ const REPORTS: &[(&str, &str)] = &[
     ("forecast", "Future MRR: confirmed by licenses, and unconfirmed."),
     (USAGE, "Active users and companies of each period, user retention, and actions."),
 ];
-/// The head and the rows of a table.
-type PageTable = (Vec<String>, Vec<Vec<ReportCell>>);
+/// Columns that name a row: the first ones of a table.
+const NAMES: &[&str] = &["segment", "cohort", "period", "over"];
+/// Columns that answer first, after the names.
+const FIRST: &[&str] = &["end", "nrrPercent", "grrPercent"];
+/// Columns of amounts: the first one of a row shows the currency.
+const AMOUNTS: &[&str] = &["end", "base", "confirmed"];
+/// Column of the cells of cohorts: of MRR, and of users.
+const SHARES: &[&str] = &["sharePercent", "share"];
 
 /// `GET /app/reports/:kind`
 pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, Error> {
@@ -43,6 +49,12 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
         let query: Vec<_> = query.iter().copied().chain([("form", form)]).collect();
         address(&format!("/app/files{path}"), &[], &query)
     };
+    let is_cohorts = query.contains(&("part", "cohorts"));
+    let about = match name {
+        _ if !is_cohorts => about,
+        USAGE => "Percent of the users of each first week who are active again, by weeks since.",
+        _ => "Percent of the MRR that the companies of each first period still pay, by period.",
+    };
     let mut view = ReportView {
         // Another page lists the renewals themselves.
         title: if name == "renewals" { "Renewal rates".to_owned() } else { label_of(name) },
@@ -56,8 +68,8 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
         _ if !problems.is_empty() => view.problems = problems,
         Ok(response) => {
             let text = text_of(response).await?;
-            (view.header, view.rows) = table(&text, name, &query)?;
-            if view.rows.is_empty() {
+            view.tables = tables(&text, name, &query)?;
+            if view.tables.is_empty() {
                 let chosen = |name| query.iter().find(|(known, _)| *known == name);
                 let [currency, to] =
                     [CURRENCY, "to"].map(|name| chosen(name).map_or("", |it| it.1));
@@ -94,22 +106,40 @@ pub(super) fn picture_of_company(visit: &Visit, id: &str) -> String {
     address("/app/files/reports/mrr", &[], &query)
 }
 
-/// Head and rows of the table of a report, in CSV, in which each figure links to its explanation.
-fn table(text: &str, report: &str, query: &[(&str, &str)]) -> Result<PageTable, Error> {
+/// Tables of a report, in CSV, in which each figure links to its explanation: one for each currency, the total first.
+fn tables(text: &str, report: &str, query: &[(&str, &str)]) -> Result<Vec<ReportTable>, Error> {
     let internal = |error: csv::Error| Error::Internal(error.to_string());
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let cells = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
     let header = cells(reader.headers().map_err(internal)?);
     let figures = Figures { report, query, header: &header };
-    let mut rows = Vec::new();
+    let place = |name: &str| header.iter().position(|known| known == name);
+    let (scope, currency) = (place("scope"), place("currency"));
+    let mut groups: BTreeMap<(bool, String), Vec<Vec<ReportCell>>> = BTreeMap::new();
     for record in reader.records() {
         let texts = cells(&record.map_err(internal)?);
+        let text = |at: Option<usize>| at.and_then(|at| texts.get(at)).cloned().unwrap_or_default();
+        let group = (text(scope) != "converted", text(currency));
         let paths: Vec<_> = (0..texts.len()).map(|at| figures.behind(&texts, at)).collect();
         let row = texts.into_iter().map(in_words).zip(paths);
-        let row = row.map(|(text, path)| ReportCell { text, path });
-        rows.push(row.collect());
+        let row = row.map(|(text, path)| ReportCell { text, path, unit: None });
+        groups.entry(group).or_default().push(row.collect());
     }
-    Ok(narrowed(header, rows))
+    let currencies: BTreeSet<&String> = groups.keys().map(|(_, currency)| currency).collect();
+    if currencies.len() == 1 && groups.len() > 1 {
+        // The total of a single currency.
+        groups.pop_first();
+    }
+    let is_one = groups.len() == 1;
+    let table = |((is_own, currency), rows): ((bool, String), _)| {
+        let heading = match is_own {
+            _ if is_one => None,
+            true => Some(format!("{currency}, not converted")),
+            false => Some(format!("Total in {currency}")),
+        };
+        ReportTable { heading, ..shown(&header, rows, &currency) }
+    };
+    Ok(groups.into_iter().map(table).collect())
 }
 
 /// Text of a page for a word of the table.
@@ -121,48 +151,67 @@ fn in_words(text: String) -> String {
     }
 }
 
-/// Text of a page for the licenses of a row: those of all currencies, or those of its own.
-fn scope_in_words(scope: &str) -> &str {
-    match scope {
-        "converted" => "All, converted",
-        "currency" => "In this currency",
-        _ => scope,
-    }
-}
-
-/// A table that fits the page: totals first, without the days of an interval that has a name, without the total where
-/// there is only one currency, and without empty columns.
-fn narrowed(header: Vec<String>, mut rows: Vec<Vec<ReportCell>>) -> PageTable {
+/// A table that fits the page: what answers first, and no empty columns, nor the days of an interval that has a name.
+fn shown(header: &[String], rows: Vec<Vec<ReportCell>>, currency: &str) -> ReportTable {
     let place = |name: &str| header.iter().position(|known| known == name);
-    let has_period = place("period").is_some();
-    let cell = |row: &Vec<ReportCell>, at: usize| row.get(at).map(|cell| cell.text.clone());
-    if let (Some(scope), Some(currency)) = (place("scope"), place("currency")) {
-        let currencies: BTreeSet<_> = rows.iter().filter_map(|row| cell(row, currency)).collect();
-        let is_total = |row: &Vec<ReportCell>| cell(row, scope).is_some_and(|it| it == "converted");
-        if currencies.len() == 1 && !rows.iter().all(is_total) {
-            rows.retain(|row| !is_total(row));
-        }
-        rows.sort_by_key(|row| !is_total(row));
-        for cell in rows.iter_mut().filter_map(|row| row.get_mut(scope)) {
-            cell.text = scope_in_words(&cell.text).to_owned();
-        }
+    if let Some((cohort, share)) =
+        place("cohort").zip(SHARES.iter().find_map(|column| place(column)))
+    {
+        let column = place("week").or(place("period")).unwrap_or_default();
+        return triangle(rows, cohort, column, share);
     }
-    let is_one_scope = place("scope").is_some_and(|at| {
-        rows.iter().filter_map(|row| cell(row, at)).collect::<BTreeSet<_>>().len() < 2
-    });
+    let has_period = place("period").is_some();
     let is_shown = |at: usize, name: &str| {
         let is_of_interval = has_period && matches!(name, "from" | "to");
         let is_empty = rows.iter().all(|row| row.get(at).is_none_or(|cell| cell.text.is_empty()));
-        let says_nothing = name == "scope" && is_one_scope;
-        !is_of_interval && !is_empty && !says_nothing
+        !is_of_interval && !is_empty && !matches!(name, "scope" | "currency")
     };
-    let shown: Vec<bool> = header.iter().enumerate().map(|(at, name)| is_shown(at, name)).collect();
-    let rows = rows.into_iter().map(|row| kept(row, &shown)).collect();
-    (kept(header, &shown), rows)
+    let rank = |name: &String| {
+        let first = NAMES.iter().chain(FIRST).position(|known| known == name);
+        first.unwrap_or(usize::MAX)
+    };
+    let mut columns: Vec<(usize, &String)> =
+        header.iter().enumerate().filter(|(at, name)| is_shown(*at, name)).collect();
+    columns.sort_by_key(|(_, name)| rank(name));
+    let amount = columns.iter().find(|(_, name)| AMOUNTS.contains(&name.as_str()));
+    let amount = amount.filter(|_| !currency.is_empty()).map(|(at, _)| *at);
+    let cells = |row: Vec<ReportCell>| {
+        let cell = |(at, _): &(usize, &String)| {
+            let unit = (amount == Some(*at)).then(|| currency.to_owned());
+            ReportCell { unit, ..row.get(*at).cloned().unwrap_or_default() }
+        };
+        columns.iter().map(cell).collect()
+    };
+    let rows = rows.into_iter().map(cells).collect();
+    let header = columns.into_iter().map(|(_, name)| name.clone()).collect();
+    ReportTable { heading: None, header, rows }
 }
 
-fn kept<T>(cells: Vec<T>, shown: &[bool]) -> Vec<T> {
-    cells.into_iter().zip(shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect()
+/// Cohorts with a row for each, and a column for each week or period, which has the share that is left.
+fn triangle(rows: Vec<Vec<ReportCell>>, cohort: usize, column: usize, share: usize) -> ReportTable {
+    let mut columns: Vec<String> = Vec::new();
+    let mut cohorts: Vec<Vec<ReportCell>> = Vec::new();
+    for row in rows {
+        let cell = |at: usize| row.get(at).cloned().unwrap_or_default();
+        let (cohort, name) = (cell(cohort), cell(column).text);
+        let known = columns.iter().position(|known| *known == name);
+        let at = known.unwrap_or_else(|| {
+            columns.push(name);
+            columns.len() - 1
+        });
+        if cohorts.last().and_then(|row| row.first()).is_none_or(|it| it.text != cohort.text) {
+            cohorts.push(vec![cohort]);
+        }
+        if let Some(cells) = cohorts.last_mut() {
+            cells.resize(cells.len().max(at + 2), ReportCell::default());
+            if let Some(place) = cells.get_mut(at + 1) {
+                *place = cell(share);
+            }
+        }
+    }
+    cohorts.iter_mut().for_each(|row| row.resize(columns.len() + 1, ReportCell::default()));
+    let header = ["cohort".to_owned()].into_iter().chain(columns).collect();
+    ReportTable { heading: None, header, rows: cohorts }
 }
 
 #[cfg(test)]
@@ -172,21 +221,34 @@ mod tests {
     #[test]
     fn a_table_keeps_what_a_page_has_room_for() {
         let narrow = |text| {
-            let (header, rows) = table(text, "mrr", &[]).unwrap();
-            let texts = |row: Vec<ReportCell>| row.into_iter().map(|cell| cell.text).collect();
-            (header, rows.into_iter().map(texts).collect::<Vec<Vec<String>>>())
+            let tables = tables(text, "mrr", &[]).unwrap();
+            let cell = |cell: ReportCell| match cell.unit {
+                Some(unit) => format!("{unit} {}", cell.text),
+                None => cell.text,
+            };
+            let texts = |row: Vec<ReportCell>| row.into_iter().map(cell).collect();
+            let rows = |rows: Vec<Vec<ReportCell>>| rows.into_iter().map(texts).collect();
+            let table =
+                |it: ReportTable| (it.heading.unwrap_or_default(), it.header, rows(it.rows));
+            tables.into_iter().map(table).collect::<Vec<(String, Vec<String>, Vec<Vec<String>>)>>()
         };
-        let (header, rows) = narrow(
-            "segment,scope,currency,period,from,to,new\n,currency,EUR,2026-01,a,b,5\n,converted,EUR,2026-01,a,b,5\n",
+        let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let found = narrow(
+            "segment,scope,currency,period,from,to,new,end\n,currency,EUR,2026-01,a,b,5,7\n,converted,EUR,2026-01,a,b,5,7\n",
         );
-        assert_eq!(header, ["currency", "period", "new"]);
-        assert_eq!(rows, [["EUR", "2026-01", "5"]]);
-        let (_, rows) = narrow("scope,currency,period,new\nconverted,USD,2026-01,5\n");
-        assert_eq!(rows, [["USD", "2026-01", "5"]]);
-        let (header, rows) =
-            narrow("scope,currency,isOver\ncurrency,EUR,true\nconverted,USD,false\n");
-        assert_eq!(header, ["scope", "currency", "isOver"]);
-        let expect = [["All, converted", "USD", "no"], ["In this currency", "EUR", "yes"]];
-        assert_eq!(rows, expect);
+        let expect = own(&["period", "end", "new"]);
+        assert_eq!(found, [(String::new(), expect, vec![own(&["2026-01", "EUR 7", "5"])])]);
+        let found = narrow("scope,currency,isOver\ncurrency,EUR,true\nconverted,USD,false\n");
+        let expect = [
+            ("Total in USD".to_owned(), own(&["isOver"]), vec![own(&["no"])]),
+            ("EUR, not converted".to_owned(), own(&["isOver"]), vec![own(&["yes"])]),
+        ];
+        assert_eq!(found, expect);
+        // Cohorts are a triangle.
+        let found = narrow(
+            "cohort,from,period,week,users,share\na,x,a,0,5,100\na,x,b,1,2,40\nb,y,b,0,3,100\n",
+        );
+        let rows = vec![own(&["a", "100", "40"]), own(&["b", "100", ""])];
+        assert_eq!(found, [(String::new(), own(&["cohort", "0", "1"]), rows)]);
     }
 }

@@ -1,8 +1,8 @@
 //! Charts of reports as standalone SVG, drawn by one function for every report.
 
 use charts_rs::{
-    BarChart, ChartBase, Color, HorizontalBarChart, Series, SeriesCategory, THEME_DARK,
-    THEME_LIGHT, YAxisConfig, svg_with_accessibility,
+    BarChart, ChartBase, Color, HorizontalBarChart, LegendCategory, Series, SeriesCategory,
+    THEME_DARK, THEME_LIGHT, YAxisConfig, svg_with_accessibility,
 };
 use svctrack_core::{
     revenue::{Drawn, Mark, Picture, Report, ReportQuery},
@@ -148,6 +148,9 @@ fn frame(base: &mut ChartBase, picture: &Picture, theme: &str) {
     base.background_color = ground(theme);
     base.series.colors = series_colors(theme).map(Color::from).to_vec();
     base.empty_text = Some(NO_DATA.to_owned());
+    if picture.series.iter().any(|drawn| drawn.mark == Mark::Bars) {
+        base.legend.category = LegendCategory::Rect;
+    }
     if !picture.note.is_empty() {
         base.sub_title.text.clone_from(&picture.note);
         base.height += NOTE_HEIGHT;

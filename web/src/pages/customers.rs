@@ -257,14 +257,4 @@ mod tests {
             assert_eq!(order_of(sort), words);
         }
     }
-
-    #[test]
-    fn amounts_at_stake_are_written_as_all_amounts() {
-        let check = |text: &str, words: &str| {
-            let stake = Stake { amount: 0.0, text: text.to_owned() };
-            assert_eq!(stake.in_words(), words);
-        };
-        check("6098.04 of 12384.00 EUR: renewal: 20", "EUR 6,098 of EUR 12,384: renewal: 20");
-        check("unlike: others", "unlike: others");
-    }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use svctrack_core::value::counted;
 
 use super::{
-    format::{cents, grouped, label_of},
+    format::{cents, formula_text, grouped, label_of},
     page,
     parts::{Head, Paging, Problem, badge, empty, paging, problems, table},
     shell::{Shell, layout, record_address, title_bar},
@@ -28,9 +28,35 @@ pub struct ExplanationView {
     pub days: (String, String),
     /// Formula of the figure.
     pub formula: String,
+    /// The ratios that the figure is a part of, in numbers.
+    pub ratios: Vec<Ratio>,
     pub breakdown: Breakdown,
     pub paging: Paging,
     pub problems: Vec<Problem>,
+}
+
+/// A ratio of two figures in numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ratio {
+    pub name: &'static str,
+    pub of: f64,
+    pub base: f64,
+    /// Whether the ratio is what remains up to 100 %.
+    pub is_rest: bool,
+}
+
+impl Ratio {
+    /// The formula: `GRR: 315,446.03 / 317,780.24 = 99.27 %`.
+    fn text(&self) -> String {
+        let Self { name, of, base, is_rest } = self;
+        let share = of / base * 100.0;
+        let (of, base) = (cents(*of), cents(*base));
+        if *is_rest {
+            format!("{name}: 100 % - {of} / {base} = {:.2} %", 100.0 - share)
+        } else {
+            format!("{name}: {of} / {base} = {share:.2} %")
+        }
+    }
 }
 
 /// The parts of a figure.
@@ -57,6 +83,13 @@ pub struct CompanyShare {
     pub amount: f64,
     pub formula: String,
     pub licenses: Vec<LicenseShare>,
+}
+
+impl CompanyShare {
+    /// Whether the formula says more than the amount.
+    fn has_steps(&self) -> bool {
+        self.formula.contains(" -> ") || self.formula.contains(" + ")
+    }
 }
 
 /// Activities of a user in the days of a figure, as the report returns them.
@@ -153,12 +186,20 @@ fn figure<'v>(
     has_formula: bool,
 ) -> impl Renderable + 'v {
     let (from, to) = &view.days;
+    let formula = match view.breakdown {
+        Breakdown::Companies { .. } => formula_text(&view.formula),
+        // It may have numbers that are no amounts, in the name of an action.
+        Breakdown::Users { .. } => view.formula.clone(),
+    };
     maud! {
         div.figures {
             div.figure {
                 span.figure-label { (from) " to " (to) }
                 strong { (figure) }
-                @if has_formula { span.muted.formula { (view.formula) } }
+                @if has_formula { span.muted.formula { (formula) } }
+                @for ratio in view.ratios.iter().filter(|ratio| ratio.base != 0.0) {
+                    span.muted.formula { (ratio.text()) }
+                }
             }
         }
     }
@@ -166,14 +207,13 @@ fn figure<'v>(
 
 fn company_table<'v>(currency: &'v str, companies: &'v [CompanyShare]) -> impl Renderable + 'v {
     let is_short = companies.len() <= MOST_OPEN;
+    let has_steps = companies.iter().any(CompanyShare::has_steps);
     let rows = maud! {
-        @for company in companies { (rows(currency, company, is_short)) }
+        @for company in companies { (rows(currency, company, is_short, has_steps)) }
     };
-    table(
-        "Companies",
-        [Head::Text("Company"), Head::Number("Amount"), Head::Text("In numbers")],
-        rows,
-    )
+    let heads = [Head::Text("Company"), Head::Number("Amount")];
+    let steps = has_steps.then_some(Head::Text("In numbers"));
+    table("Companies", heads.into_iter().chain(steps), rows)
 }
 
 fn user_table(users: &[UserShare]) -> impl Renderable {
@@ -217,7 +257,12 @@ fn named<'n>(name: &'n Option<String>, id: &'n str) -> &'n str {
 }
 
 /// A company, and its licenses below it.
-fn rows<'v>(currency: &'v str, company: &'v CompanyShare, is_open: bool) -> impl Renderable + 'v {
+fn rows<'v>(
+    currency: &'v str,
+    company: &'v CompanyShare,
+    is_open: bool,
+    has_steps: bool,
+) -> impl Renderable + 'v {
     let name = named(&company.name, &company.company);
     let count = company.licenses.len();
     maud! {
@@ -225,10 +270,12 @@ fn rows<'v>(currency: &'v str, company: &'v CompanyShare, is_open: bool) -> impl
             tr {
                 th scope="row" { a href=(record_address("companies", &company.company)) { (name) } }
                 td.num { (currency) " " (cents(company.amount)) }
-                td.formula { (company.formula) }
+                @if has_steps {
+                    td.formula { @if company.has_steps() { (formula_text(&company.formula)) } }
+                }
             }
             tr.below {
-                td colspan="3" {
+                td colspan=(if has_steps { "3" } else { "2" }) {
                     details open=[is_open.then_some("")] {
                         summary {
                             (count) @if count == 1 { " license" } @else { " licenses" }

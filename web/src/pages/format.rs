@@ -110,6 +110,20 @@ pub(super) fn decimals(number: f64, most: usize) -> String {
     }
 }
 
+/// A formula of a report: amounts with separated thousands and at most two decimals.
+pub(super) fn formula_text(formula: &str) -> String {
+    let word = |word: &str| {
+        let number = word.trim_end_matches([':', ',']);
+        let is_amount = number.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+        match number.parse::<f64>() {
+            _ if word == "->" => "→".to_owned(),
+            Ok(amount) if is_amount => cents(amount) + word.get(number.len()..).unwrap_or_default(),
+            _ => word.to_owned(),
+        }
+    };
+    formula.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// A share in percents: `0.1234` as `12.3 %`.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
@@ -239,6 +253,21 @@ mod tests {
         }
         assert_eq!(money(-0.2, "EUR"), "EUR 0");
         assert_eq!(money(1234.5, ""), "1,234");
+    }
+
+    #[test]
+    fn a_formula_has_amounts_of_people() {
+        for (formula, text) in [
+            (
+                "end: 5805.00000012771 -> -7290.5 -> 0: churn 1",
+                "end: 5,805 → -7,290.50 → 0: churn 1",
+            ),
+            ("end = 300.0000000066 + 2 more = 1234567", "end = 300 + 2 more = 1,234,567"),
+            ("active from 2026-01-01", "active from 2026-01-01"),
+            ("", ""),
+        ] {
+            assert_eq!(formula_text(formula), text);
+        }
     }
 
     #[track_caller]

@@ -52,7 +52,7 @@ pub use self::{
     customers::{CustomerLine, CustomersView, customers_page},
     demo::{DemoState, DemoView, demo_page},
     explanation::{
-        Breakdown, CompanyShare, ExplanationView, LicenseShare, UserShare, explanation_page,
+        Breakdown, CompanyShare, ExplanationView, LicenseShare, Ratio, UserShare, explanation_page,
     },
     format::{epoch_day, label_of, money, percent, property_label},
     health::{
@@ -74,7 +74,7 @@ pub use self::{
         Decision, DecisionView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
         decision_page, renewals_page,
     },
-    report::{Choice, MissingRates, ReportCell, ReportView, report_page},
+    report::{Choice, MissingRates, ReportCell, ReportTable, ReportView, report_page},
     samples::{LANGUAGES, SampleValues},
     search::{Hit, HitGroup, SearchView, search_page},
     settings::{SettingsView, settings_page},

@@ -23,8 +23,7 @@ pub struct ReportView {
     pub csv: String,
     /// Parameters that can be chosen: name, chosen value, and the values where there are few.
     pub choices: Vec<Choice>,
-    pub header: Vec<String>,
-    pub rows: Vec<Vec<ReportCell>>,
+    pub tables: Vec<ReportTable>,
     /// Why there are no amounts in the chosen currency.
     pub missing_rates: Option<MissingRates>,
     pub problems: Vec<Problem>,
@@ -40,12 +39,23 @@ pub struct MissingRates {
     pub may_set: bool,
 }
 
+/// A table of a report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportTable {
+    /// What the table has, where there are several.
+    pub heading: Option<String>,
+    pub header: Vec<String>,
+    pub rows: Vec<Vec<ReportCell>>,
+}
+
 /// A cell of the table of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportCell {
     pub text: String,
     /// Address of the explanation.
     pub path: Option<String>,
+    /// Currency of the amount, where it is shown.
+    pub unit: Option<String>,
 }
 
 /// A parameter that can be chosen.
@@ -53,7 +63,7 @@ pub struct ReportCell {
 pub struct Choice {
     pub name: &'static str,
     pub value: String,
-    /// Text of the value, where people know it by another one.
+    /// Text of the value, where people know it by another one; of the empty one where there are few.
     pub text: Option<String>,
     /// Possible values; any where there are none.
     pub values: Vec<String>,
@@ -75,13 +85,16 @@ pub fn report_page(shell: &Shell, view: &ReportView) -> Page {
         (problems(&view.problems))
         @if let Some(missing) = &view.missing_rates {
             (no_rates(missing))
-        } @else if view.rows.is_empty() {
+        } @else if view.tables.is_empty() {
             @if view.problems.is_empty() {
                 (empty("No data in this period.", "Choose another period, or add licenses."))
             }
         } @else {
             (chart(&view.picture, &view.title))
-            (scroll(&view.title, table(view)))
+            @for table in &view.tables {
+                @if let Some(heading) = &table.heading { h2 { (heading) } }
+                (scroll(table.heading.as_deref().unwrap_or(&view.title), report_table(&view.title, table)))
+            }
         }
     };
     page(layout(shell, &view.title, main))
@@ -130,7 +143,7 @@ impl Choice {
     /// Text of a possible value: names of the API in words, and currencies as they are.
     fn text_of(&self, value: &str) -> String {
         match (self.name, value) {
-            (_, "") => "All".to_owned(),
+            (_, "") => self.text.clone().unwrap_or_else(|| "All".to_owned()),
             ("baseCurrency", currency) => currency.to_owned(),
             (_, name) => label_of(name),
         }
@@ -139,7 +152,9 @@ impl Choice {
 
 fn label(parameter: &str) -> String {
     match parameter {
-        "baseCurrency" => "Currency".to_owned(),
+        "baseCurrency" => "Show amounts in".to_owned(),
+        // The day itself is not part of the report.
+        "to" => "Before".to_owned(),
         "by" => "Segment by".to_owned(),
         name => property_label(name),
     }
@@ -160,34 +175,26 @@ pub(super) fn no_rates(missing: &MissingRates) -> impl Renderable {
     maud! { div.empty { p.empty-title { (title) } p { (rest) } } }
 }
 
-fn table(view: &ReportView) -> impl Renderable {
-    let numeric: Vec<bool> = (0..view.header.len()).map(|at| is_numeric(view, at)).collect();
+fn report_table<'t>(title: &'t str, table: &'t ReportTable) -> impl Renderable + 't {
+    let numeric: Vec<bool> = (0..table.header.len()).map(|at| is_numeric(table, at)).collect();
     let is_numeric = move |at: usize| numeric.get(at).copied().unwrap_or_default();
     maud! {
         table.report {
-            caption.hidden-label { (view.title) }
+            caption.hidden-label { (title) @if let Some(heading) = &table.heading { ", " (heading) } }
             thead {
                 tr {
-                    @for (at, name) in view.header.iter().enumerate() {
-                        th scope="col" class=[is_numeric(at).then_some("num")] { (label_of(name)) }
+                    @for (at, name) in table.header.iter().enumerate() {
+                        th scope="col" class=[is_numeric(at).then_some("num")] { (heading_of(name)) }
                     }
                 }
             }
             tbody {
-                @for row in &view.rows {
+                @for row in &table.rows {
                     tr {
                         @for (at, cell) in row.iter().enumerate() {
-                            @if is_numeric(at) {
-                                td.num {
-                                    @if let Some(path) = &cell.path {
-                                        a href=(path) { (grouped(&cell.text)) }
-                                    } @else {
-                                        (grouped(&cell.text))
-                                    }
-                                }
-                            } @else {
-                                td { (cell.text) }
-                            }
+                            @if is_numeric(at) { (number(cell)) }
+                            @else if at == 0 { th.nowrap scope="row" { (cell.text) } }
+                            @else { td { (cell.text) } }
                         }
                     }
                 }
@@ -196,10 +203,32 @@ fn table(view: &ReportView) -> impl Renderable {
     }
 }
 
-/// Whether all cells of a column are numbers. Names of periods, such as `2026`, are text.
-fn is_numeric(view: &ReportView, at: usize) -> bool {
+fn number(cell: &ReportCell) -> impl Renderable {
+    maud! {
+        td.num {
+            @if let Some(unit) = &cell.unit { span.muted { (unit) } " " }
+            @if let Some(path) = &cell.path {
+                a href=(path) { (grouped(&cell.text)) }
+            } @else {
+                (grouped(&cell.text))
+            }
+        }
+    }
+}
+
+/// Head of a column: a rate has its unit.
+fn heading_of(name: &str) -> String {
+    match name.strip_suffix("Percent") {
+        Some(rate) => format!("{} %", label_of(rate)),
+        None => label_of(name),
+    }
+}
+
+/// Whether all cells of a column are numbers. Names of rows, such as the period `2026`, are text.
+fn is_numeric(table: &ReportTable, at: usize) -> bool {
     let is_number = |row: &Vec<ReportCell>| {
         row.get(at).is_none_or(|cell| cell.text.is_empty() || cell.text.parse::<f64>().is_ok())
     };
-    view.header.get(at).is_some_and(|name| name != "period") && view.rows.iter().all(is_number)
+    let is_name = |name: &String| matches!(name.as_str(), "period" | "segment" | "cohort");
+    table.header.get(at).is_some_and(|name| !is_name(name)) && table.rows.iter().all(is_number)
 }
