@@ -414,7 +414,10 @@ async fn what_is_due_is_seen_behind_more_licenses_than_a_report_lists() {
     assert_eq!(renewals.matches("/renew\"").count(), 5, "{renewals}");
     let lost = format!("/app/renewals?from={}&to={}&group=lost", day(-510), day(-490));
     let lost = page(&reader, &lost).await;
-    assert!(lost.contains("1 to 50 of 1000") && lost.contains("5 more licenses are not"), "{lost}");
+    assert!(
+        lost.contains("1 to 50 of 1,000") && lost.contains("5 more licenses are not"),
+        "{lost}"
+    );
     let file = attribute(&lost, "href").find(|path| path.contains("/file?")).unwrap();
     let file = page(&reader, &file.replace("&amp;", "&")).await;
     assert_eq!(file.lines().count(), 1 + 1_005);

@@ -3,7 +3,7 @@
 use poem::{Request, Response, http::Method};
 use serde_json::{Map, Value};
 use svctrack_core::{
-    resources::{REGISTRY, license, settings::BaseCurrency},
+    resources::{REGISTRY, settings::BaseCurrency},
     schema::{FieldDef, FieldKind, Fill, ResourceDef},
 };
 use svctrack_web::{
@@ -230,16 +230,8 @@ async fn related(
 pub(super) async fn new(visit: Visit, request: Request) -> Result<Response, Error> {
     let def = resource(&request)?;
     check(&visit, def, "create")?;
-    let sent = base_currency(&visit, def).into_iter().collect();
-    let view = RecordView { once: new_key()?, sent, ..view_of(&visit, def, Record::new()) };
+    let view = RecordView { once: new_key()?, ..view_of(&visit, def, Record::new()) };
     Ok(html(form(&visit, view).await?))
-}
-
-/// The base currency, for a resource with a currency of its own: without one a license counts in no report.
-fn base_currency(visit: &Visit, def: &ResourceDef) -> Option<(String, String)> {
-    let base = BaseCurrency::from_settings(&visit.settings).code;
-    let field = def.field(license::CURRENCY.name).filter(|_| !base.is_empty())?;
-    Some((field.name.to_owned(), base))
 }
 
 /// `GET /app/records/:resource/:id/edit`

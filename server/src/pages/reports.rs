@@ -26,7 +26,7 @@ const REPORTS: &[(&str, &str)] = &[
 ];
 /// Columns that name a row: the first ones of a table.
 const NAMES: &[&str] = &["segment", "cohort", "period", "over"];
-/// Columns that answer first, after the names.
+/// Columns of the main figures: they follow the names.
 const FIRST: &[&str] = &["end", "nrrPercent", "grrPercent"];
 /// Columns of amounts: the first one of a row shows the currency.
 const AMOUNTS: &[&str] = &["end", "base", "confirmed"];
@@ -151,7 +151,7 @@ fn in_words(text: String) -> String {
     }
 }
 
-/// A table that fits the page: what answers first, and no empty columns, nor the days of an interval that has a name.
+/// A table that fits the page: the main figures first, and no empty columns, nor the days of an interval that has a name.
 fn shown(header: &[String], rows: Vec<Vec<ReportCell>>, currency: &str) -> ReportTable {
     let place = |name: &str| header.iter().position(|known| known == name);
     if let Some((cohort, share)) =
