@@ -87,3 +87,54 @@ impl Linger {
         Poll::Ready(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::{
+        io::{AsyncWriteExt as _, DuplexStream, duplex},
+        time::Instant,
+    };
+
+    use super::*;
+
+    /// Ends a connection to a client at the other end of this stream.
+    async fn end(linger: Linger, mut stream: DuplexStream) {
+        let mut rest = Rest::default();
+        poll_fn(|context| linger.poll(&mut rest, &mut stream, context)).await;
+    }
+
+    fn linger() -> (Linger, DuplexStream, DuplexStream) {
+        let waiting = Arc::new(ConnectionWait::new(std::time::Instant::now()));
+        let (near, far) = duplex(64 * 1024);
+        (Linger::new(waiting), near, far)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_client_is_waited_for_until_its_time_is_over_or_its_place_is_needed() {
+        let (linger, near, _far) = linger();
+        let begun = Instant::now();
+        end(linger.clone(), near).await;
+        assert!((LINGER_TIMEOUT..2 * LINGER_TIMEOUT).contains(&begun.elapsed()));
+        let (near, _far) = duplex(1);
+        let ended = tokio::spawn(end(linger.clone(), near));
+        tokio::task::yield_now().await;
+        linger.waiting.tell_to_end();
+        let before = Instant::now();
+        ended.await.unwrap();
+        assert!(before.elapsed() < LINGER_TIMEOUT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_sends_without_end_is_read_up_to_a_number_of_bytes() {
+        let (linger, near, mut far) = linger();
+        let ended = tokio::spawn(end(linger, near));
+        let (mut sent, piece) = (0, vec![0; 64 * 1024]);
+        while far.write_all(&piece).await.is_ok() {
+            sent += piece.len();
+        }
+        ended.await.unwrap();
+        assert!((MAX_LINGER_BYTES..MAX_LINGER_BYTES + 1024 * 1024).contains(&sent), "{sent}");
+    }
+}
