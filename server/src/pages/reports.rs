@@ -26,8 +26,10 @@ const REPORTS: &[(&str, &str)] = &[
 ];
 /// Columns that name a row: the first ones of a table.
 const NAMES: &[&str] = &["segment", "cohort", "period", "over"];
-/// Columns that answer first, after the names.
-const FIRST: &[&str] = &["end", "nrrPercent", "grrPercent"];
+/// Columns that readers look for: they follow the names.
+const FIRST: &[&str] = &["nrrPercent", "grrPercent", "end"];
+/// Columns that most tenants never need: they are left out where they have only zeros.
+const SELDOM: &[&str] = &["fx", "negative", "entering", "leaving"];
 /// Columns of amounts: the first one of a row shows the currency.
 const AMOUNTS: &[&str] = &["end", "base", "confirmed"];
 /// Column of the cells of cohorts: of MRR, and of users.
@@ -53,7 +55,9 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
     let about = match name {
         _ if !is_cohorts => about,
         USAGE => "Percent of the users of each first week who are active again, by weeks since.",
-        _ => "Percent of the MRR that the companies of each first period still pay, by period.",
+        _ => {
+            "MRR of the companies that first paid in a period, in percent of that at the end of its first period in the report."
+        }
     };
     let mut view = ReportView {
         title: label_of(name),
@@ -150,7 +154,8 @@ fn in_words(text: String) -> String {
     }
 }
 
-/// A table that fits the page: what answers first, and no empty columns, nor the days of an interval that has a name.
+/// A table that fits the page: what readers look for first, without empty columns, and without the days of an interval
+/// that has a name.
 fn shown(header: &[String], rows: Vec<Vec<ReportCell>>, currency: &str) -> ReportTable {
     let place = |name: &str| header.iter().position(|known| known == name);
     if let Some((cohort, share)) =
@@ -162,7 +167,9 @@ fn shown(header: &[String], rows: Vec<Vec<ReportCell>>, currency: &str) -> Repor
     let has_period = place("period").is_some();
     let is_shown = |at: usize, name: &str| {
         let is_of_interval = has_period && matches!(name, "from" | "to");
-        let is_empty = rows.iter().all(|row| row.get(at).is_none_or(|cell| cell.text.is_empty()));
+        let is_seldom = SELDOM.contains(&name);
+        let is_blank = |text: &str| text.is_empty() || is_seldom && text.parse() == Ok(0.0);
+        let is_empty = rows.iter().all(|row| row.get(at).is_none_or(|cell| is_blank(&cell.text)));
         !is_of_interval && !is_empty && !matches!(name, "scope" | "currency")
     };
     let rank = |name: &String| {
@@ -233,7 +240,7 @@ mod tests {
         };
         let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let found = narrow(
-            "segment,scope,currency,period,from,to,new,end\n,currency,EUR,2026-01,a,b,5,7\n,converted,EUR,2026-01,a,b,5,7\n",
+            "segment,scope,currency,period,from,to,new,end,negative\n,currency,EUR,2026-01,a,b,5,7,0\n,converted,EUR,2026-01,a,b,5,7,0\n",
         );
         let expect = own(&["period", "end", "new"]);
         assert_eq!(found, [(String::new(), expect, vec![own(&["2026-01", "EUR 7", "5"])])]);
