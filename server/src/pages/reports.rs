@@ -155,7 +155,8 @@ fn in_words(text: String) -> String {
     }
 }
 
-/// A table that fits the page: what readers look for first, and no empty columns, nor the days of an interval that has a name.
+/// A table that fits the page: what readers look for first, without empty columns, and without the days of an interval
+/// that has a name.
 fn shown(header: &[String], rows: Vec<Vec<ReportCell>>, currency: &str) -> ReportTable {
     let place = |name: &str| header.iter().position(|known| known == name);
     if let Some((cohort, share)) =
