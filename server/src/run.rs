@@ -1,7 +1,7 @@
 //! `svctrack serve`: runs a server with a configuration until it is stopped.
 
 use std::{
-    io,
+    io::{self, IsTerminal as _},
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -173,15 +173,22 @@ impl Signals {
         Ok(Self { terminate: terminate?, interrupt: interrupt?, hangup: hangup? })
     }
 
-    /// Waits until the server is to stop. SIGHUP, with which other programs read their files again, stops nothing.
+    /// Waits until the server is to stop. SIGHUP, with which other programs read their files again, stops only a server
+    /// whose terminal is closed.
     async fn stop(&mut self) {
+        let has_terminal = io::stdin().is_terminal();
         loop {
             tokio::select! {
                 _ = self.terminate.recv() => return,
                 _ = self.interrupt.recv() => return,
-                _ = self.hangup.recv() => tracing::info!(
-                    "SIGHUP ignored: a new certificate is loaded on its own, and other settings by a restart"
-                ),
+                _ = self.hangup.recv() => {
+                    if has_terminal {
+                        return;
+                    }
+                    tracing::info!(
+                        "SIGHUP ignored: a new certificate is loaded on its own, and other settings by a restart"
+                    );
+                }
             }
         }
     }
