@@ -185,10 +185,10 @@ where
         // Over TLS a last message must be sent.
         let shut = Pin::new(&mut this.stream).poll_shutdown(context);
         ready!(this.unless_stalled(context, shut))?;
-        if !this.linger.is_due() {
+        if !this.linger.is_due() || *this.stopping.borrow() {
             return Poll::Ready(Ok(()));
         }
-        let rest = this.rest.insert(Rest::default());
+        let rest = this.rest.insert(Rest::begin());
         this.linger.poll(rest, &mut this.stream, context).map(Ok)
     }
 }

@@ -15,7 +15,7 @@ use hyper::{
 use hyper_util::{rt::TokioIo, server::graceful::Watcher};
 use poem::{
     Body, Endpoint, Request, RequestParts, Response,
-    http::{HeaderMap, HeaderValue, header, uri::Scheme},
+    http::{HeaderMap, HeaderValue, StatusCode, header, uri::Scheme},
     web::{LocalAddr, RemoteAddr},
 };
 use tokio::{
@@ -138,7 +138,8 @@ where
             let peers = (LocalAddr(peers.local.into()), peers.client_of(request.headers()));
             async move {
                 let (response, is_read) = respond(&*endpoint, request, peers, over, waiting).await;
-                if !is_read {
+                // Who was too slow gets no more time.
+                if !is_read && response.status() != StatusCode::REQUEST_TIMEOUT {
                     linger.leave_unread();
                 }
                 Ok::<_, Infallible>(response.into())
@@ -158,7 +159,7 @@ where
 }
 
 /// Responds to a request. Where its body is not read to its end, the response closes the connection, which cannot have
-/// a further request. Returns also whether it is.
+/// a further request. Returns also whether the body was read to its end.
 async fn respond(
     endpoint: &impl Endpoint<Output = Response>,
     request: hyper::Request<Incoming>,

@@ -14,7 +14,7 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, ReadBuf},
-    time::{Sleep, sleep},
+    time::{Instant, Sleep, sleep},
 };
 
 use crate::{
@@ -35,8 +35,9 @@ pub(crate) struct Rest {
     bytes: usize,
 }
 
-impl Default for Rest {
-    fn default() -> Self {
+impl Rest {
+    /// Begins the time of a client.
+    pub(crate) fn begin() -> Self {
         Self { time: Box::pin(sleep(LINGER_TIMEOUT)), bytes: MAX_LINGER_BYTES }
     }
 }
@@ -66,7 +67,7 @@ impl Linger {
         context: &mut Context<'_>,
     ) -> Poll<()> {
         let mut piece = [0; Self::PIECE_BYTES];
-        while rest.bytes > 0 {
+        while rest.bytes > 0 && Instant::now() < rest.time.deadline() {
             let mut into = ReadBuf::new(&mut piece);
             match Pin::new(&mut *stream).poll_read(context, &mut into) {
                 Poll::Ready(Ok(())) if !into.filled().is_empty() => {
@@ -92,16 +93,13 @@ impl Linger {
 mod tests {
     use std::future::poll_fn;
 
-    use tokio::{
-        io::{AsyncWriteExt as _, DuplexStream, duplex},
-        time::Instant,
-    };
+    use tokio::io::{AsyncWriteExt as _, DuplexStream, duplex};
 
     use super::*;
 
     /// Ends a connection to a client at the other end of this stream.
     async fn end(linger: Linger, mut stream: DuplexStream) {
-        let mut rest = Rest::default();
+        let mut rest = Rest::begin();
         poll_fn(|context| linger.poll(&mut rest, &mut stream, context)).await;
     }
 

@@ -292,9 +292,8 @@ async fn closed_months_show_why_they_differ_and_why_they_were_reopened() {
         ("Gamma", "EUR: start +10 (50 → 60), end +10 (50 → 60)"),
     ];
     for (company, figures) in expect {
-        let text = format!(
-            ">{company}</a>, {figures}, because of license <a href=\"/app/records/licenses/"
-        );
+        let text =
+            format!(">{company}</a>, {figures}; changed license: <a href=\"/app/records/licenses/");
         assert!(html.contains(&text), "{text}: {html}");
     }
     change("/licenses/extid-Beta", json!({"mrr": 55.5})).await;
@@ -584,6 +583,10 @@ async fn customers_are_those_of_now_by_default_with_filters_and_their_owners() {
             assert_eq!(is_listed, names.contains(&name), "{query} {name}: {html}");
         }
         assert_eq!(html.contains("No matching customers."), names.is_empty(), "{query}");
+    }
+    for (query, has_status) in [("", false), ("?status=", true)] {
+        let html = page(&reader, &format!("/app/customers{query}")).await;
+        assert_eq!(html.contains("data-label=\"Status\""), has_status, "{query}: {html}");
     }
     let html = page(&reader, "/app/customers?sort=name").await;
     for text in ["<td data-label=\"Owner\">Ada</td>", "data-label=\"At stake\"", "Name, Z to A"] {

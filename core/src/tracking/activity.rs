@@ -439,6 +439,7 @@ pub(super) mod tests {
     #[test]
     fn an_event_that_waits_is_shown_as_it_was_sent() {
         let event = Event {
+            group: None,
             identity: Identity { external_id: Some("7".to_owned()), ..Identity::default() },
             action: Some("Login".to_owned()),
             info: Some(r#"{"n":1.10}"#.to_owned()),

@@ -50,6 +50,7 @@ fn read_members(row: &Document) -> Result<ReadEvent, Unreadable> {
         external_id = reader.id(&["id"]);
     }
     let event = Event {
+        group: None,
         identity: Identity {
             external_id,
             email,

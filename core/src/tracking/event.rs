@@ -144,6 +144,11 @@ pub struct Event {
     #[cfg(feature = "records")]
     #[serde(default, skip_serializing_if = "PipelineCall::is_event")]
     pub call: PipelineCall,
+    /// Company that an SDK names by the way, such as the group of a session. It is used where it exists and no company
+    /// was sent, and is no contradiction otherwise.
+    #[cfg(feature = "records")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
 }
 
 /// The call of a pipeline or an SDK, where it changes how the event is processed (R47).

@@ -148,7 +148,7 @@ fn settle(
             matching::check_company(identity, &user, lookup, &mut notes)?;
             matching::fill_empty(user, identity, lookup, ctx)?
         }
-        UserMatch::Unknown(new) => match matching::find_company(identity, lookup)? {
+        UserMatch::Unknown(new) => match matching::find_company(sent.event, lookup)? {
             CompanyMatch::Found(company) => match why_not_made(sent.settings, lookup, ctx)? {
                 None => create_user(&new, company, sent.settings, lookup, ctx)?,
                 Some(note) => return Ok(EventOutcome::Waits(note, notes)),

@@ -1,7 +1,7 @@
 //! Matching of an event (rules 1, 2 and 5, R34, R35): its user and company, and what the event adds to the user.
 
 use super::{
-    event::Identity,
+    event::{Event, Identity},
     incoming::{EventLookup, KnownUser},
     integration_issues::Note,
 };
@@ -93,11 +93,18 @@ pub(super) enum CompanyMatch {
     NotSaid,
 }
 
-/// Finds the company that was sent, without a guess when it is unknown; else the owner of the e-mail's domain (R35).
+/// Finds the company that was sent, without a guess when it is unknown; else the group that an SDK named, or the owner
+/// of the e-mail's domain (R35).
 pub(super) fn find_company(
-    identity: &Identity,
+    event: &Event,
     lookup: &dyn Lookup,
 ) -> Result<CompanyMatch, LookupError> {
+    let identity = &event.identity;
+    if let (None, Some(group)) = (&identity.company, &event.group)
+        && let Some(found) = sent_company(group, lookup)?
+    {
+        return Ok(CompanyMatch::Found(found));
+    }
     let (found, otherwise) = match (&identity.company, &identity.email) {
         (Some(sent), _) => (sent_company(sent, lookup)?, CompanyMatch::Unknown),
         (None, Some(email)) => (company::by_domain(email, lookup)?, CompanyMatch::NotSaid),

@@ -211,8 +211,9 @@ fn read_event(reader: &mut MemberReader<'_>, call_type: CallType, shared: &Docum
     users.insert(0, of_traits);
     let readers = if call_type == CallType::Group { 1.. } else { 0.. };
     let sources = users.get_mut(readers).unwrap_or_default();
-    let mut identity = read_identity(reader, sources, company);
-    identity.company = identity.company.or_else(|| company_of_context([&context, shared]));
+    let identity = read_identity(reader, sources, company);
+    let group = first(sources, |traits| traits.id_within(COMPANY_TRAIT));
+    let group = group.or_else(|| group_of_context([&context, shared]));
     let event = Event {
         identity,
         action,
@@ -223,6 +224,7 @@ fn read_event(reader: &mut MemberReader<'_>, call_type: CallType, shared: &Docum
         date: reader.time(TIME),
         message_id: reader.text(&[name::MESSAGE_ID]),
         call,
+        group,
     };
     let of_action = if event.action.is_some() { ABOUT } else { &[] };
     if event.action.is_none() {
@@ -255,16 +257,14 @@ fn read_identity(
             .or_else(|| first(sources, |traits| traits.id(TRAITS_EXTERNAL_ID))),
         email: first(sources, |traits| traits.text(&[name::EMAIL])),
         name: first(sources, joined_name),
-        company: company
-            .or_else(|| first(sources, |traits| traits.id(COMPANY)))
-            .or_else(|| first(sources, |traits| traits.id_within(COMPANY_TRAIT))),
+        company: company.or_else(|| first(sources, |traits| traits.id(COMPANY))),
         asset,
         project,
     }
 }
 
-/// Company of a call that names none, as SDKs send it.
-fn company_of_context(contexts: [&Document; 2]) -> Option<String> {
+/// Group of the session, which SDKs add to their calls.
+fn group_of_context(contexts: [&Document; 2]) -> Option<String> {
     contexts.into_iter().find_map(|context| GROUP.iter().find_map(|name| plain_id(context, name)))
 }
 
@@ -435,23 +435,27 @@ mod tests {
     }
 
     #[test]
-    fn the_company_is_that_of_the_traits_or_the_group_of_the_context() {
-        let check = |members: &str, company: Option<&str>, unread: &[&str]| {
+    fn the_group_is_the_company_of_the_traits_or_the_group_of_the_context() {
+        let check = |members: &str, company: (Option<&str>, Option<&str>), unread: &[&str]| {
             let found = taken(&format!(r#"{{"type":"track","userId":"7","event":"x",{members}}}"#));
-            assert_eq!(found.event.identity.company.as_deref(), company, "{members}");
+            let sent = (found.event.identity.company.as_deref(), found.event.group.as_deref());
+            assert_eq!(sent, company, "{members}");
             assert_eq!(found.unread, unread, "{members}");
         };
-        check(r#""context":{"groupId":5}"#, Some("5"), &[]);
-        check(r#""context":{"groupId":"g"},"traits":{"companyId":"c"}"#, Some("c"), &[]);
-        check(r#""context":{"groupId":"g"},"traits":{"company":{"id":"c"}}"#, Some("c"), &[]);
-        check(r#""context":{"traits":{"company":{"id":7,"name":"Acme"}}}"#, Some("7"), &[]);
-        check(r#""traits":{"company":"Acme"}"#, None, &["traits.company"]);
-        check(r#""traits":{"company":{"name":"Acme"}}"#, None, &["traits.company"]);
-        check(r#""context":{"groupId":["g"]}"#, None, &[]);
+        check(r#""context":{"groupId":5}"#, (None, Some("5")), &[]);
+        let both = r#""context":{"groupId":"g"},"traits":{"companyId":"c"}"#;
+        check(both, (Some("c"), Some("g")), &[]);
+        let both = r#""context":{"groupId":"g"},"traits":{"company":{"id":"c"}}"#;
+        check(both, (None, Some("c")), &[]);
+        let nested = r#""context":{"traits":{"company":{"id":7,"name":"Acme"}}}"#;
+        check(nested, (None, Some("7")), &[]);
+        check(r#""traits":{"company":"Acme"}"#, (None, None), &["traits.company"]);
+        check(r#""traits":{"company":{"name":"Acme"}}"#, (None, None), &["traits.company"]);
+        check(r#""context":{"groupId":["g"]}"#, (None, None), &[]);
         let shared = Document::parse(br#"{"groupId":"g"}"#).unwrap();
         let sent = br#"{"type":"identify","userId":"7"}"#;
         let Ok(ReadCall::Taken(found)) = read(sent, None, &shared) else { panic!() };
-        assert_eq!(found.event.identity.company.as_deref(), Some("g"));
+        assert_eq!(found.event.group.as_deref(), Some("g"));
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub fn read(body: &[u8], received_at: Timestamp) -> Result<ReadEvent, Unreadable
     let document = Document::parse(body).map_err(Unreadable::Malformed)?;
     let mut reader = MemberReader::new(&document);
     let event = Event {
+        group: None,
         identity: Identity {
             external_id: reader.id(EXTERNAL_ID),
             email: reader.text(&[name::EMAIL]),

@@ -143,7 +143,8 @@ impl Caller {
             return Ok(());
         }
         self.note_denied(app, scope);
-        let is_operator = self.may(access::OPERATOR);
+        // The log of operators, and their tokens, need `admin`.
+        let is_operator = self.may(access::OPERATOR) && scope != "admin";
         Err(if is_operator { Error::TenantTokenNeeded } else { Error::Forbidden(scope.to_owned()) })
     }
 

@@ -159,18 +159,18 @@ async fn look(
 
 /// Creates a backup, and removes those beyond the limit.
 async fn make(store: &dyn Store, schedule: &Schedule) -> Result<Manifest, NotMade> {
-    if !schedule.folder.try_exists()? {
-        return Err(NotMade::Gone);
-    }
     let (folder, own) = (schedule.folder.clone(), store.id());
     let begin = move || {
+        if !folder.try_exists()? {
+            return Ok(None);
+        }
         folder::remove_unfinished(&folder)?;
         let sequence = folder::backups_in(&folder, own)?.next_sequence();
         let unfinished = Unfinished::in_folder(&folder)?;
         let file = unfinished.file()?;
-        Ok((unfinished, file, sequence))
+        Ok(Some((unfinished, file, sequence)))
     };
-    let (unfinished, file, sequence) = apart(begin).await?;
+    let (unfinished, file, sequence) = apart(begin).await?.ok_or(NotMade::Gone)?;
     let (_, manifest) = store.back_up(BackupFile::Given { file, sequence }).await?;
     let (folder, keep, at) = (schedule.folder.clone(), schedule.keep, manifest.at());
     let finish = move || {

@@ -27,7 +27,7 @@ const OTHER_TENANTS: &str = "other";
 pub(crate) const LIMITS: [&str; 4] =
     ["daily_limit_reached", "too_many_keys", "too_many_parked", "too_many_requests"];
 /// Causes that are exposed before they occur, so that the first occurrence is a change: those of [`LIMITS`] and these.
-const KNOWN_CAUSES: [&str; 17] = [
+const KNOWN_CAUSES: [&str; 18] = [
     "body_timeout",
     "busy",
     "clock_wrong",
@@ -41,11 +41,16 @@ const KNOWN_CAUSES: [&str; 17] = [
     "store_stalled",
     "store_unavailable",
     "tenant_not_found",
-    "tenant_suspended",
+    SUSPENDED,
     "token_expired",
     "token_missing",
     "token_unknown",
+    TRACKING_SUSPENDED,
 ];
+/// Code of requests of suspended tenants, and the cause of those that are events: senders are told to send them again by a
+/// status of the server's errors, which alerts leave out.
+const SUSPENDED: &str = "tenant_suspended";
+const TRACKING_SUSPENDED: &str = "tracking_suspended";
 
 pub(crate) struct RouteMetrics {
     /// Path of the route with `{id}` for the variable parts; none for requests without a route.
@@ -204,7 +209,8 @@ impl RequestMetrics {
         self.active.fetch_sub(1, Ordering::Relaxed);
         route.count(method, status, took);
         if let Some(cause) = cause.filter(|_| status >= 400) {
-            self.reject(cause, tenant);
+            let is_of_events = cause == SUSPENDED && status >= 500;
+            self.reject(if is_of_events { TRACKING_SUSPENDED } else { cause }, tenant);
         }
     }
 

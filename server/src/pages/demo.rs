@@ -129,13 +129,13 @@ pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Respons
     if matches!(visit.app.demo.progress(), DemoProgress::Stored(_)) {
         return Ok(see(PATH));
     }
+    note(&visit, "demo.delete").await?;
     let path = address("/tenants/{}", &[&tenant.to_string()], &[]);
     call(&visit.api.routes(), Tenant::OPERATOR.id(), Method::DELETE, &path, String::new()).await?;
     visit.app.demo.end(Ok(()));
     if is_inside(&visit, Some(tenant)) {
         return way_back(&visit, RequestSource::from_request(&request), DELETED).await;
     }
-    note(&visit, "demo.delete").await?;
     Ok(see(DELETED))
 }
 

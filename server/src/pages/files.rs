@@ -48,11 +48,8 @@ pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Err
     let name = path.rsplit('/').next().unwrap_or_default();
     let mut name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let is_of_records = REGISTRY.iter().any(|def| path.strip_prefix('/') == Some(def.path));
-    let is_sorted = is_of_records && !sent(&pairs, "sort").is_empty();
-    let sorted = match extension {
-        "csv" if is_sorted => in_order(&visit.api, &path, &pairs).await?,
-        _ => None,
-    };
+    let is_sorted = extension == "csv" && is_of_records && !sent(&pairs, "sort").is_empty();
+    let sorted = if is_sorted { in_order(&visit.api, &path, &pairs).await? } else { None };
     if is_sorted && sorted.is_none() {
         pairs.retain(|(name, _)| name != "sort");
         name.push_str(BY_CREATION);

@@ -26,7 +26,7 @@ use crate::{app::App, error::Error};
 const AT_STAKE: &str = "8";
 /// Days of the active users, as `weekly` counts them.
 const ACTIVE_DAYS: i64 = 7;
-/// Issues that are listed, and the newest ones among which those that are not solved are looked for.
+/// Issues that are listed, and the newest ones among which those whose events are still parked are looked for.
 const ISSUES: usize = 5;
 const NEWEST_ISSUES: &str = "50";
 
@@ -67,13 +67,11 @@ struct Series {
     rows: Vec<Movement>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
 struct Movement {
     start: f64,
     end: f64,
-    customers: i64,
     new_customers: i64,
     churned_customers: i64,
 }
@@ -94,7 +92,7 @@ pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
 async fn reports(visit: &Visit) -> Result<HomeView, Error> {
     let query = [("status", CUSTOMER), ("sort", "-atStake"), ("limit", AT_STAKE)];
     let path = address("/reports/customers", &[], &query);
-    let ((mut view, paying), active, customers, ahead, issues, parked) = try_join!(
+    let ((mut view, moved), active, customers, ahead, issues, parked) = try_join!(
         revenue(visit),
         usage(visit),
         visit.api.get::<Customers>(&path),
@@ -102,8 +100,7 @@ async fn reports(visit: &Visit) -> Result<HomeView, Error> {
         issues(visit),
         parked(visit)
     )?;
-    view.figures
-        .push(number_of_customers(i64::try_from(customers.total).unwrap_or(i64::MAX), &paying));
+    view.figures.push(number_of_customers(customers.total, moved));
     view.figures.extend(active);
     view.at_stake = Some(customers.lines());
     view.renewals = Some(ahead);
@@ -117,16 +114,15 @@ pub(super) async fn lead(_: &App, _: Request) -> Result<Response, Error> {
     Ok(see("/"))
 }
 
-/// MRR, and the customers that pay.
-async fn revenue(visit: &Visit) -> Result<(HomeView, Movement), Error> {
+/// MRR, and its movement this month; none where several currencies are shown, since a company may have several.
+async fn revenue(visit: &Visit) -> Result<(HomeView, Option<Movement>), Error> {
     let mut view = HomeView::default();
     let (from, to) = (format!("{}-01", &visit.day(0).get(..7).unwrap_or_default()), visit.day(1));
     let query = [("from", from.as_str()), ("to", to.as_str()), ("interval", "month")];
     let mrr: Mrr = visit.api.get(&address("/reports/mrr", &[], &query)).await?;
     let shown: Vec<&Series> = mrr.converted.iter().take(1).collect();
     let shown = if shown.is_empty() { mrr.currencies.iter().collect() } else { shown };
-    let mut paying = Movement::default();
-    for series in shown {
+    for series in &shown {
         let Some(now) = series.rows.last() else { continue };
         let currency = series.currency.as_deref().or(mrr.base.as_deref()).unwrap_or_default();
         let moved = now.end - now.start;
@@ -142,9 +138,6 @@ async fn revenue(visit: &Visit) -> Result<(HomeView, Movement), Error> {
             note: format!("{currency} {sign}{} this month", money(moved, "")),
             path,
         });
-        paying.customers += now.customers;
-        paying.new_customers += now.new_customers;
-        paying.churned_customers += now.churned_customers;
     }
     view.excluded = excluded(&mrr.excluded);
     if !mrr.currencies.is_empty() {
@@ -157,21 +150,22 @@ async fn revenue(visit: &Visit) -> Result<(HomeView, Movement), Error> {
             .iter()
             .all(|resource| visit.api.may(&format!("{resource}:create")));
     }
-    Ok((view, paying))
+    let moved = match shown[..] {
+        [only] => only.rows.last().copied(),
+        _ => None,
+    };
+    Ok((view, moved))
 }
 
-/// Number of companies with the status of a customer, which the card leads to. Some of them may not pay now: their
-/// license is overdue, or free.
-fn number_of_customers(all: i64, paying: &Movement) -> Figure {
-    let Movement { customers, new_customers, churned_customers, .. } = paying;
-    let parts = match all - customers {
-        others @ 1.. => format!("{customers} paying, {others} overdue or free; "),
-        _ => String::new(),
+/// Number of companies with the status of a customer, which the card leads to.
+fn number_of_customers(all: usize, moved: Option<Movement>) -> Figure {
+    let note = |moved: Movement| {
+        format!("{} new, {} lost this month", moved.new_customers, moved.churned_customers)
     };
     Figure {
         label: "Customers",
         value: all.to_string(),
-        note: format!("{parts}{new_customers} new, {churned_customers} lost this month"),
+        note: moved.map(note).unwrap_or_default(),
         path: "/app/customers".to_owned(),
     }
 }

@@ -321,8 +321,8 @@ fn changes<'c>(month: &'c str, differences: &'c Differences) -> impl Renderable 
 fn of_company(company: &CompanyDifference) -> impl Renderable {
     let because = match company.licenses.len() {
         0 => "",
-        1 => ", because of license ",
-        _ => ", because of licenses ",
+        1 => "; changed license: ",
+        _ => "; changed licenses: ",
     };
     maud! {
         a href=(record_address("companies", &company.company)) { (name_of(company)) }

@@ -172,22 +172,24 @@ pub(super) fn customer_table<'l>(
     lines: &'l [CustomerLine],
     currency: &'l str,
 ) -> impl Renderable + 'l {
-    let has_owners = lines.iter().any(|line| !line.owner.is_empty());
+    let columns = Columns {
+        status: lines.windows(2).any(|two| matches!(two, [a, b] if a.status != b.status)),
+        owner: lines.iter().any(|line| !line.owner.is_empty()),
+    };
     let rows = maud! {
-        tbody.stacked { @for line in lines { (customer_row(line, currency, has_owners)) } }
+        tbody.stacked { @for line in lines { (customer_row(line, currency, columns)) } }
     };
     table(
         "Customers",
         [
             Some(Head::Text("Company")),
-            Some(Head::Text("Status")),
-            has_owners.then_some(Head::Text("Owner")),
+            columns.status.then_some(Head::Text("Status")),
+            columns.owner.then_some(Head::Text("Owner")),
             Some(Head::Number("MRR")),
             Some(Head::Number("At stake")),
             Some(Head::Text("Why")),
             Some(Head::Number("Renewal")),
             Some(Head::Text("Activity")),
-            Some(Head::Number("Trend")),
             Some(Head::Number("Users active")),
             Some(Head::Number("Tickets")),
         ]
@@ -197,17 +199,24 @@ pub(super) fn customer_table<'l>(
     )
 }
 
+/// Columns that a table has only where they tell customers apart.
+#[derive(Clone, Copy)]
+struct Columns {
+    status: bool,
+    owner: bool,
+}
+
 fn customer_row<'l>(
     line: &'l CustomerLine,
     currency: &'l str,
-    has_owners: bool,
+    columns: Columns,
 ) -> impl Renderable + 'l {
     let name = line.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&line.company);
     maud! {
         tr {
             th scope="row" { a href=(record_address("companies", &line.company)) { (name) } }
-            td data-label="Status" { (badge(&line.status)) }
-            @if has_owners { td data-label="Owner" { (line.owner) } }
+            @if columns.status { td data-label="Status" { (badge(&line.status)) } }
+            @if columns.owner { td data-label="Owner" { (line.owner) } }
             td.num data-label="MRR" { (paid(line, currency)) }
             td.num data-label="At stake" { @if let Some(stake) = &line.at_stake { (money(stake.amount, &line.base)) } }
             td.why data-label="Why" { @if let Some(stake) = &line.at_stake { (stake.why()) } }
@@ -215,10 +224,10 @@ fn customer_row<'l>(
             td data-label="Activity" {
                 div {
                     @if let Some(state) = &line.activity_state { (badge(state)) }
+                    " " (percent(line.beat_trend))
                     @if let Some(last) = &line.last_active { br; small.muted { (day(last)) } }
                 }
             }
-            td.num data-label="Trend" { (percent(line.beat_trend)) }
             td.num data-label="Users active" { (line.users_active) }
             td.num data-label="Tickets" { (line.open_tickets) }
         }

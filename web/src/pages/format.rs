@@ -98,7 +98,8 @@ pub fn money(amount: f64, currency: &str) -> String {
 
 /// An amount with its cents, where it has some: `1,235.50`.
 pub(super) fn cents(amount: f64) -> String {
-    grouped(&format!("{amount:.2}"))
+    let text = grouped(&format!("{amount:.2}"));
+    if text == "-0" { "0".to_owned() } else { text }
 }
 
 /// A number rounded to decimals, without needless ones: `12384.50` as `12,384.5`.

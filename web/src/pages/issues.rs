@@ -135,8 +135,7 @@ fn row<'v>(shell: &'v Shell, view: &'v IssuesView, line: &'v IssueLine) -> impl 
                 div.sample {
                     code { (line.code) }
                     @match line.parked {
-                        // Its cause is fixed: all its events are processed.
-                        Some(0) => { (badge("solved")) span { "no event is parked" } }
+                        Some(0) => span { "no event is parked" },
                         Some(parked) => span { (grouped(&parked.to_string())) " still parked" },
                         None => (""),
                     }

@@ -4,7 +4,10 @@ use super::*;
 use crate::{
     plan::{self as planning, memory::Memory},
     schema::Shaped,
-    tracking::realtime,
+    tracking::{
+        pipeline::{self, ReadCall},
+        realtime,
+    },
     value::{Document, IdSequence},
 };
 
@@ -39,9 +42,12 @@ impl World {
 
     fn send(&mut self, event: &str) {
         let event = realtime::read(event.as_bytes(), self.ctx.now).unwrap().event;
-        let now = self.ctx.now;
-        let settings = TrackingSettings::default();
-        let sent = Incoming { event: &event, received_at: now, route: Route::Realtime, settings };
+        self.plan(&event, Route::Realtime);
+    }
+
+    fn plan(&mut self, event: &Event, route: Route) {
+        let (received_at, settings) = (self.ctx.now, TrackingSettings::default());
+        let sent = Incoming { event, received_at, route, settings };
         let changes = plan(&sent, &self.store, &mut self.ctx).unwrap();
         self.store.apply(&changes);
     }
@@ -315,4 +321,23 @@ fn a_sample_shows_who_was_meant_and_no_name() {
     assert_eq!(finding.sample.to_text(), shown);
     assert_eq!(finding.people, ["7", "ada@x.example"]);
     assert_eq!(finding.cause, "x.example");
+}
+
+#[test]
+fn a_group_that_an_sdk_names_finds_a_company_and_is_no_contradiction() {
+    let mut world = World::new();
+    let mut call = |text: &str| {
+        let Ok(ReadCall::Taken(read)) = pipeline::read(text.as_bytes(), None, &Document::default())
+        else {
+            panic!("{text}")
+        };
+        world.plan(&read.event, Route::Pipeline);
+    };
+    call(r#"{"type":"identify","userId":"1","context":{"groupId":"acme"}}"#);
+    call(
+        r#"{"type":"identify","userId":"2","traits":{"email":"b@acme.example"},"context":{"groupId":"team-42"}}"#,
+    );
+    call(r#"{"type":"identify","userId":"1","context":{"groupId":"initech"}}"#);
+    assert_eq!(world.users(), ["acme 1 - -", "acme 2 b@acme.example -"]);
+    assert!(world.store.findings.is_empty(), "{:?}", world.store.findings);
 }
