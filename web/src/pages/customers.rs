@@ -242,7 +242,7 @@ fn renewal(line: &CustomerLine) -> impl Renderable {
                 @if days < 0 {
                     "overdue by " (counted(-days, "day"))
                 } @else {
-                    @if line.notice_deadline.is_some() { "last day of notice " }
+                    @if line.notice_deadline.is_some() { "notice " }
                     (distance(days))
                 }
             }
