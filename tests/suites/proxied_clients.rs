@@ -74,7 +74,10 @@ impl Logged {
 /// Asks for nothing; returns the id of the request, or what came instead of a response.
 async fn ask(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> Result<String, String> {
     let request = b"GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-    stream.write_all(request).await.unwrap();
+    if stream.write_all(request).await.is_err() {
+        // The connection has ended already.
+        return Err(String::new());
+    }
     let mut response = Vec::new();
     let _ = timeout(PATIENCE, stream.read_to_end(&mut response)).await.unwrap();
     let response = String::from_utf8(response).unwrap();
