@@ -49,6 +49,7 @@ mod npm;
 mod observe;
 mod openapi;
 mod pages;
+mod pages_of_customers;
 mod pages_of_figures;
 mod pages_of_forms;
 mod pages_of_licenses;

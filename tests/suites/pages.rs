@@ -21,6 +21,13 @@ const MAX_PAGES: usize = 400;
 /// Text that would be an element, leave an attribute, or be a link, if a page did not escape it.
 const NAUGHTY: &str = "\"'><x-naughty onclick=alert(1)>&amp;{{csp}}\u{202e}javascript:alert(1)";
 
+/// Text of a page, or of a file, that a reader opens.
+pub(crate) async fn page(reader: &Reader<'_>, path: &str) -> String {
+    let response = reader.get(path).await;
+    assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
+    response.text().to_owned()
+}
+
 /// The test tenant's token.
 pub(crate) fn token(server: &InProcess) -> String {
     server.client.authorization().unwrap().strip_prefix("Bearer ").unwrap().to_owned()

@@ -6,13 +6,7 @@ use svctrack_core::value::{Timestamp, time::DAY_MS};
 use svctrack_store::{Clock as _, SystemClock};
 use svctrack_tests::{client::Client, in_process::InProcess};
 
-use crate::pages::{Reader, attribute, sign_in, token};
-
-async fn page(reader: &Reader<'_>, path: &str) -> String {
-    let response = reader.get(path).await;
-    assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
-    response.text().to_owned()
-}
+use crate::pages::{Reader, attribute, page, sign_in, token};
 
 async fn post(client: &Client, path: &str, body: Value) {
     let done = client.post(path, &body).await;

@@ -12,13 +12,7 @@ use svctrack_tests::{
 };
 use tokio::time::timeout;
 
-use crate::pages::{Reader, attribute, sign_in, token};
-
-async fn page(reader: &Reader<'_>, path: &str) -> String {
-    let response = reader.get(path).await;
-    assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
-    response.text().to_owned()
-}
+use crate::pages::{attribute, page, sign_in, token};
 
 /// A server that knows a company, and a user of it.
 async fn server() -> InProcess {

@@ -55,7 +55,7 @@ pub fn doc_page(slug: &str) -> Option<Page> {
     Some(Page { html: page.html.to_owned(), csp: POLICY.to_owned() })
 }
 
-/// Page at an address below `/docs` at which there is none.
+/// Page for an address below `/docs` without a page.
 pub fn missing_doc_page() -> Page {
     Page { html: MISSING.to_owned(), csp: POLICY.to_owned() }
 }

@@ -22,5 +22,6 @@ mod mrr_of_csv;
 mod random;
 mod sheet;
 mod support;
+mod switched;
 mod twelve;
 mod worked;

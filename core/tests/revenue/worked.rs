@@ -4,14 +4,13 @@
 use svctrack_core::{
     revenue::{
         Cell, Customer, CustomerUsage, Day, Interval, Later, Ledger, LicenseFacts, MovementView,
-        RenewalRow, RenewalsBy, RenewalsCell, RenewalsLine, ReportLine, ReportOptions,
-        RetentionRow, Valuation, Weights, cohorts, customers, explain, explain_renewals, forecast,
-        mrr, mrr_by_company, renewals, retention,
+        RenewalRow, RenewalsBy, ReportLine, ReportOptions, RetentionRow, Valuation, Weights,
+        cohorts, customers, explain, forecast, mrr, mrr_by_company, renewals, retention,
     },
     value::Number,
 };
 
-use super::support::{at, converted, id, in_currency, ledger, license, name, options, rates};
+use super::support::{at, converted, in_currency, ledger, license, name, options, rates};
 
 pub const LICENSES: &str = "
     S1 Nord EUR 2023-03-29 2024-03-29 1000 Suite renewed
@@ -259,7 +258,7 @@ fn a_company_stays_in_the_cohort_of_its_first_day() {
 }
 
 /// Base, renewed, upgrade, downgrade, churned, overdue, open, and gross, net and logo rate.
-fn renewed(row: &RenewalRow) -> String {
+pub fn renewed(row: &RenewalRow) -> String {
     let amounts =
         [row.base, row.renewed, row.upgrade, row.downgrade, row.churned, row.overdue, row.open];
     let rates = [row.of_base.gross, row.of_base.net, row.of_base.logo].map(percent);
@@ -510,96 +509,4 @@ fn segments_beyond_the_largest_are_summed_up() {
         (rest.companies, rest.converted.as_ref().unwrap().rows[7].end.to_string()),
         (10, "145".into())
     );
-}
-
-/// A license of a year in euros, renewed in dollars, and in euros again.
-const SWITCHED: &str = "
-    E1 Nord EUR 2022-01-01 2023-01-01 100 Suite ongoing
-    U2 Nord USD 2023-01-01 2024-01-01 120 Suite ongoing
-    E3 Nord EUR 2024-03-01 2025-03-01 90 Suite ongoing
-";
-
-fn switched() -> Ledger {
-    let lines = SWITCHED.lines().filter(|line| !line.trim().is_empty()).map(license);
-    Ledger::new(lines.map(|license| match name(license.id).as_str() {
-        "E1" => license,
-        _ => LicenseFacts { parent: Some(id("E1")), ..license },
-    }))
-    .unwrap()
-}
-
-#[test]
-fn a_successor_in_another_currency_renews_its_parent() {
-    let asked = ReportOptions {
-        interval: Interval::Year,
-        ..options("2022-01-01", "2026-01-01", "2024-06-01")
-    };
-    let row = |asked: &ReportOptions, currency: Option<&str>, year: usize| {
-        let report = renewals(&switched(), asked, RenewalsBy::End).unwrap();
-        let series = report.currencies.iter().find(|series| Some(&*series.currency) == currency);
-        let row = &series.or(report.converted.as_ref()).unwrap().rows[year];
-        format!("{} {}", renewed(row), row.not_compared)
-    };
-    // Without rates neither is more than the other, and the report notes that it did not compare them.
-    assert_eq!(row(&asked, Some("EUR"), 1), "100 100 0 0 0 0 0 100 100 100 1");
-    assert_eq!(row(&asked, Some("USD"), 2), "120 120 0 0 0 0 0 100 100 100 1");
-    let known =
-        ReportOptions { rates: Some(rates(&[("USD", "2020-01-01", "0.9")])), ..asked.clone() };
-    assert_eq!(row(&known, Some("EUR"), 1), "100 100 8 0 0 0 0 100 108 100 0");
-    assert_eq!(row(&known, Some("USD"), 2), "120 100 0 20 0 0 0 83.33 83.33 100 0");
-    assert_eq!(row(&known, None, 1), "100 100 8 0 0 0 0 100 108 100 0");
-    assert_eq!(row(&known, None, 2), "108 90 0 18 0 0 0 83.33 83.33 100 0");
-    let report = renewals(&switched(), &asked, RenewalsBy::End).unwrap();
-    let lines = report.licenses.iter().map(|line| {
-        let renewed = line.renewed_mrr.map_or("-".into(), |mrr| mrr.to_string());
-        let currency = line.renewed_currency.as_deref().unwrap_or("-");
-        let successor = line.successor.map_or("-".into(), name);
-        format!("{} {:?} {renewed} {currency} {successor}", name(line.license), line.outcome)
-    });
-    let lines: Vec<String> = lines.collect();
-    assert_eq!(lines, ["E1 Renewed 120 USD U2", "U2 Renewed 90 EUR E3", "E3 Open - - -"]);
-    // Nothing is overdue, and nothing is expected twice.
-    let moved = mrr(&switched(), &asked, None).unwrap();
-    assert_eq!(moved.overdue_total, 0);
-    let assumed = ReportOptions { assume_renewed: true, ..known.clone() };
-    let expected = forecast(&switched(), &assumed, None).unwrap().converted.unwrap();
-    let expected: Vec<_> =
-        expected.rows.iter().map(|row| row.unconfirmed.base.to_string()).collect();
-    assert_eq!(expected, ["0", "0", "0", "90"]);
-    let cell = |line, currency: Option<&str>| RenewalsCell {
-        from: super::support::day("2023-01-01"),
-        to: super::support::day("2024-01-01"),
-        line,
-        currency: currency.map(ToOwned::to_owned),
-    };
-    let explained = |asked: &ReportOptions, line, currency| {
-        let found =
-            explain_renewals(&switched(), asked, RenewalsBy::End, cell(line, currency)).unwrap();
-        found.companies[0].formula.clone()
-    };
-    assert_eq!(explained(&known, RenewalsLine::Upgrade, None), "upgrade: 100 -> 108 = 8");
-    assert_eq!(explained(&known, RenewalsLine::Upgrade, Some("EUR")), "upgrade: 100 -> 108 = 8");
-    let said = explained(&asked, RenewalsLine::Renewed, Some("EUR"));
-    assert_eq!(said, "renewed: 100 -> 120 USD = 100");
-}
-
-#[test]
-fn licenses_of_a_line_in_two_currencies_are_renewed_each_in_its_own() {
-    let lines = "
-        E1 Nord EUR 2023-01-01 2024-01-01 100 Suite ongoing
-        U1 Nord USD 2023-01-01 2024-01-01 50 Suite ongoing
-        U2 Nord USD 2024-01-01 2025-01-01 60 Suite ongoing
-        E2 Nord EUR 2024-01-15 2025-01-15 110 Suite ongoing
-    ";
-    let lines = lines.lines().filter(|line| !line.trim().is_empty()).map(license);
-    let of_line =
-        |license: LicenseFacts<'static>| LicenseFacts { parent: Some(id("E1")), ..license };
-    let ledger = Ledger::new(lines.map(of_line)).unwrap();
-    let asked = options("2023-06-01", "2024-06-01", "2024-06-01");
-    let report = renewals(&ledger, &asked, RenewalsBy::End).unwrap();
-    let followed =
-        report.licenses.iter().map(|line| (name(line.license), line.successor.map(name)));
-    let expected = [("E1", "E2"), ("U1", "U2")];
-    let expected = expected.map(|(a, b)| (a.to_owned(), Some(b.to_owned())));
-    assert_eq!(followed.collect::<Vec<_>>(), expected);
 }

@@ -47,9 +47,9 @@ const KNOWN_CAUSES: [&str; 18] = [
     "token_unknown",
     TRACKING_SUSPENDED,
 ];
-/// Code of requests of suspended tenants, and the cause of those that are events: senders are told to send them again by a
-/// status of the server's errors, which alerts leave out.
+/// Error code of requests of a suspended tenant.
 const SUSPENDED: &str = "tenant_suspended";
+/// Cause of events of a suspended tenant: a 503, so that senders retry, which alerts on errors leave out.
 const TRACKING_SUSPENDED: &str = "tracking_suspended";
 
 pub(crate) struct RouteMetrics {

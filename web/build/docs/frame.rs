@@ -66,7 +66,7 @@ pub(crate) fn results() -> String {
     frame("../", "search", "Search · svctrack docs", main)
 }
 
-/// Page for an address below `/docs` at which there is none.
+/// Page for an address below `/docs` without a page.
 pub(crate) fn missing() -> String {
     let main = "<main id=\"content\"><article>\n<h1>Page not found</h1>\n<p>This page does not exist. Search the docs, or go to the <a href=\"../docs\">overview</a>.</p></article></main>";
     frame("../", "missing", "Page not found · svctrack docs", main)

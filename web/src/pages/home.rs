@@ -71,7 +71,7 @@ pub struct HomeView {
     pub offers_demo: bool,
     /// Whether the token may import companies and licenses.
     pub may_import: bool,
-    /// Whether the token may not see the reports, of which this page is made.
+    /// Whether the token lacks the scope of the reports.
     pub lacks_reports: bool,
 }
 

@@ -394,7 +394,7 @@ pub struct DecisionView {
     pub version: String,
     /// License that is created, or this one after the loss; none where that is not possible.
     pub shown: Option<Map<String, Value>>,
-    /// The terms of which `shown` is the result, as text: the form sends them back.
+    /// Terms of the preview `shown`, as text: the form sends them back.
     pub previewed: String,
     /// Whether a decision became a preview, since its terms differ from those of the last one.
     pub is_changed: bool,

@@ -1,0 +1,106 @@
+//! The page of customers: who is one now, filters, owners, and the file of all of them.
+
+use std::collections::BTreeSet;
+
+use hyper::StatusCode;
+use serde_json::{Value, json};
+use svctrack_core::revenue::CustomerPage;
+use svctrack_tests::in_process::InProcess;
+
+use crate::{
+    pages::{attribute, page, sign_in, token},
+    pages_of_figures::server,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_customers_has_all_of_them_and_a_page_of_the_report_names_the_next_one() {
+    let server = server().await;
+    let client = &server.client;
+    let more = u64::from(CustomerPage::MAX_LIMIT);
+    let put = async |path: &str, item: &dyn Fn(u64) -> Value| {
+        let items: Vec<_> = (1..=more).map(item).collect();
+        let put = client.send(hyper::Method::PUT, path, &[], json!(items).to_string()).await;
+        assert_eq!(put.unwrap().status, StatusCode::OK, "{path}");
+    };
+    put("/companies", &|at| json!({"name": format!("Company {at}"), "externalId": at.to_string()}))
+        .await;
+    let license = |at: u64| {
+        json!({
+            "externalId": at.to_string(), "companyId": format!("extid-{at}"), "_currency": "EUR",
+            "fromDate": "2025-01-01", "mrr": at,
+        })
+    };
+    put("/licenses", &license).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let html = page(&reader, "/app/customers").await;
+    let file = attribute(&html, "href").find(|path| path.contains("form=csv")).unwrap();
+    let file = page(&reader, &file.replace("&amp;", "&")).await;
+    let companies: BTreeSet<_> =
+        file.lines().skip(1).filter_map(|it| it.split(',').next()).collect();
+    assert_eq!(companies.len() as u64, more + 1);
+    let csv = [("accept", "text/csv")];
+    for (offset, next) in [(0, Some("offset=5000")), (1, None)] {
+        let path = format!("/reports/customers?limit={more}&offset={offset}");
+        let found = client.send(hyper::Method::GET, &path, &csv, "").await.unwrap();
+        let sent = found.headers.get("svctrack-next").map(|next| next.to_str().unwrap());
+        assert_eq!(sent, next);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn customers_are_those_of_now_by_default_with_filters_and_their_owners() {
+    let server = InProcess::start().await;
+    let client = &server.client;
+    for (name, owner, phase) in
+        [("Acme", "Ada", "at risk, soon"), ("Beta", "Bob", "live"), ("Gone", "Ada", "live")]
+    {
+        let company = json!({"name": name, "externalId": name, "owner": owner, "phase": phase, "csmScore": 2});
+        client.post("/companies", &company).await;
+        let license = match name {
+            "Gone" => {
+                json!({"companyId": "extid-Gone", "_currency": "EUR", "mrr": 50, "fixedPeriod": true,
+                "fromDate": "2020-01-01", "toDate": "2021-01-01", "renewalStatus": "lost"})
+            }
+            name => json!({"companyId": format!("extid-{name}"), "_currency": "EUR", "mrr": 100.5,
+                "fromDate": "2025-01-01"}),
+        };
+        assert_eq!(client.post("/licenses", &license).await.status, StatusCode::OK);
+    }
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let home = page(&reader, "/").await;
+    let card = home.split("href=\"/app/customers\"").find(|rest| rest.contains("figure-label"));
+    assert!(card.is_some(), "{home}");
+    for (query, names) in [
+        ("", vec!["Acme", "Beta"]),
+        ("?status=", vec!["Acme", "Beta", "Gone"]),
+        ("?status=lost", vec!["Gone"]),
+        ("?owner=Ada", vec!["Acme"]),
+        ("?name=bet", vec!["Beta"]),
+        ("?phase=at+risk,+soon", vec!["Acme"]),
+        ("?activityState=never", vec!["Acme", "Beta"]),
+        ("?owner=Nobody", vec![]),
+    ] {
+        let html = page(&reader, &format!("/app/customers{query}")).await;
+        for name in ["Acme", "Beta", "Gone"] {
+            let is_listed = html.contains(&format!(">{name}</a>"));
+            assert_eq!(is_listed, names.contains(&name), "{query} {name}: {html}");
+        }
+        assert_eq!(html.contains("No matching customers."), names.is_empty(), "{query}");
+    }
+    for (query, has_status) in [("", false), ("?status=", true)] {
+        let html = page(&reader, &format!("/app/customers{query}")).await;
+        assert_eq!(html.contains("data-label=\"Status\""), has_status, "{query}: {html}");
+    }
+    let html = page(&reader, "/app/customers?sort=name").await;
+    for text in ["<td data-label=\"Owner\">Ada</td>", "data-label=\"At stake\"", "Name, Z to A"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    let path = attribute(&html, "href").find(|link| link.contains("/records/companies/")).unwrap();
+    let company = page(&reader, path).await;
+    for text in ["Owner <strong>Ada</strong>", "Phase <strong>at risk, soon<", "EUR 100.50"] {
+        assert!(company.contains(text), "{text}: {company}");
+    }
+    let audit = page(&reader, "/app/audit").await;
+    assert!(audit.contains(">Acme</a>") && audit.contains("Company created"), "{audit}");
+    assert!(page(&reader, "/app/reports/renewals").await.contains("<h1>Renewal rates</h1>"));
+}
