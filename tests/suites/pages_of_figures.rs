@@ -95,6 +95,16 @@ async fn a_ratio_of_retention_leads_to_its_parts_in_numbers() {
         "fromDate": "2025-11-01",
     });
     assert_eq!(client.post("/licenses", &license).await.status, StatusCode::OK);
+    // A company that comes back lessens the net MRR churn, and is no part of NRR.
+    client.post("/companies", &json!({"name": "Gamma", "externalId": "gamma"})).await;
+    for (from, to) in [("2025-01-01", Some("2026-06-30")), ("2026-11-10", None)] {
+        let license = json!({
+            "companyId": "extid-gamma", "_currency": "EUR", "product": "Suite", "mrr": 50,
+            "fromDate": from, "toDate": to, "fixedPeriod": to.is_some(),
+            "renewalStatus": if to.is_some() { "lost" } else { "ongoing" },
+        });
+        assert_eq!(client.post("/licenses", &license).await.status, StatusCode::OK);
+    }
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     let report = "/app/reports/retention?from=2026-10-01&to=2026-12-01&interval=month";
     let html = page(&reader, report).await;
@@ -113,8 +123,9 @@ async fn a_ratio_of_retention_leads_to_its_parts_in_numbers() {
     };
     let expect = [
         ("kept", "GRR: 1,234.57 / 1,384.57 = 89.17 %"),
-        ("kept", "Gross MRR churn: 100 % - 1,234.57 / 1,384.57 = 10.83 %"),
-        ("base", "Gross MRR churn: 100 % - 1,234.57 / 1,384.57 = 10.83 %"),
+        ("base", "GRR: 1,234.57 / 1,384.57 = 89.17 %"),
+        ("base", "Gross MRR churn: (churn + contraction) / base = 10.83 %"),
+        ("base", "Net MRR churn: (churn + contraction - expansion - reactivation) / base = 7.22 %"),
         ("retained", "NRR: 1,234.57 / 1,384.57 = 89.17 %"),
         ("churn", "Logo churn: 1 / 2 = 50.00 %"),
     ];

@@ -1,14 +1,14 @@
 //! Records of a figure of a report, and the links to them.
 
 use poem::{Request, Response};
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use svctrack_core::{
     revenue::{ForecastLine, RenewalsLine, ReportLine, UsageLine},
     value::Day,
 };
 use svctrack_web::pages::{
-    Breakdown, CompanyShare, ExplanationView, Ratio, address, explanation_page, label_of,
+    Breakdown, CompanyShare, ExplanationView, address, explanation_page, label_of,
 };
 
 use super::{
@@ -18,6 +18,7 @@ use super::{
     forms::{problems_of, sent},
     paging::{PageAt, paging},
     respond::html,
+    retention_ratios,
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
@@ -26,13 +27,6 @@ use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 pub(super) const USAGE: &str = "usage";
 /// Report whose figures are ratios.
 pub(super) const RETENTION: &str = "retention";
-/// Ratios of retention: the line of the numerator, the name, and the name of the rest up to 100 %; without one, the
-/// ratio is of companies.
-const RATIOS: &[(&str, &str, Option<&str>)] = &[
-    ("kept", "GRR", Some("Gross MRR churn")),
-    ("retained", "NRR", Some("Net MRR churn")),
-    ("churn", "Logo churn", None),
-];
 /// Companies or users on a page.
 const SHOWN: usize = 50;
 /// Reports whose figures can be explained, and the lines of each.
@@ -188,48 +182,13 @@ pub(super) async fn explain(visit: Visit, request: Request) -> Result<Response, 
                 _ => fill(&visit, &mut view, &text, place).await?,
             }
             if report == RETENTION {
-                view.ratios = ratios(&visit, &query).await?;
+                view.ratios = retention_ratios::ratios(&visit, &query).await?;
             }
         }
         Err(Ok(issues)) => view.problems = problems_of(issues),
         Err(Err(error)) => return Err(error),
     }
     Ok(html(explanation_page(&visit.shell, &view)))
-}
-
-/// An explanation, as far as a ratio needs it.
-#[derive(Deserialize)]
-struct Total {
-    amount: f64,
-    companies: Vec<IgnoredAny>,
-}
-
-/// The ratios of retention that a figure is a part of: lines of the same days and currency, divided by their base.
-async fn ratios(visit: &Visit, query: &[(&str, &str)]) -> Result<Vec<Ratio>, Error> {
-    let explained = |(name, _): &&(&str, &str)| *name == "explain";
-    let total = async |line: &str| -> Result<Total, Error> {
-        let others = query.iter().filter(|pair| !explained(pair)).copied();
-        let query: Vec<_> = others.chain([("explain", line)]).collect();
-        visit.api.get(&address("/reports/{}", &[RETENTION], &query)).await
-    };
-    let count = |total: &Total| u32::try_from(total.companies.len()).unwrap_or(u32::MAX).into();
-    let line = query.iter().find(explained).map_or("", |(_, line)| line);
-    let asked: Vec<_> =
-        RATIOS.iter().filter(|(part, ..)| line == *part || line == "base").collect();
-    let mut found = Vec::new();
-    if asked.is_empty() {
-        return Ok(found);
-    }
-    let base = total("base").await?;
-    for (part, name, rest) in asked {
-        let of = total(part).await?;
-        let ratio = |name, is_rest| Ratio { name, of: of.amount, base: base.amount, is_rest };
-        match rest {
-            Some(rest) => found.extend([ratio(*name, false), ratio(*rest, true)]),
-            None => found.push(Ratio { of: count(&of), base: count(&base), ..ratio(*name, false) }),
-        }
-    }
-    Ok(found)
 }
 
 /// Fills in the companies from an offset on, with their names.

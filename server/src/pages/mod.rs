@@ -32,6 +32,7 @@ mod renewals;
 mod report_choices;
 mod reports;
 pub(crate) mod respond;
+mod retention_ratios;
 mod saved_views;
 mod saving;
 mod search;

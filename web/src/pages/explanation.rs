@@ -35,27 +35,32 @@ pub struct ExplanationView {
     pub problems: Vec<Problem>,
 }
 
-/// A ratio of two figures in numbers.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// A ratio in numbers.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Ratio {
     pub name: &'static str,
-    pub of: f64,
-    pub base: f64,
-    /// Whether the ratio is what remains up to 100 %.
-    pub is_rest: bool,
+    pub formula: RatioFormula,
+    /// The ratio, as the report rounds it.
+    pub share: f64,
+}
+
+/// What a ratio is computed from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RatioFormula {
+    Quotient(f64, f64),
+    /// A formula of the report over its figures, such as `(churn + contraction) / base`.
+    Text(String),
 }
 
 impl Ratio {
     /// The formula: `GRR: 315,446.03 / 317,780.24 = 99.27 %`.
     fn text(&self) -> String {
-        let Self { name, of, base, is_rest } = self;
-        let share = of / base * 100.0;
-        let (of, base) = (cents(*of), cents(*base));
-        if *is_rest {
-            format!("{name}: 100 % - {of} / {base} = {:.2} %", 100.0 - share)
-        } else {
-            format!("{name}: {of} / {base} = {share:.2} %")
-        }
+        let Self { name, formula, share } = self;
+        let formula = match formula {
+            RatioFormula::Quotient(of, base) => format!("{} / {}", cents(*of), cents(*base)),
+            RatioFormula::Text(text) => text.clone(),
+        };
+        format!("{name}: {formula} = {:.2} %", share * 100.0)
     }
 }
 
@@ -197,7 +202,7 @@ fn figure<'v>(
                 span.figure-label { (from) " to " (to) }
                 strong { (figure) }
                 @if has_formula { span.muted.formula { (formula) } }
-                @for ratio in view.ratios.iter().filter(|ratio| ratio.base != 0.0) {
+                @for ratio in &view.ratios {
                     span.muted.formula { (ratio.text()) }
                 }
             }

@@ -52,7 +52,8 @@ pub use self::{
     customers::{CustomerLine, CustomersView, customers_page},
     demo::{DemoState, DemoView, demo_page},
     explanation::{
-        Breakdown, CompanyShare, ExplanationView, LicenseShare, Ratio, UserShare, explanation_page,
+        Breakdown, CompanyShare, ExplanationView, LicenseShare, Ratio, RatioFormula, UserShare,
+        explanation_page,
     },
     format::{epoch_day, label_of, money, percent, property_label},
     health::{
