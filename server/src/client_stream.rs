@@ -25,8 +25,9 @@ use tokio::{
 };
 
 use crate::{
+    connections::ConnectionWait,
     limits::{ANSWER_STALL, SHORT_WRITE_BYTES, STOP_STALL},
-    linger::{Linger, Rest},
+    linger::Linger,
     malformed_requests::completed,
 };
 
@@ -46,9 +47,9 @@ pub(crate) struct ClientStream<S, E> {
     stopping: watch::Receiver<bool>,
     /// Timeout of a write that waits for its client; none while no write waits.
     stall: Option<BoxFuture<'static, ()>>,
-    linger: Linger,
-    /// What is left to the client after the last response; none before.
-    rest: Option<Rest>,
+    waiting: Arc<ConnectionWait>,
+    /// What is left to the client after a response that left its request unread; none before.
+    linger: Option<Linger>,
 }
 
 impl<S, E> ClientStream<S, E> {
@@ -57,10 +58,10 @@ impl<S, E> ClientStream<S, E> {
         stream: S,
         endpoint: Arc<E>,
         stopping: watch::Receiver<bool>,
-        linger: Linger,
+        waiting: Arc<ConnectionWait>,
     ) -> Self {
-        let (owed, stall, rest) = (Vec::new(), None, None);
-        Self { stream, endpoint, has_begun: false, owed, stopping, stall, linger, rest }
+        let (owed, stall, linger) = (Vec::new(), None, None);
+        Self { stream, endpoint, has_begun: false, owed, stopping, stall, waiting, linger }
     }
 
     /// Outcome of a write, which is an error when its client has had enough time.
@@ -156,7 +157,7 @@ where
             && let Some(completed) = completed(&*self.endpoint, response)
         {
             self.owed = completed;
-            self.linger.leave_unread();
+            self.waiting.leave_unread();
             return Poll::Ready(Ok(response.len()));
         }
         let stream = Pin::new(&mut self.stream);
@@ -178,18 +179,18 @@ where
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if let Some(rest) = &mut this.rest {
-            return this.linger.poll(rest, &mut this.stream, context).map(Ok);
+        if let Some(linger) = &mut this.linger {
+            return linger.poll(&this.waiting, &mut this.stream, context).map(Ok);
         }
         ready!(Pin::new(&mut *this).poll_flush(context))?;
         // Over TLS a last message must be sent.
         let shut = Pin::new(&mut this.stream).poll_shutdown(context);
         ready!(this.unless_stalled(context, shut))?;
-        if !this.linger.is_due() || *this.stopping.borrow() {
+        if !this.waiting.has_unread() || *this.stopping.borrow() {
             return Poll::Ready(Ok(()));
         }
-        let rest = this.rest.insert(Rest::begin());
-        this.linger.poll(rest, &mut this.stream, context).map(Ok)
+        let linger = this.linger.insert(Linger::begin());
+        linger.poll(&this.waiting, &mut this.stream, context).map(Ok)
     }
 }
 
@@ -203,14 +204,13 @@ mod tests {
     };
 
     use super::*;
-    use crate::connections::ConnectionWait;
 
     /// Writes 100 bytes to a client that reads from the other end, which holds 10 of them.
     fn write(stopping: &watch::Sender<bool>) -> (JoinHandle<io::Result<()>>, DuplexStream) {
         let (near, far) = duplex(10);
         let endpoint = Arc::new(make_sync(|_| Response::default()));
-        let linger = Linger::new(Arc::new(ConnectionWait::new(std::time::Instant::now())));
-        let mut near = ClientStream::new(near, endpoint, stopping.subscribe(), linger);
+        let waiting = Arc::new(ConnectionWait::new(std::time::Instant::now()));
+        let mut near = ClientStream::new(near, endpoint, stopping.subscribe(), waiting);
         (tokio::spawn(async move { near.write_all(&[0; 100]).await }), far)
     }
 

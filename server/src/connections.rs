@@ -64,14 +64,26 @@ pub(crate) struct ConnectionWait {
     /// sender of a byte now and then is still waited for.
     overdue_us: AtomicU64,
     has_to_end: AtomicBool,
+    /// Whether the last response left some of its request unread.
+    has_unread: AtomicBool,
     waker: AtomicWaker,
 }
 
 impl ConnectionWait {
     pub(crate) fn new(started: Instant) -> Self {
         let (since, overdue_us) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (has_to_end, waker) = (AtomicBool::new(false), AtomicWaker::new());
-        Self { started, since, overdue_us, has_to_end, waker }
+        let (has_to_end, has_unread) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { started, since, overdue_us, has_to_end, has_unread, waker: AtomicWaker::new() }
+    }
+
+    /// Notes that the client may send more of its request than is read.
+    pub(crate) fn leave_unread(&self) {
+        self.has_unread.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the client may send more of its request than is read.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.has_unread.load(Ordering::Relaxed)
     }
 
     /// Notes that the connection waits, unless it does already.

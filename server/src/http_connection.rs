@@ -29,7 +29,6 @@ use crate::{
     connections::ConnectionWait,
     keep_alive::HeadTimer,
     limits::{HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_HEAD_BYTES, MAX_HEADERS},
-    linger::Linger,
     observe::connection_counts::{ConnectionCounts, RejectionCause},
     proxies::Proxies,
     request_head::WithoutTls,
@@ -130,18 +129,13 @@ where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let Self { peers, endpoint, waiting, stopping, watcher, .. } = self;
-        let linger = Linger::new(waiting.clone());
-        let stream = ClientStream::new(stream, endpoint.clone(), stopping, linger.clone());
+        let stream = ClientStream::new(stream, endpoint.clone(), stopping, waiting.clone());
         let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT - HEAD_TIMEOUT);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let (endpoint, waiting, linger) = (endpoint.clone(), waiting.clone(), linger.clone());
+            let (endpoint, waiting) = (endpoint.clone(), waiting.clone());
             let peers = (LocalAddr(peers.local.into()), peers.client_of(request.headers()));
             async move {
-                let (response, is_read) = respond(&*endpoint, request, peers, over, waiting).await;
-                // Who was too slow gets no more time.
-                if !is_read && response.status() != StatusCode::REQUEST_TIMEOUT {
-                    linger.leave_unread();
-                }
+                let response = respond(&*endpoint, request, peers, over, waiting).await;
                 Ok::<_, Infallible>(response.into())
             }
         });
@@ -159,31 +153,33 @@ where
 }
 
 /// Responds to a request. Where its body is not read to its end, the response closes the connection, which cannot have
-/// a further request. Returns also whether the body was read to its end.
+/// a further request.
 async fn respond(
     endpoint: &impl Endpoint<Output = Response>,
     request: hyper::Request<Incoming>,
     (local, remote): (LocalAddr, RemoteAddr),
     over: Transport,
     waiting: Arc<ConnectionWait>,
-) -> (Response, bool) {
+) -> Response {
     let (mut head, body) = request.into_parts();
     if matches!(over, Transport::TcpInsteadOfTls) {
         head.extensions.insert(WithoutTls);
     }
     // A client that asks whether to send the body does not send it in vain.
     let is_asked_for = head.headers.contains_key(header::EXPECT);
-    let body = (!body.is_end_stream()).then(|| WatchedBody::new(body, waiting));
+    let body = (!body.is_end_stream()).then(|| WatchedBody::new(body, waiting.clone()));
     let sent = body.clone().map_or_else(Body::empty, |body| BoxBody::new(body).into());
     let head = RequestParts::from((head, local, remote, over.scheme()));
     let result = endpoint.call(Request::from_parts(head, sent)).await;
     let mut response = result.unwrap_or_else(|error| error.into_response());
-    let is_read = match body {
-        Some(mut body) => body.can_be_passed(is_asked_for).await,
-        None => true,
-    };
-    if !is_read {
+    if let Some(mut body) = body
+        && !body.can_be_passed(is_asked_for).await
+    {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        // Who was too slow gets no more time.
+        if response.status() != StatusCode::REQUEST_TIMEOUT {
+            waiting.leave_unread();
+        }
     }
-    (response, is_read)
+    response
 }
