@@ -83,7 +83,7 @@ async fn in_order(api: &Api, path: &str, pairs: &Pairs) -> Result<Option<Respons
     match api.ask_all(&path, CSV).await.map_err(Error::into_issues) {
         Ok(sorted) => Ok(Some(sorted)),
         Err(Ok(issues)) if issues.iter().any(|issue| TOO_MUCH.contains(&issue.code)) => Ok(None),
-        Err(Ok(issues)) => Err(Error::Invalid(issues)),
+        Err(Ok(issues)) => Err(Error::BadRequest(issues)),
         Err(Err(error)) => Err(error),
     }
 }

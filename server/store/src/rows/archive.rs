@@ -148,6 +148,9 @@ fn lengths_of(key: &[u8], value: &[u8]) -> io::Result<[u8; 8]> {
     Ok(both.to_be_bytes())
 }
 
+/// First byte of a gzip file (RFC 1952, 2.3.1): a file that is too short for the rest of its head may be none.
+const FIRST_OF_GZIP: u8 = 0x1f;
+
 /// Why a backup cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
@@ -201,7 +204,10 @@ pub(crate) enum ArchivePart<'r> {
 }
 
 impl<R: BufRead> ArchiveReader<R> {
-    pub(crate) fn begin(from: R) -> Result<Self, ArchiveError> {
+    pub(crate) fn begin(mut from: R) -> Result<Self, ArchiveError> {
+        if from.fill_buf()?.first().is_some_and(|byte| *byte != FIRST_OF_GZIP) {
+            return Err(ArchiveError::Foreign);
+        }
         let mut from = GzDecoder::new(from);
         let mut line = Vec::new();
         loop {
@@ -428,7 +434,9 @@ mod tests {
 
     #[test]
     fn what_is_no_backup_or_one_of_another_format_is_rejected() {
-        assert!(matches!(check_archive(&b"once upon a time"[..]), Err(ArchiveError::Foreign)));
+        for text in [&b"once upon a time"[..], b"vm\n"] {
+            assert!(matches!(check_archive(text), Err(ArchiveError::Foreign)));
+        }
         let head = head();
         let later = [
             BackupHead { svctrack_backup: 2, ..head.clone() },
