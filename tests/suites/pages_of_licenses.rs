@@ -89,7 +89,7 @@ async fn a_confirmation_names_what_was_done() {
     let done = led(&reader, "/app/licenses/extid-second/lose", &reason).await;
     let lost = format!("Acme, License: marked as lost, with {} as its end.", day(40));
     assert!(done.contains(&lost), "{done}");
-    // An address that somebody else made up says nothing.
+    // The address of a notice says nothing of a license to which it does not fit.
     let made_up = page(&reader, "/app/renewals?done=renew&license=extid-second").await;
     assert!(!made_up.contains("class=\"notice\""), "{made_up}");
 

@@ -40,7 +40,8 @@ impl CompanyStatus {
         }
     }
 
-    pub(crate) fn name(self) -> &'static str {
+    /// Value of the property `status`.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Customer => "customer",
             Self::Coming => "coming",

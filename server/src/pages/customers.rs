@@ -3,7 +3,9 @@
 use poem::{Request, Response};
 use serde::Deserialize;
 use svctrack_core::{
-    resources::company::COMPANY, revenue::CustomerPage, schema::filter::escaped,
+    resources::company::COMPANY,
+    revenue::{CompanyStatus, CustomerPage},
+    schema::filter::escaped,
     value::engagement::ACTIVITY_STATES,
 };
 use svctrack_web::pages::{Choice, CustomerLine, CustomersView, address, customers_page};
@@ -23,7 +25,7 @@ const SHOWN: usize = 50;
 /// Order of the customers by default.
 const AT_STAKE: &str = "-atStake";
 /// Status of companies that are customers now.
-pub(super) const CUSTOMER: &str = "customer";
+pub(super) const CUSTOMER: &str = CompanyStatus::Customer.name();
 
 /// The report of customers, as far as pages need it.
 #[derive(Deserialize)]
