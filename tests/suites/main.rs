@@ -54,6 +54,7 @@ mod pages_of_figures;
 mod pages_of_forms;
 mod pages_of_licenses;
 mod pages_of_people;
+mod pages_of_rates;
 mod proxied_clients;
 mod proxy;
 mod reference;

@@ -472,8 +472,9 @@ async fn amounts_are_in_the_chosen_currency_or_the_page_says_which_rates_are_mis
 #[tokio::test(flavor = "multi_thread")]
 async fn renewals_are_chosen_by_their_days_and_listed_in_pages_and_in_a_file() {
     let server = InProcess::start().await;
-    for (name, id) in [("Acme", "acme"), ("=Beta", "beta")] {
-        server.client.post("/companies", &json!({"name": name, "externalId": id})).await;
+    for (name, id, owner) in [("Acme", "acme", "Ada"), ("=Beta", "beta", "Bo, B")] {
+        let company = json!({"name": name, "externalId": id, "owner": owner});
+        server.client.post("/companies", &company).await;
     }
     let now = SystemClock.now().as_ms();
     let day =
@@ -506,10 +507,19 @@ async fn renewals_are_chosen_by_their_days_and_listed_in_pages_and_in_a_file() {
     assert!(html.contains(">=Beta</a>") && !html.contains(">Acme</a>"), "{html}");
     let file = page(&reader, &link(&html, "/file?")).await;
     assert!(file.starts_with("companyName,license,") && file.contains("\n'=Beta,"), "{file}");
+    // The licenses of an owner, on each page and in each file.
+    let html = page(&reader, &format!("{later}&owner=Bo,+B")).await;
+    assert!(html.contains(">=Beta</a>"), "{html}");
+    assert_eq!(page(&reader, &link(&html, "/file?")).await, file);
+    let all =
+        page(&reader, &format!("/app/renewals?from={}&to={}&owner=Ada", day(0), day(210))).await;
+    let all = page(&reader, &link(&all, "group=due")).await;
+    assert!(all.contains("1 to 50 of 120") && !all.contains("Beta"), "{all}");
     // A month is a link.
     let month = &day(0)[..7];
-    let html = page(&reader, &link(&html, &format!("from={month}-01"))).await;
+    let html = page(&reader, &link(&all, &format!("from={month}-01"))).await;
     assert!(html.contains(&format!("aria-current=\"page\">{month}<")), "{html}");
+    assert!(html.contains("name=\"owner\" value=\"Ada\"") && !html.contains("Beta"), "{html}");
     let wrong = page(&reader, "/app/renewals?from=soon").await;
     assert!(wrong.contains("class=\"problems\""), "{wrong}");
 }

@@ -292,6 +292,14 @@ async fn segments_are_those_of_a_property_of_companies() {
         segments.map(segment).collect::<Vec<_>>()
     };
     assert_eq!(segments().await, [r#""live" 3 1610"#, r#""onboarding" 4 40"#]);
+    // A filter reports the same companies alone.
+    let report = server.client.get(&path.replace("by=", "phase[ne]=live&by=")).await.json();
+    let end = &report["segments"][0]["converted"]["rows"][0]["end"];
+    assert_eq!((&report["converted"]["rows"][0]["end"], end), (&json!(40), &json!(40)));
+    let explained = path.replace("by=phase", "phase=live&explain=end");
+    let explained = server.client.get(&explained).await.json();
+    let companies = explained["companies"].as_array().unwrap().len();
+    assert_eq!((&explained["amount"], companies), (&json!(1610), 3));
     // A company that moves is in its new segment at once.
     put(&server.client, "/companies/extid-Acorn", &json!({"phase": "onboarding"})).await;
     assert_eq!(segments().await, [r#""onboarding" 5 1140"#, r#""live" 2 510"#]);
@@ -390,6 +398,8 @@ async fn licenses_that_do_not_count_are_named() {
             json!([{"reason": "no_money", "licenses": [trial["_id"]], "total": 1}]),
             "{report}"
         );
+        let others = format!("/reports/{report}?phase=onboarding&owner[exists]=false");
+        assert_eq!(server.client.get(&others).await.json()["excluded"], json!([]), "{report}");
     }
 }
 
@@ -414,6 +424,7 @@ async fn wrong_parameters_are_rejected_with_their_codes() {
         ("mrr?companyId=extid-nosuch", "company_not_found", "/companyId"),
         ("forecast?companyId=0123456789abcdef01234567", "company_not_found", "/companyId"),
         ("usage?companyId=extid-nosuch", "company_not_found", "/companyId"),
+        ("usage?phase=live", "unknown_parameter", "/phase"),
         ("customers?companyId=extid-nosuch", "company_not_found", "/companyId"),
         ("mrr?explain=profit", "unknown_choice", "/explain"),
         ("mrr?explain=churn&period=2024-13", "unknown_cell", "/period"),

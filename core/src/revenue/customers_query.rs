@@ -8,10 +8,7 @@ use super::{
     customers::{Customer, Customers, NameOf},
     error::ReportError,
 };
-use crate::{
-    schema::Filter,
-    value::{Number, ObjectId},
-};
+use crate::value::{Number, ObjectId};
 
 /// Values of a company's properties, in the order in which they were requested.
 pub type AttributesOf<'a> = &'a dyn Fn(ObjectId) -> Vec<Option<String>>;
@@ -24,8 +21,6 @@ pub struct CustomerPage {
     pub(super) sort: CustomerSort,
     pub(super) status: Option<&'static str>,
     pub(super) activity_state: Option<String>,
-    /// Filters by properties of the company, as of lists.
-    pub(super) filters: Vec<Filter>,
     pub(super) limit: usize,
     pub(super) offset: usize,
 }
@@ -96,13 +91,8 @@ impl CustomerPage {
     }
 
     /// Applies the filters, the order and the page to the customers.
-    pub(super) fn apply(
-        &self,
-        customers: &mut Customers,
-        name_of: NameOf<'_>,
-        is_asked_for: IsAskedFor<'_>,
-    ) {
-        customers.rows.retain(|row| self.admits(row) && is_asked_for(row.company));
+    pub(super) fn apply(&self, customers: &mut Customers, name_of: NameOf<'_>) {
+        customers.rows.retain(|row| self.admits(row));
         customers.total = customers.rows.len();
         for row in &mut customers.rows {
             row.name = name_of(row.company);

@@ -40,6 +40,7 @@ pub struct Ledger {
 #[derive(Clone, Debug)]
 pub(super) struct License {
     pub(super) id: ObjectId,
+    company: ObjectId,
     pub(super) currency: u32,
     pub(super) product: u32,
     pub(super) fixed: bool,
@@ -82,6 +83,12 @@ impl License {
         let optimistic = terms.and_then(|terms| terms.optimistic).unwrap_or(base);
         let otherwise = if self.auto_renews { base } else { 0 };
         [base, optimistic, terms.and_then(|terms| terms.pessimistic).unwrap_or(otherwise)]
+    }
+
+    /// The largest of all amounts, without its sign.
+    fn largest_amount(&self) -> i128 {
+        let amounts = [self.mrr, self.arr(), self.renewal_mrr()].into_iter();
+        amounts.chain(self.forecasts()).map(i128::abs).max().unwrap_or_default()
     }
 
     /// Properties that the amounts of [`Self::forecasts`] come from.
@@ -197,7 +204,7 @@ impl Ledger {
     /// # Errors
     /// [`ReportError::TooManyCurrencies`], [`ReportError::AmountTooLarge`].
     pub fn new<'f>(facts: impl IntoIterator<Item = LicenseFacts<'f>>) -> Result<Self, ReportError> {
-        Self::default().sorted(Vec::new(), facts)
+        Self::default().with(facts)
     }
 
     /// The ledger after some licenses have changed: each with its facts, or none where it was deleted.
@@ -228,19 +235,26 @@ impl Ledger {
         let stays = |id: &ObjectId| !changes.contains_key(id);
         let excluded = self.excluded.iter().filter(|(_, id, _)| stays(id));
         ledger.excluded.extend(excluded.copied());
-        let licenses = self.companies(None).flat_map(|(company, licenses)| {
-            let licenses = licenses.iter().filter(|license| stays(&license.id));
-            licenses.map(move |license| (company, license.clone()))
-        });
-        ledger.sorted(licenses.collect(), changes.values().flatten().cloned())
+        let licenses = self.licenses.iter().filter(|license| stays(&license.id));
+        ledger.licenses.extend(licenses.cloned());
+        ledger.with(changes.values().flatten().cloned())
+    }
+
+    /// The licenses of the companies that meet a condition.
+    pub(super) fn of_companies_that(&self, meet: impl Fn(ObjectId) -> bool) -> Self {
+        let excluded = self.excluded.iter().map(|(.., company)| *company);
+        let all = self.companies.iter().map(|company| company.id).chain(excluded);
+        self.of_companies(&all.filter(|id| meet(*id)).collect())
     }
 
     /// The licenses of some companies.
     #[must_use]
     pub fn of_companies(&self, companies: &BTreeSet<ObjectId>) -> Self {
+        let excluded = self.excluded.iter().filter(|(.., company)| companies.contains(company));
         let mut ledger = Self {
             currencies: self.currencies.clone(),
             products: self.products.clone(),
+            excluded: excluded.copied().collect(),
             total: self.total,
             ..Self::default()
         };
@@ -254,39 +268,47 @@ impl Ledger {
         ledger
     }
 
-    /// The ledger with these licenses, and the facts of others.
-    fn sorted<'f>(
+    /// The ledger with the facts of more licenses, sorted.
+    fn with<'f>(
         mut self,
-        mut licenses: Vec<(ObjectId, License)>,
         facts: impl IntoIterator<Item = LicenseFacts<'f>>,
     ) -> Result<Self, ReportError> {
         for facts in facts {
             match self.read(&facts) {
-                Ok(license) => licenses.push((facts.company, license)),
+                Ok(license) => self.licenses.push(license),
                 Err(reason) => self.excluded.push((reason, facts.id, facts.company)),
             }
         }
-        let all = || licenses.iter().map(|(_, license)| license);
-        let currencies = self.currencies.keep(all().map(|license| license.currency));
-        let products = self.products.keep(all().map(|license| license.product));
+        let currencies = self.currencies.keep(self.licenses.iter().map(|license| license.currency));
+        let products = self.products.keep(self.licenses.iter().map(|license| license.product));
         if self.currencies.names.len() > MAX_CURRENCIES {
             return Err(ReportError::TooManyCurrencies(MAX_CURRENCIES));
         }
-        for (_, license) in &mut licenses {
+        for license in &mut self.licenses {
             license.currency = number_in(&currencies, license.currency);
             license.product = number_in(&products, license.product);
         }
-        // Most are in order already.
-        licenses.sort_by(|(company, a), (other, b)| {
-            let key =
-                |license: &License| (license.currency, license.product, license.from, license.id);
-            company.cmp(other).then_with(|| key(a).cmp(&key(b)))
-        });
-        self.excluded.sort_unstable();
-        for (company, license) in licenses {
-            self.push(company, license)?;
-        }
+        self.sort();
+        let mut total = self.licenses.iter().map(License::largest_amount);
+        let total = total.try_fold(0_i128, |total, amount| total.checked_add(amount));
+        self.total = total.ok_or(ReportError::AmountTooLarge)?;
         Ok(self)
+    }
+
+    fn sort(&mut self) {
+        // Only the keys are sorted: licenses are large, and each is moved once.
+        self.licenses.sort_by_cached_key(|license| license.company);
+        let mut first = 0;
+        for licenses in self.licenses.chunk_by_mut(|a, b| a.company == b.company) {
+            licenses.sort_unstable_by_key(|license| {
+                (license.currency, license.product, license.from, license.id)
+            });
+            let next = first + licenses.len();
+            let id = licenses.first().map(|license| license.company);
+            self.companies.extend(id.map(|id| Company { id, licenses: first..next }));
+            first = next;
+        }
+        self.excluded.sort_unstable();
     }
 
     /// The time range around `now` in which no license and no day of the zone begins or ends: its start, and its
@@ -326,6 +348,7 @@ impl Ledger {
         };
         Ok(License {
             id: facts.id,
+            company: facts.company,
             currency: self.currencies.number(&facts.currency),
             product: self.products.number(&facts.product),
             fixed: facts.fixed,
@@ -338,23 +361,6 @@ impl Ledger {
             parent: facts.parent,
             terms: (terms != Terms::default()).then(|| Box::new(terms)),
         })
-    }
-
-    fn push(&mut self, company: ObjectId, license: License) -> Result<(), ReportError> {
-        let most = license.mrr.abs().max(license.renewal_mrr().abs());
-        let most =
-            license.forecasts().into_iter().fold(most, |most, amount| most.max(amount.abs()));
-        self.total = self
-            .total
-            .checked_add(most.max(license.arr().abs()))
-            .ok_or(ReportError::AmountTooLarge)?;
-        let at = self.licenses.len();
-        self.licenses.push(license);
-        match self.companies.last_mut() {
-            Some(last) if last.id == company => last.licenses.end = at + 1,
-            _ => self.companies.push(Company { id: company, licenses: at..at + 1 }),
-        }
-        Ok(())
     }
 
     /// About how many bytes of memory the ledger takes.
@@ -376,7 +382,7 @@ impl Ledger {
         self.licenses.is_empty()
     }
 
-    /// Sum of all amounts, without their signs.
+    /// Sum of the licenses' largest amounts, without their signs.
     pub(super) fn total(&self) -> i128 {
         self.total
     }

@@ -39,6 +39,13 @@ pub enum ReportKind {
     Usage,
 }
 
+impl ReportKind {
+    /// Whether properties of companies are filters of the report: it is computed from licenses.
+    pub fn has_filters(self) -> bool {
+        self != Self::Usage
+    }
+}
+
 /// A report with its parameters.
 #[derive(Clone, Debug)]
 pub struct ReportQuery {
@@ -61,8 +68,10 @@ pub struct ReportQuery {
     pub(super) renewals_by: RenewalsBy,
     /// Outcome of the licenses to list; none for all.
     pub(super) outcome: Option<RenewalOutcome>,
-    /// Property of the segments; for customers, the properties of the filters.
+    /// Property of the segments.
     pub(super) attributes: Vec<SegmentBy>,
+    /// Filters by properties of companies, as of lists.
+    pub(super) filters: Vec<Filter>,
     pub(super) explain: Option<Explain>,
     pub(super) page: CustomerPage,
     /// Which of the tables of a report is wanted.
@@ -150,16 +159,17 @@ impl ReportQuery {
             && self.as_of.is_none()
             && self.company.is_none()
             && self.product.is_none()
+            && self.filters.is_empty()
     }
 
-    /// The properties of companies that the report reads.
+    /// The properties of companies that divide the report into segments.
     pub fn attributes(&self) -> &[SegmentBy] {
         &self.attributes
     }
 
-    /// The filters by properties of companies, of the report of customers.
+    /// The filters by properties of companies.
     pub fn filters(&self) -> &[Filter] {
-        &self.page.filters
+        &self.filters
     }
 
     /// Whether the chart is for a dark background.
@@ -251,15 +261,14 @@ impl<'s> SentParameters<'s> {
             return;
         }
         let filter = Filter::parse(COMPANY.fields, name, value);
-        match filter.filter(|_| kind == ReportKind::Customers) {
+        match filter.filter(|_| kind.has_filters()) {
             Some(Err(issue)) => self.issues.push(issue),
             // A field that is computed at read is in the report itself, or is not known here.
             Some(Ok(filter)) if filter.field.computed_at_read().is_none() => {
                 filter.join(&mut self.filters);
             }
             _ => {
-                let of_companies =
-                    (kind == ReportKind::Customers).then(|| SegmentBy::nearest(name));
+                let of_companies = kind.has_filters().then(|| SegmentBy::nearest(name));
                 let names = known().map(|parameter| parameter.name).chain(of_companies.flatten());
                 self.issues.push(Unknown::among(name, names).issue());
             }
@@ -345,6 +354,7 @@ impl<'s> SentParameters<'s> {
                 Some(by) => by.into_iter().collect(),
                 None => Vec::new(),
             },
+            filters: std::mem::take(&mut self.filters),
             explain,
             page,
             is_dark: self.choice("theme", THEMES) == Some("dark"),
@@ -391,7 +401,6 @@ impl<'s> SentParameters<'s> {
             sort: self.value("sort", CustomerPage::sort_of).unwrap_or_default(),
             status: self.choice("status", CustomerPage::STATUSES),
             activity_state: self.text("activityState"),
-            filters: std::mem::take(&mut self.filters),
             limit: self.number("limit").map_or(CustomerPage::LIMIT, index_of),
             offset: self.number("offset").map_or(0, index_of),
         }

@@ -9,6 +9,7 @@ use super::{
     hex,
     listed::MAX_LISTED,
     renewals::{RenewalOutcome, RenewalsBy},
+    scope::index,
     table::TableRow,
 };
 use crate::value::{Number, ObjectId};
@@ -73,12 +74,12 @@ impl RenewalLine {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RenewalLines {
     lines: Vec<RenewalLine>,
-    order: Vec<usize>,
+    order: Vec<u32>,
 }
 
 impl RenewalLines {
     pub(super) fn new(lines: Vec<RenewalLine>, by: RenewalsBy) -> Self {
-        let keys = lines.iter().enumerate();
+        let keys = (0_u32..).zip(&lines);
         let mut keys: Vec<_> =
             keys.map(|(at, line)| (line.due_day(by), line.license, at)).collect();
         keys.sort_unstable();
@@ -88,7 +89,7 @@ impl RenewalLines {
 
     /// The licenses in their order.
     pub fn iter(&self) -> impl Iterator<Item = &RenewalLine> {
-        self.order.iter().filter_map(|at| self.lines.get(*at))
+        self.order.iter().filter_map(|at| self.lines.get(index(*at)))
     }
 
     /// Number of licenses, of all outcomes that are listed.
@@ -104,7 +105,7 @@ impl RenewalLines {
     /// Leaves out the licenses of other outcomes.
     pub(super) fn retain(&mut self, outcome: RenewalOutcome) {
         let lines = &self.lines;
-        self.order.retain(|at| lines.get(*at).is_some_and(|line| line.outcome == outcome));
+        self.order.retain(|at| lines.get(index(*at)).is_some_and(|line| line.outcome == outcome));
     }
 }
 

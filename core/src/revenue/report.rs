@@ -93,6 +93,9 @@ pub fn report(
     options: &ReportOptions,
     sources: Sources<'_>,
 ) -> Result<Report, ReportError> {
+    if !query.filters.is_empty() {
+        return filtered(query, options, sources);
+    }
     let ledger = sources.ledger;
     let first = |company| first_attribute(sources, company);
     let segment_of: Option<SegmentOf<'_>> = (!query.attributes.is_empty()).then_some(&first);
@@ -120,12 +123,27 @@ pub fn report(
         ReportKind::Forecast => Report::Forecast(forecast(ledger, options, sources.later)?.into()),
         ReportKind::Customers => {
             let mut found = customers(ledger, options, sources.usage_of, &Weights::default())?;
-            query.page.apply(&mut found, sources.name_of, sources.is_asked_for);
+            query.page.apply(&mut found, sources.name_of);
             Report::Customers(found.into())
         }
         ReportKind::Usage => return Err(ReportError::NotOfLicenses),
     };
     Ok(if query.base.is_some() { found.converted_only() } else { found })
+}
+
+/// The report of the companies that meet the filters.
+fn filtered(
+    query: &ReportQuery,
+    options: &ReportOptions,
+    sources: Sources<'_>,
+) -> Result<Report, ReportError> {
+    let mut query = query.clone();
+    query.filters.clear();
+    let ledger = sources.ledger.of_companies_that(sources.is_asked_for);
+    let later = sources.later.map(|later| later.ledger.of_companies_that(sources.is_asked_for));
+    let later = later.as_ref().zip(sources.later);
+    let later = later.map(|(ledger, later)| Later { ledger, ..later });
+    report(&query, options, Sources { ledger: &ledger, later, ..sources })
 }
 
 /// First requested property that a company has.

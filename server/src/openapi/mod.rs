@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use svctrack_core::{
     access::{TENANT, TOKEN},
     resources::{REGISTRY, company::COMPANY, end_user::END_USER},
-    revenue::Reopening,
+    revenue::{Reopening, ReportKind},
     schema::ResourceDef,
     value::TenantId,
 };
@@ -187,6 +187,10 @@ fn described(doc: &RouteDoc, def: Option<&ResourceDef>) -> String {
         }
         (BodyKind::Deleted, Some(_)) => {
             " For a record that does not exist, `deletedCount` is 0.".to_owned()
+        }
+        _ if doc.gives.report().is_some_and(ReportKind::has_filters) => {
+            " Stored properties of companies, such as `owner` or `custom.plan`, are filters."
+                .to_owned()
         }
         _ => String::new(),
     };

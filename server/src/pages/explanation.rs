@@ -18,7 +18,7 @@ use super::{
     forms::{problems_of, sent},
     paging::{PageAt, paging},
     respond::html,
-    retention_ratios,
+    retention_ratios::{self, SPAN},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
@@ -155,7 +155,7 @@ pub(super) async fn explain(visit: Visit, request: Request) -> Result<Response, 
         !matches!(name, "explain" | "period" | "currency" | "segment" | "cohort" | "rateDate")
     };
     let of_report: Vec<_> = query.iter().filter(|(name, _)| in_report(name)).copied().collect();
-    let period = Some(sent(&pairs, "period")).filter(|it| !it.is_empty() && *it != "span");
+    let period = Some(sent(&pairs, "period")).filter(|it| !it.is_empty() && *it != SPAN);
     let line = label_of(sent(&pairs, "explain"));
     let title = [Some(label_of(&report)), Some(line), period.map(str::to_owned)];
     let mut view = ExplanationView {

@@ -25,6 +25,7 @@ mod live;
 mod newest;
 mod paging;
 mod person;
+mod rates;
 mod record_sections;
 mod records;
 mod references;
@@ -130,6 +131,7 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/demo/leave", &[(Method::POST, closed!(demo::leave))]),
     ("/app/demo/delete", &[(Method::POST, closed!(demo::delete))]),
     ("/app/settings", &[(Method::GET, closed!(settings::settings)), (Method::POST, closed!(settings::save))]),
+    ("/app/settings/rates", &[(Method::GET, closed!(rates::show)), (Method::POST, closed!(rates::save))]),
     ("/app/health", &[(Method::GET, closed!(health::health))]),
     ("/app/backup", &[(Method::GET, closed!(health::backup))]),
     ("/app/tenants", &[(Method::GET, closed!(tenants::tenants)), (Method::POST, closed!(tenants::create))]),

@@ -8,8 +8,11 @@ use poem::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use svctrack_core::{
-    resources::license::{LICENSE, LOST_REASON, RENEWAL_DATE, RENEWAL_STATUS},
-    schema::cell::is_formula,
+    resources::{
+        company::OWNER,
+        license::{LICENSE, LOST_REASON, RENEWAL_DATE, RENEWAL_STATUS},
+    },
+    schema::{cell::is_formula, filter::escaped},
     value::{Day, Document, Issue, ObjectId, Zone},
 };
 use svctrack_web::pages::{
@@ -89,6 +92,8 @@ impl OutcomeMrr {
 struct Asked {
     /// Days at which licenses end, from the first to before the last; none for what is due now.
     days: Option<(String, String)>,
+    /// Owner of the companies; empty for all of them.
+    owner: String,
     /// Group that is shown alone; empty for all of them.
     group: String,
     offset: usize,
@@ -107,14 +112,16 @@ impl Asked {
             }
         };
         let offset = sent(pairs, "offset").parse().unwrap_or_default();
-        Self { days, group: sent(pairs, "group").to_owned(), offset }
+        let owner = sent(pairs, OWNER.name).trim().to_owned();
+        Self { days, owner, group: sent(pairs, "group").to_owned(), offset }
     }
 
     /// Query of the page for a group.
     fn query<'q>(&'q self, group: &'q str) -> Vec<(&'q str, &'q str)> {
         let days = self.days.iter();
         let days = days.flat_map(|(from, to)| [("from", from.as_str()), ("to", to.as_str())]);
-        days.chain(Some(("group", group)).filter(|(_, group)| !group.is_empty())).collect()
+        let others = [(OWNER.name, self.owner.as_str()), ("group", group)];
+        days.chain(others.into_iter().filter(|(_, text)| !text.is_empty())).collect()
     }
 }
 
@@ -138,7 +145,8 @@ pub(super) async fn renewals(mut visit: Visit, request: Request) -> Result<Respo
     for line in view.groups.iter_mut().flat_map(|group| &mut group.lines) {
         line.name = companies.get(&line.company).map(|it| text(it, "name").to_owned());
     }
-    view.months = months(&visit);
+    view.months = months(&visit, &asked.owner);
+    view.owner = asked.owner;
     (view.from, view.to) = asked.days.unwrap_or_default();
     view.may_renew = may_renew(&visit);
     view.may_lose = visit.api.may("licenses:update");
@@ -181,17 +189,20 @@ fn cut(group: &mut RenewalGroup, asked: &Asked) {
     }
 }
 
-/// This month and the next ones: each with the address of its licenses.
-fn months(visit: &Visit) -> Vec<(String, String)> {
+/// What is due now, this month and the next ones: each with the address of its licenses.
+fn months(visit: &Visit, owner: &str) -> Vec<(String, String)> {
     let today = visit.day(0);
     let number = |range| today.get(range).and_then(|text: &str| text.parse().ok());
     let month = number(0..4).unwrap_or(0_i32) * 12 + number(5..7).unwrap_or(1) - 1;
     let name = |month: i32| format!("{:04}-{:02}", month.div_euclid(12), month.rem_euclid(12) + 1);
-    let link = |month: i32| {
-        let [from, to] = [month, month + 1].map(|month| name(month) + "-01");
-        (name(month), address("/app/renewals", &[], &[("from", &from), ("to", &to)]))
+    let link = |name: String, days: Option<(String, String)>| {
+        let asked = Asked { days, owner: owner.to_owned(), ..Asked::default() };
+        (name, address("/app/renewals", &[], &asked.query("")))
     };
-    (month..month + MONTHS).map(link).collect()
+    let link_to =
+        |month: i32| link(name(month), Some((name(month) + "-01", name(month + 1) + "-01")));
+    let now = link("Now".to_owned(), None);
+    std::iter::once(now).chain((month..month + MONTHS).map(link_to)).collect()
 }
 
 /// Licenses that are due, overdue, or were decided, without the names of their companies.
@@ -199,10 +210,10 @@ async fn found(visit: &Visit, asked: &Asked) -> Result<RenewalsView, Error> {
     let days =
         |back: i64| asked.days.clone().unwrap_or_else(|| (visit.day(-back), visit.day(DUE_DAYS)));
     let (overdue, due, lost, renewed) = try_join!(
-        group(visit, RenewalKind::Overdue, days(OVERDUE_DAYS)),
-        group(visit, RenewalKind::Due, days(OVERDUE_DAYS)),
-        group(visit, RenewalKind::Lost, days(DECIDED_DAYS)),
-        group(visit, RenewalKind::Renewed, days(DECIDED_DAYS))
+        group(visit, RenewalKind::Overdue, days(OVERDUE_DAYS), &asked.owner),
+        group(visit, RenewalKind::Due, days(OVERDUE_DAYS), &asked.owner),
+        group(visit, RenewalKind::Lost, days(DECIDED_DAYS), &asked.owner),
+        group(visit, RenewalKind::Renewed, days(DECIDED_DAYS), &asked.owner)
     )?;
     Ok(RenewalsView { groups: vec![overdue, due, lost, renewed], ..RenewalsView::default() })
 }
@@ -211,7 +222,7 @@ async fn found(visit: &Visit, asked: &Asked) -> Result<RenewalsView, Error> {
 pub(super) async fn ahead(visit: &Visit) -> Result<(RenewalGroup, RenewalGroup), Error> {
     let days = || (visit.day(-OVERDUE_DAYS), visit.day(DUE_DAYS));
     let (due, overdue) = (RenewalKind::Due, RenewalKind::Overdue);
-    try_join!(group(visit, due, days()), group(visit, overdue, days()))
+    try_join!(group(visit, due, days(), ""), group(visit, overdue, days(), ""))
 }
 
 /// The licenses of an outcome that end in some days.
@@ -219,11 +230,19 @@ async fn group(
     visit: &Visit,
     kind: RenewalKind,
     (from, to): (String, String),
+    owner: &str,
 ) -> Result<RenewalGroup, Error> {
-    let outcome = kind.outcome();
-    let query =
-        [("from", from.as_str()), ("to", to.as_str()), ("interval", "year"), ("outcome", outcome)];
-    let report: Report = visit.api.get(&address("/reports/renewals", &[], &query)).await?;
+    let (outcome, is_any) = (kind.outcome(), owner.is_empty());
+    let owner = escaped(owner);
+    let query = [
+        ("from", from.as_str()),
+        ("to", to.as_str()),
+        ("interval", "year"),
+        ("outcome", outcome),
+        (OWNER.name, owner.as_str()),
+    ];
+    let query = query.get(..query.len() - usize::from(is_any)).unwrap_or_default();
+    let report: Report = visit.api.get(&address("/reports/renewals", &[], query)).await?;
     let zone = Zone::parse(&report.time_zone).unwrap_or(Zone::UTC);
     let today = zone.day(visit.app.clock.now());
     let mut lines = report.licenses;
@@ -235,7 +254,7 @@ async fn group(
     let sums = report.currencies.iter().map(|series| (sum(series), &series.currency));
     let sums = sums.filter(|(sum, _)| *sum != 0.0).map(|(sum, currency)| money(sum, currency));
     let mrr = sums.collect::<Vec<_>>().join(", ");
-    let csv = address("/app/renewals/file", &[], &query);
+    let csv = address("/app/renewals/file", &[], query);
     let count = report.licenses_total;
     Ok(RenewalGroup { kind, lines, count, mrr, csv, ..RenewalGroup::default() })
 }

@@ -12,6 +12,7 @@ use super::{
     forms::problems_of,
     report_choices::{MRR, choices_of, default_days},
     respond::html,
+    retention_ratios::SPAN,
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
@@ -125,7 +126,9 @@ fn tables(text: &str, report: &str, query: &[(&str, &str)]) -> Result<Vec<Report
         let text = |at: Option<usize>| at.and_then(|at| texts.get(at)).cloned().unwrap_or_default();
         let group = (text(scope) != "converted", text(currency));
         let paths: Vec<_> = (0..texts.len()).map(|at| figures.behind(&texts, at)).collect();
-        let row = texts.into_iter().map(in_words).zip(paths);
+        let texts = texts.into_iter().enumerate();
+        let texts = texts.map(|(at, text)| in_words(header.get(at), text));
+        let row = texts.zip(paths);
         let row = row.map(|(text, path)| ReportCell { text, path, unit: None });
         groups.entry(group).or_default().push(row.collect());
     }
@@ -147,12 +150,16 @@ fn tables(text: &str, report: &str, query: &[(&str, &str)]) -> Result<Vec<Report
 }
 
 /// Text of a page for a word of the table.
-fn in_words(text: String) -> String {
-    match text.as_str() {
-        "true" => "yes".to_owned(),
-        "false" => "no".to_owned(),
-        _ => text,
-    }
+fn in_words(column: Option<&String>, text: String) -> String {
+    let words = match (column.map_or("", |name| name), text.as_str()) {
+        (_, "true") => "yes",
+        (_, "false") => "no",
+        ("over", "interval") => "period",
+        ("over", "year") => "12 months",
+        ("over" | "period", SPAN) => "whole report",
+        _ => return text,
+    };
+    words.to_owned()
 }
 
 /// A table that fits the page: what readers look for first, without empty columns, and without the days of an interval
@@ -251,6 +258,14 @@ mod tests {
             ("EUR, not converted".to_owned(), own(&["isOver"]), vec![own(&["yes"])]),
         ];
         assert_eq!(found, expect);
+        let found = narrow("over,period,nrr\ninterval,2026-01,1\nyear,2026-01,2\nspan,span,3\n");
+        let rows = [
+            ["2026-01", "period", "1"],
+            ["2026-01", "12 months", "2"],
+            ["whole report", "whole report", "3"],
+        ];
+        let rows = rows.map(|row| own(&row)).to_vec();
+        assert_eq!(found, [(String::new(), own(&["period", "over", "nrr"]), rows)]);
         // Cohorts are a triangle.
         let found = narrow(
             "cohort,from,period,week,users,share\na,x,a,0,5,100\na,x,b,1,2,40\nb,y,b,0,3,100\n",

@@ -9,7 +9,7 @@ use crate::error::Error;
 /// Parameters of an explanation that the report itself does not have.
 const OF_EXPLANATION: &[&str] = &["explain", "period", "currency", "segment", "cohort"];
 /// Period of a figure of the whole report.
-const SPAN: &str = "span";
+pub(super) const SPAN: &str = "span";
 
 /// The report, as far as the ratios need it.
 #[derive(Deserialize)]

@@ -172,19 +172,16 @@ pub(super) fn customer_table<'l>(
     lines: &'l [CustomerLine],
     currency: &'l str,
 ) -> impl Renderable + 'l {
-    let columns = Columns {
-        status: lines.windows(2).any(|two| matches!(two, [a, b] if a.status != b.status)),
-        owner: lines.iter().any(|line| !line.owner.is_empty()),
-    };
+    // A column only where it tells customers apart.
+    let has_status = lines.windows(2).any(|two| matches!(two, [a, b] if a.status != b.status));
     let rows = maud! {
-        tbody.stacked { @for line in lines { (customer_row(line, currency, columns)) } }
+        tbody.stacked { @for line in lines { (customer_row(line, currency, has_status)) } }
     };
     table(
         "Customers",
         [
             Some(Head::Text("Company")),
-            columns.status.then_some(Head::Text("Status")),
-            columns.owner.then_some(Head::Text("Owner")),
+            has_status.then_some(Head::Text("Status")),
             Some(Head::Number("MRR")),
             Some(Head::Number("At stake")),
             Some(Head::Text("Why")),
@@ -199,24 +196,19 @@ pub(super) fn customer_table<'l>(
     )
 }
 
-/// Columns that a table has only where they tell customers apart.
-#[derive(Clone, Copy)]
-struct Columns {
-    status: bool,
-    owner: bool,
-}
-
 fn customer_row<'l>(
     line: &'l CustomerLine,
     currency: &'l str,
-    columns: Columns,
+    has_status: bool,
 ) -> impl Renderable + 'l {
     let name = line.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&line.company);
     maud! {
         tr {
-            th scope="row" { a href=(record_address("companies", &line.company)) { (name) } }
-            @if columns.status { td data-label="Status" { (badge(&line.status)) } }
-            @if columns.owner { td data-label="Owner" { (line.owner) } }
+            th scope="row" {
+                a href=(record_address("companies", &line.company)) { (name) }
+                @if !line.owner.is_empty() { br; small.muted { "Owner: " (line.owner) } }
+            }
+            @if has_status { td data-label="Status" { (badge(&line.status)) } }
             td.num data-label="MRR" { (paid(line, currency)) }
             td.num data-label="At stake" { @if let Some(stake) = &line.at_stake { (money(stake.amount, &line.base)) } }
             td.why data-label="Why" { @if let Some(stake) = &line.at_stake { (stake.why()) } }

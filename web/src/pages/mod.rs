@@ -20,6 +20,7 @@ mod list_filters;
 mod live;
 mod parts;
 mod problem;
+mod rates;
 mod record;
 mod record_sections;
 mod records;
@@ -67,6 +68,7 @@ pub use self::{
     live::{LiveView, live_page},
     parts::{Paging, Problem},
     problem::problem_page,
+    rates::{RateLine, RatesView, rates_page},
     record::{RecordView, RelatedList, document_of, record_form, record_page, title_of},
     record_sections::Extra,
     records::{RecordsView, SavedView, records_page},

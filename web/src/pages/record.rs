@@ -270,7 +270,7 @@ pub fn record_form(shell: &Shell, view: &RecordView) -> Page {
 impl RecordView {
     fn filled(&self) -> Filled<'_> {
         let Self { record, sent, problems, references, .. } = self;
-        Filled { record, sent, problems, references: Some(references) }
+        Filled { record, sent, problems, references: Some(references), left_out: &[] }
     }
 }
 
@@ -305,6 +305,8 @@ pub(super) struct Filled<'v> {
     pub(super) problems: &'v [Problem],
     /// Names of the records that it refers to; none where it refers to none.
     pub(super) references: Option<&'v References>,
+    /// Properties that are changed on another page.
+    pub(super) left_out: &'static [&'static str],
 }
 
 /// A field for each property that can be sent.
@@ -312,7 +314,8 @@ pub(super) struct Filled<'v> {
 /// Those that are written as JSON are for programs, and come last.
 pub(super) fn inputs<'v>(def: &'static ResourceDef, filled: &Filled<'v>) -> impl Renderable + 'v {
     let view = *filled;
-    let fields = def.fields.iter().filter(|field| field.is_sent());
+    let is_here = |field: &&FieldDef| field.is_sent() && !view.left_out.contains(&field.name);
+    let fields = def.fields.iter().filter(is_here);
     // Settings have no records behind their fields, and few of them: all are shown.
     let is_last = |field: &&FieldDef| view.references.is_some() && is_code(field);
     let (coded, plain): (Vec<&FieldDef>, Vec<&FieldDef>) = fields.partition(is_last);

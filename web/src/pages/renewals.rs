@@ -115,7 +115,9 @@ pub struct RenewalsView {
     /// First day of the period that was chosen, and the day after its last; empty for what is due now.
     pub from: String,
     pub to: String,
-    /// Months that can be chosen, each with its address.
+    /// Owner of the companies; empty for all.
+    pub owner: String,
+    /// What is due now and the months that can be chosen, each with its address.
     pub months: Vec<(String, String)>,
     pub may_renew: bool,
     pub may_lose: bool,
@@ -151,16 +153,14 @@ pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
 
 /// Choice of a month, or of any days.
 fn period(view: &RenewalsView) -> impl Renderable {
-    let is_shown = |path: &str| {
-        let days = [("from", view.from.as_str()), ("to", view.to.as_str())];
-        path == address("/app/renewals", &[], &days)
-    };
+    let shown = [("from", &view.from), ("to", &view.to), ("owner", &view.owner)];
+    let shown = shown.into_iter().filter(|(_, text)| !text.is_empty());
+    let shown: Vec<_> = shown.map(|(name, text)| (name, text.as_str())).collect();
+    let shown = address("/app/renewals", &[], &shown);
     let months = view.months.iter();
-    let months: Vec<_> = months.map(|(name, path)| (name, path, is_shown(path))).collect();
-    let is_now = view.from.is_empty().then_some("page");
+    let months: Vec<_> = months.map(|(name, path)| (name, path, *path == shown)).collect();
     maud! {
         nav.views aria-label="Months" {
-            a href="/app/renewals" aria-current=[is_now] { "Now" }
             @for (name, path, is_shown) in &months {
                 a href=(path) aria-current=[is_shown.then_some("page")] { (name) }
             }
@@ -173,6 +173,10 @@ fn period(view: &RenewalsView) -> impl Renderable {
             div {
                 label for="c-to" { "Ends before" }
                 input #c-to type="date" name="to" value=(view.to);
+            }
+            div {
+                label for="c-owner" { "Owner" }
+                input #c-owner type="text" name="owner" value=(view.owner);
             }
             button type="submit" { "Show" }
         }
@@ -523,6 +527,7 @@ fn form<'v>(shell: &'v Shell, view: &'v DecisionView) -> impl Renderable + 'v {
         sent: &view.sent,
         problems: &view.problems,
         references: None,
+        left_out: &[],
     };
     maud! {
         form.record method="post" action=(action) data-check=(LICENSE.path) {

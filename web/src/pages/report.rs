@@ -167,7 +167,7 @@ pub(super) fn no_rates(missing: &MissingRates) -> impl Renderable {
     let rest = maud! {
         "There is no exchange rate from " (of) " to " (missing.chosen) ". "
         @if missing.may_set {
-            "Add rates in the " a href="/app/settings" { "settings" } ", or choose another currency."
+            a href="/app/settings/rates" { "Add exchange rates" } ", or choose another currency."
         } @else {
             "Choose another currency."
         }

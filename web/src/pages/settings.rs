@@ -2,7 +2,7 @@
 
 use hypertext::prelude::*;
 use serde_json::{Map, Value};
-use svctrack_core::resources::settings::{SETTINGS, TENANT_ID, UPDATED_AT};
+use svctrack_core::resources::settings::{CURRENCIES, SETTINGS, TENANT_ID, UPDATED_AT};
 
 use super::{
     format::instant,
@@ -10,7 +10,7 @@ use super::{
     parts::{Problem, problems},
     record::{Filled, checks, inputs, shown},
     setup::copied,
-    shell::{Shell, csrf, hidden, layout},
+    shell::{Shell, csrf, hidden, layout, title_bar},
 };
 use crate::page::Page;
 
@@ -33,9 +33,11 @@ pub fn settings_page(shell: &Shell, view: &SettingsView) -> Page {
         sent: &view.sent,
         problems: &view.problems,
         references: None,
+        left_out: &[CURRENCIES.name],
     };
+    let actions = maud! { a.button href="/app/settings/rates" { "Exchange rates" } };
     let main = maud! {
-        h1 { "Settings" }
+        (title_bar("Settings", &actions))
         p.muted { (SETTINGS.doc) " An empty field has the default value." }
         (problems(&view.problems))
         dl.properties.narrow {

@@ -250,7 +250,8 @@ impl<'b, S: Snapshot> Maker<'b, S> {
     /// Properties of companies that the report reads.
     fn companies(&self, query: &ReportQuery) -> Result<Companies, StoreError> {
         let mut companies = Companies::new();
-        if query.needs_usage() || !query.attributes().is_empty() {
+        let is_needed = !query.attributes().is_empty() || !query.filters().is_empty();
+        if query.needs_usage() || is_needed {
             let mut filters = query.filters().to_vec();
             resources::resolve(&mut filters, &COMPANY, &self.view())?;
             self.for_each(&COMPANY, self.company(query)?, |id, company| {

@@ -1,0 +1,77 @@
+//! The page of exchange rates.
+
+use hyper::StatusCode;
+use serde_json::{Value, json};
+use svctrack_tests::in_process::InProcess;
+
+use crate::pages::{Reader, attribute, page, sign_in, token};
+
+const PATH: &str = "/app/settings/rates";
+
+/// Values of the inputs of a page with this name.
+fn values(html: &str, name: &str) -> Vec<String> {
+    let inputs = html.split("<input").filter(|input| input.contains(&format!("name=\"{name}\"")));
+    inputs.map(|input| attribute(input, " value").next().unwrap_or_default().to_owned()).collect()
+}
+
+/// Sends the form as the page has it, with further lines.
+async fn send(reader: &Reader<'_>, base: &str, lines: &[[&str; 3]]) -> Result<(), String> {
+    let shown = values(&page(reader, PATH).await, "shown").concat().replace("&quot;", "\"");
+    let mut pairs = vec![("base", base), ("shown", shown.as_str())];
+    for line in lines {
+        pairs.extend(["currency", "from", "rate"].into_iter().zip(*line));
+    }
+    let sent = reader.submit(PATH, &pairs).await;
+    let is_saved = sent.status == StatusCode::SEE_OTHER;
+    if is_saved { Ok(()) } else { Err(sent.text().to_owned()) }
+}
+
+async fn stored(server: &InProcess) -> Value {
+    server.client.get("/settings").await.json()["currencies"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rates_are_lines_of_a_form() {
+    let server = InProcess::start().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    assert!(page(&reader, "/app/settings").await.contains(&format!("href=\"{PATH}\"")));
+    let lines = [
+        ["USD", "2024-01-01", "0.92"],
+        ["GBP", "", "1.17"],
+        ["USD", "2025-01-01", "0.95"],
+        ["", "", ""],
+    ];
+    send(&reader, "EUR", &lines).await.unwrap();
+    let usd = json!({"2024-01-01": 0.92, "2025-01-01": 0.95});
+    assert_eq!(stored(&server).await, json!({"base": "EUR", "rates": {"GBP": 1.17, "USD": usd}}));
+    let html = page(&reader, PATH).await;
+    assert_eq!(values(&html, "base"), ["EUR"]);
+    assert_eq!(values(&html, "currency"), ["GBP", "USD", "USD", "", "", ""]);
+    assert_eq!(values(&html, "from"), ["", "2024-01-01", "2025-01-01", "", "", ""]);
+    assert_eq!(values(&html, "rate"), ["1.17", "0.92", "0.95", "", "", ""]);
+    // A line without a rate is removed, a day of it and a currency.
+    send(&reader, "EUR", &[["USD", "2025-01-01", "0.95"], ["GBP", "", ""]]).await.unwrap();
+    let left = json!({"base": "EUR", "rates": {"USD": {"2025-01-01": 0.95}}});
+    assert_eq!(stored(&server).await, left);
+    for (base, lines, said) in [
+        ("EUR", vec![["USD", "", "0,92"]], "must be a positive number"),
+        ("EUR", vec![["USD", "", "-1"]], "must be a positive number"),
+        ("EUR", vec![["", "", "1"]], "The rate 1 has no currency."),
+        ("EUR", vec![["USD", "", "1"], ["USD", "2025-01-01", "2"]], "needs a day."),
+        ("EUR", vec![["USD", "", "1"], ["USD", "", "2"]], "Two rates of USD have the same day."),
+        ("", vec![["USD", "", "1"]], "must have a base such as EUR"),
+    ] {
+        let html = send(&reader, base, &lines).await.unwrap_err();
+        assert!(html.contains("class=\"problems\"") && html.contains(said), "{said}: {html}");
+        assert_eq!(values(&html, "rate")[0], lines[0][2], "what was sent stays");
+    }
+    assert_eq!(stored(&server).await, left);
+    // Rates that somebody else has changed since are not overwritten.
+    let pairs =
+        [("base", "EUR"), ("shown", "{}"), ("currency", "USD"), ("from", ""), ("rate", "1")];
+    let late = reader.submit(PATH, &pairs).await;
+    assert!(late.text().contains("were changed since this page was opened"), "{}", late.text());
+    assert_eq!(stored(&server).await, left);
+    send(&reader, "", &[]).await.unwrap();
+    assert_eq!(stored(&server).await, Value::Null);
+}
