@@ -107,7 +107,8 @@ pub(super) async fn customers(visit: Visit, request: Request) -> Result<Response
     };
     let offset: usize = sent(&pairs, "offset").parse().unwrap_or_default();
     let (shown, at) = (SHOWN.to_string(), offset.to_string());
-    let currency = currency_choice(&visit, &pairs).await?;
+    let text = Some("each customer's currency".to_owned());
+    let currency = Choice { text, ..currency_choice(&visit, &pairs).await? };
     let filters = filters(&pairs);
     let mut chosen = vec![("sort", sort.as_str())];
     chosen.extend(Some((CURRENCY, &*currency.value)).filter(|(_, chosen)| !chosen.is_empty()));

@@ -36,6 +36,7 @@ pub struct CustomerLine {
     pub days: Option<i64>,
     pub last_active: Option<String>,
     pub activity_state: Option<String>,
+    /// Users active in the last 14 days.
     pub users_active: u64,
     pub beat_trend: f64,
     pub open_tickets: u64,
@@ -187,7 +188,6 @@ pub(super) fn customer_table<'l>(
             Some(Head::Text("Why")),
             Some(Head::Number("Renewal")),
             Some(Head::Text("Activity")),
-            Some(Head::Number("Users active")),
             Some(Head::Number("Tickets")),
         ]
         .into_iter()
@@ -217,10 +217,13 @@ fn customer_row<'l>(
                 div {
                     @if let Some(state) = &line.activity_state { (badge(state)) }
                     " " (percent(line.beat_trend))
-                    @if let Some(last) = &line.last_active { br; small.muted { (day(last)) } }
+                    br;
+                    small.muted.nowrap {
+                        (counted(line.users_active, "user"))
+                        @if let Some(last) = &line.last_active { ", " (day(last)) }
+                    }
                 }
             }
-            td.num data-label="Users active" { (line.users_active) }
             td.num data-label="Tickets" { (line.open_tickets) }
         }
     }
