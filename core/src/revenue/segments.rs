@@ -1,6 +1,9 @@
 //! Segments: companies by one of their properties.
 
-use super::error::ReportError;
+use super::{
+    error::ReportError,
+    mrr_movements::{NONE, REST},
+};
 use crate::{
     resources::company::COMPANY,
     schema::FieldKind,
@@ -26,6 +29,8 @@ impl SegmentBy {
     /// let company = Document::parse(br#"{"phase":"live","custom":{"plan":"pro"}}"#).unwrap();
     /// let plan = SegmentBy::parse("custom.plan").unwrap();
     /// assert_eq!(plan.segment_of(&company).as_deref(), Some("pro"));
+    /// let reserved = Document::parse(br#"{"custom":{"plan":"(rest)"}}"#).unwrap();
+    /// assert_eq!(plan.segment_of(&reserved), None);
     /// assert!(SegmentBy::parse("tags").is_err());
     /// ```
     ///
@@ -55,7 +60,7 @@ impl SegmentBy {
         nearest(name, names.filter(|name| Self::parse(name).is_ok()))
     }
 
-    /// Segment of a company; none where the property is empty.
+    /// Segment of a company; none where the property is empty, or is one of the names `(none)` and `(rest)` of reports.
     pub fn segment_of(&self, company: &impl Members) -> Option<String> {
         let value = company.get(self.property)?;
         let value = match &self.key {
@@ -67,6 +72,6 @@ impl SegmentBy {
             None if value.is_null() || value.text().starts_with(['[', '{']) => return None,
             None => value.text().to_owned(),
         };
-        (!text.is_empty()).then_some(text)
+        (!text.is_empty() && text != NONE && text != REST).then_some(text)
     }
 }
