@@ -11,6 +11,7 @@ pub mod backups;
 mod body;
 mod body_room;
 mod bootstrap;
+mod chart_svg;
 mod client_stream;
 mod compression;
 pub mod config;

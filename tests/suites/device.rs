@@ -17,7 +17,10 @@ use hyper::{Method, StatusCode};
 use redb::StorageBackend as _;
 use serde_json::{Value, json};
 use svctrack_server::auth::Token;
-use svctrack_store::embedded::storage::{DiskFile, EVERYTHING, StoreFile as _};
+use svctrack_store::embedded::{
+    disk_file::DiskFile,
+    storage::{EVERYTHING, StoreFile as _},
+};
 use svctrack_tests::{
     demand::{self, not_tried},
     device::{DEVICE_TOOLS, Device, Failing, Journal, SMALL_DISK_TOOLS, SmallDisk, obstacle},

@@ -19,7 +19,8 @@ use svctrack_store::{
     Store as _, SystemClock,
     embedded::{
         Embedded, OpenError,
-        storage::{DiskFile, Storage, StoreFile, WriteStore},
+        disk_file::DiskFile,
+        storage::{Storage, StoreFile, WriteStore},
         verify,
     },
 };

@@ -20,6 +20,7 @@ mod about;
 mod account;
 mod at_stake;
 mod calendar;
+mod chart;
 mod closed_difference;
 mod closing;
 mod cohorts;
@@ -41,7 +42,6 @@ mod mrr_movements;
 mod options;
 mod parameters;
 mod payer;
-mod picture;
 mod query;
 mod rates;
 mod renewal_line;
@@ -54,9 +54,9 @@ mod segments;
 mod series;
 mod status;
 mod table;
+mod usage_chart;
 mod usage_explained;
 mod usage_line;
-mod usage_picture;
 mod usage_plan;
 mod usage_report;
 
@@ -65,6 +65,7 @@ pub use self::{
     about::{About, OverdueLicense, Overlap},
     at_stake::{AtStake, CustomerUsage, Weights},
     calendar::{Day, Interval, MAX_INTERVALS, ReportPeriod, Unit},
+    chart::{Chart, ChartSeries, Mark},
     closed_difference::{
         ChangedLicense, CompanyDifference, Difference, MonthDifference, SinceClosing,
     },
@@ -91,7 +92,6 @@ pub use self::{
     mrr_movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
     options::{History, MAX_GAP_DAYS, MovementView, ReportOptions, Valuation},
     parameters::{PARAMETERS, Parameter, ParameterType},
-    picture::{Drawn, Mark, Picture},
     query::{ReportKind, ReportQuery},
     rates::ExchangeRates,
     renewal_line::{RenewalLine, RenewalLines},

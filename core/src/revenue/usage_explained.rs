@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use super::{
     calendar::Day,
+    chart::{Chart, Mark, drawn},
     hex,
     listed::MAX_LISTED,
-    picture::{Mark, Picture, drawn},
     table::{TableRow, TextTable},
     usage_line::UsageLine,
     usage_plan::{UsageCell, UsagePlan},
@@ -17,7 +17,7 @@ use crate::{
     value::ObjectId,
 };
 
-/// Most bars of a picture.
+/// Most bars of a chart.
 const MAX_BARS: usize = 20;
 
 /// Users of a figure.
@@ -156,12 +156,12 @@ impl UsageExplanation {
         table
     }
 
-    pub(super) fn picture(&self) -> Picture {
+    pub(super) fn chart(&self) -> Chart {
         let users = self.users.get(..MAX_BARS.min(self.users.len())).unwrap_or_default();
         let bars = drawn("activities", Mark::Bars, users, |user| {
             Some(rust_decimal::Decimal::from(user.activities).into())
         });
-        Picture {
+        Chart {
             title: format!("Activities of users, {}", self.line.name()),
             note: String::new(),
             description: format!("{}.", self.formula),

@@ -3,7 +3,7 @@
 
 use super::{
     event::{GroupCall, PipelineCall},
-    incoming::{EventLookup, Incoming, TrackingSettings, is_repeated},
+    event_lookup::{EventLookup, Incoming, TrackingSettings, is_repeated},
     integration_issues::{DOMAIN_OF_ANOTHER, Note},
     matching::{is_suppressed, sent_company, unplannable},
     script::is_placeholder,

@@ -3,8 +3,8 @@
 
 use super::{
     event::{Event, Identity, PipelineCall},
+    event_lookup::is_repeated,
     group,
-    incoming::is_repeated,
     integration_issues::{self, Note},
     matching::{self, CompanyMatch, UserMatch, user_key},
     pipeline::{Ignored, Why},
@@ -28,7 +28,7 @@ use crate::{
 };
 
 #[doc(inline)]
-pub use super::incoming::{EventLookup, Incoming, KnownUser, MESSAGE_ID_MS, TrackingSettings};
+pub use super::event_lookup::{EventLookup, Incoming, KnownUser, MESSAGE_ID_MS, TrackingSettings};
 
 /// Weight of an event without one (R36).
 const DEFAULT_WEIGHT: f64 = 1.0;

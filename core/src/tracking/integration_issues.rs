@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     bulk::MAX_COUNT,
     event::Event,
-    incoming::Incoming,
+    event_lookup::Incoming,
     listed::ENTRY,
     pipeline::{Ignored, SDK_CALLS, Why},
 };

@@ -2,7 +2,7 @@
 
 use super::{
     event::{Event, Identity},
-    incoming::{EventLookup, KnownUser},
+    event_lookup::{EventLookup, KnownUser},
     integration_issues::Note,
 };
 use crate::{

@@ -14,6 +14,7 @@
 //! the same in the browser and on the server.
 
 pub mod event;
+mod event_faults;
 pub mod script;
 
 #[cfg(feature = "records")]
@@ -21,9 +22,9 @@ pub mod activity;
 #[cfg(feature = "records")]
 pub mod bulk;
 #[cfg(feature = "records")]
-pub mod group;
+mod event_lookup;
 #[cfg(feature = "records")]
-mod incoming;
+pub mod group;
 #[cfg(feature = "records")]
 pub mod intake;
 #[cfg(feature = "records")]
@@ -43,8 +44,11 @@ pub mod realtime;
 #[cfg(feature = "records")]
 pub mod unknown_members;
 
-#[doc(inline)]
-pub use self::event::{Event, EventFault, Identity};
 #[cfg(feature = "records")]
 #[doc(inline)]
 pub use self::reader::{ReadEvent, Unreadable};
+#[doc(inline)]
+pub use self::{
+    event::{Event, Identity},
+    event_faults::EventFault,
+};

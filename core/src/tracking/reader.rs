@@ -4,7 +4,8 @@
 use std::{borrow::Cow, fmt};
 
 use super::{
-    event::{Event, EventFault, name},
+    event::{Event, name},
+    event_faults::EventFault,
     script::given,
 };
 use crate::value::{

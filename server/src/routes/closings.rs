@@ -96,7 +96,7 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
     }
     if by.is_some() {
         let (query, form) =
-            (ReportQuery::of_closed_month(month), ReportFormat::without_picture(request));
+            (ReportQuery::of_closed_month(month), ReportFormat::without_chart(request));
         let response = respond(app, request, &caller.tenant, query, form).await;
         return response.map_err(|error| match error {
             Error::Store(StoreError::NotFound) => NOT_CLOSED,

@@ -4,7 +4,6 @@ pub(crate) mod activities;
 pub(crate) mod activity_stream;
 pub(crate) mod audit;
 pub(crate) mod backup;
-mod charts;
 pub(crate) mod closings;
 mod conditions;
 pub(crate) mod cors;

@@ -14,14 +14,14 @@ use svctrack_core::{
 use svctrack_store::{Next, ReportJob, StoreError, Tenant, WriteReport, WrittenReport};
 
 use super::{
-    charts::to_svg,
     conditions::{etag_of_list, tagged},
     lists::{CSV, csv_line, lead_on, prefers, prefers_csv},
     request::{authorise, query_pairs},
     respond::json_body,
 };
 use crate::{
-    app::App, error::Error, interchange::csv_columns::cell_of_report, limits::MAX_REPORT_BYTES,
+    app::App, chart_svg::to_svg, error::Error, interchange::csv_columns::cell_of_report,
+    limits::MAX_REPORT_BYTES,
 };
 
 /// `GET /reports/mrr`
@@ -92,14 +92,14 @@ pub(super) enum ReportFormat {
 
 impl ReportFormat {
     fn from_request(request: &Request) -> Self {
-        match Self::without_picture(request) {
+        match Self::without_chart(request) {
             Self::Json if prefers(request, SVG) => Self::Svg,
             form => form,
         }
     }
 
-    /// The form of a report that has no picture.
-    pub(super) fn without_picture(request: &Request) -> Self {
+    /// The form of a report that has no chart.
+    pub(super) fn without_chart(request: &Request) -> Self {
         if prefers_csv(request) { Self::Csv } else { Self::Json }
     }
 

@@ -37,6 +37,7 @@ use tokio::sync::watch;
 pub use self::{
     engagement::LogLimits,
     file::{
+        disk_file,
         open::{OpenError, initialise},
         storage,
     },
@@ -50,8 +51,9 @@ use self::{
     file::{
         corruption,
         database_handle::DatabaseHandle,
+        disk_file::DiskFile,
         open,
-        storage::{DiskFile, EVERYTHING, StoreFile},
+        storage::{EVERYTHING, StoreFile},
     },
     maintenance::upgrade::upgrade,
     runtime::{

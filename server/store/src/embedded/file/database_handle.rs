@@ -217,7 +217,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        embedded::{file::storage::DiskFile, tables::redb_table::WriteTable},
+        embedded::{file::disk_file::DiskFile, tables::redb_table::WriteTable},
         rows::{META, Rows as _, Snapshot as _, WriteRows as _},
     };
 

@@ -7,7 +7,9 @@ use redb::{Database, ReadableDatabase as _, StorageBackend as _};
 use super::{
     blocks::{At, Blocks},
     corruption,
-    storage::{DiskFile, OverlayBackend, Storage, StoreFile},
+    disk_file::DiskFile,
+    overlay::OverlayBackend,
+    storage::{Storage, StoreFile},
     transaction::begin,
 };
 use crate::{

@@ -15,8 +15,9 @@ use crate::{
         file::{
             blocks::Blocks,
             corruption,
+            disk_file::DiskFile,
             open::{self, OpenError, remove_if_there},
-            storage::{DiskFile, Storage, StoreFile},
+            storage::{Storage, StoreFile},
             transaction::begin,
         },
         tables::redb_table::{ReadTable, WriteTable},

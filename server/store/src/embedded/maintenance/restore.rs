@@ -18,8 +18,8 @@ use crate::{
         FILE_NAME,
         file::{
             corruption,
+            disk_file::DiskFile,
             open::{self, OpenError, remove_if_there},
-            storage::DiskFile,
         },
         tables::redb_table::WriteTable,
     },

@@ -15,8 +15,9 @@ use crate::{
         file::{
             blocks::At,
             corruption,
+            disk_file::DiskFile,
             open::{self, OpenError},
-            storage::{DiskFile, EVERYTHING, StoreFile},
+            storage::{EVERYTHING, StoreFile},
         },
         tables::{redb_table, snapshot::RedbSnapshot},
     },

@@ -1,7 +1,7 @@
 //! Charts of the usage report: figures, cohorts and actions.
 
 use super::{
-    picture::{Drawn, Mark, Picture, drawn, in_percent, negated},
+    chart::{Chart, ChartSeries, Mark, drawn, in_percent, negated},
     query::ReportPart,
     usage_report::{UsageReport, UsageRow},
 };
@@ -14,14 +14,14 @@ const MAX_ACTIONS: usize = 20;
 
 impl UsageReport {
     /// Chart of a part of the report.
-    pub(super) fn picture(&self, part: ReportPart) -> Picture {
+    pub(super) fn chart(&self, part: ReportPart) -> Chart {
         let (what, labels, series) = match part {
             ReportPart::Cohorts => self.lines_of_cohorts(),
             ReportPart::Actions => self.bars_of_actions(),
             ReportPart::Figures | ReportPart::Licenses => self.bars_of_periods(),
         };
         let (from, to, now) = (self.from, self.to, self.now);
-        Picture {
+        Chart {
             title: format!("{what}, {}", self.time_zone),
             note: String::new(),
             description: format!("From {from} until before {to}, as of {now}."),
@@ -31,7 +31,7 @@ impl UsageReport {
         }
     }
 
-    fn bars_of_periods(&self) -> (&'static str, Vec<String>, Vec<Drawn>) {
+    fn bars_of_periods(&self) -> (&'static str, Vec<String>, Vec<ChartSeries>) {
         let bars = |name, value: fn(&UsageRow) -> u64| {
             drawn(name, Mark::Bars, &self.rows, |row| Some(number(value(row))))
         };
@@ -50,7 +50,7 @@ impl UsageReport {
         ("Active users", labels, series)
     }
 
-    fn lines_of_cohorts(&self) -> (&'static str, Vec<String>, Vec<Drawn>) {
+    fn lines_of_cohorts(&self) -> (&'static str, Vec<String>, Vec<ChartSeries>) {
         let cohorts = &self.retention.cohorts;
         let labels = self.retention.mean.iter().map(|mean| mean.week.to_string()).collect();
         let lines = cohorts.get(cohorts.len().saturating_sub(MAX_COHORTS)..).unwrap_or_default();
@@ -69,7 +69,7 @@ impl UsageReport {
         )
     }
 
-    fn bars_of_actions(&self) -> (&'static str, Vec<String>, Vec<Drawn>) {
+    fn bars_of_actions(&self) -> (&'static str, Vec<String>, Vec<ChartSeries>) {
         let rows = self.actions.get(..MAX_ACTIONS.min(self.actions.len())).unwrap_or_default();
         let labels = rows.iter().map(|row| row.action.clone()).collect();
         let bars = drawn("activities", Mark::Bars, rows, |row| Some(number(row.activities)));

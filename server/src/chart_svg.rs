@@ -5,7 +5,7 @@ use charts_rs::{
     THEME_DARK, THEME_LIGHT, YAxisConfig, svg_with_accessibility,
 };
 use svctrack_core::{
-    revenue::{Drawn, Mark, Picture, Report, ReportQuery},
+    revenue::{Chart, ChartSeries, Mark, Report, ReportQuery},
     value::Number,
 };
 use svctrack_store::StoreError;
@@ -59,23 +59,23 @@ const FONTS: &str = "Roboto, Arial, 'Liberation Sans', Helvetica, sans-serif";
 /// Height of the line below the title.
 const NOTE_HEIGHT: f32 = 20.0;
 
-/// The picture of a report.
+/// The chart of a report.
 pub(super) fn to_svg(report: &Report, query: &ReportQuery) -> Result<String, StoreError> {
-    let picture = report.picture(query);
+    let content = report.chart(query);
     let theme = if query.is_dark() { THEME_DARK } else { THEME_LIGHT };
     let drawn =
-        if picture.is_ranking { ranking(&picture, theme) } else { over_time(&picture, theme) };
+        if content.is_ranking { ranking(&content, theme) } else { over_time(&content, theme) };
     let svg = drawn.map_err(|error| StoreError::Internal(error.to_string()))?;
-    Ok(svg_with_accessibility(&svg, &picture.title, &picture.description))
+    Ok(svg_with_accessibility(&svg, &content.title, &content.description))
 }
 
-fn over_time(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
-    let (lowest, highest) = extent(picture);
+fn over_time(content: &Chart, theme: &str) -> charts_rs::Result<String> {
+    let (lowest, highest) = extent(content);
     let least = (highest - lowest) * LEAST_BAR / HEIGHT;
-    let series = picture.series.iter().map(|drawn| series_of(drawn, least)).collect();
-    let mut chart = BarChart::new_with_theme(series, picture.labels.clone(), theme);
+    let series = content.series.iter().map(|drawn| series_of(drawn, least)).collect();
+    let mut chart = BarChart::new_with_theme(series, content.labels.clone(), theme);
     (chart.base.width, chart.base.height) = (WIDTH, HEIGHT);
-    frame(&mut chart.base, picture, theme);
+    frame(&mut chart.base, content, theme);
     chart.base.margin.right += LAST_LABEL_WIDTH;
     for axis in &mut chart.y_axis_configs {
         axis.formatter = Some("{t}".to_owned());
@@ -85,11 +85,11 @@ fn over_time(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
 }
 
 /// Lowest and highest value of the chart: the bars of a label add up, those below zero separately.
-fn extent(picture: &Picture) -> (f32, f32) {
+fn extent(content: &Chart) -> (f32, f32) {
     let mut extent = (0.0_f32, 0.0_f32);
-    for place in 0..picture.labels.len() {
+    for place in 0..content.labels.len() {
         let mut bars = (0.0, 0.0);
-        for drawn in &picture.series {
+        for drawn in &content.series {
             let value = drawn.values.get(place).copied().flatten().map_or(0.0, height_of);
             let (below, above) = (value.min(0.0), value.max(0.0));
             if drawn.mark == Mark::Bars {
@@ -121,9 +121,9 @@ fn round_step(least: f32) -> f32 {
     steps.into_iter().find(|step| *step >= least).unwrap_or(10.0 * power)
 }
 
-fn ranking(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
+fn ranking(content: &Chart, theme: &str) -> charts_rs::Result<String> {
     // The label of a bar is its value, however short the bar is.
-    let series = picture.series.iter().map(|drawn| series_of(drawn, 0.0));
+    let series = content.series.iter().map(|drawn| series_of(drawn, 0.0));
     let mut series: Vec<Series> = series.collect();
     for series in &mut series {
         // Bars are drawn from the bottom up.
@@ -131,28 +131,28 @@ fn ranking(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
         series.label_show = true;
     }
     let short = |label: &String| label.chars().take(MAX_LABEL_CHARS).collect();
-    let labels: Vec<String> = picture.labels.iter().rev().map(short).collect();
+    let labels: Vec<String> = content.labels.iter().rev().map(short).collect();
     let count = u16::try_from(labels.len()).unwrap_or(u16::MAX);
     let mut chart = HorizontalBarChart::new_with_theme(series, labels, theme);
     chart.base.width = WIDTH;
     chart.base.margin.right += LABEL_WIDTH;
     chart.base.height = f32::from(count).mul_add(BAR_HEIGHT, FRAME_HEIGHT);
-    frame(&mut chart.base, picture, theme);
+    frame(&mut chart.base, content, theme);
     chart.svg()
 }
 
 /// What every chart has around what it draws: the title, and below it what is not drawn.
-fn frame(base: &mut ChartBase, picture: &Picture, theme: &str) {
+fn frame(base: &mut ChartBase, content: &Chart, theme: &str) {
     FONTS.clone_into(&mut base.font_family);
-    base.title.text.clone_from(&picture.title);
+    base.title.text.clone_from(&content.title);
     base.background_color = ground(theme);
     base.series.colors = series_colors(theme).map(Color::from).to_vec();
     base.empty_text = Some(NO_DATA.to_owned());
-    if picture.series.iter().any(|drawn| drawn.mark == Mark::Bars) {
+    if content.series.iter().any(|drawn| drawn.mark == Mark::Bars) {
         base.legend.category = LegendCategory::Rect;
     }
-    if !picture.note.is_empty() {
-        base.sub_title.text.clone_from(&picture.note);
+    if !content.note.is_empty() {
+        base.sub_title.text.clone_from(&content.note);
         base.height += NOTE_HEIGHT;
     }
 }
@@ -166,7 +166,7 @@ fn series_colors(theme: &str) -> [(u8, u8, u8); 8] {
 }
 
 /// Series of a chart whose bars are at least as high as that of the value `least`, unless they are 0.
-fn series_of(drawn: &Drawn, least: f32) -> Series {
+fn series_of(drawn: &ChartSeries, least: f32) -> Series {
     let height = |number| match height_of(number) {
         value if value != 0.0 && drawn.mark == Mark::Bars => value.abs().max(least).copysign(value),
         value => value,
@@ -184,7 +184,7 @@ fn series_of(drawn: &Drawn, least: f32) -> Series {
     series
 }
 
-/// A number as precise as a picture is.
+/// A number as precise as a chart is.
 fn height_of(number: Number) -> f32 {
     number.to_string().parse().unwrap_or_default()
 }
@@ -220,7 +220,7 @@ mod tests {
     fn bars_of_a_label_add_up_and_lines_do_not() {
         let drawn = |mark, values: [i64; 2]| {
             let values = values.map(|value| Number::parse(&value.to_string())).to_vec();
-            Drawn { name: String::new(), values, mark }
+            ChartSeries { name: String::new(), values, mark }
         };
         let series = vec![
             drawn(Mark::Bars, [40, 5]),
@@ -230,8 +230,8 @@ mod tests {
         ];
         let labels = vec!["a".to_owned(), "b".to_owned()];
         let (title, note, description) = (String::new(), String::new(), String::new());
-        let picture = Picture { title, note, description, labels, series, is_ranking: false };
-        assert_eq!(extent(&picture), (-9.0, 62.0));
+        let content = Chart { title, note, description, labels, series, is_ranking: false };
+        assert_eq!(extent(&content), (-9.0, 62.0));
     }
 
     /// A channel of a colour, as the share of the light that it emits.
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn series_stand_out_from_the_background_and_from_each_other_in_both_themes() {
-        let page = include_str!("../../../web/static/theme.css");
+        let page = include_str!("../../web/static/theme.css");
         let grounds = [(0xff, 0xff, 0xff), DARK_GROUND];
         let [light, dark] = grounds.map(|(r, g, b)| format!("#{r:02x}{g:02x}{b:02x}"));
         assert!(page.contains(&format!("--bg: light-dark({light}, {dark});")));
@@ -291,7 +291,7 @@ mod tests {
     fn a_bar_that_is_not_zero_is_at_least_a_pixel_high() {
         let drawn = |mark, values: [&str; 3]| {
             let values = values.map(Number::parse).to_vec();
-            Drawn { name: String::new(), values, mark }
+            ChartSeries { name: String::new(), values, mark }
         };
         let series = vec![
             drawn(Mark::Bars, ["0.01", "-0.01", "0"]),
@@ -299,8 +299,8 @@ mod tests {
         ];
         let labels = ["a", "b", "c"].map(str::to_owned).to_vec();
         let (title, note, description) = (String::new(), String::new(), String::new());
-        let picture = Picture { title, note, description, labels, series, is_ranking: false };
-        let svg = over_time(&picture, THEME_LIGHT).unwrap();
+        let content = Chart { title, note, description, labels, series, is_ranking: false };
+        let svg = over_time(&content, THEME_LIGHT).unwrap();
         let bars = svg.split("<rect ").filter(|rect| rect.contains("#5B7CF5"));
         let heights: Vec<f32> = bars
             .filter_map(|bar| bar.split("height=\"").nth(1)?.split('"').next()?.parse().ok())

@@ -24,7 +24,7 @@ const MAX_COHORTS: usize = 12;
 
 /// A report as a chart, before it is drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Picture {
+pub struct Chart {
     /// The figure, the currency or the unit, and the zone.
     pub title: String,
     /// Note below the title: what is not drawn; empty where all is.
@@ -34,14 +34,14 @@ pub struct Picture {
     /// Labels of the axis: periods, or the items of a ranking.
     pub labels: Vec<String>,
     /// The series, each with a value for each label.
-    pub series: Vec<Drawn>,
+    pub series: Vec<ChartSeries>,
     /// Whether the chart is a ranking, the largest first.
     pub is_ranking: bool,
 }
 
 /// A series of a chart: a name and a value for each interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Drawn {
+pub struct ChartSeries {
     /// Name in the legend.
     pub name: String,
     /// Values of the series; none where there is nothing to show.
@@ -63,23 +63,23 @@ pub enum Mark {
 
 impl Report {
     /// Chart of the report: all in the base currency, or where that is not possible, in its first currency.
-    pub fn picture(&self, query: &ReportQuery) -> Picture {
+    pub fn chart(&self, query: &ReportQuery) -> Chart {
         match self {
-            Self::Mrr(report) => report.picture(),
+            Self::Mrr(report) => report.chart(),
             Self::Retention(report) => match &report.cohorts {
-                Some(cohorts) if query.part == ReportPart::Cohorts => cohorts.picture(),
-                _ => report.retention.picture(),
+                Some(cohorts) if query.part == ReportPart::Cohorts => cohorts.chart(),
+                _ => report.retention.chart(),
             },
-            Self::Renewals(report) => report.picture(),
-            Self::Forecast(report) => report.picture(),
-            Self::Customers(report) => report.picture(),
-            Self::Explanation(explanation) => explanation.picture(),
-            Self::ForecastExplanation(explanation) => explanation.picture(explanation.line.name()),
-            Self::RenewalsExplanation(explanation) => explanation.picture(explanation.line.name()),
-            Self::Usage(report) => report.picture(query.part),
-            Self::UsageExplanation(explanation) => explanation.picture(),
+            Self::Renewals(report) => report.chart(),
+            Self::Forecast(report) => report.chart(),
+            Self::Customers(report) => report.chart(),
+            Self::Explanation(explanation) => explanation.chart(),
+            Self::ForecastExplanation(explanation) => explanation.chart(explanation.line.name()),
+            Self::RenewalsExplanation(explanation) => explanation.chart(explanation.line.name()),
+            Self::Usage(report) => report.chart(query.part),
+            Self::UsageExplanation(explanation) => explanation.chart(),
             // Its route returns none.
-            Self::ClosedMonth(_) => Picture::default(),
+            Self::ClosedMonth(_) => Chart::default(),
         }
     }
 }
@@ -89,8 +89,8 @@ pub(super) fn drawn<R>(
     mark: Mark,
     rows: &[R],
     value: impl Fn(&R) -> Option<Number>,
-) -> Drawn {
-    Drawn { name: name.to_owned(), values: rows.iter().map(value).collect(), mark }
+) -> ChartSeries {
+    ChartSeries { name: name.to_owned(), values: rows.iter().map(value).collect(), mark }
 }
 
 pub(super) fn negated(number: Number) -> Number {
@@ -111,21 +111,21 @@ fn shown<'s, S>(
     (converted.or(currencies.first()), left_out)
 }
 
-fn picture(
+fn chart(
     about: &About,
     what: &str,
     unit: &str,
     labels: Vec<String>,
-    series: Vec<Drawn>,
-) -> Picture {
+    series: Vec<ChartSeries>,
+) -> Chart {
     let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
     let description =
         format!("From {} until before {}, as of {}.", about.from, about.to, about.now);
     let title = format!("{what}{unit}, {}", about.time_zone);
-    Picture { title, note: about.note(), description, labels, series, is_ranking: false }
+    Chart { title, note: about.note(), description, labels, series, is_ranking: false }
 }
 
-impl Picture {
+impl Chart {
     /// The same, with more in its note.
     fn saying(mut self, more: Option<&str>) -> Self {
         let note = (!self.note.is_empty()).then_some(&*self.note);
@@ -135,7 +135,7 @@ impl Picture {
 }
 
 impl Movements {
-    fn picture(&self) -> Picture {
+    fn chart(&self) -> Chart {
         let (shown, left_out) = shown(self.converted.as_ref(), &self.currencies);
         let (currency, rows) = parts(shown);
         let bars = |name, value: fn(&MovementRow) -> Number| {
@@ -151,7 +151,7 @@ impl Movements {
         ];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
         let together = self.segments.is_some().then_some("all segments together");
-        picture(&self.about, "MRR and its movements", currency, labels, series)
+        chart(&self.about, "MRR and its movements", currency, labels, series)
             .saying(left_out)
             .saying(together)
     }
@@ -163,7 +163,7 @@ fn parts<R>(series: Option<&Series<R>>) -> (&str, &[R]) {
 }
 
 impl Retention {
-    fn picture(&self) -> Picture {
+    fn chart(&self) -> Chart {
         let (shown, left_out) = shown(self.converted.as_ref(), &self.currencies);
         let rows = shown.map_or(&[][..], |series| &*series.trailing_year);
         let series = vec![
@@ -173,13 +173,13 @@ impl Retention {
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
         let currency =
             shown.map_or(String::new(), |series| format!("percent of {}", series.currency));
-        picture(&self.about, "Retention of the year before", &currency, labels, series)
+        chart(&self.about, "Retention of the year before", &currency, labels, series)
             .saying(left_out)
     }
 }
 
 impl Cohorts {
-    fn picture(&self) -> Picture {
+    fn chart(&self) -> Chart {
         let (shown, left_out) = shown(self.converted.as_ref(), &self.currencies);
         let (currency, rows) = parts(shown);
         let rows = rows.get(rows.len().saturating_sub(MAX_COHORTS)..).unwrap_or_default();
@@ -190,13 +190,13 @@ impl Cohorts {
         let labels = self.columns.iter().map(|column| column.period.period.clone()).collect();
         let unit =
             if currency.is_empty() { String::new() } else { format!("percent of {currency}") };
-        picture(&self.about, "Share that cohorts keep", &unit, labels, series.collect())
+        chart(&self.about, "Share that cohorts keep", &unit, labels, series.collect())
             .saying(left_out)
     }
 }
 
 impl Renewals {
-    fn picture(&self) -> Picture {
+    fn chart(&self) -> Chart {
         let (shown, left_out) = shown(self.converted.as_ref(), &self.currencies);
         let (currency, rows) = parts(shown);
         let bars = |name, value: fn(&RenewalRow) -> Number| {
@@ -211,12 +211,12 @@ impl Renewals {
             bars("open", |row| row.open),
         ];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
-        picture(&self.about, "MRR of licenses that end", currency, labels, series).saying(left_out)
+        chart(&self.about, "MRR of licenses that end", currency, labels, series).saying(left_out)
     }
 }
 
 impl Forecast {
-    fn picture(&self) -> Picture {
+    fn chart(&self) -> Chart {
         let (shown, left_out) = shown(self.converted.as_ref(), &self.currencies);
         let (currency, rows) = parts(shown);
         let line = |name, mark, value: fn(&ForecastRow) -> Number| {
@@ -233,14 +233,14 @@ impl Forecast {
             row.total.base == row.total.optimistic && row.total.base == row.total.pessimistic
         };
         let equal = rows.iter().all(is_equal).then_some("all scenarios are equal");
-        picture(&self.about, "MRR to come, in scenarios", currency, labels, series)
+        chart(&self.about, "MRR to come, in scenarios", currency, labels, series)
             .saying(left_out)
             .saying(equal.filter(|_| !rows.is_empty()))
     }
 }
 
 impl Customers {
-    fn picture(&self) -> Picture {
+    fn chart(&self) -> Chart {
         let rows = self.rows.iter().filter(|row| row.at_stake.is_some());
         let rows: Vec<_> = rows.take(MAX_RANKED).collect();
         let labels = rows.iter().map(|row| label_of(row.name.as_ref(), row.company));
@@ -248,14 +248,13 @@ impl Customers {
             row.at_stake.as_ref().map(|stake| stake.amount)
         });
         let currency = self.about.base_currency.as_deref().unwrap_or_default();
-        let picture =
-            picture(&self.about, "MRR at stake", currency, labels.collect(), vec![at_stake]);
-        Picture { is_ranking: true, ..picture }
+        let chart = chart(&self.about, "MRR at stake", currency, labels.collect(), vec![at_stake]);
+        Chart { is_ranking: true, ..chart }
     }
 }
 
 impl Explanation {
-    fn picture(&self) -> Picture {
+    fn chart(&self) -> Chart {
         let rows = self.companies.iter();
         let rows = rows.map(|share| (label_of(share.name.as_ref(), share.company), share.amount));
         let description = format!("{}, from {} until before {}.", self.formula, self.from, self.to);
@@ -264,7 +263,7 @@ impl Explanation {
 }
 
 impl<L, R> LineExplanation<L, R> {
-    fn picture(&self, name: &str) -> Picture {
+    fn chart(&self, name: &str) -> Chart {
         let rows = self.companies.iter();
         let rows = rows.map(|found| (label_of(found.name.as_ref(), found.company), found.amount));
         let description = format!("{}, from {} until before {}.", self.formula, self.from, self.to);
@@ -283,9 +282,9 @@ fn by_company(
     currency: &str,
     description: String,
     rows: impl Iterator<Item = (String, Number)>,
-) -> Picture {
+) -> Chart {
     let rows: Vec<_> = rows.take(MAX_RANKED).collect();
-    Picture {
+    Chart {
         title: format!("{line} by company, {currency}"),
         note: String::new(),
         description,

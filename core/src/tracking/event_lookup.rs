@@ -1,4 +1,4 @@
-//! An incoming event and the lookups for it: the settings of its tenant, its user, and whether it is a duplicate.
+//! What the intake of an event looks up: the settings of its tenant, its user, and whether it is a duplicate.
 
 use super::event::Event;
 use crate::{
