@@ -43,7 +43,11 @@ pub(crate) async fn scrub(store: Arc<dyn Store>) {
                 tracing::info!(rows, "scrub finished")
             }
             Ok(Scrub { rows, damaged, .. }) => {
-                tracing::error!(rows, damaged, "scrub found corrupted data: run `svctrack verify`");
+                tracing::error!(
+                    rows,
+                    corrupted_rows = damaged,
+                    "scrub found corrupted data: run `svctrack verify`"
+                );
             }
             Err(error) => {
                 tracing::warn!(cause = %error, "scrub aborted")

@@ -192,7 +192,7 @@ impl Error {
             Self::TenantNotFound => verdict(S::NOT_FOUND, "tenant_not_found", "there is no tenant with this UUID"),
             Self::TenantSuspended => verdict(S::FORBIDDEN, "tenant_suspended", "the tenant is suspended: nothing was stored; retry after the operator has resumed it"),
             Self::TrackingSuspended => verdict(S::SERVICE_UNAVAILABLE, "tenant_suspended", "the tenant is suspended: nothing was stored; retry later"),
-            Self::MethodNotAllowed(allow) => verdict(S::METHOD_NOT_ALLOWED, "method_not_allowed", format!("expected {allow}")),
+            Self::MethodNotAllowed(allow) => verdict(S::METHOD_NOT_ALLOWED, "method_not_allowed", format!("the method is not allowed here; expected one of {allow}")),
             Self::BodyTimeout => verdict(S::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time"),
             Self::BodyBroken(detail) => verdict(S::BAD_REQUEST, "body_broken", detail),
             Self::BodyAborted => verdict(S::SERVICE_UNAVAILABLE, "body_aborted", "the server is stopping or overloaded, and closed the connection before the body was complete: retry later"),

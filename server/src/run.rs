@@ -186,7 +186,8 @@ impl Signals {
                         return;
                     }
                     tracing::info!(
-                        "SIGHUP ignored: a new certificate is loaded on its own, and other settings by a restart"
+                        hint = "certificates reload by themselves; other settings need a restart",
+                        "SIGHUP ignored"
                     );
                 }
             }
@@ -243,7 +244,8 @@ impl Admin {
                 tracing::warn!(
                     %address,
                     %cause,
-                    "metrics not served: choose another address with --admin-listen, or `off`"
+                    hint = "choose another address with --admin-listen, or `off`",
+                    "metrics not served"
                 );
                 None
             }
@@ -288,28 +290,31 @@ fn warn_of_reach(
     if config.tls.is_some() && has_plain_url {
         tracing::warn!(
             public_url = config.public_url,
-            "TLS with an http:// --public-url: session cookies are sent in plain text; give an https:// URL"
+            hint = "session cookies are sent in plain text: use an https:// URL",
+            "TLS with an http:// --public-url"
         );
     }
     if address.ip().is_unspecified() && config.public_url.is_none() {
         tracing::warn!(
             %address,
             snippet = own_url,
-            "listening on all addresses without --public-url: only browsers on this machine reach the URL in the snippet"
+            hint = "the snippet works only in browsers on this machine: set --public-url",
+            "listening on all addresses without --public-url"
         );
     }
     if is_unprotected(address.ip(), config) {
         tracing::warn!(
             %address,
-            "listening without TLS: tokens and events are sent in plain text; give a certificate with --tls-cert, or \
-             name the proxy with TLS with --trusted-proxies or an https:// --public-url, or listen on 127.0.0.1"
+            hint = "tokens and events are sent in plain text: set --tls-cert, or behind a proxy with TLS \
+                    --trusted-proxies or an https:// --public-url, or listen on 127.0.0.1",
+            "listening without TLS"
         );
     }
     if let Some(address) = admin_address.filter(|address| !is_of_this_machine(address.ip())) {
         tracing::warn!(
             %address,
-            "metrics served without credentials: whoever reaches the address reads figures and ids of tenants; choose \
-             one of this machine or of a private network with --admin-listen"
+            hint = "they contain tenant ids: listen on a loopback or private address with --admin-listen",
+            "metrics served without credentials"
         );
     }
 }

@@ -15,7 +15,7 @@ const FILE_NAME: &str = "svctrack.url";
 pub(crate) struct RunningAt(PathBuf);
 
 impl RunningAt {
-    /// Writes the note. A server works without it, so a disk that takes no writes does not stop it.
+    /// Writes the note. A server works without it, so a read-only disk does not stop it.
     pub(crate) fn note(folder: &Path, own_url: &str) -> Self {
         let path = folder.join(FILE_NAME);
         if let Err(error) = text_file::write(&path, own_url) {

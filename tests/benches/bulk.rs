@@ -45,9 +45,9 @@ pub(crate) async fn measure(report: &mut Report) {
         times.unchanged.push(upsert(&server.client, &changed).await);
     }
     server.kill().await;
-    let case = |what, yardstick| Case {
+    let case = |what, baseline| Case {
         what,
-        yardstick,
+        baseline,
         connections: 1,
         body: format!("{BULK} x {PRODUCT_BYTES} B"),
         durable: Some(&sync),

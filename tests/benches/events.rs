@@ -95,9 +95,9 @@ pub(crate) async fn measure(report: &mut Report) {
             (Ids::Random, "events, route 1, random ids", Target::None),
         ] {
             let sync = disk::sync_times(folder.path());
-            let case = |what, yardstick| Case {
+            let case = |what, baseline| Case {
                 what,
-                yardstick,
+                baseline,
                 connections,
                 body: format!("150 B, {USERS} users, {COMPANIES} companies"),
                 durable: Some(&sync),

@@ -117,8 +117,8 @@ async fn beside_bulk(report: &mut Report, world: &mut World<'_>, sync: &str) {
             beside.push(world.p99_of_events(sending).await);
         }
         let what = match keyed {
-            false => "p99 of another tenant's events beside bulk bodies",
-            true => "p99 of another tenant's events beside bulk bodies with an `Idempotency-Key`",
+            false => "p99 of another tenant's events during bulk bodies",
+            true => "p99 of another tenant's events during bulk bodies with an `Idempotency-Key`",
         };
         let case = case(what, "alone", OTHER_CONNECTIONS, sync);
         report.compare(&case, "ms", Target::AtMost(MAX_SLOWER), beside, alone);
@@ -148,7 +148,7 @@ async fn beside_long_reads(report: &mut Report, world: &World<'_>, sync: &str) {
             _ = join_all((0..LONG_READS).map(|_| for_ever(scan))) => {}
         }
     }
-    let what = format!("p99 of another tenant's short lists beside {LONG_READS} long reads");
+    let what = format!("p99 of another tenant's short lists during {LONG_READS} long reads");
     report.compare(&case(&what, "alone", 4, sync), "ms", Target::None, beside, alone);
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn measure(report: &mut Report) {
             let n_log_n = many * many.log2() / (few * few.log2());
             let case = Case {
                 what: &format!("{name}, 120 months"),
-                yardstick: &format!("{few} licenses"),
+                baseline: &format!("{few} licenses"),
                 connections: 0,
                 body: format!("{many} licenses"),
                 durable: None,

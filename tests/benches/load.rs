@@ -1,4 +1,4 @@
-//! The client that loads a server: `wrk`, the same for the server and its yardstick.
+//! The client that loads a server: `wrk`, the same for the server and its baseline.
 
 use std::{path::Path, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Measures the server next to yardsticks in the same run: nginx for what is read, PostgreSQL and redb alone for what
+//! Measures the server next to baselines in the same run: nginx for what is read, PostgreSQL and redb alone for what
 //! is written, PostgreSQL for reports, and a bare page for the script. A figure alone says more about the machine than about the program, so
 //! rounds of both take turns, and what counts is the ratio of their medians.
 //!
@@ -105,7 +105,7 @@ fn keep(part: &str, table: &str) {
         let table = table_of(name)?.trim();
         Some(format!("\n## {name}\n\n{table}\n"))
     });
-    fs::write(path, format!("# What was measured\n{}", sections.collect::<String>())).unwrap();
+    fs::write(path, format!("# Benchmarks\n{}", sections.collect::<String>())).unwrap();
 }
 
 /// A new folder on the disk that is measured; PostgreSQL, which runs as another user, can enter it.

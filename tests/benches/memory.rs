@@ -56,7 +56,7 @@ pub(crate) async fn measure(report: &mut Report) {
         tokio::join!(ask_often(&client, scan), ask_often(&client, scan));
     })
     .await;
-    note(report, "bulk beside backups", id, async {
+    note(report, "bulk during backups", id, async {
         let body = sender.body(BODY_ROWS);
         tokio::join!(ask_often(&by_operator, "/backup"), async {
             for _ in 0..ROUNDS {
@@ -77,7 +77,7 @@ pub(crate) async fn measure(report: &mut Report) {
 
 fn case(what: &str) -> Case<'_> {
     let body = format!("{EVENTS} events");
-    Case { what, yardstick: "", connections: 1, body, durable: None }
+    Case { what, baseline: "", connections: 1, body, durable: None }
 }
 
 /// Notes what a process takes at the most under a load.

@@ -1,4 +1,4 @@
-//! nginx, as a yardstick: the same bytes, with nothing to decide.
+//! nginx, as a baseline: the same bytes, with nothing to decide.
 
 use std::{
     fs,

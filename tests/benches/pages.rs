@@ -76,7 +76,7 @@ async fn fill(client: &Client) {
 
 fn case(what: &str) -> Case<'_> {
     let body = format!("{LICENSES} licenses, {USERS} users, {ACTIVITIES} activities");
-    Case { what, yardstick: "", connections: 1, body, durable: None }
+    Case { what, baseline: "", connections: 1, body, durable: None }
 }
 
 /// The pages, by the links of the first one, with the milliseconds that each may take: those of the menu, a company, a

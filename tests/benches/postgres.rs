@@ -1,4 +1,4 @@
-//! PostgreSQL, as a yardstick: a cluster of its own with the settings that it comes with, so that a
+//! PostgreSQL, as a baseline: a cluster of its own with the settings that it comes with, so that a
 //! commit is durable, reached over a socket.
 
 use std::{

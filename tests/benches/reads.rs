@@ -28,7 +28,7 @@ pub(crate) async fn measure(report: &mut Report) {
     let (record, list) = (server.client.get(RECORD).await, server.client.get(LIST).await);
     let nginx = Nginx::start(folder.path(), record.text(), list.text()).await;
     let by_id = format!("/products/{}", record.json()["_id"].as_str().unwrap());
-    for (what, path, yardstick, connections, body) in [
+    for (what, path, baseline, connections, body) in [
         (
             "GET of a record by `_id`",
             by_id.as_str(),
@@ -49,12 +49,12 @@ pub(crate) async fn measure(report: &mut Report) {
         let theirs = Load { connections, token: None, script: None };
         let (mut our_rounds, mut their_rounds) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            their_rounds.push(theirs.round(&format!("{}{yardstick}", nginx.base)).await);
+            their_rounds.push(theirs.round(&format!("{}{baseline}", nginx.base)).await);
             our_rounds.push(ours.round(&format!("{}{path}", server.base)).await);
         }
         let case = Case {
             what,
-            yardstick: if yardstick == "/file" { "nginx, a file" } else { "nginx, return 200" },
+            baseline: if baseline == "/file" { "nginx, a file" } else { "nginx, return 200" },
             connections,
             body: format!("{body} B of {BULK} records"),
             durable: None,

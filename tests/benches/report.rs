@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// What a row is about, and under which conditions it was measured.
 pub(crate) struct Case<'c> {
     pub(crate) what: &'c str,
-    pub(crate) yardstick: &'c str,
+    pub(crate) baseline: &'c str,
     pub(crate) connections: usize,
     pub(crate) body: String,
     /// Times of the disk where what is measured is durable, else none.
@@ -15,9 +15,9 @@ pub(crate) struct Case<'c> {
 /// What a figure must come to.
 #[derive(Clone, Copy)]
 pub(crate) enum Target {
-    /// The ratio to the yardstick is at most this.
+    /// The ratio to the baseline is at most this.
     AtMost(f64),
-    /// The ratio to the yardstick is at least this.
+    /// The ratio to the baseline is at least this.
     AtLeast(f64),
     /// The figure itself is below this.
     Below(f64),
@@ -34,7 +34,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds a row of rounds that took turns with the yardstick's; `unit` is of both.
+    /// Adds a row of rounds that took turns with the baseline's; `unit` is of both.
     pub(crate) fn compare(
         &mut self,
         case: &Case<'_>,
@@ -44,7 +44,7 @@ impl Report {
         mut theirs: Vec<f64>,
     ) {
         let (ours, theirs) = (median(&mut ours), median(&mut theirs));
-        let shown = format!("{} {unit} ({})", round(theirs), case.yardstick);
+        let shown = format!("{} {unit} ({})", round(theirs), case.baseline);
         self.add(
             case,
             &format!("{} {unit}", round(ours)),
@@ -55,7 +55,7 @@ impl Report {
         );
     }
 
-    /// Adds a row of a figure that has no yardstick.
+    /// Adds a row of a figure that has no baseline.
     pub(crate) fn note(
         &mut self,
         case: &Case<'_>,
@@ -64,7 +64,7 @@ impl Report {
         mut rounds: Vec<f64>,
     ) {
         let figure = median(&mut rounds);
-        self.add(case, &format!("{} {unit}", round(figure)), case.yardstick, None, target, figure);
+        self.add(case, &format!("{} {unit}", round(figure)), case.baseline, None, target, figure);
     }
 
     fn add(
@@ -79,8 +79,8 @@ impl Report {
         let (target, met) = match (target, ratio) {
             (Target::AtMost(most), Some(ratio)) => (format!("<= {most}"), ratio <= most),
             (Target::AtLeast(least), Some(ratio)) => (format!(">= {least}"), ratio >= least),
-            (Target::Below(limit), _) => (format!("< {limit}"), figure < limit),
-            (Target::Above(limit), _) => (format!("> {limit}"), figure > limit),
+            (Target::Below(limit), _) => (format!("< {}", limit_of(limit)), figure < limit),
+            (Target::Above(limit), _) => (format!("> {}", limit_of(limit)), figure > limit),
             _ => ("-".to_owned(), true),
         };
         let met = if target == "-" {
@@ -102,7 +102,7 @@ impl Report {
 
     pub(crate) fn to_markdown(&self) -> String {
         format!(
-            "| what | svctrack | yardstick | ratio | target | met | connections | body | durable; \
+            "| what | svctrack | baseline | ratio | target | met | connections | body | durable; \
              fdatasync p50 / p99 |\n|---|---|---|---|---|---|---|---|---|\n{}",
             self.rows
         )
@@ -113,6 +113,11 @@ impl Report {
 pub(crate) fn median(rounds: &mut [f64]) -> f64 {
     rounds.sort_by(f64::total_cmp);
     rounds[rounds.len() / 2]
+}
+
+/// A limit, which may come from a figure of the same run.
+fn limit_of(limit: f64) -> f64 {
+    if limit < 10.0 { limit } else { (limit * 10.0).round() / 10.0 }
 }
 
 fn round(figure: f64) -> String {

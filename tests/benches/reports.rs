@@ -142,11 +142,11 @@ pub(crate) async fn measure(report: &mut Report) {
     }
     assert_same(client, &postgres).await;
     let what = "MRR by month, after a change of a license";
-    for (yardstick, theirs) in [
+    for (baseline, theirs) in [
         ("PostgreSQL, each month joined to its licenses", obvious),
         ("PostgreSQL, a sum of changes, MRR alone", best),
     ] {
-        report.compare(&case(what, yardstick), "ms", Target::AtMost(1.0), ours.clone(), theirs);
+        report.compare(&case(what, baseline), "ms", Target::AtMost(1.0), ours.clone(), theirs);
     }
     drop(postgres);
     for path in REPORTS {
@@ -189,9 +189,9 @@ async fn first_reports(report: &mut Report, folder: &Path, token: &Token) {
     report.note(&case(what, "reads all licenses"), "ms", Target::None, times);
 }
 
-fn case<'c>(what: &'c str, yardstick: &'c str) -> Case<'c> {
+fn case<'c>(what: &'c str, baseline: &'c str) -> Case<'c> {
     let body = format!("{LICENSES} licenses of {} companies, 120 months", LICENSES / OF_COMPANY);
-    Case { what, yardstick, connections: 1, body, durable: None }
+    Case { what, baseline, connections: 1, body, durable: None }
 }
 
 fn fill(postgres: &Postgres) {

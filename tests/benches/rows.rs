@@ -135,12 +135,12 @@ impl<'c> Sender<'c> {
 
 pub(crate) fn case<'c>(
     what: &'c str,
-    yardstick: &'c str,
+    baseline: &'c str,
     connections: usize,
     sync: &'c str,
 ) -> Case<'c> {
     let body = format!("{ROW_BYTES} B, {USERS} users, {COMPANIES} companies");
-    Case { what, yardstick, connections, body, durable: Some(sync) }
+    Case { what, baseline, connections, body, durable: Some(sync) }
 }
 
 async fn rates(report: &mut Report, folder: &Path, sender: &mut Sender<'_>) {

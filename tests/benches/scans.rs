@@ -73,9 +73,9 @@ pub(crate) async fn measure(report: &mut Report) {
     for (what, path, limit_ms) in CASES {
         let path = &path.replace("{since}", &since);
         let warm = ask(folder.path(), &token, &[], path).await;
-        let case = |what, yardstick| Case {
+        let case = |what, baseline| Case {
             what,
-            yardstick,
+            baseline,
             connections: 1,
             body: format!("{} B of {RECORDS} records", warm.bytes),
             durable: None,

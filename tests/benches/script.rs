@@ -63,9 +63,9 @@ pub(crate) async fn measure(report: &mut Report) {
         let bare = runs(kind, "", SEND).await;
         for (engine, head) in ENGINES {
             let found = runs(kind, &format!("{head}{{{{snippet}}}}"), TRACK).await;
-            let mut row = |what: &str, yardstick: &str, target, figures| {
+            let mut row = |what: &str, baseline: &str, target, figures| {
                 let body = format!("{kind:?}, {engine}");
-                let case = Case { what, yardstick, connections: 1, body, durable: None };
+                let case = Case { what, baseline, connections: 1, body, durable: None };
                 report.note(&case, "ms", target, figures);
             };
             for (part, when) in PARTS {

@@ -146,14 +146,14 @@ pub(crate) async fn measure(report: &mut Report) {
     let body = "each of these and all at once, with `--cache-mb 64`".to_owned();
     let case = Case {
         what: "memory, slow clients",
-        yardstick: "",
+        baseline: "",
         connections: 1_000,
         body,
         durable: None,
     };
     report.note(&case, "MiB", Target::Below(MAX_MIB), peak);
     let grown = vec![attacked.store_mib() - quiet.store_mib()];
-    let case = Case { what: "file of the store, beside that without slow clients", ..case };
+    let case = Case { what: "growth of the store file during slow clients", ..case };
     report.note(&case, "MiB", Target::Below(MAX_GROWN_MIB), grown);
     attacked.server.kill().await;
     quiet.server.kill().await;
@@ -167,13 +167,11 @@ fn add(
     beside: Vec<f64>,
     alone: Vec<f64>,
 ) {
-    let what = format!("p99 of another tenant's {calls} beside {attack}");
+    let what = format!("p99 of another tenant's {calls} during {attack}");
     let body = body.to_owned();
-    let case =
-        Case { what: &what, yardstick: "without", connections: 1, body, durable: Some(sync) };
+    let case = Case { what: &what, baseline: "without", connections: 1, body, durable: Some(sync) };
     let mut sorted = alone.clone();
     sorted.sort_by(f64::total_cmp);
     let most = SOON_MS.max(MAX_SLOWER * sorted[sorted.len() / 2]);
-    report.compare(&case, "ms", Target::None, beside.clone(), alone);
-    report.note(&case, "ms", Target::Below(most), beside);
+    report.compare(&case, "ms", Target::Below(most), beside, alone);
 }

@@ -41,9 +41,9 @@ pub(crate) async fn measure(report: &mut Report) {
         }
         sent = sender.sent();
         let sync = disk::sync_times(folder.path());
-        let case = |what, yardstick| Case {
+        let case = |what, baseline| Case {
             what,
-            yardstick,
+            baseline,
             connections: 1,
             body: format!("100 B, in a store of {:.1} GB", disk::used_bytes(&file) as f64 / 1e9),
             durable: Some(&sync),

@@ -81,7 +81,7 @@ fn days_ms(days: usize) -> i64 {
 
 fn case(what: &str) -> Case<'_> {
     let body = format!("{ACTIVITIES} activities of {DAYS} days, {USERS} users");
-    Case { what, yardstick: "", connections: 1, body, durable: None }
+    Case { what, baseline: "", connections: 1, body, durable: None }
 }
 
 /// Rows of a body, from a number on: their times ascend.

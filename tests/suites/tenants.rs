@@ -148,6 +148,14 @@ async fn the_command_line_rotates_tokens_and_renames_suspends_and_deletes_tenant
     assert_eq!(server.client.with_token(&text).get("/settings").await.status, StatusCode::OK);
 
     let id = Token::parse(operator).unwrap().id().to_owned();
+    for (flag, value, said) in [
+        ("--keep-old-for", "31d", "'--keep-old-for <TIME>': expected at most 30d"),
+        ("--expires", "tomorrow", "'--expires <DATE>': expected a date such as 2030-12-31"),
+    ] {
+        let rotate = [&["token", "rotate", &id, flag, value], &of_server[..]].concat();
+        let (done, text) = run(folder.path(), &rotate).await;
+        assert!(!done && text.contains(said), "{text}");
+    }
     let rotate = [&["token", "rotate", &id, "--keep-old-for", "0s"], &of_server[..]].concat();
     let (done, successor) = run(folder.path(), &rotate).await;
     assert!(done, "{successor}");

@@ -470,7 +470,7 @@ async fn a_table_of_another_program_is_imported_from_a_file_of_any_name() {
     let file = files.path().join("customers.csv");
     let reach = ["--server", &server.base, "--token", token.reveal()];
     let (code, _, said) = import_from(data.path(), &reach, &file, &[]).await;
-    assert!(code == Some(1) && said.contains("--resource says what the file holds"), "{said}");
+    assert!(code == Some(1) && said.contains("set the resource with --resource"), "{said}");
     let known = ["--resource", "companies", "--map", "Company name=name", "--map", "nr=externalId"];
     let (code, told, said) = import_from(data.path(), &reach, &file, &known).await;
     assert_eq!(code, Some(0), "{said}");

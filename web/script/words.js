@@ -59,13 +59,13 @@ export const words = {
   unknown,
   retry,
   placeholder: (json, id) =>
-    `${call(json)}: the id "${id}" stands for a missing value; call svctrack.identify once it is known`,
+    `${call(json)}: the id "${id}" is a placeholder; call svctrack.identify once it is known`,
   // Without an action a message reads as an `identify`.
   not_sent: (json, why) => `${why === 'action_missing' ? 'track()' : call(json)} not sent: ${REASONS[why] || why}`,
-  events_wait: () => 'events wait for svctrack.identify',
+  events_wait: () => 'events are queued until svctrack.identify',
   waits: (json) => `${call(json)} waits for svctrack.identify`,
   queued: (json) => `${call(json)} queued: ${json}`,
-  left: (json) => `${call(json)} sent as the page is left`,
+  left: (json) => `${call(json)} sent on page unload`,
   stored: (json, parked) => `${call(json)} ` + (parked ? `parked by the server: ${parked}; see GET /integrationissues` : 'stored'),
   rejected: (json, status, detail) =>
     `${call(json)} rejected by the server: ${detail || status}${status === 404 ? '; check svctrack.load' : ''}`,

@@ -152,7 +152,7 @@ function track() {
     return;
   }
   if (!text('action')) {
-    sayStatus('track', 'Say what happened: the action is empty.', true);
+    sayStatus('track', 'Enter an action: it is empty.', true);
     return;
   }
   // The tracker keeps the user of the last `identify`, whatever stands in the fields since.
@@ -198,7 +198,7 @@ function problemOf(response) {
     return 'The server does not accept this API token. Use the one that it printed on its first start.';
   }
   if (response.status === 403) return 'This API token may not do that: it lacks a scope.';
-  return `The server cannot respond right now (status ${response.status}). Trying again.`;
+  return `The server cannot respond right now (status ${response.status}). Retrying.`;
 }
 
 const shown = new Set();
@@ -364,7 +364,7 @@ async function refresh() {
     // Once it works, the token need not be on the screen.
     element('token-form').hidden = Boolean(token()) && !problem && document.activeElement !== element('token');
   } catch {
-    connection = 'The server cannot be reached. Trying again.';
+    connection = 'The server cannot be reached. Retrying.';
     say('problem', connection);
   } finally {
     isReading = false;

@@ -150,33 +150,42 @@ pub enum Reason {
 struct NumberedNames {
     numbers: HashMap<Arc<str>, u32>,
     names: Vec<Arc<str>>,
+    /// Whether a license has the name, by number.
+    occurs: Vec<bool>,
 }
 
 impl NumberedNames {
     fn number(&mut self, name: &str) -> u32 {
-        if let Some(number) = self.numbers.get(name) {
-            return *number;
+        if let Some(number) = self.numbers.get(name).copied() {
+            self.note(number);
+            return number;
         }
         let number = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         let name: Arc<str> = name.into();
         self.numbers.insert(Arc::clone(&name), number);
         self.names.push(name);
+        self.occurs.push(true);
         number
     }
 
-    /// Numbers the entries that occur in the order of the names, and forgets the others; returns the new number of each
-    /// old one.
-    fn keep(&mut self, occur: impl Iterator<Item = u32>) -> Vec<u32> {
-        let mut occurs = vec![false; self.names.len()];
-        for number in occur {
-            if let Some(occurs) = occurs.get_mut(index(number)) {
-                *occurs = true;
-            }
+    /// Notes that a license has the name with this number.
+    fn note(&mut self, number: u32) {
+        if let Some(occurs) = self.occurs.get_mut(index(number)) {
+            *occurs = true;
         }
+    }
+
+    /// The same names, of which no license is known to have any.
+    fn unused(&self) -> Self {
+        Self { occurs: vec![false; self.names.len()], ..self.clone() }
+    }
+
+    /// Numbers the names that occur in their order, and forgets the others; returns the new number of each old one.
+    fn sort(&mut self) -> Vec<u32> {
         let before = std::mem::take(self);
-        let names = before.names.iter().zip(occurs);
+        let names = before.names.iter().zip(&before.occurs);
         let mut names: Vec<&str> =
-            names.filter(|(_, occurs)| *occurs).map(|(name, _)| &**name).collect();
+            names.filter(|(_, occurs)| **occurs).map(|(name, _)| &**name).collect();
         names.sort_unstable();
         for name in names {
             self.number(name);
@@ -228,15 +237,18 @@ impl Ledger {
         changes: &BTreeMap<ObjectId, Option<LicenseFacts<'_>>>,
     ) -> Result<Self, ReportError> {
         let mut ledger = Self {
-            currencies: self.currencies.clone(),
-            products: self.products.clone(),
+            currencies: self.currencies.unused(),
+            products: self.products.unused(),
             ..Self::default()
         };
         let stays = |id: &ObjectId| !changes.contains_key(id);
         let excluded = self.excluded.iter().filter(|(_, id, _)| stays(id));
         ledger.excluded.extend(excluded.copied());
-        let licenses = self.licenses.iter().filter(|license| stays(&license.id));
-        ledger.licenses.extend(licenses.cloned());
+        for license in self.licenses.iter().filter(|license| stays(&license.id)) {
+            ledger.currencies.note(license.currency);
+            ledger.products.note(license.product);
+            ledger.licenses.push(license.clone());
+        }
         ledger.with(changes.values().flatten().cloned())
     }
 
@@ -273,33 +285,33 @@ impl Ledger {
         mut self,
         facts: impl IntoIterator<Item = LicenseFacts<'f>>,
     ) -> Result<Self, ReportError> {
+        let mut is_sorted = true;
         for facts in facts {
             match self.read(&facts) {
-                Ok(license) => self.licenses.push(license),
+                Ok(license) => {
+                    let last = self.licenses.last();
+                    is_sorted &= last.is_none_or(|last| last.company <= license.company);
+                    self.licenses.push(license);
+                }
                 Err(reason) => self.excluded.push((reason, facts.id, facts.company)),
             }
         }
-        let currencies = self.currencies.keep(self.licenses.iter().map(|license| license.currency));
-        let products = self.products.keep(self.licenses.iter().map(|license| license.product));
+        let (currencies, products) = (self.currencies.sort(), self.products.sort());
         if self.currencies.names.len() > MAX_CURRENCIES {
             return Err(ReportError::TooManyCurrencies(MAX_CURRENCIES));
         }
-        for license in &mut self.licenses {
-            license.currency = number_in(&currencies, license.currency);
-            license.product = number_in(&products, license.product);
+        if !is_sorted {
+            // Only the keys are sorted: licenses are large, and each is moved once.
+            self.licenses.sort_by_cached_key(|license| license.company);
         }
-        self.sort();
-        let mut total = self.licenses.iter().map(License::largest_amount);
-        let total = total.try_fold(0_i128, |total, amount| total.checked_add(amount));
-        self.total = total.ok_or(ReportError::AmountTooLarge)?;
-        Ok(self)
-    }
-
-    fn sort(&mut self) {
-        // Only the keys are sorted: licenses are large, and each is moved once.
-        self.licenses.sort_by_cached_key(|license| license.company);
         let mut first = 0;
         for licenses in self.licenses.chunk_by_mut(|a, b| a.company == b.company) {
+            for license in &mut *licenses {
+                license.currency = number_in(&currencies, license.currency);
+                license.product = number_in(&products, license.product);
+                let total = self.total.checked_add(license.largest_amount());
+                self.total = total.ok_or(ReportError::AmountTooLarge)?;
+            }
             licenses.sort_unstable_by_key(|license| {
                 (license.currency, license.product, license.from, license.id)
             });
@@ -309,6 +321,7 @@ impl Ledger {
             first = next;
         }
         self.excluded.sort_unstable();
+        Ok(self)
     }
 
     /// The time range around `now` in which no license and no day of the zone begins or ends: its start, and its

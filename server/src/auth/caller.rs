@@ -143,9 +143,14 @@ impl Caller {
             return Ok(());
         }
         self.note_denied(app, scope);
+        Err(self.lacks(scope))
+    }
+
+    /// Error of a caller whose token lacks `scope`.
+    pub(crate) fn lacks(&self, scope: &str) -> Error {
         // The log of operators, and their tokens, need `admin`.
         let is_operator = self.may(access::OPERATOR) && scope != "admin";
-        Err(if is_operator { Error::TenantTokenNeeded } else { Error::Forbidden(scope.to_owned()) })
+        if is_operator { Error::TenantTokenNeeded } else { Error::Forbidden(scope.to_owned()) }
     }
 
     /// Counts a denial for the caller.

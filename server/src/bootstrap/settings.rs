@@ -16,10 +16,10 @@ const OPERATOR_TOKEN: &str = "bootstrap-operator-token";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct BootstrapSettings {
-    /// UUID of the tenant that the first start creates [default: random]
+    /// UUID of the tenant that the first start creates; needs --bootstrap-token [default: random]
     #[arg(long, env = "SVCTRACK_BOOTSTRAP_TENANT", value_name = "UUID")]
     pub bootstrap_tenant: Option<String>,
-    /// API token that the first start creates; see `svctrack token generate` [default: random]
+    /// API token that the first start creates; see `svctrack token generate`; needs --bootstrap-tenant [default: random]
     #[arg(long, env = "SVCTRACK_BOOTSTRAP_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub bootstrap_token: Option<String>,
     /// File that holds this token alone, such as a secret of a container [default: none]
@@ -47,6 +47,10 @@ pub struct BootstrapConfig {
     pub operator: Option<TokenSource>,
 }
 
+const TOKEN_NEEDED: &str =
+    "bootstrap-tenant needs bootstrap-token: generate one with `svctrack token generate`";
+const TENANT_NEEDED: &str = "a bootstrap token needs bootstrap-tenant: a UUID";
+
 /// The source of a token that the first start creates.
 #[derive(Clone, Debug)]
 pub enum TokenSource {
@@ -70,7 +74,8 @@ impl BootstrapSettings {
         let (tenant, token) = match (self.bootstrap_tenant.or(file.bootstrap_tenant), token) {
             (None, None) if operator.is_none() => return Ok(None),
             (Some(tenant), Some(token)) => (tenant, token),
-            _ => return Err("set both bootstrap-tenant and bootstrap-token, or neither".to_owned()),
+            (Some(_), None) => return Err(TOKEN_NEEDED.to_owned()),
+            (None, _) => return Err(TENANT_NEEDED.to_owned()),
         };
         let tenant = TenantId::parse(&tenant)
             .filter(|tenant| *tenant != Tenant::OPERATOR.id())
@@ -155,10 +160,7 @@ mod tests {
     #[test]
     fn values_that_cannot_be_used_are_rejected() {
         let rejection = |given: BootstrapSettings| given.over(Default::default()).unwrap_err();
-        assert_eq!(
-            rejection(of_tenant("x")),
-            "set both bootstrap-tenant and bootstrap-token, or neither"
-        );
+        assert_eq!(rejection(of_tenant("x")), TOKEN_NEEDED);
         let token = Some(secret());
         let of_none = BootstrapSettings { bootstrap_token: token.clone(), ..of_tenant("x") };
         assert_eq!(rejection(of_none), "bootstrap-tenant must be a UUID other than the nil UUID");

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use poem::http::Method;
 use serde_json::{Value, json};
+use svctrack_core::{access::Rotation, value::Timestamp};
 use svctrack_server::{admin::CommandOwner, auth::Token};
 use svctrack_web::pages::address;
 
@@ -53,7 +54,7 @@ pub(crate) enum TokenCommand {
         #[arg(long, value_delimiter = ',')]
         scopes: Vec<String>,
         /// Expiry date [default: none]
-        #[arg(long, value_name = "DATE")]
+        #[arg(long, value_name = "DATE", value_parser = date)]
         expires: Option<String>,
         /// User that the token acts as: `_id`, extid-... or srcid-... [default: a new user]
         #[arg(long, value_name = "ID")]
@@ -79,11 +80,11 @@ pub(crate) enum TokenCommand {
         owner: TokenOwnerArgs,
         /// Token id: the eight characters after `svt_`
         id: String,
-        /// How long the old token is valid, such as 10min, 24h or 0s
-        #[arg(long, value_name = "TIME", default_value = "24h", value_parser = humantime::parse_duration)]
+        /// How long the old token is valid, such as 10min, 24h or 0s; at most 30d
+        #[arg(long, value_name = "TIME", default_value = "24h", value_parser = overlap)]
         keep_old_for: Duration,
         /// Expiry date of the successor [default: the lifetime of the old one]
-        #[arg(long, value_name = "DATE")]
+        #[arg(long, value_name = "DATE", value_parser = date)]
         expires: Option<String>,
     },
     /// Revoke a token
@@ -113,6 +114,17 @@ pub(crate) struct TokenOwnerArgs {
     /// Use operator tokens, on a stopped store; a running server uses them if --token is an operator token
     #[arg(long, conflicts_with = "tenant")]
     operator: bool,
+}
+
+fn date(text: &str) -> Result<String, String> {
+    let is_date = Timestamp::parse(text).is_some();
+    is_date.then(|| text.to_owned()).ok_or_else(|| "expected a date such as 2030-12-31".to_owned())
+}
+
+fn overlap(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    let is_allowed = time.as_secs() <= Rotation::MAX_KEEP_SECONDS.unsigned_abs();
+    is_allowed.then_some(time).ok_or_else(|| "expected at most 30d".to_owned())
 }
 
 const TOKEN_COLUMNS: &[&str] = &["_id", "label", "scopes", "createdBy", "expiresAt", "lastUsedAt"];

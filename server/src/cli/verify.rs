@@ -26,7 +26,7 @@ use super::{
     stopped_store::{STOP, StoppedStore},
 };
 
-/// Verify the store, or backups, for corruption
+/// Check the store, or backups, for corruption
 ///
 /// The server must be stopped to verify its store, but not to verify backups. The exit code is 0 if the store or every
 /// backup is sound, 2 if data is corrupted, and 1 if nothing could be read.

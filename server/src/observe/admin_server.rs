@@ -84,7 +84,7 @@ impl Operator {
         Ok(Response::builder().content_type(MEDIA_TYPE).body(written))
     }
 
-    /// Status 200 while requests can be served: not while the server stops, and not while the store takes no writes.
+    /// Status 200 while requests can be served: not while the server stops, and not while the store is read-only.
     fn ready(&self) -> Response {
         let health = self.app.store.status().health;
         let (status, reason) = match *self.app.stopping.borrow() {

@@ -16,7 +16,7 @@ use svctrack_store::{Actor, NewClosing, ReportJob, StoreError};
 use super::{
     lists::{CSV, prefers_csv},
     reports::{ReportFormat, csv_lines, respond},
-    request::{authorise, only_parameter, read_body},
+    request::{authorise, authorise_admin, only_parameter, read_body},
     respond::{deleted_count, json, name_ignored},
     strict::Strictness,
 };
@@ -27,7 +27,7 @@ const ATTEMPTS: usize = 5;
 
 /// `POST /reports/closings`: closes a month; a closed month stays as it is.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin").await?;
+    let caller = authorise_admin(app, request).await?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, ClosingRequest::MEMBERS);
     Strictness::from_request(request).check_properties(&ignored, ClosingRequest::MEMBERS)?;
@@ -123,7 +123,7 @@ fn invalid(issue: Issue) -> Error {
 /// `DELETE /reports/closings/{month}`: reopens the month, with a reason; for a month that is not closed it has no
 /// effect (R15).
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin").await?;
+    let caller = authorise_admin(app, request).await?;
     let month = month_in_path(request)?;
     let sent = only_parameter(request, "reason").map_err(invalid)?;
     let reason = Reopening::reason(sent.as_deref()).map_err(invalid)?;

@@ -8,7 +8,7 @@ use svctrack_core::{
 
 use super::{
     lists::respond_with_log,
-    request::authorise,
+    request::{authorise, authorise_admin},
     respond::{deleted_count, json},
 };
 use crate::{app::App, error::Error, path_tree::path_part};
@@ -21,14 +21,14 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 
 /// `DELETE /integrationissues/{id}`: for a missing entry it has no effect (R15).
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin").await?;
+    let caller = authorise_admin(app, request).await?;
     let was_there = app.store.delete_entry(caller.into(), id_in_path(request)?).await?;
     Ok(deleted_count(usize::from(was_there)))
 }
 
 /// `POST /integrationissues/{id}/replay`: the first events at once, the others after them.
 pub(crate) async fn replay(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin").await?;
+    let caller = authorise_admin(app, request).await?;
     let count = app.store.replay_entry(caller.into(), id_in_path(request)?).await?;
     Ok(json(format!(r#"{{"replayed":{count}}}"#)))
 }

@@ -181,10 +181,9 @@ pub(super) async fn authorise_upsert(
     def: &ResourceDef,
 ) -> Result<(Caller, UpsertAccess), Error> {
     let caller = authenticate(app, request).await?;
-    let access = access_of(&caller, def).inspect_err(|error| {
-        if let Error::Forbidden(scope) = error {
-            caller.note_denied(app, scope);
-        }
+    let access = access_of(&caller, def).inspect_err(|error| match error {
+        Error::Forbidden(scope) => caller.note_denied(app, scope),
+        _ => caller.note_denied(app, &format!("{}:create", def.path)),
     })?;
     Ok((caller, access))
 }
@@ -193,7 +192,7 @@ pub(super) async fn authorise_upsert(
 pub(super) fn access_of(caller: &Caller, def: &ResourceDef) -> Result<UpsertAccess, Error> {
     let scope_of = |action| format!("{}:{action}", def.path);
     let missing =
-        |action| (!caller.may(&scope_of(action))).then(|| Error::Forbidden(scope_of(action)));
+        |action| (!caller.may(&scope_of(action))).then(|| caller.lacks(&scope_of(action)));
     match (missing("create"), missing("update")) {
         (Some(error), Some(_)) => Err(error),
         (Some(error), _) | (_, Some(error)) if def.bulk_returns_counts_only => Err(error),

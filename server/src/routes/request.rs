@@ -2,6 +2,7 @@
 
 use poem::Request;
 use svctrack_core::{
+    access::OPERATOR,
     schema::{ResourceDef, Unknown, sent_twice, unread_query},
     value::{Document, Issue, RecordRef, issue::quoted},
 };
@@ -23,6 +24,16 @@ use crate::{
 pub(super) async fn authorise(app: &App, request: &Request, scope: &str) -> Result<Caller, Error> {
     let caller = authenticate(app, request).await?;
     caller.require(app, scope)?;
+    Ok(caller)
+}
+
+/// Authorizes an administrator of a tenant; an operator has the same scope, but no tenant.
+pub(super) async fn authorise_admin(app: &App, request: &Request) -> Result<Caller, Error> {
+    let caller = authorise(app, request, "admin").await?;
+    if caller.may(OPERATOR) {
+        caller.note_denied(app, "admin");
+        return Err(Error::TenantTokenNeeded);
+    }
     Ok(caller)
 }
 

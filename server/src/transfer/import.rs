@@ -185,7 +185,7 @@ fn single_file(path: &Path, resource: Option<&str>) -> Result<RecordFile, String
     let stem = part(path.file_stem()).unwrap_or_default();
     let name = resource.unwrap_or(&stem);
     let def = resource_named(name).map_err(|error| {
-        format!("{}: {error}; --resource says what the file holds", path.display())
+        format!("{}: {error}; set the resource with --resource", path.display())
     })?;
     let format = match part(path.extension()).as_deref() {
         Some("ndjson" | "jsonl" | "json") => Format::Ndjson,

@@ -173,7 +173,7 @@ impl Times {
         if is_behind && self.behind_since.is_none() {
             tracing::warn!(
                 clock = %reading.now, stored = %self.stored,
-                "clock behind the store: new data gets the newest stored time until it has caught up"
+                "clock behind stored data: new data gets the newest stored time until the clock has caught up"
             );
         }
         self.behind_since = is_behind.then(|| self.behind_since.unwrap_or(reading.running));

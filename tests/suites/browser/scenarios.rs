@@ -171,7 +171,7 @@ const SCENARIOS: &[Scenario] = &[
             Run(ONE),
             Until(IS_WAITING),
             Run(HIDE),
-            Until("lines.some((line) => line.includes('as the page is left'))"),
+            Until("lines.some((line) => line.includes('on page unload'))"),
             Offline(false),
             Run(SHOW),
             Stored(&["One"]),

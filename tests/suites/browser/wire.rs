@@ -122,7 +122,7 @@ pub const WIRE: &[Scenario] = &[
             ]),
             Until(
                 "lines.filter((line) => line.includes(' the id ')).join('\\n') === ['(undefined): the id \"undefined', '(7): the id \"null', '(0): the id \"0'].map(\
-                 (of) => `svctrack: identify${of}\" stands for a missing value; call svctrack.identify once it is known`).join('\\n')",
+                 (of) => `svctrack: identify${of}\" is a placeholder; call svctrack.identify once it is known`).join('\\n')",
             ),
         ],
         ..Scenario::named("an id that is a program's word for nothing is reported once, and sent")
@@ -196,7 +196,7 @@ pub const WIRE: &[Scenario] = &[
             Open("/"),
             Says("track(Viewed page) waits for svctrack.identify"),
             Until(
-                "lines.filter((line) => line === 'svctrack: events wait for svctrack.identify').length === 1",
+                "lines.filter((line) => line === 'svctrack: events are queued until svctrack.identify').length === 1",
             ),
             Until("!window.heard"),
             Nothing,

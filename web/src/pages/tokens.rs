@@ -97,7 +97,7 @@ pub struct ShownOnce {
 }
 
 pub fn tokens_page(shell: &Shell, view: &TokensView) -> Page {
-    let actions = maud! { a.button.main href="/app/tokens/new" { "Issue a token" } };
+    let actions = maud! { a.button.main href="/app/tokens/new" { "Create a token" } };
     let (sessions, tokens): (Vec<_>, Vec<_>) =
         view.lines.iter().partition(|line| line.is_session());
     let main = maud! {
@@ -301,7 +301,7 @@ fn properties(line: &TokenLine) -> impl Renderable {
 pub fn new_token_page(shell: &Shell, view: &NewTokenView) -> Page {
     let main = maud! {
         p.crumbs { a href="/app/tokens" { "Tokens" } }
-        h1 { "Issue a token" }
+        h1 { "Create a token" }
         p.muted { "It can have only scopes of your own token, and expires no later." }
         (problems(&view.problems))
         form method="post" action="/app/tokens/new" {
@@ -325,7 +325,7 @@ pub fn new_token_page(shell: &Shell, view: &NewTokenView) -> Page {
             }
         }
     };
-    page(layout(shell, "Issue a token", main))
+    page(layout(shell, "Create a token", main))
 }
 
 /// A field of one line with its help and its problem.

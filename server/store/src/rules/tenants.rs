@@ -352,7 +352,7 @@ pub(crate) fn revoke_token(
     };
     if let Some(scope) = lost_scope(tables, tenant, &ids, now)? {
         let message = format!(
-            "no other token would have the scope `{scope}` for as long: issue one first, or rotate this one"
+            "this is the last token with the scope `{scope}`: issue another one first, or rotate this one"
         );
         return Ok(Err(StoreError::Conflict(vec![Issue::of_body("last_admin_token", message)])));
     }
