@@ -71,8 +71,12 @@ fn request_id(response: &Response) -> &str {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_rejected_request_leaves_a_line_with_its_cause_that_its_id_finds() {
-    let logged = Logged::start(&["--log-format", "json", "--tracking-rate-limit", "1"]).await;
+    let token = Token::generate().unwrap();
+    let flags = ["--log-format", "json", "--tracking-rate-limit", "1"];
+    let flags = [&flags[..], &["--bootstrap-operator-token", token.reveal()]].concat();
+    let logged = Logged::start(&flags).await;
     let client = &logged.server.client;
+    let operator = client.with_token(token.reveal());
     let stranger = client.with_token(Token::generate().unwrap().reveal());
     let send = async |method, path: &str, body: &str| {
         client
@@ -86,6 +90,7 @@ async fn each_rejected_request_leaves_a_line_with_its_cause_that_its_id_finds() 
     let mut sent = vec![
         (client.without_token().get("/companies").await, "token_missing", Some("/companies")),
         (stranger.get("/companies/extid-x").await, "token_unknown", Some("/companies/{id}")),
+        (operator.get("/companies").await, "scope_missing", Some("/companies")),
         (client.get("/companies/extid-x").await, "not_found", Some("/companies/{id}")),
         (client.get("/nowhere/at/all").await, "route_not_found", None),
         (client.get("/app/nowhere").await, "route_not_found", None),
@@ -115,6 +120,7 @@ async fn each_rejected_request_leaves_a_line_with_its_cause_that_its_id_finds() 
             line["cause"].as_str().unwrap(),
             "token_missing"
                 | "token_unknown"
+                | "scope_missing"
                 | "route_not_found"
                 | "method_not_allowed"
                 | "tenant_not_found"

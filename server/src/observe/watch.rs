@@ -14,6 +14,7 @@ use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use hyper::body::{Body as _, Frame, SizeHint};
 use poem::{Body, Request, Response};
+use svctrack_store::Tenant;
 
 use super::{
     Observe,
@@ -167,7 +168,8 @@ fn log(
         request_id,
         method: arrived.method,
         route,
-        tenant: trace.tenant,
+        // An operator belongs to no tenant.
+        tenant: trace.tenant.filter(|tenant| *tenant != Tenant::OPERATOR.id()),
         status,
         cause,
         bytes_in: trace.received,
