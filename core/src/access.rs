@@ -20,12 +20,12 @@ pub const READ_ALL: &str = "*:read";
 const EVERY_ACTION: &str = ":*";
 /// Scope of an operator's token: create and list tenants. No tenant's token has it, not even with `*` (R44).
 pub const OPERATOR: &str = "operator";
-/// Scope of a session of somebody who has signed in to the pages: it acts as the token that it was opened with. No
+/// Scope of the session of a user who has signed in to the pages: it acts as the token that it was opened with. No
 /// token can be granted it, and it grants nothing to an API call.
 pub const SESSION: &str = "session";
 /// Longest label, in bytes; it is a name for people.
 pub const MAX_LABEL_BYTES: usize = 200;
-/// Most scopes that a token may name: more than anybody needs, since `<resource>:*` includes four.
+/// Maximum number of scopes of a token: more than any token needs, since `<resource>:*` includes four.
 pub const MAX_SCOPES: usize = 100;
 
 /// Tokens or tenants in a list: all that there are in practice.

@@ -38,7 +38,8 @@ use svctrack_store::{SystemClock, embedded::Embedded};
 pub struct Limits {
     /// Requests a second that are served.
     pub rates: RateLimits,
-    /// Most bytes a day that callers without a token may have stored, for each tenant; unlimited when not given.
+    /// Maximum size of the data that callers without a token may store for each tenant, in bytes a day; unlimited when
+    /// not given.
     pub daily_bytes: Option<NonZeroU64>,
     /// Parts of the API and the pages that are served.
     pub parts: ServedParts,

@@ -111,13 +111,12 @@ impl BodyBudget {
     }
 }
 
-/// A body that is arriving.
 struct Arriving<'a> {
     budget: &'a BodyBudget,
     owner: BodyOwner,
     is_packed: bool,
     declared: Option<usize>,
-    /// Most bytes that may be sent.
+    /// Maximum number of bytes that may be sent.
     max_sent: usize,
     progress: BodyProgress,
     /// Time by which the whole body must have arrived.
@@ -200,7 +199,7 @@ impl<'a> Arriving<'a> {
         self.at_most(arrived).min(2 * arrived).max(arrived)
     }
 
-    /// Most bytes of the body, where `arrived` have arrived.
+    /// Maximum size of the body, in bytes, when `arrived` have arrived.
     fn at_most(&self, arrived: usize) -> usize {
         match self.declared {
             Some(declared) => declared,

@@ -33,7 +33,7 @@ pub(crate) struct BodyOwner {
 /// Room for all bodies of a kind.
 pub(crate) struct BodyRoom {
     bytes: usize,
-    /// Most bytes of one tenant, and of one address.
+    /// Maximum number of bytes of one tenant, and of one address.
     share: usize,
     bodies: Mutex<Bodies>,
 }
@@ -66,7 +66,7 @@ struct Holder {
     changed: Arc<Notify>,
 }
 
-/// Bodies that a limit is for.
+/// Whose bodies count toward a limit: all, those of a tenant, or of an address.
 #[derive(Clone, Copy)]
 enum LimitScope {
     All,
@@ -262,7 +262,7 @@ impl Bodies {
     }
 
     /// Bodies that give way to another one: first the one whose sender has been slow for longest, weighted by the room
-    /// of its tenant or address. Nobody gives way to one who has more.
+    /// of its tenant or address. No body gives way to one whose sender has more room.
     fn slow(&self, id: u64, holder: &Holder, scope: LimitScope) -> Vec<u64> {
         let now = Instant::now();
         let slow_for = |other: &Holder| now.saturating_duration_since(other.progress);

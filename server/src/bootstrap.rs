@@ -98,7 +98,7 @@ impl Bootstrap {
         app.store.create(actor, None, &COMPANY, Shaped::trusted(patch)).await.map(drop)
     }
 
-    /// Where somebody signs in, if there are pages: first where browsers elsewhere open them. A proxy may not serve that
+    /// Where a user signs in, if there are pages: first where browsers elsewhere open them. A proxy may not serve that
     /// address yet, so the one on this machine follows.
     fn invite(&self, app: &App, reached: &Reached<'_>) -> String {
         if !app.parts.have(ServerPart::Pages) {

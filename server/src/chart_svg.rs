@@ -59,7 +59,6 @@ const FONTS: &str = "Roboto, Arial, 'Liberation Sans', Helvetica, sans-serif";
 /// Height of the line below the title.
 const NOTE_HEIGHT: f32 = 20.0;
 
-/// The chart of a report.
 pub(super) fn to_svg(report: &Report, query: &ReportQuery) -> Result<String, StoreError> {
     let content = report.chart(query);
     let theme = if query.is_dark() { THEME_DARK } else { THEME_LIGHT };

@@ -83,7 +83,7 @@ impl<S, E> ClientStream<S, E> {
 /// Waits for as long as a client may accept nothing of a write.
 async fn stalled(mut stopping: watch::Receiver<bool>) {
     let stopped = async {
-        // Where nobody can stop the server any more, it has stopped.
+        // A dropped sender also means that the server has stopped.
         let _ = stopping.wait_for(|stopping| *stopping).await;
         sleep(STOP_STALL).await;
     };

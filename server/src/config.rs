@@ -74,7 +74,7 @@ pub struct Config {
     pub rate_limit: u32,
     /// Requests a second to the tracking routes of each tenant; 0 sets no limit.
     pub tracking_rate_limit: u32,
-    /// Most MiB a day of events that are sent without a token, for each tenant; 0 sets no limit.
+    /// Maximum size of the events that are sent to a tenant without a token, in MiB a day; 0 sets no limit.
     pub tracking_daily_mb: u32,
     /// Interval of backups, if they are scheduled.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-/// Most sessions that lead back from the demo; users of older ones sign in again.
+/// Maximum number of sessions that lead back from the demo; users of older ones sign in again.
 const MAX_WAYS_BACK: usize = 100;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

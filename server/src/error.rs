@@ -259,7 +259,6 @@ impl Error {
         }
     }
 
-    /// Response for this error.
     pub(crate) fn into_response(self, request_id: &str) -> Response {
         let (error, page) = match self {
             Self::OnPage(page) => (page.0, Some(page.1)),

@@ -8,7 +8,7 @@ use std::{num::NonZeroU32, time::Duration};
 
 use svctrack_core::tracking::bulk::{MAX_BODY_BYTES, MAX_ROWS_PER_COMMIT};
 
-/// Most memory of all requests, in bytes: bodies, large responses, compressors, imports and streams.
+/// Maximum memory of all requests, in bytes: bodies, large responses, compressors, imports and streams.
 pub(crate) const MEMORY_BUDGET_BYTES: usize = SMALL_BODY_BUDGET_BYTES
     + LARGE_BODY_BUDGET_BYTES
     + PACKED_BODY_BUDGET_BYTES
@@ -33,7 +33,7 @@ pub(crate) const MAX_URI_BYTES: usize = 8 * 1024;
 /// Longest head of a request, in bytes: the headers of a browser with its cookies, and the address.
 pub(crate) const MAX_HEAD_BYTES: usize = 16 * 1024 + MAX_URI_BYTES;
 
-/// Most headers of a request: the default of hyper.
+/// Maximum number of headers of a request: the default of hyper.
 pub(crate) const MAX_HEADERS: usize = 100;
 
 /// Largest body, in bytes, that needs no room in the budget, as most events: for all connections that is 16 MiB, and
@@ -131,31 +131,32 @@ pub(crate) const MAX_COMPRESSED_AT_ONCE_BYTES: u64 = 32 * 1024;
 /// MiB, gzip 0.4 MiB, with their output.
 pub(crate) const ENCODER_PIECE_BYTES: usize = 64 * 1024;
 pub(crate) const ENCODER_BYTES: usize = 1024 * 1024;
-/// Most long responses that are compressed at a time, each for as long as its reader takes. Further ones are sent as
-/// they are.
+/// Maximum number of long responses that are compressed at a time, each for as long as its reader takes. Further ones
+/// are sent as they are.
 pub(crate) const MAX_COMPRESSIONS: usize = 4;
 
 /// Largest response, in bytes, that is copied to be sent in one piece: most records with their heads are smaller, and
 /// copying more would cost more than it saves.
 pub(crate) const SHORT_WRITE_BYTES: usize = 2 * 1024;
 
-/// Most open connections in all, where the process may have that many open files.
+/// Maximum number of open connections in all, where the process may have that many open files.
 pub(crate) const MAX_CONNECTIONS: usize = 4_096;
-/// Most open connections of one address (D6). A proxy on the same machine speaks for many and is not counted.
+/// Maximum number of open connections of one address (D6). A proxy on the same machine speaks for many and is not
+/// counted.
 pub(crate) const MAX_CONNECTIONS_PER_ADDRESS: usize = 256;
-/// Most listeners to streams in all: each keeps a connection for as long as it likes. One tenant has at most as many as
-/// are left to others then.
+/// Maximum number of listeners to streams in all: each keeps a connection for as long as it likes. One tenant has at
+/// most as many as are left to others then.
 pub(crate) const MAX_STREAMS: usize = 256;
 /// Usual memory of a listener, in bytes: what was read for it, and the piece before that.
 pub(crate) const STREAM_HELD_BYTES: usize = 64 * 1024;
-/// Most connections to the admin address: Prometheus, one or two probes, and a person.
+/// Maximum number of connections to the admin address: Prometheus, one or two probes, and a person.
 pub(crate) const MAX_ADMIN_CONNECTIONS: usize = 8;
-/// Most downloads of backups at a time: each keeps a file as large as one.
+/// Maximum number of downloads of backups at a time: each keeps a file as large as one.
 pub(crate) const MAX_DOWNLOADS: usize = 2;
 /// Files that the process reserves for itself, besides those of its workers, when it derives its limit of connections.
 pub(crate) const RESERVED_FILES: usize = 64;
-/// Most workers that serve connections: their open files must leave room in the number that a process may have on most
-/// systems before it asks for more.
+/// Maximum number of workers that serve connections: their open files must leave room in the number that a process may
+/// have on most systems before it asks for more.
 pub(crate) const MAX_WORKERS: usize = 64;
 /// How long a connection must have waited for its client before it gives way to another: data that came with it is read
 /// first.
@@ -205,57 +206,63 @@ pub(crate) const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
 pub(crate) const MAX_UNNAMED_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// Longest name in `Svctrack-Ignored`, in bytes (R6).
 pub(crate) const MAX_IGNORED_NAME_BYTES: usize = 64;
-/// Most names in `Svctrack-Ignored` (R6).
+/// Maximum number of names in `Svctrack-Ignored` (R6).
 pub(crate) const MAX_IGNORED_NAMES: usize = 20;
 /// Longest `Svctrack-Ignored` in all, in bytes (R6).
 pub(crate) const MAX_IGNORED_BYTES: usize = 1024;
-/// Most bodies of many events that are read row by row at a time; each has a thread of its own, and a worker has
-/// several hundred for long work.
+/// Maximum number of bodies of many events that are read row by row at a time; each has a thread of its own, and a
+/// worker has several hundred for long work.
 pub(crate) const MAX_BODY_READERS: usize = 64;
-/// Most rows of a body that are stored in one command, so that a commit that others wait for has few of them. The
-/// stored outcome of a body with an `Idempotency-Key` counts its parts, so a change of this limit affects these.
+/// Maximum number of rows of a body that are stored in one command, so that a commit that others wait for has few of
+/// them. The stored outcome of a body with an `Idempotency-Key` counts its parts, so a change of this limit affects
+/// these.
 pub(crate) const MAX_PART_ROWS: usize = 125;
 /// Largest text of these rows, in bytes: a commit of many large rows holds up others.
 pub(crate) const MAX_PART_BYTES: usize = 256 * 1024;
-/// Most parts of a body that wait for the disk at a time: twice the rows of the body in a commit (R31), so that the
-/// next ones are ready when it is done.
+/// Maximum number of parts of a body that wait for the disk at a time: twice the rows of the body in a commit (R31), so
+/// that the next ones are ready when it is done.
 pub(crate) const MAX_PARTS_UNDER_WAY: usize = 2 * MAX_ROWS_PER_COMMIT / MAX_PART_ROWS;
 /// Rejected rows after which a body is not read further: each counts as an event of the largest body at least, since
 /// reading and reporting it takes more than its text.
 pub(crate) const MAX_REJECTED_ROWS: usize = MAX_BODY_BYTES / EVENT_BYTES;
-/// Most row indexes in `Svctrack-Rejected` (R31).
+/// Maximum number of row indexes in `Svctrack-Rejected` (R31).
 pub(crate) const MAX_REJECTED_INDEXES: usize = 100;
-/// Most rows of an import that are applied by one command, and their text in bytes: a part of a commit, so that others
-/// do not wait for it, and few enough to be held in memory for each import.
+/// Maximum number of rows of an import that one command applies, and maximum size of their text, in bytes: a part of a
+/// commit, so that others do not wait for it, and few enough to be held in memory for each import.
 pub(crate) const IMPORT_ROWS: usize = 500;
 pub(crate) const IMPORT_BYTES: usize = 1024 * 1024;
 /// Usual memory of an import, in bytes: batches that are read, wait and are applied, and its rejected rows.
 pub(crate) const IMPORT_HELD_BYTES: usize = 9 * 1024 * 1024;
 /// Keys of an import that are compared with later rows: some 2 MB of hashes.
 pub(crate) const MAX_NOTED_KEYS: usize = 100_000;
-/// Most rows whose records the summary of an import names, where that is requested: the items of a bulk call.
+/// Maximum number of rows whose records the summary of an import names, where that is requested: the items of a bulk
+/// call.
 pub(crate) const MAX_NAMED_RECORDS: usize = 5_000;
 /// Rejected rows that the summary of an import lists by default: enough to find the problem.
 pub(crate) const DEFAULT_LISTED_REJECTED_ROWS: usize = 100;
-/// Most rejected rows that can be requested, and their text in bytes, 200 each, which an import holds twice at its end.
+/// Maximum number of rejected rows that can be requested, and maximum size of their text, in bytes, 200 each, which an
+/// import holds twice at its end.
 pub(crate) const MAX_LISTED_REJECTED_ROWS: usize = 10_000;
 pub(crate) const MAX_REJECTED_ROWS_BYTES: usize = 2 * 1024 * 1024;
-/// Most text of the rows that a dry run would write, in bytes: it is held until the run ends.
+/// Maximum size of the rows that a dry run would write, in bytes of text: it is held until the run ends.
 pub(crate) const MAX_REHEARSED_BYTES: usize = 32 * 1024 * 1024;
-/// Most fields of a form of a page: each takes more memory than its bytes, and no form has a tenth of these.
+/// Maximum number of fields in a form of a page: each takes more memory than its bytes, and no form has a tenth of
+/// these.
 pub(crate) const MAX_FORM_PAIRS: usize = 10_000;
 /// Longest table that is imported on a page, in bytes: some ten thousand rows, which the form holds between the dry run
 /// and the import.
 pub(crate) const MAX_PAGE_IMPORT_BYTES: usize = 2 * 1024 * 1024;
-/// Most imports at a time, in all: each holds some rows, and one row can have the maximum length of a line.
+/// Maximum number of imports at a time, in all: each holds some rows, and one row can have the maximum length of a
+/// line.
 pub(crate) const MAX_IMPORTS: usize = 2;
 /// Dry runs at a time, in all.
 pub(crate) const MAX_DRY_RUNS: usize = 1;
 /// Size of an event in the store besides its own text, in bytes: its row, and its entries in indexes.
 pub(crate) const EVENT_BYTES: usize = 256;
-/// Most calls of a day with an `Idempotency-Key` and without a token, for a tenant: as many as the store keeps of them.
+/// Maximum number of calls of a day with an `Idempotency-Key` and without a token, for a tenant: as many as the store
+/// keeps of them.
 pub(crate) const MAX_KEYS_A_DAY: u64 = 100_000;
-/// Most addresses of a tenant's senders that are counted separately in a day, some 100 bytes each.
+/// Maximum number of addresses of a tenant's senders that are counted separately in a day, some 100 bytes each.
 pub(crate) const MAX_ADDRESSES: usize = 10_000;
 /// The `Retry-After` of an event that cannot be parked, since the limit is reached: parked events are processed when
 /// their users or companies appear, or removed after days.
@@ -265,7 +272,7 @@ pub(crate) const PARKED_FULL_WAIT: Duration = Duration::from_secs(10 * 60);
 pub(crate) const SESSION_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
 /// Longest idle time of a session, in milliseconds: 12 hours, so that a machine left open overnight is signed out.
 pub(crate) const SESSION_IDLE_MS: i64 = 12 * 60 * 60 * 1_000;
-/// Most sessions of a token: more than anybody has browsers, and few among the tokens of a tenant.
+/// Maximum number of sessions of a token: more than a user has browsers, and few among the tokens of a tenant.
 pub(crate) const MAX_SESSIONS: usize = 20;
 /// Largest form of a sign-in, in bytes: a token and a path.
 pub(crate) const MAX_SIGN_IN_BYTES: usize = 4 * 1024;

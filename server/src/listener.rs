@@ -142,8 +142,8 @@ fn address_of(remote: SocketAddr) -> IpAddr {
     remote.ip().to_canonical()
 }
 
-/// Most connections: the files that the process may open, except those that it reserves for itself, within the limit;
-/// where it may open few, half of them.
+/// Maximum number of connections: the files that the process may open, except those that it reserves for itself, within
+/// the limit; where it may open few, half of them.
 fn max_connections(reserved_files: usize) -> usize {
     let wanted = (MAX_CONNECTIONS + reserved_files) as u64;
     let files = rlimit::increase_nofile_limit(wanted).unwrap_or(DEFAULT_FILES);

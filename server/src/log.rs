@@ -16,7 +16,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::{EnvFilter, filter::LevelFilter};
 
-/// Most lines that wait to be written: at some 200 bytes each they take 1 MB.
+/// Maximum number of lines that wait to be written: at some 200 bytes each they take 1 MB.
 const MAX_WAITING_LINES: usize = 5_000;
 /// How long a process that ends waits until its last lines are written.
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
@@ -110,7 +110,7 @@ impl Write for LogLines {
     }
 }
 
-/// Writes lines until all senders are gone; before a line, the number of lost ones.
+/// Writes lines until all senders are dropped; before a line, the number of lost ones.
 fn write_lines(waiting: &Receiver<LogMessage>, lost: &Lost, mut to: impl Write, format: LogFormat) {
     let mut is_torn = false;
     for entry in waiting {

@@ -32,6 +32,6 @@ fn main() -> ExitCode {
 fn survive_large_files() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _inside = runtime.enter();
-    // The signal stays caught when the runtime has gone.
+    // The signal stays caught after the runtime is dropped.
     signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map(drop)
 }

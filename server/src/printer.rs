@@ -1,5 +1,5 @@
-//! Prints messages to the person who started the server, in a separate thread, so that a standard output that nobody
-//! reads blocks neither the start nor the stop.
+//! Prints messages to the person who started the server, in a separate thread, so that a standard output that is not
+//! read blocks neither the start nor the stop.
 
 use std::{
     io::{self, Write as _},

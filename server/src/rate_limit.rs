@@ -25,7 +25,7 @@ use crate::sender_limits::Sender;
 
 /// Seconds whose requests a burst may have at once.
 pub(crate) const BURST_SECONDS: u32 = 2;
-/// Most keys of one limiter before it drops idle ones, which it looks for once in this many requests.
+/// Maximum number of keys of one limiter before it drops idle ones, which it looks for once in this many requests.
 const MAX_REMEMBERED: usize = 10_000;
 const FORGETS_EVERY: u32 = 1_000;
 

@@ -143,7 +143,7 @@ impl PageBody {
 /// The rest of a response.
 struct Pieces {
     piece: Vec<u8>,
-    /// Most bytes of a piece.
+    /// Maximum size of a piece, in bytes.
     max: usize,
     is_first: bool,
     /// Record that is being written into the piece, and the length that has been.

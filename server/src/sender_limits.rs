@@ -3,7 +3,7 @@
 //! of it (D5).
 //!
 //! Use is counted in memory, from midnight to midnight in UTC; keys, which are stored for a day, over the last day. A
-//! restart resets the counts; nobody outside can cause one.
+//! restart resets the counts; no client can cause one.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -125,7 +125,7 @@ impl Senders {
             }
             had.bytes.add(sender.address, bytes);
             Ok(sender.address.map(|address| {
-                let address = told_apart(&had.parked, address);
+                let address = counted_address(&had.parked, address);
                 had.parked.entry(address).or_default().clone()
             }))
         })
@@ -166,7 +166,7 @@ fn until_midnight(now: Timestamp) -> Duration {
 }
 
 /// The address itself, or the shared one beyond the limit of those that are counted separately.
-fn told_apart<V>(known: &HashMap<Address, V>, address: Address) -> Address {
+fn counted_address<V>(known: &HashMap<Address, V>, address: Address) -> Address {
     let is_one = known.len() < MAX_ADDRESSES || known.contains_key(&address);
     if is_one { address } else { Address::OTHERS }
 }
@@ -182,13 +182,13 @@ impl Spending {
     fn add(&mut self, address: Option<Address>, amount: u64) {
         self.all = self.all.saturating_add(amount);
         if let Some(address) = address {
-            let had = self.by.entry(told_apart(&self.by, address)).or_default();
+            let had = self.by.entry(counted_address(&self.by, address)).or_default();
             *had = had.saturating_add(amount);
         }
     }
 
     fn amount_of(&self, address: Address) -> u64 {
-        self.by.get(&told_apart(&self.by, address)).map_or(0, |had| *had)
+        self.by.get(&counted_address(&self.by, address)).map_or(0, |had| *had)
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) use setting_as_text;
 /// Reads a number of a command line or an environment variable.
 ///
 /// # Errors
-/// What is expected, in the words of people.
+/// What is expected, in plain English.
 pub(crate) fn whole_number<T: TryFrom<u64>>(text: &str) -> Result<T, &'static str> {
     let number: u64 = text.parse().map_err(|_| "expected a whole number")?;
     T::try_from(number).map_err(|_| "the number is too large")

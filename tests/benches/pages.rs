@@ -24,7 +24,7 @@ use crate::{
 const ACTIVITIES: usize = 5_000_000;
 /// Rows of a bulk body.
 const BODY_ROWS: usize = 20_000;
-/// How often each page is asked for; the median counts.
+/// How often each page is requested; the median counts.
 const ROUNDS: usize = 11;
 const HOME: &str = "/";
 /// Milliseconds that the first page may take, any other, and a search.
@@ -34,7 +34,7 @@ const SEARCH_MS: f64 = 50.0;
 /// KB that the first page may take with all that it loads, in gzip.
 const HOME_KB: f64 = 50.0;
 const SEARCHES: [&str; 4] = ["Company 77", "u1234@", "c77.example", "nowhere to be found"];
-/// When the largest part of the page was painted, in milliseconds from when it was asked for, and by how much what was
+/// When the largest part of the page was painted, in milliseconds from its request, and by how much what was
 /// shown moved.
 const PAINTED: &str = "const done = arguments[0]; let moved = 0;\
     new PerformanceObserver((list) => { for (const entry of list.getEntries()) moved += entry.value; })\

@@ -1,5 +1,5 @@
-//! Reports of usage over the activities of a year: the first one after a start, those that nobody asked for before, and
-//! those that were asked for already.
+//! Reports of usage over the activities of a year: the first one after a start, those that were not requested before,
+//! and those that were.
 
 use std::{
     fmt::Write as _,

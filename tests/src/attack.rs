@@ -105,7 +105,7 @@ impl Slow {
     }
 }
 
-/// What somebody asks for again and again, and does not read.
+/// Responses that an attacker requests again and again, and does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
     /// Lists of large records, see [`fill_with_large`].
@@ -169,7 +169,7 @@ impl Unread {
     }
 }
 
-/// How long somebody does not read a response, before they ask again.
+/// How long an attacker leaves a response unread before the next request.
 const UNREAD_FOR: Duration = Duration::from_secs(5);
 
 /// Asks for something that it does not read, until it is stopped.
@@ -387,7 +387,7 @@ pub async fn fill_with_large(client: &Client, count: usize) {
     }
 }
 
-/// Requests of whose responses nobody reads more than the first line: their connections, and the status of each.
+/// Requests of whose responses only the first line is read: their connections, and the status of each.
 pub async fn unread(client: &Client, path: &str, count: usize) -> (Vec<TcpStream>, Vec<u16>) {
     unread_in(client, path, "identity", count).await
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 
-/// Records of one bulk upsert: the most that it takes.
+/// Records of one bulk upsert: the maximum number.
 pub const BULK: usize = 5_000;
 /// Bytes of a product as it is sent.
 pub const PRODUCT_BYTES: usize = 600;

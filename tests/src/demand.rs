@@ -17,6 +17,6 @@ pub const DISKS: &str = "SVCTRACK_DEMAND_DISKS";
 /// Where this variable demands it.
 pub fn not_tried(demanded_by: &str, obstacle: &str) {
     assert!(env::var_os(demanded_by).is_none(), "NOT TRIED: {obstacle}");
-    // Past the test's own output, which nobody sees when it passes.
+    // Past the test's own output, which is not shown when it passes.
     let _ = writeln!(io::stderr(), "NOT TRIED: {obstacle}");
 }

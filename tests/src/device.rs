@@ -97,7 +97,7 @@ impl Device {
             nbdkit.arg(format!("error-{kind}-file={}", at(kind).display()));
         }
         let nbdkit = spawn(&mut nbdkit);
-        // The socket exists shortly before anybody listens.
+        // The socket exists shortly before the server listens.
         until(|| UnixStream::connect(at("socket")).is_ok());
         fs::File::create(at("disk")).unwrap();
         let nbdfuse =

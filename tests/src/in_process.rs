@@ -55,7 +55,7 @@ impl Clock for StillClock {
     }
 }
 
-/// A clock that somebody sets, of a machine that runs on meanwhile; both in milliseconds.
+/// A clock that a test sets, of a machine that runs on meanwhile; both in milliseconds.
 pub struct SetClock {
     shown: AtomicI64,
     running: AtomicI64,

@@ -85,8 +85,8 @@ fn prepared(mut command: Command, folder: &Path) -> Command {
     command
 }
 
-/// The clock of a process, which differs from the machine's by what a file says (`libfaketime`). Nobody can set for how
-/// long the machine has been running.
+/// The clock of a process, which differs from the machine's by what a file says (`libfaketime`). The uptime of the
+/// machine cannot be set.
 pub struct FakeClock(PathBuf);
 
 impl FakeClock {
@@ -175,7 +175,7 @@ impl Server {
         // Others may not get at the binary where it lies.
         let program = folder.join("svctrack");
         // By another process: what this one has open to write, a child that is just being started has open too, and a
-        // file that somebody may write cannot be run.
+        // file that is open to write cannot be run.
         assert!(Build::new("cp").arg(binary()).arg(&program).status().unwrap().success());
         let mut command = prepared(Command::new(&program), folder);
         command.stderr(log);
@@ -340,7 +340,7 @@ impl Target for Remote {
     }
 }
 
-/// The most memory that a process has had, in bytes.
+/// Peak memory of a process, in bytes.
 pub fn peak_memory(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

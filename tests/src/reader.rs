@@ -1,4 +1,4 @@
-//! Somebody who reads the pages with a browser that runs no script.
+//! A user who reads the pages with a browser that runs no script.
 
 use hyper::{Method, StatusCode};
 
@@ -7,14 +7,14 @@ use crate::client::{Client, Response};
 pub const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 pub const OWN_PAGE: (&str, &str) = ("sec-fetch-site", "same-origin");
 
-/// Somebody with a browser.
+/// A user with a browser.
 pub struct Reader<'s> {
     client: &'s Client,
     pub cookie: String,
 }
 
 impl<'s> Reader<'s> {
-    /// Somebody with the cookie of a session.
+    /// A user with the cookie of a session.
     pub fn signed_in(client: &'s Client, cookie: &str) -> Self {
         Self { client, cookie: cookie.to_owned() }
     }

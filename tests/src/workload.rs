@@ -17,7 +17,7 @@ use crate::{TENANT, model::Random, process::PATIENCE};
 
 /// Records of a sender that come and go.
 const SLOTS: usize = 4;
-/// Most tokens that a sender issues.
+/// Maximum number of tokens that a sender issues.
 const TOKENS: usize = 100;
 /// Events in a bulk call.
 const EVENTS: usize = 5;
@@ -88,7 +88,7 @@ enum After {
     Report(OfEntry),
     /// An event waits for its company, which comes next.
     Company(Box<Step>),
-    /// Something that nobody checks.
+    /// A step whose effect is not checked.
     Nothing,
 }
 
@@ -216,7 +216,7 @@ impl Sender {
         if status.is_server_error() {
             return false;
         }
-        // A record that nobody checks may be missing, since another sender removed it.
+        // A record that is not checked may be missing, since another sender removed it.
         let is_taken = status == StatusCode::OK || matches!(step.after, After::Nothing);
         assert!(is_taken, "{step:?}: {status} {response}");
         self.note(&step.after);

@@ -35,7 +35,7 @@ use crate::{
 
 /// Senders of events at once.
 const SENDERS: usize = 8;
-/// Acknowledged events before a backup is asked for.
+/// Acknowledged events before a backup is requested.
 const EVENTS_BEFORE: usize = 200;
 /// Bytes of a backup that are turned over.
 const FLIPPED_BYTES: usize = 8;
@@ -283,7 +283,7 @@ async fn a_backup_is_restored_into_an_empty_folder_only() {
         assert_eq!(fs::read_dir(&to).unwrap().count(), 1);
         fs::remove_file(to.join(name)).unwrap();
     }
-    // What is left of a restoration that was broken off is in nobody's way.
+    // What is left of a restoration that was broken off does not prevent another one.
     fs::write(to.join("svctrack.restore"), "half a store").unwrap();
     assert_eq!(restore(&backup, &to).await.0, Some(0));
     assert_eq!(fs::read_dir(&to).unwrap().count(), 1);
@@ -579,7 +579,7 @@ async fn a_slow_caller_of_a_backup_holds_no_moment_of_the_store() {
     let mut head = [0; 15];
     stream.read_exact(&mut head).await.unwrap();
     assert_eq!(&head, b"HTTP/1.1 200 OK");
-    // A snapshot that somebody holds retains every page of it, so that changes need new ones.
+    // A snapshot that is held retains every page of it, so that changes need new ones.
     let bytes = || fs::metadata(folder.path().join(FILE)).unwrap().len();
     let before = bytes();
     for round in 1..=4 {

@@ -14,7 +14,7 @@ use svctrack_tests::{
     process::{PATIENCE, Server, command, signal},
 };
 
-/// What takes nothing that is printed: a full device, a pipe whose reader has gone, and a full one whose reader, which
+/// What takes nothing that is printed: a full device, a pipe whose reader is closed, and a full one whose reader, which
 /// comes with it, does not read.
 fn broken_outputs() -> [(Stdio, Option<PipeReader>); 3] {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();

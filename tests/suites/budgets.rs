@@ -164,7 +164,7 @@ async fn a_tenant_whose_lists_nobody_reads_leaves_room_to_others() {
     two.server.kill().await;
 }
 
-/// Most memory of all compressors, and the part that the allocator retains, in bytes.
+/// Maximum memory of all compressors, and of what the allocator retains of it, in bytes.
 const COMPRESSORS_BYTES: u64 = 32 * 1024 * 1024;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -27,7 +27,7 @@ use tokio::{
 
 /// Requests of ordinary clients to each server.
 const ORDINARY: usize = 400;
-/// How many times longer all of them together may take than those to a server that nobody attacks, whose turns come in
+/// How many times longer all of them together may take than those to a server without attackers, whose turns come in
 /// between. One in a hundred that waits until a slow client is disconnected, for seconds, is more than that;
 /// `tests/bench` has the limit in milliseconds.
 const MAX_SLOWER: u32 = 10;

@@ -35,7 +35,7 @@ async fn send(client: &Client, method: Method, path: &str, key: &str, body: &Val
     response
 }
 
-/// Leaves traces of the person wherever there can be some, and one of somebody else.
+/// Leaves traces of the person wherever there can be some, and one of another person.
 async fn leave_traces(client: &Client) {
     let user = json!({
         "companyId": "extid-acme", "externalId": "canary-external", "sourceId": "canary-source",

@@ -250,7 +250,7 @@ async fn check(format: &str) {
     run(folder.path(), &import).await;
     // What has a key is found again.
     for (resource, counts) in run(folder.path(), &import).await.as_object().unwrap() {
-        // An export has all that the service sets: nobody expects it to be read.
+        // An export has all that the service sets: these members are not expected to be read.
         assert_eq!(counts["ignoredColumns"], json!([]), "{resource}");
         let counts = ["created", "updated", "refused"].map(|name| counts[name].as_u64().unwrap());
         let keyless = u64::from(resource == "licenses");

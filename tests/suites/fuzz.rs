@@ -11,7 +11,7 @@ use std::{
 
 use svctrack_tests::fuzz::{TARGETS, Target};
 
-/// How long each target is tried, where nobody says otherwise.
+/// How long each target is tried, by default.
 const SECONDS: u64 = 8;
 
 fn number_in(variable: &str) -> Option<u64> {
@@ -34,7 +34,7 @@ fn check(name: &str) {
         .unwrap_or_else(|report| panic!("SVCTRACK_FUZZ_SEED={seed}\n{report}"));
     let (seeds, inputs) = (replayed.inputs, tried.inputs);
     let percent = 100 * tried.accepted / inputs.max(1);
-    // Past the test's own output, which nobody sees when it passes.
+    // Past the test's own output, which is not shown when it passes.
     let _ = writeln!(
         io::stderr(),
         "FUZZ {name}: {seeds} seeds, {inputs} inputs, {percent} % accepted, SVCTRACK_FUZZ_SEED={seed}"

@@ -1,4 +1,4 @@
-//! While the store heals, reads continue from the last good state, and nobody else gets at its file.
+//! While the store heals, reads continue from the last good state, and no other process opens its file.
 
 use std::{
     cmp::Reverse,
@@ -87,7 +87,7 @@ async fn filled(cache_bytes: usize) -> (Disk, InProcess) {
     (disk, server)
 }
 
-/// Reads on and on, a record and lists: each time what is asked for must come.
+/// Reads on and on, a record and lists: each time what is requested must come.
 async fn read_on(server: Arc<InProcess>, names: Arc<Names>, number: usize) {
     let other = format!("/companies/extid-{}", number * 97 % OTHERS);
     while !names.is_over.load(Ordering::SeqCst) {

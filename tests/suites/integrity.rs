@@ -39,7 +39,7 @@ const REQUESTS: usize = 200;
 const CRASHES_OF_ONE: usize = 10;
 /// Cache of a store that is verified, in bytes.
 const CACHE_BYTES: usize = 4 * 1024 * 1024;
-/// Most operations of the disk from the request on at which the power is to go: those of a few commits.
+/// Maximum number of operations of the disk between a request and the loss of power: those of a few commits.
 const CUT_WITHIN: usize = 60;
 /// Bytes of a block of the store's file.
 const BLOCK_BYTES: usize = 4_096;

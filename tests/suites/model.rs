@@ -29,7 +29,7 @@ use svctrack_tests::{
 };
 use tokio::sync::Notify;
 
-/// Events that are sent, where nobody says otherwise.
+/// Events that are sent, by default.
 const EVENTS: usize = 5_000;
 /// Events from one crash to the next, about.
 const EVENTS_PER_CRASH: usize = 1_000;

@@ -1,5 +1,5 @@
-//! What an operator sees of a running server: a line for each request that was rejected, with its cause, and nothing of
-//! anybody's data; and figures that move, with a dashboard and alerts that name no others.
+//! What an operator sees of a running server: a line for each request that was rejected, with its cause, and no
+//! personal data; and figures that move, with a dashboard and alerts that name no others.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -178,7 +178,7 @@ async fn a_slow_request_and_a_stream_are_logged_when_they_end() {
     logged.server.kill().await;
 }
 
-/// What no line may hold, whatever is asked for.
+/// What no line may hold, whatever is requested.
 const SECRETS: [&str; 5] = ["canary", "0123456789ab", "extid-", "?q=", "Bearer"];
 
 #[tokio::test(flavor = "multi_thread")]

@@ -365,7 +365,7 @@ async fn a_demo_is_created_opened_left_and_deleted_by_buttons() {
     assert!(audit.contains("svctrack</td>") && !audit.contains("Command line"), "{audit}");
     let tenants = server.operator.get("/audit?action=tenant.create&limit=1").await.json();
     assert_eq!(tenants[0]["actor"], "service", "{tenants}");
-    // Tokens of the demo that can read alone lead nobody into a demo that they cannot leave.
+    // Tokens of the demo that can only read lead no user into a demo that they cannot leave.
     for number in 0..20 {
         let label = format!("reader {number}");
         let token = [("label", label.as_str()), ("scopes", "*:read")];

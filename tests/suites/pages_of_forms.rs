@@ -1,4 +1,4 @@
-//! What forms of the pages do when somebody else was faster, and when they are sent twice.
+//! What forms of the pages do when another user was faster, and when they are sent twice.
 
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};

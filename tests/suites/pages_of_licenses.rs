@@ -129,7 +129,7 @@ async fn a_company_shows_from_what_its_amount_at_stake_follows() {
     post(&server.client, "/tickets", ticket).await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     let html = page(&reader, "/app/records/companies/extid-acme").await;
-    // Nobody's usage is known: 5 points of everybody, and 3 of the ticket.
+    // No usage is known: the 5 points of every customer, and 3 of the ticket.
     for text in [
         "<strong>EUR 56</strong> = MRR 700 × nearness of the renewal 1 × 8 points / 100",
         "This MRR includes EUR 700 of overdue licenses",

@@ -66,7 +66,7 @@ async fn rates_are_lines_of_a_form() {
         assert_eq!(values(&html, "rate")[0], lines[0][2], "what was sent stays");
     }
     assert_eq!(stored(&server).await, left);
-    // Rates that somebody else has changed since are not overwritten.
+    // Rates that another user has changed since are not overwritten.
     let pairs =
         [("base", "EUR"), ("shown", "{}"), ("currency", "USD"), ("from", ""), ("rate", "1")];
     let late = reader.submit(PATH, &pairs).await;

@@ -258,7 +258,7 @@ async fn customers_are_sorted_filtered_and_paged() {
     );
     assert_eq!(names("status=lost").await, ("Elm".into(), 1));
     assert_eq!(names("companyId=extid-Fern").await, ("Fern".into(), 1));
-    // Somebody who is active is seen at once.
+    // A user who is active is seen at once.
     client.post("/endusers", &json!({"externalId": "u", "companyId": "extid-Birch"})).await;
     client.track(&json!({"externalId": "u", "action": "Login"})).await.unwrap();
     client

@@ -104,7 +104,7 @@ fn forget(value: &mut Value, names: &[&str]) {
     names.iter().for_each(|name| drop(members.remove(*name)));
 }
 
-/// Something that somebody does to licenses or settings.
+/// A random change of licenses or settings.
 async fn act(server: &InProcess, random: &mut Random) {
     let client = &server.client;
     let path = format!("/licenses/extid-l{}", random.below(12));
@@ -232,7 +232,7 @@ async fn a_forecast_as_of_a_time_shows_what_came_true_since() {
     };
     clock.set(at("2024-08-10T12:00:00Z"));
     assert_eq!(months().await, ["2150 null null"; 3]);
-    // August has ended, and nobody has renewed Dune's T07.
+    // August has ended, and Dune's T07 was not renewed.
     clock.set(at("2024-09-01T00:00:00Z"));
     assert_eq!(months().await, ["2150 1650 -500", "2150 null null", "2150 null null"]);
     // Acorn pays more, but not when the forecast was made.

@@ -1,5 +1,5 @@
-//! TLS of the server itself: what is served over it, certificates that change, files that cannot be used, and strangers
-//! who begin handshakes.
+//! TLS of the server itself: what is served over it, certificates that change, files that cannot be used, and
+//! unauthenticated clients that begin handshakes.
 
 use std::{
     fs,

@@ -30,7 +30,7 @@ const ROWS: usize = 5_000;
 /// Those who change a bit of everything, with all commands that there are, and how many requests each of them makes.
 const MIXERS: usize = 8;
 const MIXED: usize = 200;
-/// How often what reads much is asked for.
+/// How often what reads much is requested.
 const LONG_READS: usize = 3;
 
 #[tokio::main]

@@ -14,7 +14,7 @@ function call(json) {
   return action ? `track(${action})` : `identify(${externalId || email || ''})`;
 }
 
-// Whether a name is another one without some letters, half of them at the most.
+// Whether `part` abbreviates `whole`: at least half its letters, in the same order.
 function isPart(part, whole) {
   let rest = part;
   for (const letter of whole) if (letter === rest[0]) rest = rest.slice(1);
@@ -50,7 +50,7 @@ function retry(status, endpoint, count, isLast) {
   return `${what}; ${count} event${count === 1 ? '' : 's'} queued, ${next}`;
 }
 
-// The id of the user or company in a message that is what programs write where they have none.
+// A placeholder id of the user or company in a message, such as `undefined`; none if there is no such id.
 export function placeholder({ externalId, companyExternalId }) {
   return [externalId, companyExternalId].find((id) => id && is_placeholder(id));
 }

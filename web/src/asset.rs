@@ -32,10 +32,10 @@ mod tests {
 
     use super::*;
 
-    /// Most bytes of the files of the script in gzip: the loader, and all.
+    /// Maximum size of the script's files in gzip, in bytes: the loader, and all.
     const MAX_LOADER_BYTES: usize = 4 * 1024;
     const MAX_BUNDLE_BYTES: usize = 15_000;
-    /// Most bytes of the form checks in gzip.
+    /// Maximum size of the form checks in gzip, in bytes.
     const MAX_FORMS_BYTES: usize = 80 * 1024;
 
     #[test]

@@ -13,7 +13,7 @@ use crate::{
     reference::ReferenceIndex,
 };
 
-/// A page of the docs.
+/// Page at `/docs`, rendered from Markdown when the program is built.
 #[derive(Debug)]
 pub struct DocPage {
     /// Last part of the page's address, `/docs/{slug}`; empty for `/docs` itself.
@@ -46,7 +46,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// Most results of a search.
+/// Maximum number of results of a search.
 const MAX_RESULTS: usize = 30;
 
 /// The page at `/docs/{slug}`.

@@ -3,7 +3,7 @@
 const WAIT_MS = 500;
 
 const form = document.querySelector("form[data-check]");
-// Fields that are checked although they are empty: somebody was in them.
+// Fields that are checked although they are empty: the user has visited them.
 const visited = new Set();
 let rules;
 let waiting;

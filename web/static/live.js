@@ -163,7 +163,7 @@ function open() {
   });
 }
 
-// A page that nobody sees holds no stream.
+// A hidden page holds no stream.
 function follow() {
   if (document.hidden) source?.close();
   else open();

@@ -1,7 +1,7 @@
 // Keyboard shortcuts: a slash, and Ctrl or Cmd with K, open the search.
 const find = document.getElementById("find");
 
-// The dialog of the search is loaded when it is asked for; where it cannot be, there is the form.
+// The dialog of the search is loaded when it is requested; where it cannot be, there is the form.
 async function search(isSlash) {
   try {
     const finder = await import("/search.js");

@@ -1,4 +1,4 @@
-// Suggests records while somebody types a name. Without it a field suggests the newest records, and takes any name.
+// Suggests records while a user types a name. Without it a field suggests the newest records, and takes any name.
 const DELAY = 120; // ms
 
 let timer;

@@ -16,7 +16,7 @@ use crate::value::{Document, Json, ObjectId, Timestamp};
 
 /// Version of the form of [`AuditEntry`].
 pub const ENTRY_VERSION: u8 = 1;
-/// Bytes of the hash of a value: enough that nobody finds another value with the same hash.
+/// Bytes of the hash of a value: enough that no other value with the same hash can be found.
 pub const HASH_BYTES: usize = 16;
 
 /// An entry of the audit log as it is stored.
@@ -38,7 +38,7 @@ pub struct AuditEntry {
     pub records: RecordCounts,
     /// Address of the request, where it is known.
     pub address: Option<IpAddr>,
-    /// Id of the request.
+    /// `X-Request-Id` of the request; none where no request caused the action.
     pub request_id: Option<String>,
 }
 

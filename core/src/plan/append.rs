@@ -72,7 +72,7 @@ pub struct Activity {
     pub id: ObjectId,
     /// Company of the user at the time of the event.
     pub company_id: Option<ObjectId>,
-    /// Id of the end user.
+    /// `_id` of the end user who performed the action.
     pub end_user_id: ObjectId,
     /// Action of the user: the event's `action`.
     pub action: String,
@@ -102,9 +102,9 @@ pub struct Activity {
     pub project_id: Option<ObjectId>,
 }
 
-/// Most parked events of a tenant; further ones are rejected, since parked events were acknowledged (R35).
+/// Maximum number of parked events of a tenant; further ones are rejected, since parked events were acknowledged (R35).
 pub const MAX_PARKED: u64 = 10_000;
-/// Most bytes of a tenant's events that wait (R35).
+/// Maximum size of a tenant's parked events, in bytes (R35).
 pub const MAX_PARKED_BYTES: u64 = 64 * 1024 * 1024;
 /// How long an event can be parked, in days (R35).
 pub const PARKED_DAYS: i64 = 30;
@@ -137,7 +137,7 @@ pub struct ParkedWait {
     pub key: String,
 }
 
-/// Most entries of a tenant's report; new entries replace the oldest (R42).
+/// Maximum number of entries of a tenant's report; new entries replace the oldest (R42).
 pub const MAX_REPORTED: u64 = 10_000;
 /// How long an entry of the report is stored after it was last seen, in days (R42).
 pub const REPORTED_DAYS: i64 = 30;

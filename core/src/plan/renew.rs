@@ -16,7 +16,7 @@ use crate::{
     value::{Document, Issue, Json, ObjectId, issue::quoted},
 };
 
-/// Most licenses of the company among which a successor is looked for.
+/// Maximum number of licenses of the company among which a successor is looked for.
 const MAX_LOOKED_AT: usize = 1_000;
 
 /// Plans the renewal of a license. The successor begins when the license ends. It lasts `renewalPeriod`, or as long as
@@ -80,7 +80,7 @@ pub fn renew_due(
     if !is_due(&license, ctx.settled, zone) {
         return Ok(None);
     }
-    let licenses = licenses_beside(&license, lookup)?;
+    let licenses = licenses_of_company(&license, lookup)?;
     if obstacle(&license, &licenses, zone).is_some() {
         return Ok(None);
     }
@@ -130,14 +130,17 @@ pub(super) fn undecided(
 ) -> Result<Document, Rejection> {
     let license = lookup.record(&LICENSE, id)?.ok_or(Rejection::NotFound)?;
     let zone = ctx.fill(&LICENSE, lookup)?.zone;
-    match obstacle(&license, &licenses_beside(&license, lookup)?, zone) {
+    match obstacle(&license, &licenses_of_company(&license, lookup)?, zone) {
         Some(obstacle) => Err(Rejection::Conflict(vec![obstacle])),
         None => Ok(license),
     }
 }
 
 /// The licenses of a license's company.
-fn licenses_beside(license: &Document, lookup: &dyn Lookup) -> Result<Vec<Document>, LookupError> {
+fn licenses_of_company(
+    license: &Document,
+    lookup: &dyn Lookup,
+) -> Result<Vec<Document>, LookupError> {
     let company = license.text(COMPANY_ID.name);
     let Some((row, company)) = LICENSE.field(COMPANY_ID.name).zip(company) else {
         return Ok(Vec::new());

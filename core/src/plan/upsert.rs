@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Most items of a request (R17).
+/// Maximum number of items in a request (R17).
 pub const MAX_ITEMS: usize = 5_000;
 
 /// Permissions of the caller of a bulk upsert.
@@ -345,7 +345,7 @@ pub struct UpsertSummary {
     ignored: Vec<String>,
 }
 
-/// Most names of ignored properties in a summary: more than a header has room for.
+/// Maximum number of names of ignored properties in a summary: more than a header has room for.
 const MAX_IGNORED: usize = 100;
 
 impl UpsertSummary {

@@ -19,7 +19,6 @@ handles! {
     ID: Id = "_id";
 }
 
-/// The licenses of a company.
 pub(super) fn licenses_of(
     company: &Document,
     ctx: &ReadCtx<'_>,

@@ -365,7 +365,7 @@ fn inherit_price(license: &mut Document, product: &Document) {
         return;
     }
     if product::TYPE.get(product).as_deref() == Some("fee") {
-        // A `value` of 0 would be rejected as soon as somebody changes the license.
+        // A `value` of 0 would be rejected as soon as a caller changes the license.
         if product::VALUE.get(product).is_some_and(|value| value > rust_decimal::Decimal::ZERO) {
             take(license, VALUE.name, product, product::VALUE.name);
         }

@@ -39,12 +39,12 @@ handles! {
     ISSUES: Values = "issues";
 }
 
-/// Most difference of `value` from `mrr` x `length`, and of `arr` from `mrr` x 12, for each month (R24).
+/// Maximum difference of `value` from `mrr` x `length`, and of `arr` from `mrr` x 12, for each month (R24).
 const TOLERANCE_A_MONTH: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
-/// Most difference of `length` from the months between the dates: senders round it.
+/// Maximum difference of `length` from the months between the dates: senders round it.
 const LENGTH_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
-/// Most licenses of a company among which the successor of a license is looked for when the license is read: more than
-/// companies have, and few enough that nothing waits for it. The company itself looks among all.
+/// Maximum number of licenses of a company among which the successor of a license is looked for when the license is
+/// read: more than companies have, and few enough that nothing waits for it. The company itself looks among all.
 const MAX_LOOKED_AT: usize = 1_000;
 
 /// Name of the issue that a creation adds and later writes keep (R22).

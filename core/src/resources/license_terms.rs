@@ -34,7 +34,7 @@ pub(super) const LOST: &str = "lost";
 
 /// Months of a year.
 pub(super) const YEAR: Decimal = Decimal::from_parts(12, 0, 0, false, 0);
-/// Most months of a license: those from 1970 to 9999, since dates can be that far apart.
+/// Maximum length of a license, in months: those from 1970 to 9999, since dates can be that far apart.
 pub(super) const MAX_MONTHS: i64 = 8_030 * 12;
 /// Beginning of the year 9999: for senders, an end from then on means no end (R53).
 const NO_END_FROM: i64 = 253_370_764_800_000;

@@ -59,7 +59,7 @@ fields! {
 
 /// Longest length of a subscription, in months: a thousand years, far from where dates end.
 pub const MAX_LENGTH_MONTHS: i64 = 12_000;
-/// The most units of notice: more days than the longest subscription has.
+/// Maximum number of units of notice: more days than the longest subscription has.
 pub const MAX_NOTICE_UNITS: i64 = 366_000;
 
 /// The resource `/products`.

@@ -63,7 +63,7 @@ pub const SETTINGS_ID: ObjectId = ObjectId::MIN;
 
 const BASE: &str = "base";
 const RATES: &str = "rates";
-/// Most currencies with a rate: as many as a report distinguishes.
+/// Maximum number of currencies with a rate: as many as a report distinguishes.
 const MAX_RATES: usize = 200;
 const REQUESTS: &str = "requestsPerSecond";
 const TRACKING: &str = "trackingPerSecond";
@@ -71,7 +71,7 @@ const TRACKING: &str = "trackingPerSecond";
 const MAX_PER_SECOND: i64 = 1_000_000;
 /// The highest limit of new users an hour that can be set: more than one machine creates.
 const MAX_NEW_PER_HOUR: i64 = 1_000_000_000;
-/// Most saved views; with the longest names and queries, they take 200 KB.
+/// Maximum number of saved views; with the longest names and queries, they take 200 KB.
 const MAX_VIEWS: usize = 100;
 /// Longest name of a view, in characters: views are listed one per line.
 const MAX_VIEW_NAME: usize = 80;
@@ -248,7 +248,7 @@ impl Rate {
     }
 }
 
-/// Most users that events may create in an hour, if the tenant limits them.
+/// Maximum number of users that events may create in an hour, if the tenant limits them.
 pub fn max_new_end_users_per_hour(settings: &Document) -> Option<u64> {
     settings.value(MAX_NEW_END_USERS_PER_HOUR.name)?.as_number()?.to_string().parse().ok()
 }

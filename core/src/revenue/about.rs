@@ -13,7 +13,8 @@ use super::{
 };
 use crate::value::{Number, ObjectId, Timestamp, counted, issue::shortened};
 
-/// Most currencies without a rate that a note names: it is a line of a chart, and a cell of every row of a table.
+/// Maximum number of currencies without a rate that a note names: it is a line of a chart, and a cell of every row of a
+/// table.
 const MAX_NAMED: usize = 4;
 
 /// Options of a report as they were applied, and what the report could not count.

@@ -32,14 +32,14 @@ pub struct CustomerUsage {
 const OLD_TICKET_MS: i64 = 7 * DAY_MS;
 
 impl CustomerUsage {
-    /// Adds the engagement of the company.
+    /// Sets the company's last activity, its activity state and its recent beats.
     pub fn add_company(&mut self, engagement: &Engagement, now: Timestamp) {
         self.last_active = engagement.last_active();
         self.activity_state = Some(engagement.activity_state(now).to_owned());
         self.beats = engagement.recent_beats(now);
     }
 
-    /// Adds the engagement of a user.
+    /// Counts a user in each span of days in which they were active.
     pub fn add_user(&mut self, engagement: &Engagement, now: Timestamp) {
         let active = engagement.recent_beats(now).map(|beats| u64::from(beats > 0));
         self.users_active.iter_mut().zip(active).for_each(|(count, active)| *count += active);
@@ -116,7 +116,7 @@ impl Default for Weights {
 }
 
 impl Weights {
-    /// The most points that a customer can have.
+    /// Maximum number of points of a customer.
     pub fn most(&self) -> Decimal {
         let idle = self.idle.iter().map(|(_, points)| *points).max().unwrap_or_default();
         self.base + idle + self.users + self.beats + self.tickets[2]

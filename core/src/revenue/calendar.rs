@@ -7,7 +7,7 @@ use crate::value::Zone;
 #[doc(inline)]
 pub use crate::value::{Day, Unit};
 
-/// The most intervals of a report.
+/// Maximum number of intervals in a report.
 pub const MAX_INTERVALS: usize = 1_000;
 /// Months of a trailing year.
 const YEAR: Months = Months::new(12);
@@ -53,7 +53,7 @@ pub enum Interval {
     Day,
     /// Weeks, from Monday on (ISO 8601).
     Week,
-    /// Months of the calendar.
+    /// Calendar months of the tenant's time zone.
     Month,
     /// Quarters of a year.
     Quarter,
@@ -62,7 +62,7 @@ pub enum Interval {
 }
 
 impl Interval {
-    /// The names of all.
+    /// Values of the parameter `interval`, from the shortest to the longest.
     pub const NAMES: [&'static str; 5] = ["day", "week", "month", "quarter", "year"];
     const ALL: [Self; 5] = [Self::Day, Self::Week, Self::Month, Self::Quarter, Self::Year];
 

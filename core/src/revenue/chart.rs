@@ -17,9 +17,9 @@ use super::{
 };
 use crate::value::{Number, ObjectId};
 
-/// Most bars that are drawn of a ranking.
+/// Maximum number of bars in the chart of a ranking.
 const MAX_RANKED: usize = 20;
-/// Most cohorts in the chart, the latest ones.
+/// Maximum number of cohorts in the chart: the latest ones.
 const MAX_COHORTS: usize = 12;
 
 /// A report as a chart, before it is drawn.

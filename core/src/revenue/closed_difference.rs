@@ -24,7 +24,7 @@ use super::{
 };
 use crate::value::{ObjectId, Timestamp};
 
-/// Most licenses, and most companies, that a difference names.
+/// Maximum number of licenses, and of companies, that a difference names.
 const MAX_NAMED: usize = 100;
 
 /// Closed month in a report.

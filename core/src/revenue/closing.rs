@@ -73,7 +73,7 @@ pub struct Closing {
     pub reopened: Vec<Reopening>,
 }
 
-/// A month as it is listed.
+/// Month of the list of closings: closed, or reopened since.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum ListedMonth {
@@ -105,7 +105,7 @@ pub struct Reopening {
 }
 
 impl Reopening {
-    /// Most reopenings of a month that are stored: a month that is opened more often is not what finance reported.
+    /// Maximum number of stored reopenings of a month: a month that is opened more often is not what finance reported.
     pub const MAX_STORED: usize = 100;
     /// The longest reason, in characters: a few sentences.
     pub const MAX_REASON_CHARS: usize = 1_000;

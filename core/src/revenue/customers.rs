@@ -37,9 +37,9 @@ pub struct Customers {
     /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
-    /// Whether usage is known: `known`, or `unknown` where nobody was ever active.
+    /// Whether usage is known: `known`, or `unknown` where no user was ever active.
     pub usage: &'static str,
-    /// The most points that a customer can have.
+    /// Maximum number of points of a customer.
     pub most_points: Number,
     /// Number of customers on all pages.
     pub total: usize,
@@ -92,7 +92,7 @@ pub struct Customer {
     pub at_stake: Option<AtStake>,
 }
 
-/// An amount in a currency.
+/// MRR of a customer in one currency.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CurrencyAmount {

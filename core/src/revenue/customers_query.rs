@@ -48,7 +48,7 @@ enum Key {
 impl CustomerPage {
     /// Customers of a page by default.
     pub const LIMIT: usize = 100;
-    /// Most customers of a page.
+    /// Maximum number of customers on a page.
     pub const MAX_LIMIT: u32 = 5_000;
     /// Statuses that customers can be filtered by.
     pub const STATUSES: &'static [&'static str] = &["customer", "coming", "canceled", "lost"];

@@ -27,7 +27,7 @@ pub enum ReportError {
     FromAfterTo,
     /// More intervals than [`MAX_INTERVALS`], or days outside the years 1970 to 9999.
     TooManyIntervals,
-    /// More days than a report of usage has: the most.
+    /// More days than a report of usage may have; with the maximum.
     TooLong(u32),
     /// Usage is computed from activities, and not from licenses.
     NotOfLicenses,
@@ -91,7 +91,7 @@ impl ReportError {
         }
     }
 
-    /// Option of the error.
+    /// Query parameter that the error is about.
     pub fn option(&self) -> &'static str {
         match self {
             Self::InvalidDay(option, _)

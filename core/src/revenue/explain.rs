@@ -55,7 +55,7 @@ pub enum ReportLine {
 }
 
 impl ReportLine {
-    /// The names of all.
+    /// Values of the parameter `explain` for the MRR report, in the order of the variants.
     pub const NAMES: &'static [&'static str] = &[
         "start",
         "end",
@@ -306,7 +306,7 @@ pub fn explain(
     })
 }
 
-/// Most companies that a formula names.
+/// Maximum number of companies that a formula names.
 const MAX_TERMS: usize = 5;
 
 /// Formula that adds up the amounts of companies to that of a line.
@@ -473,7 +473,7 @@ impl Explanation {
     }
 }
 
-/// Movements of one company.
+/// MRR movements of one company in one period, in each currency.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompanyMovements {

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::value::{Number, ObjectId, Timestamp};
 
-/// A line of the forecast.
+/// Column of the forecast whose MRR can be explained by its licenses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ForecastLine {
@@ -103,7 +103,7 @@ pub type ForecastCell = LineCell<ForecastLine>;
 /// The companies and licenses of a figure of the forecast.
 pub type ForecastExplanation = LineExplanation<ForecastLine, ExpectedLicense>;
 
-/// A license in a forecast.
+/// A license that a line of the forecast counts, and how much of it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExpectedLicense {

@@ -20,7 +20,7 @@ use crate::value::{ObjectId, Timestamp, Zone};
 
 /// End of a license without an end.
 pub(super) const NEVER: i64 = i64::MAX;
-/// The most currencies that a report distinguishes.
+/// Maximum number of currencies that a report distinguishes.
 const MAX_CURRENCIES: usize = 200;
 
 /// The licenses of a tenant, prepared for reports.

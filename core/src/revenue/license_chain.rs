@@ -65,7 +65,6 @@ impl LicenseLinks {
         self.ends.get(at).copied().unwrap_or(NEVER)
     }
 
-    /// Successor of a license.
     pub(super) fn successor(&self, at: usize) -> Option<usize> {
         self.successors.get(at).copied().filter(|successor| *successor != NONE)
     }

@@ -10,7 +10,7 @@ use crate::{
     value::{Members, ObjectId, Timestamp, Zone, member::Picked},
 };
 
-/// The status of a renewal.
+/// Decision about the renewal of a license: its `renewalStatus`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RenewalStatus {
@@ -38,9 +38,9 @@ impl RenewalStatus {
 /// The fields are stored in this order ([`LicenseFacts::as_written`]): a new one goes to the end.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct LicenseFacts<'f> {
-    /// Id of the license.
+    /// `_id` of the license.
     pub id: ObjectId,
-    /// Id of the company.
+    /// `_id` of the company that has the license.
     pub company: ObjectId,
     /// Product of the license; empty for none.
     pub product: Cow<'f, str>,
@@ -60,7 +60,7 @@ pub struct LicenseFacts<'f> {
     pub fixed: bool,
     /// Whether the license renews automatically.
     pub auto_renews: bool,
-    /// Status of the renewal.
+    /// Whether the license is to be renewed, as decided so far.
     pub status: RenewalStatus,
     /// Period of notice before the end.
     pub notice: Option<(u32, Unit)>,

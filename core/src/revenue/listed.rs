@@ -1,6 +1,7 @@
 //! Lists of a report that are cut, so that a response is never longer because a tenant has many overdue licenses.
 
-/// Most licenses that a report lists as overdue, as excluded for one reason, as overlapping, or as up for renewal.
+/// Maximum number of licenses that a report lists as overdue, as excluded for one reason, as overlapping, or as up for
+/// renewal.
 pub const MAX_LISTED: usize = 1_000;
 
 /// The first items of a list, up to [`MAX_LISTED`], and the total number.

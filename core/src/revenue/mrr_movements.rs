@@ -22,7 +22,7 @@ use super::{
 };
 use crate::value::{Number, ObjectId, number::MONEY_SCALE};
 
-/// Most segments that are listed; the others are summed up.
+/// Maximum number of segments that are listed; the others are summed up.
 pub const MAX_SEGMENTS: usize = 50;
 
 /// The name of the rest in tables, and of the figure to explain.
@@ -61,7 +61,7 @@ pub struct Movements {
     pub closings: Vec<MonthDifference>,
 }
 
-/// The movements of a segment.
+/// MRR and movements of the companies of one segment.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Segment {
@@ -101,7 +101,7 @@ pub struct MovementRow {
     pub churn: Number,
     /// Change of amounts below 0.
     pub negative: Number,
-    /// MRR for the product of companies that paid for another before, where one product was asked for.
+    /// MRR for the product of companies that paid for another before, where one product was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entering: Option<Number>,
     /// MRR for the product of companies that pay for another now.

@@ -68,7 +68,7 @@ impl Valuation {
     }
 }
 
-/// Options of a report.
+/// Period, time zone, rates and filters from which a report is computed.
 #[derive(Clone, Debug)]
 pub struct ReportOptions {
     /// First day of the report.
@@ -81,10 +81,10 @@ pub struct ReportOptions {
     pub zone: Zone,
     /// Time that counts as the present: a license that is past by then can be overdue.
     pub now: Timestamp,
-    /// Most days between the end of a license and the start of the next, either way, to be continuous.
+    /// Maximum number of days between the end of a license and the start of the next, either way, to be continuous.
     pub gap_days: u32,
-    /// Most days after its last payment in which a company comes back as a reactivation and not as new; none for any
-    /// number.
+    /// Maximum number of days after its last payment within which a company that returns is a reactivation and not new;
+    /// none for no limit.
     pub reactivation_within: Option<u32>,
     /// Definition of a movement.
     pub view: MovementView,

@@ -22,7 +22,7 @@ use crate::{
     value::{Issue, ObjectId, RecordRef, Timestamp, Zone},
 };
 
-/// Kind of a report.
+/// Report to compute; each has a route of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportKind {
     /// MRR and its movements: [`Movements`](super::Movements).

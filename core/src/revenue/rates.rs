@@ -20,7 +20,7 @@ use crate::resources::settings::Currencies;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExchangeRates {
     base: String,
-    /// Whether a caller asked for the base, so that no other currency replaces it.
+    /// Whether the base was requested, so that no other currency replaces it.
     is_base_requested: bool,
     always: BTreeMap<String, Decimal>,
     dated: BTreeMap<String, BTreeMap<Day, Decimal>>,
@@ -67,8 +67,8 @@ impl ExchangeRates {
         Ok(())
     }
 
-    /// The same rates for another base currency, which a caller asked for: each is divided by the rate of that currency.
-    /// On a day without a rate of it, no currency has one.
+    /// The same rates for another base currency, which a caller requested: each is divided by the rate of that
+    /// currency. On a day without a rate of it, no currency has one.
     ///
     /// ```
     /// use svctrack_core::revenue::{Day, ExchangeRates};

@@ -32,7 +32,7 @@ pub enum RenewalsBy {
 }
 
 impl RenewalsBy {
-    /// The names of both.
+    /// Values of the parameter `by`, in the order of the variants.
     pub const NAMES: &'static [&'static str] = &["end", "notice"];
 
     /// The day with this name.
@@ -63,7 +63,7 @@ pub enum RenewalOutcome {
 }
 
 impl RenewalOutcome {
-    /// The names of all.
+    /// Values of the parameter `outcome`, in the order of the variants.
     pub const NAMES: &'static [&'static str] = &["renewed", "churned", "overdue", "open"];
 
     pub(super) fn named(name: &str) -> Option<Self> {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::value::Number;
 
-/// A line of the renewals.
+/// Column of the report of renewals whose amount can be explained by its licenses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RenewalsLine {
@@ -35,7 +35,7 @@ pub enum RenewalsLine {
 }
 
 impl RenewalsLine {
-    /// The names of all.
+    /// Values of the parameter `explain` for the report of renewals, in the order of the variants.
     pub const NAMES: &'static [&'static str] =
         &["base", "renewed", "upgrade", "downgrade", "churned", "overdue", "open"];
     const ALL: [Self; 7] = [

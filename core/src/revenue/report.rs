@@ -207,7 +207,7 @@ impl Explain {
 }
 
 impl Report {
-    /// Leaves out what is not converted: a caller asked for a single currency.
+    /// Leaves out what is not converted: a single currency was requested.
     fn converted_only(mut self) -> Self {
         match &mut self {
             Self::Mrr(report) => {
@@ -233,7 +233,7 @@ impl Report {
         (!report.rows.is_empty() && end < report.total).then_some(end)
     }
 
-    /// Table of a report.
+    /// The report, or the part that the query selects, as a table of texts.
     pub fn table(&self, query: &ReportQuery) -> TextTable {
         match self {
             Self::Mrr(report) => report.table(),

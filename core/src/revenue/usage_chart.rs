@@ -7,13 +7,12 @@ use super::{
 };
 use crate::value::Number;
 
-/// Most cohorts in the chart, the latest ones.
+/// Maximum number of cohorts in the chart: the latest ones.
 const MAX_COHORTS: usize = 12;
-/// Most bars of a ranking of actions.
+/// Maximum number of bars in a ranking of actions.
 const MAX_ACTIONS: usize = 20;
 
 impl UsageReport {
-    /// Chart of a part of the report.
     pub(super) fn chart(&self, part: ReportPart) -> Chart {
         let (what, labels, series) = match part {
             ReportPart::Cohorts => self.lines_of_cohorts(),

@@ -17,7 +17,7 @@ use crate::{
     value::ObjectId,
 };
 
-/// Most bars of a chart.
+/// Maximum number of bars in a chart.
 const MAX_BARS: usize = 20;
 
 /// Users of a figure.

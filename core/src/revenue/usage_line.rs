@@ -5,7 +5,7 @@ use super::{
     usage_plan::{MONTH, WEEK},
 };
 
-/// A figure of usage.
+/// Figure of the usage report whose users can be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum UsageLine {
@@ -30,7 +30,7 @@ pub enum UsageLine {
 }
 
 impl UsageLine {
-    /// The names of all.
+    /// Values of the parameter `explain` for the report of usage, in the order of the variants.
     pub const NAMES: &'static [&'static str] = &[
         "active",
         "new",

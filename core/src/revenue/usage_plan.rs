@@ -21,7 +21,7 @@ pub(super) const WEEK: usize = 7;
 pub(super) const MONTH: usize = 28;
 /// The longest report, in days: ten years.
 const MAX_DAYS: u32 = 3_660;
-/// Most weeks with cohorts, the latest: a year.
+/// Maximum number of weeks with cohorts: those of the latest year.
 const MAX_WEEKS: u32 = 53;
 
 /// The days of a report.

@@ -17,9 +17,9 @@ use crate::{
     value::{Number, ObjectId, Timestamp},
 };
 
-/// Most actions that are listed by their names, the most frequent.
+/// Maximum number of actions that are listed by name: the most frequent ones.
 const MAX_LISTED_ACTIONS: usize = 50;
-/// The most actions that are listed as fading.
+/// Maximum number of actions that are listed as fading.
 const MAX_FADING: usize = 10;
 
 /// Company of a user, if they have one.
@@ -297,7 +297,7 @@ impl UsagePlan {
                 new,
                 returning,
                 resurrecting,
-                // Nobody is dormant in a period that has not begun.
+                // No user is dormant in a period that has not begun.
                 dormant: last.map_or(0, |_| dormant),
                 daily: at(&daily),
                 weekly: at(&weekly),

@@ -387,7 +387,7 @@ impl FieldDef {
 
 /// Rust types of the values of a kind.
 pub trait FieldType {
-    /// The kind of the field.
+    /// Kind of the fields whose values have this type.
     const KIND: FieldKind;
     /// Rust type of a value.
     type Value<'a>;
@@ -435,31 +435,31 @@ macro_rules! field_types {
 }
 
 field_types! {
-    /// See [`FieldKind::Id`].
+    /// Values of [`FieldKind::Id`], read as [`ObjectId`].
     Id => ObjectId, |value| ObjectId::parse(&value.as_str()?);
-    /// See [`FieldKind::Reference`].
+    /// Values of [`FieldKind::Reference`], read as the [`ObjectId`] of the record that they refer to.
     Reference => ObjectId, |value| ObjectId::parse(&value.as_str()?);
-    /// See [`FieldKind::References`].
+    /// Values of [`FieldKind::References`], read as a list of ids in their text form.
     References => Vec<String>, texts_of;
-    /// See [`FieldKind::Key`].
+    /// Values of [`FieldKind::Key`], read as text, borrowed from the record if possible.
     Key => Cow<'a, str>, |value| value.as_str();
-    /// See [`FieldKind::Email`].
+    /// Values of [`FieldKind::Email`], read as text, borrowed from the record if possible.
     Email => Cow<'a, str>, |value| value.as_str();
-    /// See [`FieldKind::Text`].
+    /// Values of [`FieldKind::Text`], read as text, borrowed from the record if possible.
     Text => Cow<'a, str>, |value| value.as_str();
-    /// See [`FieldKind::Texts`].
+    /// Values of [`FieldKind::Texts`], read as owned strings; items of another kind are skipped.
     Texts => Vec<String>, texts_of;
-    /// See [`FieldKind::Values`].
+    /// Values of [`FieldKind::Values`], read as one [`Json`] for each item.
     Values => Vec<Json>, |value| value.items();
-    /// See [`FieldKind::Object`].
+    /// Values of [`FieldKind::Object`], read as a [`Document`] with all members.
     Object => Document, |value| value.to_document();
-    /// See [`FieldKind::Date`].
+    /// Values of [`FieldKind::Date`], read as a [`Timestamp`] in milliseconds.
     Date => Timestamp, |value| Timestamp::parse(&value.as_str()?);
-    /// See [`FieldKind::Integer`].
+    /// Values of [`FieldKind::Integer`], read as `i64`; none where it does not fit.
     Integer => i64, |value| value.as_number_text()?.parse().ok();
-    /// See [`FieldKind::Number`].
+    /// Values of [`FieldKind::Number`], read as an exact [`Decimal`].
     Number => Decimal, |value| value.as_number().map(value::Number::as_decimal);
-    /// See [`FieldKind::Bool`].
+    /// Values of [`FieldKind::Bool`], read as `bool`.
     Bool => bool, |value| value.as_bool();
 }
 

@@ -15,10 +15,10 @@ use crate::value::{Document, Issue, Members, ObjectId, Timestamp};
 /// Longest text of a `search`, in characters (R27).
 pub const MAX_SEARCH_CHARS: usize = 256;
 
-/// Query of a list.
+/// Page, order and filters of a list of records.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
-    /// Most records of the page.
+    /// Maximum number of records on the page.
     pub limit: usize,
     /// Number of records that are skipped first.
     pub offset: usize,
@@ -231,7 +231,7 @@ pub fn selected(select: Option<&[String]>, record: Document) -> Document {
 /// A page of records that were all at hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedRecords {
-    /// Records of the page, with the properties that are asked for.
+    /// Records of the page, with the properties that were requested.
     pub records: Vec<Document>,
     /// Total number of records.
     pub total: usize,

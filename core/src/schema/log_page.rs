@@ -21,7 +21,7 @@ pub struct LogPage {
     pub select: Option<Vec<String>>,
     /// Whether to return the total number of entries (R50).
     pub count: bool,
-    /// Most entries of the page.
+    /// Maximum number of entries on the page.
     pub limit: usize,
     /// Only entries after this one in the order: the last of the previous page.
     pub after: Option<ObjectId>,

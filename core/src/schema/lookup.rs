@@ -41,7 +41,7 @@ pub trait Lookup {
         limit: usize,
     ) -> Result<Vec<ObjectId>, LookupError>;
 
-    /// Engagement of an end user, or of the users of a company; none where nobody was ever active (R37).
+    /// Engagement of an end user, or of the users of a company; none where no user was ever active (R37).
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -105,10 +105,10 @@ pub struct ReadCtx<'a> {
     shared: Shared,
 }
 
-#[expect(clippy::disallowed_types, reason = "it keeps what was read; no answer depends on it")]
+#[expect(clippy::disallowed_types, reason = "it keeps what was read; no result depends on it")]
 type Memo = std::cell::RefCell<Option<(Reference, Option<Rc<[Document]>>)>>;
 
-#[expect(clippy::disallowed_types, reason = "it keeps what was read; no answer depends on it")]
+#[expect(clippy::disallowed_types, reason = "it keeps what was read; no result depends on it")]
 type Shared = std::cell::RefCell<Option<((u8, ObjectId), Rc<Document>)>>;
 
 /// Records of a resource, by its byte and a field, that refer to another record, and their greatest number.

@@ -58,7 +58,7 @@ impl Operator {
             }
             // A form takes the name of the record.
             FieldKind::Reference => &[Is, IsNot, Present, Absent],
-            // Nobody knows ids.
+            // Users of a form do not know ids.
             FieldKind::Id | FieldKind::References => &[],
             FieldKind::Object | FieldKind::Values => &[],
         }
@@ -89,7 +89,7 @@ impl Operator {
         }
     }
 
-    /// The operator with a name.
+    /// The operator with this name, as a form sends it; none where there is no such operator.
     pub fn by_name(name: &str) -> Option<Self> {
         ALL.into_iter().find(|known| known.name() == name)
     }
@@ -141,7 +141,7 @@ mod tests {
         schema::{Filter, filter::OPERATORS},
     };
 
-    /// A value of a field.
+    /// Example of a value that the field takes.
     fn value(field: &FieldDef) -> &'static str {
         match field.kind {
             _ if !field.values.is_empty() => field.values[0],

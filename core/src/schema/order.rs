@@ -71,7 +71,7 @@ pub struct Sort {
 }
 
 impl Sort {
-    /// The key by which a record is ordered.
+    /// The value that a record is ordered by: a property, or a member of `custom`.
     pub fn key(&self, record: &dyn Members) -> SortKey {
         match self.path.strip_prefix("custom.") {
             Some(key) => {

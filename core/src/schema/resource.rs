@@ -241,7 +241,7 @@ impl ResourceDef {
         })
     }
 
-    /// The field with this name.
+    /// The field with this property name; none where the resource has no such field.
     pub fn field(&self, name: &str) -> Option<&'static FieldDef> {
         self.fields.iter().find(|field| field.name == name)
     }

@@ -9,7 +9,7 @@ use crate::value::{
     number::{LEAST_AMOUNT, MAX_AMOUNT},
 };
 
-/// Most items of an array of texts or ids; each may become an entry of an index.
+/// Maximum number of items in an array of texts or ids; each may become an entry of an index.
 const MAX_ARRAY_ITEMS: usize = 1_000;
 
 /// Converts a value to its stored form; `null` stays `null`.

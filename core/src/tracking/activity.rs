@@ -49,7 +49,7 @@ impl ActivityOrder {
     }
 }
 
-/// Query of a list of activities.
+/// Page, order and filters of a list of activities.
 #[derive(Clone, Debug)]
 pub struct ActivityQuery {
     /// Only activities of these companies; no filter when not given.

@@ -11,7 +11,7 @@ use crate::value::{Document, Issue, JsonRef, json_rows::JsonRow};
 
 /// The largest body of a bulk call, in bytes after decoding: about 150,000 rows (R30).
 pub const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
-/// Most rows in one commit (R31).
+/// Maximum number of rows in one commit (R31).
 pub const MAX_ROWS_PER_COMMIT: usize = 2_000;
 /// The greatest `count` of a row (R36).
 pub const MAX_COUNT: u16 = 300;

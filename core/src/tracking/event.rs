@@ -17,7 +17,7 @@ pub struct Member {
     pub doc: &'static str,
     /// Kind of the value.
     pub kind: MemberKind,
-    /// Source of the member.
+    /// Where the member comes from.
     pub place: MemberSource,
 }
 
@@ -40,7 +40,7 @@ pub enum MemberKind {
     Time,
 }
 
-/// Source of a member.
+/// Where a member of an event comes from: a call of the script, the script itself, or a bulk row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberSource {
     /// Identifies the user: `identify` stores it, and `track` uses it for one event.

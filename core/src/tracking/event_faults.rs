@@ -3,7 +3,7 @@
 use super::event::{Event, MAX_MESSAGE_ID_BYTES, name as event_member};
 use crate::value::{email, key};
 
-/// Fault of an event.
+/// Reason why an event is invalid, the same in the browser and on the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventFault {
     /// Neither an e-mail nor an id of the user is given.

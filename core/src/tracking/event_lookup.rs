@@ -32,7 +32,7 @@ pub struct Incoming<'a> {
 pub struct TrackingSettings {
     /// Whether an event creates its user.
     pub auto_create_end_users: bool,
-    /// Most users that events create in an hour; unlimited when not given.
+    /// Maximum number of users that events create in an hour; unlimited when not given.
     pub max_new_end_users_per_hour: Option<u64>,
     /// Whether page and screen views of pipelines are activities.
     pub track_pages: bool,

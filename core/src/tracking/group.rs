@@ -15,8 +15,8 @@ use crate::{
     value::{Document, Json, ObjectId, email},
 };
 
-/// Most companies that a tenant's events create in an hour where `maxNewEndUsersPerHour` is not set: more than a
-/// product wins, and few enough that a public write key cannot flood the tenant.
+/// Maximum number of companies that a tenant's events create in an hour where `maxNewEndUsersPerHour` is not set: more
+/// than a product wins, and few enough that a public write key cannot flood the tenant.
 pub const MAX_NEW_COMPANIES_PER_HOUR: u64 = 1_000;
 
 /// Plans the company of a `group` call; no changes for any other event, for a duplicate, and for one that names an

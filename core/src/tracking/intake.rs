@@ -292,7 +292,7 @@ fn is_parked(route: Route, note: &Note) -> bool {
 fn park(sent: &Incoming<'_>, finding: &Finding, ctx: &mut Ctx) -> Result<Change, LookupError> {
     let event = serde_json::to_string(sent.event).map_err(|error| LookupError(error.into()))?;
     let mut waits = waits_of(&sent.event.identity);
-    waits.push(wait_behind(finding.route, finding.code, &finding.cause));
+    waits.push(wait_for_entry(finding.route, finding.code, &finding.cause));
     // Whatever the event waits for: once it is there, settings may prevent the creation of the user.
     waits.push(wait_for_creation());
     Ok(Change::Append(Appended::Parked(Box::new(ParkedEvent {
@@ -311,7 +311,7 @@ pub fn is_waited_for(def: &ResourceDef) -> bool {
 }
 
 /// Index entry that releases parked events of a report entry.
-pub fn wait_behind(route: Route, code: &str, cause: &str) -> ParkedWait {
+pub fn wait_for_entry(route: Route, code: &str, cause: &str) -> ParkedWait {
     ParkedWait {
         resource: 0,
         row: "report".to_owned(),

@@ -43,11 +43,12 @@ pub(super) enum Note {
     UserUnknown,
     /// The user is unknown, and the tenant creates its users itself.
     UserNotMade,
-    /// The user is unknown, and events have created the most users in this hour that the tenant allows.
+    /// The user is unknown, and events have created the maximum number of users that the tenant allows in an hour.
     TooManyUsers(u64),
     /// The company of a `group` call is unknown, and the tenant creates its companies itself.
     CompanyNotMade,
-    /// The company of a `group` call is unknown, and events have created the most users and companies in this hour.
+    /// The company of a `group` call is unknown, and events have created the maximum number of users and companies in
+    /// this hour.
     TooManyCompanies(u64),
     /// `externalId` and e-mail belong to two users; the event is that of the first.
     IdentitiesDiffer(ObjectId, ObjectId),

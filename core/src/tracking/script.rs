@@ -45,8 +45,8 @@ impl Identity {
         ]
     }
 
-    /// Only members that pass the checks of an event: a cookie that somebody has changed must not make every later
-    /// event faulty.
+    /// Only members that pass the checks of an event: a cookie that was changed must not make every later event
+    /// invalid.
     #[must_use]
     pub fn usable(self) -> Self {
         Self {
@@ -62,8 +62,8 @@ impl Identity {
         self.external_id.is_none() && self.email.is_none()
     }
 
-    /// Identity after an `identify` of `given`, which names somebody. For the same person, given values replace known
-    /// ones, and the rest stays; another person begins again.
+    /// Identity after an `identify` of `given`, which identifies a person. For the same person, given values replace
+    /// known ones, and the rest stays; another person begins again.
     ///
     /// ```
     /// use svctrack_core::tracking::Identity;
@@ -77,8 +77,8 @@ impl Identity {
         if self.is_same_person(&given) { self.with(given) } else { given }
     }
 
-    /// Whether `given`, which names somebody, is the known person. Ids decide; without two ids to compare the e-mails
-    /// do.
+    /// Whether `given`, which identifies a person, is the known person. Ids decide; without two ids to compare the
+    /// e-mails do.
     fn is_same_person(&self, given: &Self) -> bool {
         let is_known_email =
             |email: &String| self.email.as_ref().is_some_and(|known| is_same_email(known, email));

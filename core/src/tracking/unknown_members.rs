@@ -16,7 +16,8 @@ use crate::{
 
 /// Code of these entries of the report.
 pub const MEMBER_UNKNOWN: &str = "member_unknown";
-/// Most names that a call, and a tenant's report, reports separately: invented names cost no more entries than this.
+/// Maximum number of names that a call, and a tenant's report, reports separately: invented names cost no more entries
+/// than this.
 pub const MAX_NAMES: usize = 100;
 
 /// Names of members that were not read, each with its number of events.
@@ -82,7 +83,7 @@ pub fn rejected(route: Route, names: &[String]) -> Vec<Issue> {
     names.iter().map(issue).collect()
 }
 
-/// Advice for a member that nobody reads.
+/// Advice to the sender of an unknown member.
 fn advice(route: Route, name: &str) -> &'static str {
     match route {
         Route::Pipeline if ABOUT.contains(&name) || is_of_action(route, name) => {

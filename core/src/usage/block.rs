@@ -86,7 +86,7 @@ fn read_part<'b>(rest: &mut &'b [u8]) -> Result<UserPart<'b>, MalformedBlock> {
     Ok(UserPart { user: ObjectId::from_bytes(*id), first, entries })
 }
 
-/// Part of a block for one user.
+/// Activities of one user within a block.
 #[derive(Clone, Copy, Debug)]
 pub struct UserPart<'b> {
     /// `_id` of the end user.

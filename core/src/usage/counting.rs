@@ -12,10 +12,10 @@ use super::{
 };
 use crate::value::ObjectId;
 
-/// Most actions that are counted by their names; further ones are counted together.
+/// Maximum number of actions that are counted by their names; further ones are counted together.
 pub const MAX_ACTIONS: usize = 1_000;
 
-/// Counts of a user.
+/// Activity of one user in the periods of a report.
 #[derive(Clone, Debug, Default)]
 pub struct UserUsage {
     /// Days on which the user was active.
@@ -65,7 +65,7 @@ pub struct UsageCounts {
     pub people: Vec<(ObjectId, UserUsage)>,
     /// Actions, the most frequent first.
     pub actions: Vec<(String, ActionCounts)>,
-    /// Counts of other actions.
+    /// Counts of the actions that are not in `actions`, added up.
     pub others: ActionCounts,
     /// The sum of the counts of all activities in each period.
     pub occurrences: Vec<u64>,

@@ -35,7 +35,6 @@ impl ActionNames {
     }
 }
 
-/// A number as an index.
 pub(super) fn index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -11,7 +11,8 @@ const RECENT_DAYS: i64 = 14;
 const CHANGED: Decimal = Decimal::from_parts(2, 0, 0, false, 1);
 /// Decimals of a trend.
 const TREND_SCALE: u32 = 4;
-/// Most days with stored beats: those that count, and some that are ahead, since a clock may have been wrong.
+/// Maximum number of days with stored beats: those that count, and some that are ahead, since a clock may have been
+/// wrong.
 const MAX_DAYS: usize = 64;
 
 /// Values of `activityState`, from the best to the worst except for users who were never active (R52).
@@ -29,7 +30,7 @@ const MAX_EXACT: u64 = 1 << 53;
 /// Addition of an event to the engagement of its user and their company.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Engaged {
-    /// Id of the end user.
+    /// `_id` of the end user whose engagement the event adds to.
     pub end_user_id: ObjectId,
     /// Company of the user when the event was stored.
     pub company_id: Option<ObjectId>,

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-/// Most characters of the caller's text that a message repeats (R12).
+/// Maximum number of characters of the caller's text that a message repeats (R12).
 pub const MAX_QUOTED_CHARS: usize = 64;
 
 /// One problem of a body or a query.

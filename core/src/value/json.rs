@@ -64,13 +64,13 @@ impl Json {
         Self(text.into())
     }
 
-    /// An array of values.
+    /// An array of these values, in compact JSON.
     pub fn array(values: &[Json]) -> Self {
         let texts: Vec<&str> = values.iter().map(|value| value.as_ref().text()).collect();
         Self(format!("[{}]", texts.join(",")).into())
     }
 
-    /// An object from a document.
+    /// The members of a document as an object, in compact JSON.
     pub fn object(document: &Document) -> Self {
         Self(document.to_text().into())
     }

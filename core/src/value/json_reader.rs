@@ -243,7 +243,7 @@ fn copy_array(
 const USUAL_BYTES: usize = 128;
 /// Initial capacity for the members of an object; forms have few objects, and their bundle is small.
 const USUAL_MEMBERS: usize = if cfg!(feature = "records") { 8 } else { 0 };
-/// Most keys that are compared one by one, which is faster than to order them.
+/// Maximum number of keys that are compared one by one, which is faster than to order them.
 const FEW_KEYS: usize = 16;
 
 /// Keys of an object, so that none occurs twice.

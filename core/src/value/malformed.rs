@@ -8,7 +8,7 @@ use super::issue::quoted;
 
 /// Deepest nesting of objects and arrays (R9).
 pub const MAX_DEPTH: usize = 64;
-/// Most keys of an object (R9).
+/// Maximum number of keys of an object (R9).
 pub const MAX_KEYS: usize = 500;
 /// Longest string, in bytes after decoding (R9).
 pub const MAX_STRING_BYTES: usize = 64 * 1024;
@@ -42,7 +42,7 @@ pub(super) enum TextFault {
     Nul,
     TooDeep,
     TooManyKeys,
-    /// With the most bytes that are allowed.
+    /// With the maximum size, in bytes.
     StringTooLong(usize),
     DuplicateKey(String),
     NotAnObject,

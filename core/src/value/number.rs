@@ -69,7 +69,7 @@ impl Number {
         (rounded.abs() <= Decimal::from(MAX_AMOUNT)).then_some(Self(rounded))
     }
 
-    /// The number as a decimal.
+    /// The exact value, to compute with.
     pub fn as_decimal(self) -> Decimal {
         self.0
     }

@@ -119,7 +119,7 @@ fn add_months(start: NaiveDateTime, months: u32) -> Option<NaiveDateTime> {
     start.checked_add_months(Months::new(months))
 }
 
-/// Most months that fit between two times; none where the second is not later.
+/// Number of whole months between two times; none where the second is not later.
 fn whole_months(start: NaiveDateTime, end: NaiveDateTime) -> Option<u32> {
     if end <= start {
         return None;

@@ -13,7 +13,7 @@ use svctrack_core::{
         Event, Unreadable,
         activity::{self, ActivityOrder, ActivityQuery},
         bulk, group,
-        intake::{self, Incoming, TrackingSettings, wait_behind},
+        intake::{self, Incoming, TrackingSettings, wait_for_entry},
         integration_issues::{self, IntegrationIssueQuery, ReportEntry},
         listed::{ACTIVITY, ENTRY},
         pipeline::{self, ReadCall, SDK_CALLS},
@@ -32,7 +32,7 @@ use super::{
     deleted, done, handling, known, not_found, page, pairs,
 };
 
-/// Most indexes that are named.
+/// Maximum number of indexes that are named.
 const MAX_REJECTED: usize = 100;
 
 impl From<Unreadable> for ErrorResponse {
@@ -360,7 +360,7 @@ impl World {
     }
 
     fn parked_of(&self, entry: &ReportEntry) -> u64 {
-        let wait = wait_behind(entry.route, &entry.code, &entry.cause);
+        let wait = wait_for_entry(entry.route, &entry.code, &entry.cause);
         self.store.parked.iter().filter(|event| event.waits.contains(&wait)).count() as u64
     }
 
@@ -375,7 +375,7 @@ impl World {
         let id = id_of_entry(id)?;
         let entry = self.entries.iter().find(|entry| entry.id == id);
         let entry = entry.ok_or_else(|| not_found("not_found"))?;
-        let wait = wait_behind(entry.route, &entry.code, &entry.cause);
+        let wait = wait_for_entry(entry.route, &entry.code, &entry.cause);
         let replayed = self.replay(|event| event.waits.contains(&wait));
         Ok(done(format!(r#"{{"replayed":{replayed}}}"#)))
     }

@@ -123,7 +123,6 @@ impl Caller {
         self.token_record().map_or(without_end, TokenRecord::issuer)
     }
 
-    /// Scopes of the caller.
     pub(crate) fn scopes(&self) -> &[String] {
         match &self.credential {
             Credential::Token(token) => &token.record.scopes,

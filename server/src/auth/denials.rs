@@ -1,4 +1,4 @@
-//! Denied access, for the audit log. Strangers cause it, so it is not written one by one: attempts of one token or
+//! Denied access, for the audit log. Any client can cause it, so it is not written one by one: attempts of one token or
 //! address for one cause are counted by the minute, in memory, and each count is written once its minute is over.
 //!
 //! Invariant: a day writes at most [`MAX_A_DAY`] counts of one attacker each for a tenant, and after that one for each
@@ -20,9 +20,9 @@ use svctrack_store::{AuditNote, Tenant};
 const MINUTE_MS: i64 = 60_000;
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 60 * MINUTE_MS;
-/// Most counts of a tenant in a minute of one token or address each; others are counted together.
+/// Maximum number of a tenant's counts in a minute, each of one token or address; others are counted together.
 const MAX_A_MINUTE: usize = 20;
-/// Most counts of a tenant in a day, some 100 KB of entries.
+/// Maximum number of counts of a tenant in a day, some 100 KB of entries.
 const MAX_A_DAY: usize = 1_000;
 /// Longest cause, in bytes: an invented scope can be no longer.
 const MAX_CAUSE_BYTES: usize = 64;

@@ -165,7 +165,7 @@ pub(crate) fn cookie(app: &App, token: Option<&Token>) -> Option<HeaderValue> {
     HeaderValue::try_from(text).ok()
 }
 
-/// Whether browsers reach the service over TLS, by the configuration: anyone can send a header.
+/// Whether browsers reach the service over TLS, by the configuration: any client can send a header.
 fn is_over_tls(app: &App) -> bool {
     app.addresses.base_url().starts_with("https://")
 }

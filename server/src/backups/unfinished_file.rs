@@ -48,7 +48,7 @@ impl Unfinished {
     }
 }
 
-/// Folder of a file.
+/// The folder that contains a file; `.` for a name without one.
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

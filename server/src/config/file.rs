@@ -62,7 +62,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     })
 }
 
-/// What a value should be, in the words of people instead of those of Rust's types.
+/// What a value should be, in plain English instead of the names of Rust's types.
 fn in_words(message: &str) -> &str {
     match message.rsplit_once(", expected ") {
         Some((_, "u8" | "u32")) => "expected a whole number, without quotes",

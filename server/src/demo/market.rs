@@ -17,7 +17,7 @@ use super::{
 pub(super) const MONTHS: u32 = 24;
 /// Share of the customers at the beginning.
 const AT_START: f64 = 0.4;
-/// Most customers: the number of names also covers those that left.
+/// Maximum number of customers: the number of names also covers those that left.
 pub const MAX_CUSTOMERS: usize = 400;
 /// Business years begin in these months, and with them contracts.
 const BUSY: [u32; 3] = [1, 6, 9];

@@ -41,7 +41,7 @@ pub use self::{
 pub const TENANT_NAME: &str = "Demo: Lumen Analytics";
 /// Default number of customers of a demo.
 pub const CUSTOMERS: usize = 300;
-/// Most items of a bulk upsert, and rows of a bulk call.
+/// Maximum number of items of a bulk upsert, and rows of a bulk call.
 const BATCH: usize = 5_000;
 /// Events that name no known company.
 const LOST_EVENTS: usize = 40;

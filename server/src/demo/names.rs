@@ -1,4 +1,4 @@
-//! Invented names: of companies, places and people. Domains end in `.example`, which nobody owns.
+//! Invented names: of companies, places and people. Domains end in `.example`, which is reserved.
 
 use super::chance::Dice;
 

@@ -16,7 +16,7 @@ pub(crate) struct RepeatedKeys {
     /// Line of each key, by its hash.
     lines: HashMap<u64, u64>,
     hashes: RandomState,
-    /// Most keys that are noted: further ones are not compared.
+    /// Maximum number of keys that are noted: further ones are not compared.
     most: usize,
     /// Number of rows with a repeated key.
     pub(crate) rows: usize,

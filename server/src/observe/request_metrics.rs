@@ -132,7 +132,7 @@ pub(crate) struct RequestMetrics {
     routes: Mutex<Vec<Arc<RouteMetrics>>>,
     without_route: Arc<RouteMetrics>,
     active: AtomicU64,
-    /// Requests whose client has gone before there was a response.
+    /// Requests whose client disconnected before there was a response.
     aborted: AtomicU64,
     rejected: Mutex<RejectedRequests>,
 }
@@ -214,7 +214,7 @@ impl RequestMetrics {
         }
     }
 
-    /// Counts a request whose client has gone.
+    /// Counts a request whose client disconnected.
     pub(crate) fn abort(&self) {
         self.active.fetch_sub(1, Ordering::Relaxed);
         self.aborted.fetch_add(1, Ordering::Relaxed);
@@ -252,7 +252,7 @@ impl RequestMetrics {
         self.active.load(Ordering::Relaxed)
     }
 
-    /// Requests whose client has gone.
+    /// Requests whose client disconnected.
     pub(crate) fn aborted(&self) -> u64 {
         self.aborted.load(Ordering::Relaxed)
     }

@@ -27,7 +27,7 @@ use super::{
 #[derive(Clone, Debug)]
 pub(crate) struct Cause(pub(crate) Cow<'static, str>);
 
-/// The status of a request whose client has gone before there was a response, as proxies log it.
+/// The status of a request whose client disconnected before there was a response, as proxies log it.
 const CLIENT_GONE: u16 = 499;
 
 /// Facts of a request before its route is known.
@@ -46,7 +46,7 @@ impl Arrived {
     }
 }
 
-/// A running request. When it is dropped without a response, its client has gone.
+/// A running request. When it is dropped without a response, its client has disconnected.
 pub(crate) struct Watch<'a> {
     observe: &'a Arc<Observe>,
     request_id: Arc<str>,
@@ -123,7 +123,7 @@ struct WatchedResponse {
     ending: RequestEnd,
 }
 
-/// Writes the line of a request when its response has been sent, or its client has gone.
+/// Writes the line of a request when its response has been sent, or its client has disconnected.
 struct RequestEnd {
     observe: Arc<Observe>,
     request_id: Arc<str>,

@@ -168,7 +168,6 @@ fn after(description: &str) -> Value {
     parameter("after", description, json!({ "type": "string", "pattern": OBJECT_ID }))
 }
 
-/// Parameters that filter activities.
 fn activity_filters() -> Vec<Value> {
     let text = || json!({ "type": "string" });
     vec![

@@ -17,7 +17,6 @@ use super::{
 };
 use crate::route_def::BodyKind;
 
-/// The parameters of a report.
 pub(super) fn parameters(gives: BodyKind) -> Vec<Value> {
     let Some(kind) = gives.report() else { return Vec::new() };
     let of_report = PARAMETERS.iter().filter(|parameter| parameter.of.contains(&kind));

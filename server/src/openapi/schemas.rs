@@ -117,7 +117,6 @@ fn new_token() -> Value {
     })
 }
 
-/// Schema of a token.
 fn token(more: &[(&str, Value, &str)]) -> Value {
     let time = || json!({ "type": ["string", "null"], "format": "date-time" });
     let members = [

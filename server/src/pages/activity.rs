@@ -12,7 +12,7 @@ use crate::error::Error;
 const NEWEST: &str = "10";
 /// Days of the picture of a record's activity.
 const DAYS: i64 = 28;
-/// Most activities that are read for the chart: the maximum of a list.
+/// Maximum number of activities that are read for the chart: the maximum of a list.
 const COUNTED: usize = 2_000;
 
 /// Properties of an activity that the chart needs.

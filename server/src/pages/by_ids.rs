@@ -8,7 +8,7 @@ use svctrack_web::pages::address;
 use super::visit::Visit;
 use crate::error::Error;
 
-/// Most ids of one call: their text fits in an address.
+/// Maximum number of ids of one call: their text fits in an address.
 const IDS: usize = 60;
 
 /// Records of a resource with these ids, by id, with the properties that `select` names. None where the token may not

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::error::Error;
 
-/// Most licenses of the timeline.
+/// Maximum number of licenses in the timeline.
 const LICENSES: usize = 50;
 /// The properties of a license that the picture needs.
 const OF_LICENSE: &str = "product,_currency,fromDate,toDate,mrr,renewalStatus,isOverdue";

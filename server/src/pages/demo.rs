@@ -39,7 +39,7 @@ const ASK_AGAIN: &str = "2";
 /// Pause before a call is repeated that the server was too busy for.
 const PAUSE: Duration = Duration::from_secs(1);
 const LABEL: &str = "Session in the demo";
-/// Most tenants among which the demo is looked for.
+/// Maximum number of tenants among which the demo is looked for.
 const MAX_TENANTS: usize = 1_000;
 
 /// Page after the demo was deleted, and its notice.
@@ -186,7 +186,7 @@ pub(super) async fn may(visit: &Visit) -> Result<bool, Error> {
     if !visit.api.may("admin") {
         return Ok(false);
     }
-    // With the user's tenant and the demo, a third tenant belongs to somebody else.
+    // With the user's tenant and the demo, a third tenant is another customer's.
     let tenants = visit.app.store.tenants(3).await?;
     let own = visit.session.caller.tenant.id();
     let is_alone = tenants.iter().all(|tenant| tenant.id == own || tenant.name == TENANT_NAME);

@@ -30,7 +30,7 @@ const ACTIVE_DAYS: i64 = 7;
 const ISSUES: usize = 5;
 const NEWEST_ISSUES: &str = "50";
 
-/// Most licenses that a link to a list names: their ids fit in an address.
+/// Maximum number of licenses that a link to a list names: their ids fit in an address.
 const LINKED: usize = 50;
 /// Reasons for which a license does not count.
 const REASONS: [(&str, &str); 5] = [
@@ -109,7 +109,7 @@ async fn reports(visit: &Visit) -> Result<HomeView, Error> {
     Ok(view)
 }
 
-/// `GET /app`: browsers complete this address while somebody types that of a page.
+/// `GET /app`: browsers complete this address while a user types that of a page.
 pub(super) async fn lead(_: &App, _: Request) -> Result<Response, Error> {
     Ok(see("/"))
 }

@@ -65,7 +65,7 @@ use futures_util::{
 };
 use poem::{Request, Response, http::Method};
 
-/// Serves a page to anyone.
+/// Serves a page to any client, signed in or not.
 type PublicPage = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
 /// Serves a page to a signed-in user.
 type SignedInPage = fn(Visit, Request) -> BoxFuture<'static, Result<Response, Error>>;

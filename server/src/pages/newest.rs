@@ -12,7 +12,7 @@ use super::{
 };
 use crate::error::Error;
 
-/// Most records of a list.
+/// Maximum number of records in a list.
 const SHOWN: usize = 20;
 
 /// The newest records of a resource that have a value of a property, and where all of them are.

@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
-/// Most records of a file that has the order of its list; a longer one has that of their creation.
+/// Maximum number of records in a file that has the order of its list; a longer one has that of their creation.
 const SORTED: u64 = 50_000;
 /// Records on a page.
 const SHOWN: usize = 50;

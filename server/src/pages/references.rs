@@ -18,9 +18,9 @@ use super::{
 };
 use crate::{error::Error, routes::query_pairs};
 
-/// Most records that are suggested.
+/// Maximum number of records that are suggested.
 const SUGGESTED: usize = 20;
-/// Most records that a message names.
+/// Maximum number of records that a message names.
 const NAMED: usize = 3;
 /// Properties by which a person finds a record, the first that a resource has.
 const NAMES: [&str; 3] = ["name", "product", "title"];

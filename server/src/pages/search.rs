@@ -13,7 +13,7 @@ use svctrack_web::pages::{Hit, HitGroup, SearchView, address, label_of, search_p
 use super::{by_ids::text, forms::sent, respond::html, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
 
-/// Most hits of a resource that are shown.
+/// Maximum number of hits of a resource that are shown.
 const SHOWN: usize = 6;
 
 /// Parameter that searches the texts of a resource, and takes them literally.

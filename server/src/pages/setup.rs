@@ -12,7 +12,7 @@ use svctrack_web::pages::{
 use super::{forms::sent, respond::html, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
 
-/// Most issues that are shown next to the first event.
+/// Maximum number of issues that are shown next to the first event.
 const ISSUES: &str = "3";
 /// How long before the page is opened an issue may have occurred to be shown: a developer sends an event, then looks
 /// here. Older issues are of other attempts.

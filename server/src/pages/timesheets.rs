@@ -1,4 +1,4 @@
-//! Timesheets with their time entries, which somebody approves or returns.
+//! Timesheets with their time entries, which a user approves or returns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,6 @@ use crate::{error::Error, routes::query_pairs};
 const SHOWN: usize = 50;
 /// Status that is shown by default.
 const SUBMITTED: &str = "submitted";
-/// The statuses of timesheets.
 const STATUSES: &[&str] = &[SUBMITTED, "approved", "returned"];
 
 type Record = Map<String, Value>;

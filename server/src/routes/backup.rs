@@ -45,7 +45,7 @@ pub(crate) async fn download(app: &App, request: &mut Request) -> Result<Respons
         .body(pieces(file, turn)))
 }
 
-/// A file as a body; it is deleted when the caller has gone.
+/// A file as a body; it is deleted when the download ends or the client disconnects.
 fn pieces(file: File, turn: OwnedSemaphorePermit) -> Body {
     let pieces = stream::try_unfold((file, turn), |(mut file, turn)| async move {
         let read = move || {

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{app::App, error::Error, path_tree::path_part};
 
-/// Most computations of the figures where licenses were changed meanwhile.
+/// Maximum number of times that the figures are computed, where licenses are changed meanwhile.
 const ATTEMPTS: usize = 5;
 
 /// `POST /reports/closings`: closes a month; a closed month stays as it is.

@@ -130,7 +130,7 @@ pub(crate) async fn import(
             break;
         }
     }
-    // Nobody reads the rest.
+    // The rest is not read.
     drop(next);
     pump.abort();
     note_received(received.load(Ordering::Relaxed));
@@ -138,14 +138,14 @@ pub(crate) async fn import(
     applied.and(read).map_err(|error| import.cut_short(error))?;
     let text = serde_json::to_string(&import.summary);
     let text = text.map_err(|error| Error::Internal(error.to_string()))?;
-    // The room of the response is taken before the turn ends: else it would count for nobody.
+    // The room of the response is taken before the turn ends: else no limit would count it.
     let held = app.response_budget.hold(import.caller.tenant.id(), text);
     let body = held.map_err(|error| import.cut_short(error))?;
     drop(turn);
     Ok(json_body(body))
 }
 
-/// Passes the pieces of a body on, until it ends or nobody reads them.
+/// Passes the pieces of a body on, until it ends or their receiver is dropped.
 async fn pump(
     mut body: BoxBody<Bytes, io::Error>,
     to: mpsc::Sender<io::Result<Bytes>>,
@@ -281,7 +281,7 @@ struct RowReader {
 }
 
 impl RowReader {
-    /// Reads rows and passes them on in batches, until nobody reads them.
+    /// Reads rows and passes them on in batches, until their receiver is dropped.
     fn send(
         mut self,
         asked: &ImportRequest,

@@ -171,7 +171,7 @@ pub(super) async fn erase(
     let actor = Actor::from(caller);
     let erasing = app.store.erase(actor.clone(), reference, precondition(request)).await?;
     let Some(id) = erasing else { return Ok(deleted_count(0)) };
-    // A separate task: it continues when the caller has gone.
+    // A separate task: it continues when the client disconnects.
     let task = tokio::spawn(erase_on(app.store.clone(), actor, id));
     task.await.map_err(|error| Error::Internal(error.to_string()))??;
     Ok(deleted_count(1))

@@ -69,7 +69,7 @@ pub(super) struct CallBatch {
     pub(super) envelope: Envelope,
     /// `context` of the envelope, which replaces that of a call.
     pub(super) context: Document,
-    /// Members of the envelope that nobody reads.
+    /// Unknown members of the envelope.
     pub(super) unread: Vec<String>,
 }
 
@@ -126,7 +126,7 @@ pub(super) async fn take_rows(
             else => break,
         }
     }
-    // Nobody reads the rest.
+    // The rest is not read.
     drop(next);
     let read = reader.await.map_err(|error| Error::Internal(error.to_string()))?;
     taken.and(read).map_err(|error| notes.cut_short(error))?;
@@ -170,14 +170,14 @@ struct RowsOfPart {
     taken: Vec<usize>,
     /// Indexes of the rejected rows.
     rejected: Vec<usize>,
-    /// Members that nobody reads.
+    /// Unknown members of the rows.
     unread: Unread,
     /// Number of rows with an invalid `count`.
     other_counts: u64,
 }
 
 impl RowsReader {
-    /// Reads rows and passes them on in parts, until nobody reads them.
+    /// Reads rows and passes them on in parts, until their receiver is dropped.
     fn send_parts(self, body: &[u8], parts: &mpsc::Sender<RowsPart>) -> Result<(), Error> {
         let rows = match &self.form {
             RowsFormat::Bulk | RowsFormat::Calls => JsonRows::check(body)?,
@@ -188,7 +188,7 @@ impl RowsReader {
         while let Some(mut part) = self.part(&mut rows) {
             rejected += part.rows.rejected.len();
             let is_read_on = rejected < MAX_REJECTED_ROWS;
-            part.tracking.goes_on &= is_read_on;
+            part.tracking.has_more &= is_read_on;
             let is_followed = rows.peek().is_some();
             if parts.blocking_send(part).is_err() {
                 return Ok(());
@@ -239,7 +239,7 @@ impl RowsReader {
             let (rows, at) = (of_part.other_counts, self.received_at);
             tracking.findings.push(integration_issues::count_replaced(self.route(), rows, at));
         }
-        tracking.goes_on = rows.peek().is_some();
+        tracking.has_more = rows.peek().is_some();
         (of_part.count > 0).then_some(RowsPart { tracking, rows: of_part })
     }
 
@@ -307,7 +307,7 @@ struct Notes {
     not_parked: usize,
     rejected: usize,
     indexes: Vec<usize>,
-    /// Members that nobody reads; one more than are named.
+    /// Unknown members: at most one more than are named.
     unread: Vec<String>,
 }
 
@@ -386,8 +386,8 @@ mod tests {
             reading.clone().send_parts(body(rows).as_bytes(), &parts).unwrap();
             drop(parts);
             let sent = std::iter::from_fn(|| sent.blocking_recv());
-            let goes_on: Vec<_> = sent.map(|part| part.tracking.goes_on).collect();
-            assert_eq!(goes_on, expected, "{rows} rows");
+            let has_more: Vec<_> = sent.map(|part| part.tracking.has_more).collect();
+            assert_eq!(has_more, expected, "{rows} rows");
         }
     }
 }

@@ -70,7 +70,7 @@ impl Strictness {
         self.reject(ignored, |names| unknown_properties(names, known)).map_err(Error::Invalid)
     }
 
-    /// Rejects members of an event that nobody reads, where the request is strict.
+    /// Rejects unknown members of an event, where the request is strict.
     pub(super) fn check_members(self, route: Route, unread: &[String]) -> Result<(), Vec<Issue>> {
         self.reject(unread, |names| unknown_members::rejected(route, names))
     }

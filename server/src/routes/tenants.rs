@@ -101,7 +101,7 @@ pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response,
     let caller = authorise(app, request, OPERATOR).await?;
     let id = id_in_path(request)?;
     let tenant = app.store.delete_tenant(caller.into(), id).await?;
-    // A separate task: it continues when the caller has gone.
+    // A separate task: it continues when the client disconnects.
     tokio::spawn(background_jobs::delete_tenant(app.store.clone(), id));
     Ok(json(shown(&tenant).to_text()))
 }

@@ -1,9 +1,9 @@
-//! Limits of handshakes: a signature takes as much of a processor as twenty requests or more, and anybody may ask for
-//! one.
+//! Limits of handshakes: a signature takes as much of a processor as twenty requests or more, and any client may
+//! request one.
 //!
 //! - An address may begin a limited number of them a second.
 //! - Each worker computes one at a time, and its other tasks have their turn before the next one: whatever the number
-//!   of strangers, a request waits for one signature.
+//!   of unauthenticated clients, a request waits for one signature.
 
 use std::net::IpAddr;
 

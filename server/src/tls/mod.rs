@@ -1,5 +1,5 @@
-//! TLS of the server itself, by a certificate and a key in files: handshakes that strangers cannot make expensive for
-//! others, and files that are reloaded when they change.
+//! TLS of the server itself, by a certificate and a key in files: limits of handshakes, so that unauthenticated clients
+//! cannot exhaust the processor, and files that are reloaded when they change.
 
 pub(crate) mod acceptor;
 mod certificate;

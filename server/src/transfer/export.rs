@@ -97,7 +97,7 @@ pub async fn export(
     }
     .map_err(|error| words(&error))?;
     for other in earlier(def, folder).filter(|other| *other != path) {
-        // With both files nobody could tell which of the two is newer.
+        // With both files it would be unclear which of the two is newer.
         fs::remove_file(&other).map_err(|error| words(&error))?;
     }
     Ok(count)

@@ -12,7 +12,7 @@ pub struct Fates {
 
 impl Fates {
     /// Counts in the summary of an import.
-    pub(super) fn told_in(response: &Value) -> Self {
+    pub(super) fn from_response(response: &Value) -> Self {
         let count = |name| count_in(response, name);
         Self { created: count("created"), updated: count("updated"), unchanged: count("unchanged") }
     }

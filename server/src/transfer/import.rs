@@ -26,7 +26,7 @@ use crate::{
     interchange::{Format, NDJSON, ReadOptions, RecordRows, RepeatedKeys, Source},
 };
 
-/// Most records that are sent at a time.
+/// Maximum number of records that are sent at a time.
 const BATCH_RECORDS: usize = 500;
 /// Text that is sent at a time, in bytes, but for one record more: little enough to be held.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
@@ -55,7 +55,6 @@ pub struct Imported {
     pub ignored: Vec<String>,
 }
 
-/// A file that is imported.
 #[derive(Clone, Debug)]
 pub struct RecordFile {
     pub path: PathBuf,
@@ -504,7 +503,7 @@ impl<'a> Import<'a> {
         let response = self.admin.send_again_as(Method::POST, &path, NDJSON, body.into()).await?;
         let summary = response.json().await?;
         if let Some(fates) = &mut file.done.fates {
-            fates.add(Fates::told_in(&summary));
+            fates.add(Fates::from_response(&summary));
         }
         file.done.without_key += count_in(&summary, "withoutKey");
         let list = |name| summary.get(name).and_then(Value::as_array).into_iter().flatten();

@@ -23,7 +23,7 @@ pub trait Clock: Send + Sync {
     /// The current time, as the clock shows it. It changes when the clock is set.
     fn now(&self) -> Timestamp;
 
-    /// How long the machine has been running when the clock shows `now`; nobody can set this. Where it is not known,
+    /// How long the machine has been running when the clock shows `now`; this cannot be set. Where it is not known,
     /// the clock counts as never set.
     fn running(&self, now: Timestamp) -> Duration {
         Duration::from_millis(now.as_ms().unsigned_abs())

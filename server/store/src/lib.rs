@@ -330,7 +330,7 @@ pub struct Tracking {
     /// Whether the events are one part of a body whose parts are stored in order.
     pub is_part: bool,
     /// Whether another part of the body follows.
-    pub goes_on: bool,
+    pub has_more: bool,
     /// Today's parked events of the sender, if the sender is known.
     pub sender: Option<ParkedToday>,
 }
@@ -344,7 +344,7 @@ impl Tracking {
             received_at,
             route,
             is_part: false,
-            goes_on: false,
+            has_more: false,
             sender: None,
         }
     }
@@ -539,7 +539,7 @@ pub trait Store: Send + Sync {
     /// Records that a token was used; this is written with a later commit (R43).
     fn token_used(&self, token: &TokenRecord, now: Timestamp);
 
-    /// Id of the store.
+    /// Id of the store, which stays the same when it is compacted or restored.
     fn id(&self) -> StoreId;
 
     /// The health of the store.

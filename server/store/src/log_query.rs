@@ -18,7 +18,7 @@ pub enum LogQuery {
 }
 
 impl LogQuery {
-    /// Page of the log.
+    /// Limit and start of the page, which every log has.
     pub fn page(&self) -> &LogPage {
         match self {
             Self::Activities(query) => &query.page,

@@ -9,8 +9,8 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// Upper bounds of times in microseconds: from a commit on a fast disk, and a response from memory, to a call that
-/// nobody waits for any longer.
+/// Upper bounds of times in microseconds: from a commit on a fast disk, and a response from memory, to a call that its
+/// client waits for no longer.
 pub const TIMES_US: &[u64] = &[
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 75_000, 100_000, 250_000, 500_000,
     750_000, 1_000_000, 2_500_000, 5_000_000, 7_500_000, 10_000_000,

@@ -85,7 +85,7 @@ pub struct Tracked {
     pub ignored: Vec<String>,
 }
 
-/// A record for a response.
+/// Id, version and JSON of a record, as a response returns it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RecordResponse {
     /// `_id` of the record.

@@ -12,7 +12,7 @@ use super::{
 
 /// Largest response, in bytes, that takes no room: a connection has one of them, and most are sent at once.
 pub const UNCOUNTED_BYTES: usize = 64 * 1024;
-/// Step in which room is reserved, in bytes, so that it is not asked for with each record.
+/// Step in which room is reserved, in bytes, so that it is not requested with each record.
 const STEP_BYTES: usize = 64 * 1024;
 
 /// The memory budget from which a response takes room. Without a tenant there is no limit.

@@ -38,10 +38,10 @@ impl Command {
     }
 
     /// Whether the command is a part of a body, and the next part is about to come.
-    pub(crate) fn goes_on(&self) -> bool {
+    pub(crate) fn has_more(&self) -> bool {
         match self {
-            Self::Idempotent { command, .. } => command.goes_on(),
-            Self::Track(tracking) => tracking.goes_on,
+            Self::Idempotent { command, .. } => command.has_more(),
+            Self::Track(tracking) => tracking.has_more,
             _ => false,
         }
     }

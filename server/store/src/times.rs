@@ -17,10 +17,11 @@ use svctrack_core::value::{Timestamp, time::DAY_MS};
 
 use super::Clock;
 
-/// Most milliseconds between a clock and its expected time: more than clocks drift, or are corrected by, from one check
-/// to the next, and than a restart takes.
+/// Maximum difference between a clock and its expected time, in milliseconds: more than clocks drift, or are corrected
+/// by, from one check to the next, and than a restart takes.
 pub const MAX_DRIFT_MS: i64 = 60 * 1_000;
-/// Most milliseconds by which a time may be ahead of the settled one before it counts as that of a wrong clock.
+/// Maximum number of milliseconds by which a time may be ahead of the settled one before it counts as that of a wrong
+/// clock.
 const MAX_AHEAD_MS: i64 = DAY_MS;
 /// How long a clock must have been earlier than the stored times before that is corrected: an operator who sets a clock
 /// back by mistake notices.

@@ -1,4 +1,4 @@
-//! Problems of a form, shown in the browser while somebody fills it in: glue between the page and the rules of
+//! Problems of a form, shown in the browser while a user fills it in: glue between the page and the rules of
 //! `svctrack_core`, in the words of the API.
 
 #[cfg(target_arch = "wasm32")]

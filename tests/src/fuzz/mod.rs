@@ -1,4 +1,4 @@
-//! Parsers of what comes from outside, tried with inputs that nobody thought of: seeds, and seeds with random edits.
+//! Parsers of what comes from outside, tried with unforeseen inputs: seeds, and seeds with random edits.
 //!
 //! A seed is a file `tests/fuzz/<target>/<sentence>`; the requests of `tests/cases` are seeds too. An input for which a
 //! target panics is made as small as possible, and written where its message says, from where it can become a seed.

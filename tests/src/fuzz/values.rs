@@ -96,7 +96,7 @@ fn check_number(text: &str) -> Option<Number> {
     Some(number)
 }
 
-/// A preview is no longer than asked for, has no markup blanks, and is the beginning of a longer one.
+/// A preview is no longer than requested, has no markup blanks, and is the beginning of a longer one.
 pub(super) fn check_html(input: &[u8]) -> bool {
     let html = String::from_utf8_lossy(input);
     let (short, long) = (plain_text(&html, PREVIEW_CHARS), plain_text(&html, usize::MAX));

@@ -209,7 +209,7 @@ impl Comparison<'_> {
         let mut found = BTreeMap::new();
         for entry in &self.shown.report {
             let (code, message) = (text(entry, "code"), text(entry, "message"));
-            // Of companies that appear in the middle nobody knows how many events came before.
+            // Of companies that appear in the middle it is unknown how many events came before.
             let names_ghost = message.contains("`ghost");
             let is_open = match code.as_str() {
                 "company_unknown" => !(ghosts_count && names_ghost),

@@ -127,7 +127,7 @@ pub fn plan(random: &mut Random, count: usize, now: i64) -> Plan {
     plan
 }
 
-/// An event of nobody yet.
+/// An event without a user yet.
 fn plain(random: &mut Random, number: usize, now: i64) -> Event {
     let way = *random.one_of(&[Way::Realtime, Way::Realtime, Way::Pipeline, Way::Bulk, Way::Bulk]);
     let some_days_ago = |random: &mut Random, days: usize| {

@@ -11,7 +11,7 @@ use super::{
 /// Days that count as the last ones.
 const RECENT_DAYS: i64 = 14;
 
-/// How active somebody is.
+/// Activity of a user or a company.
 #[derive(Clone, Debug, Default)]
 pub struct Engagement {
     /// When they were last active, at the earliest and at the latest: the future counts as the time at

@@ -9,9 +9,9 @@ use super::{
     time,
 };
 
-/// Most rows of a bulk body.
+/// Maximum number of rows of a bulk body.
 const MAX_ROWS: usize = 400;
-/// Most calls of a pipeline's array.
+/// Maximum number of calls of a pipeline's array.
 const MAX_CALLS: usize = 8;
 /// How many of a hundred events are sent twice.
 const TWICE: usize = 10;

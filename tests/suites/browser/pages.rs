@@ -21,7 +21,7 @@ use crate::pages::{sign_in, store_samples, walk};
 /// What axe checks: all of WCAG 2.2 AA, and its own advice.
 const RULES: &str = r#"["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]"#;
 
-/// A server, and somebody who has signed in in a browser.
+/// A server, and a user who has signed in in a browser.
 struct Visit {
     server: Server,
     browser: Browser,
@@ -93,7 +93,7 @@ fn kind(path: &str) -> String {
     plain.split('/').map(part).collect::<Vec<_>>().join("/")
 }
 
-/// What nobody has to look at a page for.
+/// A flaw of a page that the browser can measure.
 async fn flaw(browser: &Browser) -> Option<&'static str> {
     let flaws = [
         ("wider than the window", "return document.documentElement.scrollWidth > innerWidth"),
@@ -241,7 +241,7 @@ async fn every_page_with_demo_data_fits_its_window_and_is_taken_as_a_picture() {
     assert!(flaws.is_empty(), "{}", flaws.join("\n"));
 }
 
-/// A walk through the application, as somebody goes who meets it first. Without script all is the same, but what changes
+/// A walk through the application, as a new user goes. Without script all is the same, but what changes
 /// while one looks on.
 async fn walk_through(kind: Kind, setup: Setup) {
     let visit = Visit::begin_by_link(kind, setup).await;

@@ -1,7 +1,7 @@
 // Console messages for the developer of the host page: what happened and what to do. A warning is a call that
 // is not sent, or not as it was meant; with `debug` every step is logged.
 
-// Most warnings that are logged once: a page may make names up.
+// Maximum number of warnings that are logged once: a page may make names up.
 const MAX_REPORTED = 100;
 
 // What the page gave to `init` or `load`. Lines with a colon are the types that the npm package has.
@@ -66,7 +66,7 @@ function once(key, report, ...line) {
   report(...line, key);
 }
 
-// Reports the members of a call that nobody knows. Those of a `track` are moved into `info`, which is no fault.
+// Reports the unknown members of a call. Those of a `track` are moved into `info`, which is no fault.
 function reportUnknown({ name, unknown, members }) {
   once(unknown?.join(), name === 'track' ? log : warn, 'unknown', name, unknown, members);
 }

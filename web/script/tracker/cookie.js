@@ -1,4 +1,4 @@
-// The cookie that keeps who the visitor is. It is read as if an enemy had written it.
+// The cookie that keeps who the visitor is. It is untrusted input.
 
 const COOKIE = '_svctrack';
 const PROBE = '_svctrack_probe';
@@ -24,7 +24,7 @@ function setCookie(name, value, seconds, domain) {
 }
 
 // The widest domain for which the browser takes a cookie, so that subdomains share it; none where only
-// the host itself can have one, such as `localhost`. The browser knows that nobody owns `co.uk`.
+// the host itself can have one, such as `localhost`. The browser takes none for a public suffix, such as `co.uk`.
 function widestDomain() {
   const labels = location.hostname.split('.');
   for (let at = labels.length - 2; at >= 0; at--) {

@@ -8,7 +8,7 @@ const TURN_MS = 1;
 // Milliseconds that the other engine may take before this one stands in.
 const ENGINE_MS = 5000;
 
-// Whether `given`, which names somebody, means the person who is known. Ids decide, then e-mails.
+// Whether `given`, which identifies a person, means the known one. Ids decide, then e-mails.
 function isSamePerson(before, given) {
   if (before.externalId && given.externalId) return before.externalId === given.externalId;
   if (!before.email) return false;
@@ -26,7 +26,7 @@ const plain = {
 };
 
 let engine;
-// Whether the engine in WebAssembly was asked for: once a page.
+// Whether the engine in WebAssembly was requested: once a page.
 let isAsked;
 
 function use(chosen, why) {

@@ -1,7 +1,7 @@
 // The global object `svctrack`: calls of the page on their way to the queue. Nothing here throws into the
 // host page.
 
-// Most calls that wait for the engine, for consent or for an `identify`.
+// Maximum number of calls that wait for the engine, for consent or for an `identify`.
 const MAX_KEPT_CALLS = 1000;
 // Milliseconds after which the console says why nothing is sent.
 const HINT_MS = 5000;
@@ -78,7 +78,7 @@ function deliver(call) {
   once(engine.placeholder?.(message), warn, 'placeholder', json);
 }
 
-// A `track` of nobody waits for the next `identify` on this page.
+// A `track` without a user waits for the next `identify` on this page.
 function wait(call) {
   waiting.push(call);
   explain('waits', JSON.stringify(call.message));
@@ -90,7 +90,7 @@ function hint() {
   else if (waiting[0]) log('events_wait');
 }
 
-// Begins once, and not for a page that nobody has seen yet.
+// Begins once, and not for a page that is only prerendered.
 function begin() {
   if (!endpoint) return;
   if (document.prerendering) return on(document, 'prerenderingchange', begin);

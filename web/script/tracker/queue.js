@@ -2,10 +2,10 @@
 // is some. Each has an entry of its own there, `<prefix><messageId>`. The page that is seen also sends what it
 // finds there, since the one that left it may be gone. A message that is sent twice counts once, by its id (R39, D16).
 
-// Most messages that are stored, of all tabs together: the oldest are dropped first, and of these
+// Maximum number of messages that are stored, of all tabs together: the oldest are dropped first, and of these
 // those of other pages.
 const MAX_QUEUED = 100;
-// Most characters of these: 256 KB, since browsers store two bytes of each.
+// Maximum number of characters of these: 256 KB, since browsers store two bytes of each.
 const MAX_QUEUED_CHARACTERS = 131072;
 // A message that is older than this is dropped: 12 hours.
 const MAX_AGE_MS = 43200000;

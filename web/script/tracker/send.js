@@ -1,6 +1,6 @@
 // Sending what is in the queue, one message after the other; and all at once when the page is left.
 
-// Between two tries: doubling from the first to the last, in milliseconds.
+// Backoff, in milliseconds: doubling from the first pause to the last.
 const FIRST_PAUSE_MS = 500;
 const LAST_PAUSE_MS = 60000;
 // Tries before the queue pauses until there is a call, the page is seen again, the browser is back online, or there is

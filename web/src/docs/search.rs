@@ -12,7 +12,8 @@ pub(crate) struct Section {
     words: String,
 }
 
-/// Most different words of a query that are looked for: each is looked for in every section, and anyone may ask.
+/// Maximum number of different words of a query that are searched for: each is searched for in every section, and any
+/// client may search.
 const MAX_ASKED: usize = 8;
 
 /// Where a section is: the end of the address of its page, `/docs/{page}`, and the title of that.
@@ -64,7 +65,7 @@ impl Entry<'_> {
     }
 }
 
-/// The sections in which each of the first words that are asked for begins a word, the best first.
+/// The sections in which each of the first words of the query begins a word, the best first.
 pub(super) fn search<'s>(query: &str, reference: &'s [Section]) -> Vec<Entry<'s>> {
     let query = query.to_lowercase();
     let mut asked: Vec<&str> = Vec::new();

@@ -10,7 +10,7 @@ use super::{
     svg_elements::hypertext_elements,
 };
 
-/// Most characters of the data of an activity in a row.
+/// Maximum number of characters of the data of an activity in a row.
 const SHOWN: usize = 160;
 
 /// An activity, as the API returns it.

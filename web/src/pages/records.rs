@@ -44,7 +44,7 @@ pub struct RecordsView {
     pub search: String,
     /// The filters in the address.
     pub filters: Vec<ListFilter>,
-    /// Field of a filter whose operator and value are asked for.
+    /// Field of a filter whose operator and value are requested.
     pub adding: Option<&'static FieldDef>,
     /// Suggestions for that value.
     pub references: References,

@@ -45,7 +45,7 @@ pub(super) fn list_id(path: &str) -> String {
     format!("s-{path}")
 }
 
-/// The lists of suggestions, which a script fills with what is found while somebody types.
+/// The lists of suggestions, which a script fills with what is found while a user types.
 pub(super) fn lists(references: &References) -> impl Renderable {
     maud! {
         @for (path, texts) in &references.suggestions {

@@ -39,7 +39,7 @@ pub struct MissingRates {
     pub may_set: bool,
 }
 
-/// A table of a report.
+/// Rows of a report, or of a part of it, as its page shows them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportTable {
     /// What the table has, where there are several.

@@ -9,7 +9,6 @@ use super::{
 };
 use crate::page::Page;
 
-/// Hit of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hit {
     pub label: String,

@@ -30,7 +30,6 @@ pub struct TimesheetLine {
     pub approved_at: String,
 }
 
-/// An entry of a timesheet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimeEntryLine {
     pub id: String,

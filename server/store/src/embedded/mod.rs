@@ -96,11 +96,13 @@ use super::{
 
 /// Name of the store's file in the data folder.
 const FILE_NAME: &str = "svctrack.redb";
-/// Most threads that run one kind of reads at once: few, so that they leave the processor to requests that end at once.
+/// Maximum number of threads that run one kind of reads at once: few, so that they leave the processor to requests that
+/// end at once.
 const MAX_READS: usize = 3;
-/// Most reads of one tenant: less than all, so that another tenant never waits for them.
+/// Maximum number of reads of one tenant: less than all, so that another tenant never waits for them.
 const MAX_READS_OF_TENANT: usize = 2;
-/// Most point reads that wait for the disk at once, in all and of one tenant: as many as most disks serve in parallel.
+/// Maximum number of point reads that wait for the disk at once, in all and of one tenant: as many as most disks serve
+/// in parallel.
 const MAX_POINT_READS: usize = 16;
 const MAX_POINT_READS_OF_TENANT: usize = 12;
 
@@ -301,7 +303,7 @@ async fn apart<T: Send + 'static>(
     progress.unless_stalled(done).await.ok_or(StoreError::Stalled)?
 }
 
-/// Adds the record that was asked for to an error of corrupted data, where nothing else is known.
+/// Adds the requested record to an error of corrupted data, where nothing else is known.
 fn about(error: StoreError, reference: &RecordRef) -> StoreError {
     match reference {
         RecordRef::Id(id) => error.about(*id),

@@ -28,7 +28,7 @@ pub struct CommandOrigin {
     pub session: Option<String>,
     /// Address of the client, where it is known.
     pub address: Option<IpAddr>,
-    /// Id of the request.
+    /// `X-Request-Id` of the request; none where no request caused the command.
     pub request_id: Option<String>,
 }
 

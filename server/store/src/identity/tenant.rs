@@ -61,7 +61,7 @@ pub enum TenantState {
     Active,
     /// Calls are rejected until the tenant is resumed.
     Suspended,
-    /// Calls belong to nobody: all data of the tenant is being removed.
+    /// No token is valid: all data of the tenant is being removed.
     Deleting,
 }
 

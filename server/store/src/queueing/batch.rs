@@ -20,8 +20,8 @@ const MAX_BULK_ROWS_BESIDE: usize = 125;
 /// How long after a single command further ones are expected.
 const BESIDE_FOR: Duration = Duration::from_secs(2);
 
-/// How long a batch waits for the next part of a body, which is just being read, when nobody else waits for the batch:
-/// without it, bodies of a thousand rows would take two commits each.
+/// How long a batch waits for the next part of a body, which is just being read, when no other command waits for the
+/// batch: without it, bodies of a thousand rows would take two commits each.
 const NEXT_PART_WITHIN: Duration = Duration::from_millis(1);
 
 /// Commands that share a transaction.
@@ -68,7 +68,7 @@ pub(crate) struct BatchSize {
     bulk_rows: usize,
     has_single: bool,
     /// Whether the next part of a body is about to come.
-    goes_on: bool,
+    has_more: bool,
     since: Instant,
 }
 
@@ -79,7 +79,7 @@ impl Default for BatchSize {
             bytes: 0,
             bulk_rows: 0,
             has_single: false,
-            goes_on: false,
+            has_more: false,
             since: Instant::now(),
         }
     }
@@ -90,7 +90,7 @@ impl BatchSize {
         let rows = job.command.rows();
         self.rows += rows;
         self.bytes += job.bytes;
-        self.goes_on = job.command.goes_on();
+        self.has_more = job.command.has_more();
         match job.size() {
             CommandSize::Single => self.has_single = true,
             CommandSize::Bulk => self.bulk_rows += rows,
@@ -129,7 +129,7 @@ impl BulkThrottle {
         if single.is_some() {
             return single;
         }
-        let alone = load.goes_on && !self.is_beside_single();
+        let alone = load.has_more && !self.is_beside_single();
         let within = if alone && !load.is_full() { NEXT_PART_WITHIN } else { Duration::ZERO };
         queues.next_bulk(self.room_for_bulk(load), within)
     }

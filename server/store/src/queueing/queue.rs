@@ -18,7 +18,7 @@ pub(crate) type CommandResult = Result<Reply, StoreError>;
 /// Maximum number of commands in a queue: each connection waits for one command, or for up to 32 parts of a body.
 const MAX_WAITING: usize = 32 * 4_096;
 /// About how many bytes may wait in the queues of a size: those of all bodies that are held, and no more than that from
-/// senders who have gone meanwhile.
+/// clients that have disconnected meanwhile.
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 
 /// Longest sleep of the writer without a time of a retry; it is woken before.
@@ -50,7 +50,7 @@ impl Job {
         (Self { actor, command, reply, bytes }, replied)
     }
 
-    /// Sends the outcome. The caller may have gone; written data stays written.
+    /// Sends the outcome. The caller may wait no longer; written data stays written.
     pub(crate) fn reply(self, outcome: CommandResult) {
         let _ = self.reply.send(outcome);
     }

@@ -40,7 +40,7 @@ impl ReadPermits {
         Ok(ReadPermit { _of_all: of_all, _of_tenant: of_tenant })
     }
 
-    /// Permits that nobody waits for.
+    /// Permits that no read waits for.
     pub(crate) fn spare(&self) -> Spare {
         Spare(self.all.clone())
     }

@@ -17,7 +17,7 @@ use crate::{Actor, Command, StoreError, Tenant};
 
 /// Pause before the first retry; each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// Most tries after the first: the last pause is half a minute, and a fault that lasts longer does not pass without
+/// Maximum number of retries: the last pause is half a minute, and a fault that lasts longer does not pass without
 /// help.
 const MAX_TRIES: u32 = 6;
 

@@ -17,7 +17,8 @@ use crate::{
     rules::{audit::path_of, open_tables::RecordTables, view::TenantView},
 };
 
-/// Most changed records of an entry whose changes are shown in a list without a record: a bulk call has many.
+/// Maximum number of changed records of an entry whose changes are shown in a list without a record: a bulk call has
+/// many.
 const MAX_SHOWN: u64 = 10;
 
 /// The tables of the log.

@@ -36,14 +36,14 @@ use crate::{
 /// Rows of a list that are read before another thread reads from its end: these take a millisecond, and a thread a
 /// twentieth of one.
 const ROWS_ALONE: usize = 1_000;
-/// Most of these rows that may match, where the end is read too: so few are among those at the end, which are then read
-/// twice.
+/// Maximum number of these rows that may match, where the end is read too: so few are among those at the end, which are
+/// then read twice.
 const MAX_ADMITTED_ALONE: usize = ROWS_ALONE / 8;
 
-/// Most records that are found from the end of a list before its page is full, in ids of twelve bytes.
+/// Maximum number of records that are found from the end of a list before its page is full, in ids of twelve bytes.
 const MAX_FOUND: usize = 100_000;
 
-/// Most rows that a list may skip and return to count as short: as many as the largest page has.
+/// Maximum number of rows that a list may skip and return to count as short: as many as the largest page has.
 const MAX_SHORT_ROWS: usize = 10_000;
 
 /// Text that sorts before any stored date; below is one that sorts after any.
@@ -51,7 +51,7 @@ const EARLIEST: &str = "0";
 const LATEST: &str = "9999-12-31T23:59:59.999Z";
 /// Text that sorts after the end of any text.
 const LAST_CHAR: char = char::MAX;
-/// Most records that are taken from a range of an index or from a log: among more, a page is soon full.
+/// Maximum number of records that are taken from a range of an index or from a log: among more, a page is soon full.
 const MAX_IN_RANGE: usize = 20_000;
 
 /// Whether a list reads a limited number of records, whatever is stored.

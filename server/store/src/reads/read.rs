@@ -1,4 +1,4 @@
-//! Reads: each sees one snapshot and blocks nobody.
+//! Reads: each sees one snapshot and blocks neither reads nor writes.
 
 use std::ops::{Bound, Range};
 
@@ -188,8 +188,8 @@ pub(crate) fn activity_response(
     Ok(activity::to_response(activity, user.as_ref(), company.as_ref()))
 }
 
-/// Most activities of one batch of new ones, and the bytes after which it ends: with the one that exceeds them, each
-/// listener may hold these.
+/// Maximum number of activities in a batch of new ones, and the bytes after which it ends: with the one that exceeds
+/// them, each listener may hold these.
 const MAX_SINCE: usize = 500;
 const MAX_SINCE_BYTES: usize = 32 * 1024;
 

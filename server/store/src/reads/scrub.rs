@@ -21,7 +21,7 @@ pub(crate) fn step(snapshot: &impl Snapshot, mut scrub: Scrub) -> Result<Scrub, 
     match corruption::contained(|| look_at(snapshot, definition, &mut scrub)) {
         Ok(()) => Ok(scrub),
         Err(StoreError::Corrupted { id, cause }) => {
-            tell(&mut scrub, definition, StoreError::Corrupted { id, cause });
+            report_corruption(&mut scrub, definition, StoreError::Corrupted { id, cause });
             (scrub.tables, scrub.after) = (scrub.tables + 1, None);
             Ok(scrub)
         }
@@ -43,7 +43,9 @@ fn look_at(
         let (key, value) = (key.value(), value.value());
         scrub.rows += 1;
         match check_row(definition, key, value) {
-            Err(error @ StoreError::Corrupted { .. }) => tell(scrub, definition, error),
+            Err(error @ StoreError::Corrupted { .. }) => {
+                report_corruption(scrub, definition, error)
+            }
             done => done?,
         }
         bytes += key.len() + value.len();
@@ -56,7 +58,7 @@ fn look_at(
     Ok(())
 }
 
-fn tell(scrub: &mut Scrub, table: &rows::Table, error: StoreError) {
+fn report_corruption(scrub: &mut Scrub, table: &rows::Table, error: StoreError) {
     scrub.damaged += 1;
     tracing::error!(table = table.name(), cause = %error, "stored data corrupted");
 }

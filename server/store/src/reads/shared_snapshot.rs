@@ -16,7 +16,7 @@ use crate::{
     rules::{open_tables::RecordTables, tenants},
 };
 
-/// Most tokens, and most tenants, that are cached, some 500 bytes each.
+/// Maximum number of cached tokens, and of cached tenants, some 500 bytes each.
 const MAX_KNOWN: usize = 10_000;
 
 /// State of the store after a commit.
@@ -112,8 +112,8 @@ struct Shown<S: Snapshot> {
     versions: Versions,
 }
 
-/// The snapshot that reads share. The writer renews it, since an engine may let nobody take a snapshot while its disk
-/// is waited for.
+/// The snapshot that reads share. The writer renews it, since an engine may allow no new snapshot while it waits for
+/// its disk.
 pub(crate) struct SnapshotCache<S: Snapshot>(Mutex<Shown<S>>);
 
 impl<S: Snapshot> Default for SnapshotCache<S> {

@@ -27,8 +27,8 @@ use crate::{
     },
 };
 
-/// Most activities that a report reads of the log, in some 20 ms: as many runs of them as a tenant with many events has
-/// while one of its commits is running.
+/// Maximum number of activities that a report reads of the log, in some 20 ms: as many runs of them as a tenant with
+/// many events has while one of its commits is running.
 const MAX_READ: usize = 4 * LIMITS.activities;
 
 /// Computes a report of usage; returns also the time until which it stays the same.
@@ -94,7 +94,7 @@ fn count(
     let ends = (Bound::Excluded(after.as_slice()), Bound::Included(last.as_slice()));
     for (number, row) in snapshot.open(ACTIVITIES)?.range(ends)?.enumerate() {
         if number == MAX_READ {
-            return Err(counting_goes_on(snapshot, tenant, head)?);
+            return Err(counting_in_progress(snapshot, tenant, head)?);
         }
         let (key, value) = row?;
         history::counted(key.value(), value.value(), |counted| {
@@ -147,7 +147,7 @@ fn each_block(
 }
 
 /// Why a report cannot be computed yet: a store of an earlier version is being tallied.
-fn counting_goes_on(
+fn counting_in_progress(
     snapshot: &impl Snapshot,
     tenant: TenantId,
     head: TallyHead,

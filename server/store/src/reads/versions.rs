@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use svctrack_core::value::TenantId;
 
-/// Most tenants with a version of their own, some 50 bytes each.
+/// Maximum number of tenants with a version of their own, some 50 bytes each.
 const MAX_TENANTS: usize = 10_000;
 
 /// Data that a commit may have changed.

@@ -7,7 +7,7 @@ use svctrack_core::value::Timestamp;
 
 use crate::WrittenReport;
 
-/// Most bytes of a report: ten years of months with cohorts or segments take 1 to 2 MiB.
+/// Maximum size of a report, in bytes: ten years of months with cohorts or segments take 1 to 2 MiB.
 const MAX_REPORT_BYTES: usize = 2 * 1024 * 1024;
 
 /// Conditions under which a written report is valid, besides its query.

@@ -29,7 +29,6 @@ pub(crate) fn token_of_tenant(tenant: TenantId, token: &str) -> Vec<u8> {
     key
 }
 
-/// Key of a record.
 pub(crate) fn record(tenant: TenantId, resource: u8, id: ObjectId) -> Vec<u8> {
     let mut key = tenant_key(tenant, 1 + ID_BYTES);
     key.push(resource);

@@ -85,7 +85,7 @@ pub(crate) trait WriteRows: Rows {
     -> Result<(), StoreError>;
 }
 
-/// A table to which transactions add rows by the thousand, most of them after all of their kind. An engine may gather
+/// A table to which transactions add rows in bulk, most of them after all of their kind. An engine may gather
 /// the rows of a transaction, so that only these methods see them.
 pub(crate) trait AppendRows: ReadRow {
     /// The table, with all rows in it.

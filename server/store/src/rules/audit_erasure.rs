@@ -17,7 +17,7 @@ use crate::{
     rows::{AppendRows as _, Bytes as _, Rows as _, keys, stored_value},
 };
 
-/// Most rows that one command reads: others wait no longer than for a bulk call.
+/// Maximum number of rows that one command reads: others wait no longer than for a bulk call.
 const MAX_ROWS_PER_COMMAND: usize = 500;
 
 type ChangedRow = (Vec<u8>, Changed);

@@ -33,13 +33,13 @@ use crate::{
 const LATE_MS: i64 = 90 * DAY_MS;
 /// How long before its end a license is renewed at the earliest: the longest notice that counts.
 const AHEAD_MS: i64 = 366 * DAY_MS;
-/// Most licenses that a command reads.
+/// Maximum number of licenses that a command reads.
 const MAX_LOOKED_AT: usize = 500;
-/// Most licenses that a command renews: others wait a few milliseconds for it.
+/// Maximum number of licenses that a command renews: others wait a few milliseconds for it.
 const MAX_TRIED: usize = 25;
-/// Most licenses of a tenant that a round renews, so that other tenants have their turn.
+/// Maximum number of licenses of a tenant that a round renews, so that other tenants have their turn.
 const MAX_RENEWED: usize = 5_000;
-/// Most licenses of a round that have an entry of their own in the report.
+/// Maximum number of licenses of a round that have an entry of their own in the report.
 const MAX_REPORTED: usize = 100;
 
 /// Renews further licenses; returns the progress of the round.

@@ -32,10 +32,10 @@ use crate::{
     Tracking, Upserted, Upserts,
 };
 
-/// Most rows of a kind that one command removes after their retention period: others wait a few milliseconds for it.
+/// Maximum number of rows of a kind that one command removes after their retention period: others wait a few
+/// milliseconds for it.
 pub(crate) const MAX_SWEPT: usize = 250;
 
-/// Plan of a command.
 struct Plan {
     changes: Vec<Change>,
     after: ReplyPlan,

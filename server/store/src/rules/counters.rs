@@ -25,7 +25,7 @@ pub(crate) enum Counter {
     ParkedBytes,
     /// Entries of the report.
     Reported,
-    /// Entries among these that are of members that nobody reads.
+    /// Entries among these that are of unknown members.
     UnknownMembers,
 }
 

@@ -24,8 +24,8 @@ use crate::{
 /// Activities of a span: read in a few milliseconds, and its row costs each of them next to nothing.
 pub(super) const SPAN_ACTIVITIES: u32 = 1_024;
 
-/// Most ranges of dates of a span. One odd date is a range of its own; where there are many, the nearest ones are
-/// joined.
+/// Maximum number of ranges of dates of a span. One odd date is a range of its own; where there are many, the nearest
+/// ones are joined.
 const MAX_RANGES: usize = 8;
 
 /// A row of spans, under the id of its first activity.

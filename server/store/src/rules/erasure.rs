@@ -33,9 +33,9 @@ use crate::{
     },
 };
 
-/// Most activities that one command removes: others wait no longer than for a bulk call.
+/// Maximum number of activities that one command removes: others wait no longer than for a bulk call.
 const MAX_ACTIVITIES_PER_COMMAND: usize = 1_000;
-/// Most parked events that one command removes.
+/// Maximum number of parked events that one command removes.
 const MAX_PARKED_PER_COMMAND: usize = 500;
 
 /// Mark on a person who is being erased.
@@ -184,7 +184,7 @@ pub(crate) fn go_on(
     Ok(next.is_some())
 }
 
-/// Continues erasures that nobody waits for any more; returns whether any has more.
+/// Continues erasures that no caller waits for any more; returns whether any has more.
 pub(crate) fn sweep(
     actor: &Actor,
     tables: &mut Tables<impl Transaction>,

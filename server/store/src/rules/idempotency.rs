@@ -24,12 +24,12 @@ use crate::{
 
 /// How long an outcome is stored, in milliseconds: a day.
 const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Most stored outcomes of calls of a tenant: twelve a second, all day.
+/// Maximum number of stored outcomes of calls of a tenant: twelve a second, all day.
 const MAX_KEPT_OF_CALLS: u64 = 1_000_000;
-/// Most stored outcomes of events of a tenant, some 30 MB of rows. A bulk call of events counts once, and a single
-/// event has a `messageId`.
+/// Maximum number of stored outcomes of events of a tenant, some 30 MB of rows. A bulk call of events counts once, and
+/// a single event has a `messageId`.
 const MAX_KEPT_OF_EVENTS: u64 = 100_000;
-/// Most bytes of stored outcomes of a tenant: 512 MiB.
+/// Maximum size of the stored outcomes of a tenant: 512 MiB.
 const MAX_KEPT_BYTES: u64 = 512 * 1024 * 1024;
 /// Longest text of a stored outcome, in bytes: as long as the largest record, or 800 bytes for each item of a bulk
 /// upsert. Of a longer one only the fact is stored that the call was carried out.

@@ -1,5 +1,5 @@
 //! Cache of the writer's lookups, in this transaction and in later ones: most events are of users and companies
-//! that have just been asked for.
+//! that have just been looked up.
 //!
 //! Invariant: the cache equals the tables. A change of these removes cached values here, and a transaction that is not
 //! committed drops the whole cache.
@@ -20,8 +20,8 @@ use svctrack_core::{
 
 use crate::StoreError;
 
-/// Most cached results of one kind, some 10 MB: more than the users that a busy tenant sees in an hour. When the cache
-/// is full, it is cleared.
+/// Maximum number of cached results of one kind, some 10 MB: more than the users that a busy tenant sees in an hour.
+/// When the cache is full, it is cleared.
 const MAX_KNOWN: usize = 50_000;
 
 /// Cached values of the tables.

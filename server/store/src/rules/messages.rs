@@ -22,7 +22,7 @@ use crate::{
     rows::{AppendRows, Bytes as _, ReadRow as _, Rows as _, WriteRows as _, keys, stored_value},
 };
 
-/// Most ids of a tenant that are remembered in a window: some 600 MB.
+/// Maximum number of ids of a tenant that are remembered in a window: some 600 MB.
 pub(crate) const MAX_MESSAGES_PER_WINDOW: u64 = 10_000_000;
 
 pub(crate) fn window_of(time: Timestamp) -> u16 {

@@ -9,7 +9,7 @@ use crate::{
 /// Transaction of an engine, which a command writes to. All of it comes to disk with the commit, or nothing.
 pub(crate) trait Transaction {
     type Table: WriteRows;
-    /// A table to which rows are added by the thousand.
+    /// A table to which rows are added in bulk.
     type Appended: AppendRows<Table = Self::Table>;
     type Engagement: WriteEngagement<Table = Self::Table>;
 }

@@ -30,7 +30,7 @@ use crate::{
     rows::{Bytes as _, DUE, Rows, Snapshot, WriteRows as _, first_row, get_row, keys, put_row},
 };
 
-/// Most events that are replayed in one command: others wait no longer than for a bulk call.
+/// Maximum number of events that are replayed in one command: others wait no longer than for a bulk call.
 const MAX_REPLAYED_PER_COMMAND: usize = 1_000;
 
 /// Whether an event may be parked. Parked events were acknowledged, so that a new one replaces none of them; and its
@@ -337,5 +337,5 @@ pub(crate) fn count(
 /// The mark that releases parked events of a report entry.
 pub(crate) fn behind(entry: &integration_issues::ReportEntry) -> ParkedWait {
     let route: Route = entry.route;
-    intake::wait_behind(route, &entry.code, &entry.cause)
+    intake::wait_for_entry(route, &entry.code, &entry.cause)
 }

@@ -20,8 +20,8 @@ use super::{
 };
 use crate::{StoreError, Tenant, rows::engagement::EngagementOwner, times::JudgedTimes};
 
-/// Most causes of one code that a transaction reports for a tenant separately: a flood of invented ids costs no more
-/// rows than this, and further causes are counted together.
+/// Maximum number of causes of one code that a transaction reports for a tenant separately: a flood of invented ids
+/// costs no more rows than this, and further causes are counted together.
 const MAX_CAUSES_PER_COMMIT: usize = 100;
 /// Cause under which further ones are counted.
 pub(crate) const MANY_CAUSES: &str = "(many)";

@@ -16,7 +16,7 @@ use crate::{
     rows::{Bytes, PARKED, REPORT, RowResult, Rows as _, Snapshot, keys, stored_value},
 };
 
-/// Most rows of one scan: others wait no longer than for a bulk call.
+/// Maximum number of rows of one scan: others wait no longer than for a bulk call.
 const MAX_ROWS: usize = 1_000;
 /// About how many bytes of rows one scan reads.
 const MAX_BYTES: usize = 4 * 1024 * 1024;

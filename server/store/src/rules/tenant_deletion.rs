@@ -19,7 +19,7 @@ use crate::{
     rows::{Bytes as _, WriteRows, engagement::WriteEngagement},
 };
 
-/// Most rows that one command removes: others wait no longer than for a bulk call.
+/// Maximum number of rows that one command removes: others wait no longer than for a bulk call.
 const MAX_ROWS_PER_COMMAND: usize = 1_000;
 /// Bytes of rows after which a command removes no more, so that a transaction stays small.
 const MAX_BYTES_PER_COMMAND: usize = 2 * 1024 * 1024;

@@ -24,13 +24,14 @@ use crate::{
     },
 };
 
-/// Most tenants of a store: a list of them is returned as a whole.
+/// Maximum number of tenants of a store: a list of them is returned as a whole.
 const MAX_TENANTS: u64 = 10_000;
-/// Most tokens of a tenant: a list of them is returned as a whole.
+/// Maximum number of tokens of a tenant: a list of them is returned as a whole.
 const MAX_TOKENS: usize = 1_000;
-/// Most tokens of a tenant with those that were rotated and have not expired: each may be there next to its successor.
+/// Maximum number of tokens of a tenant with those that were rotated and have not expired: each may be there next to
+/// its successor.
 const MAX_TOKENS_AND_ROTATED: usize = 2 * MAX_TOKENS;
-/// Most lines that a token may come from, one issued by the other: more than anybody issues on purpose, and few enough
+/// Maximum number of tokens in a line of which each issued the next: more than are issued on purpose, and few enough
 /// to be stored with each token.
 const MAX_GENERATIONS: usize = 32;
 
@@ -115,7 +116,6 @@ fn tokens_of(tenant: TenantId) -> (Vec<u8>, Vec<u8>) {
     (keys::token_of_tenant(tenant, ""), keys::token_of_tenant(tenant, "\u{10ffff}"))
 }
 
-/// The tokens of a tenant.
 pub(crate) fn tokens(
     snapshot: &impl Snapshot,
     tenant: TenantId,
@@ -182,7 +182,7 @@ fn being_deleted(tenant: TenantId) -> StoreError {
     StoreError::Conflict(vec![Issue::of_body("tenant_being_deleted", message)])
 }
 
-/// Stores a token, with a user that it acts as (R43); an operator's token acts as nobody.
+/// Stores a token, with a user that it acts as (R43); an operator's token acts as no user.
 pub(crate) fn add_token(
     actor: &Actor,
     token: &TokenRecord,
@@ -335,7 +335,7 @@ fn too_many(code: &'static str, what: &str, max: u64) -> StoreError {
     StoreError::Invalid(vec![Issue::of_body(code, format!("there can be at most {max} {what}"))])
 }
 
-/// Scopes whose last token cannot be revoked: without one, nobody could issue a token or create a tenant.
+/// Scopes whose last token cannot be revoked: without one, no caller could issue a token or create a tenant.
 const KEPT_SCOPES: [&str; 2] = ["admin", OPERATOR];
 
 /// Removes a token of a tenant, and those that are to be revoked with it, unless that locks the tenant out.

@@ -1,4 +1,4 @@
-//! Panics that are caught, and the log line of each that nobody expects.
+//! Panics that are caught, and the log line of each unexpected one.
 
 use std::{
     any::Any,
@@ -42,7 +42,7 @@ pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>
     done
 }
 
-/// Message of a panic.
+/// Text of a panic's payload; `no message` if it is no string.
 pub fn panic_message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")

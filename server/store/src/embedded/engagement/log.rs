@@ -51,7 +51,7 @@ impl<'t> EngagementLog<WriteTable<'t>> {
 
     /// Puts both copies aside, and begins new ones. The old ones cannot be removed: for that, redb reads all of their
     /// pages.
-    pub(crate) fn open_anew(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
+    pub(crate) fn recreate(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
         // Only a rewrite of the store removes such tables, and then all of them: so the new name is unique.
         let number = transaction.list_tables()?.filter(|table| is_aside(table.name())).count();
         for copy in COPIES {

@@ -27,7 +27,8 @@ pub struct LogLimits {
     pub fold_from: usize,
     /// Fewest rows that a transaction folds: more adjacent rows share a page.
     pub min_folded: usize,
-    /// Most rows that the writer caches besides those of the log: some 10 MB, and 50 MB if all had events of many days.
+    /// Maximum number of rows that the writer caches besides those of the log: some 10 MB, and 50 MB if all had events
+    /// of many days.
     pub at_hand: usize,
 }
 

@@ -39,7 +39,7 @@ impl<'t> TransactionEngagement<'t> {
     ) -> Result<Self, TableError> {
         rows.begin();
         let log = match rows.is_log_corrupted {
-            true => EngagementLog::open_anew(transaction)?,
+            true => EngagementLog::recreate(transaction)?,
             false => EngagementLog::open(transaction)?,
         };
         let table = WriteTable::open(transaction, ENGAGEMENT)?;

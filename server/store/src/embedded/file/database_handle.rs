@@ -50,7 +50,7 @@ impl DatabaseHandle {
     ///
     /// # Errors
     /// [`OpenError`].
-    pub(crate) fn to_write_beside(
+    pub(crate) fn for_second_writer(
         store_file: &dyn StoreFile,
         progress: &Arc<DiskProgress>,
         cache_bytes: usize,
@@ -239,7 +239,7 @@ mod tests {
         let (_, store_file) = store(folder.path());
         let read = DatabaseHandle::to_read(&store_file, &Arc::default(), At::LastWhole, 0).unwrap();
         let (written, held) =
-            DatabaseHandle::to_write_beside(&store_file, &Arc::default(), 0).unwrap();
+            DatabaseHandle::for_second_writer(&store_file, &Arc::default(), 0).unwrap();
         for number in 0..20_u8 {
             let transaction = written.begin().unwrap();
             let (key, value) = ([number], [number; 5_000]);

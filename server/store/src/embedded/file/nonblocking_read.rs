@@ -17,7 +17,7 @@ enum CachedRead {
     MayWait,
     /// A read must end at once.
     AtOnce,
-    /// A read had to end at once and could not.
+    /// The read would block, and was abandoned.
     GivenUp,
 }
 

@@ -18,7 +18,7 @@ const STALLED_AFTER: Duration = Duration::from_secs(10);
 const LOOKS_EVERY: Duration = Duration::from_secs(1);
 /// Interval in which a thread that stops checks whether another one has ended.
 const LOOKS_WHILE_STOPPING: Duration = Duration::from_millis(1);
-/// Most steps that are watched at once: more than the threads of a store. Further steps are not watched.
+/// Maximum number of steps that are watched at once: more than the threads of a store. Further steps are not watched.
 const MAX_STEPS: usize = 64;
 
 /// Progress of the operations that need the disk.

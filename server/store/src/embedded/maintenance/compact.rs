@@ -84,7 +84,7 @@ fn copy(
     if let Some(unknown) = known.iter().find(|name| !is_known(name) && !is_aside(name)) {
         return Err(OpenError::Foreign(format!("it has an unknown table `{unknown}`")));
     }
-    write_anew(new, cache_bytes, |transaction| {
+    rewrite(new, cache_bytes, |transaction| {
         for table in rows::ALL {
             if known.iter().any(|name| *name == table.name()) {
                 copy_table(&snapshot, transaction, table, look)?;
@@ -95,7 +95,7 @@ fn copy(
 }
 
 /// Creates a store with the rows that `fill` writes; they are on disk when this returns.
-pub(crate) fn write_anew<T, E: From<OpenError>>(
+pub(crate) fn rewrite<T, E: From<OpenError>>(
     storage: Storage,
     cache_bytes: usize,
     fill: impl FnOnce(&WriteTransaction) -> Result<T, E>,

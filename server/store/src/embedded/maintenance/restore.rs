@@ -11,7 +11,7 @@ use std::{
 
 use redb::WriteTransaction;
 
-use super::{compact::write_anew, verify::verify_file};
+use super::{compact::rewrite, verify::verify_file};
 use crate::{
     Manifest, StoreError,
     embedded::{
@@ -109,7 +109,7 @@ fn make(
 ) -> Result<Manifest, RestoreError> {
     let store_file = DiskFile::at(path);
     let storage = store_file.new_file(path)?;
-    let write = || write_anew(storage, cache_bytes, |transaction| fill(archive, transaction));
+    let write = || rewrite(storage, cache_bytes, |transaction| fill(archive, transaction));
     let manifest = corruption::contained_open(|| Ok(write()))??;
     File::open(path)?.sync_all()?;
     let verified = verify_file(&store_file, cache_bytes)?;

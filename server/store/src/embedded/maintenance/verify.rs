@@ -26,8 +26,8 @@ use crate::{
     support::panics,
 };
 
-/// Most problems that are reported separately; further ones are counted.
-const MAX_TOLD: usize = 100;
+/// Maximum number of problems that are reported separately; further ones are counted.
+const MAX_REPORTED: usize = 100;
 
 /// The result of a verification.
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ impl Verified {
 
     pub(crate) fn add(&mut self, table: &str, id: Option<ObjectId>, what: impl Into<String>) {
         self.problem_count += 1;
-        if self.problems.len() < MAX_TOLD {
+        if self.problems.len() < MAX_REPORTED {
             self.problems.push(Corruption { table: table.to_owned(), id, what: what.into() });
         }
     }

@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 
 use crate::{StoreError, embedded::tables::snapshot::RedbSnapshot};
 
-/// Most bytes that are written to the file while a snapshot is held: at the highest rate of writes more than ten
-/// seconds, in which a reader reads the largest page at 6 MB a second.
+/// Maximum number of bytes that are written to the file while a snapshot is held: at the highest rate of writes more
+/// than ten seconds, in which a reader reads the largest page at 6 MB a second.
 pub(crate) const MAX_WRITTEN_BYTES: u64 = 1024 * 1024 * 1024;
 
 #[derive(Default)]

@@ -46,11 +46,11 @@ pub(crate) fn recover(shared: &Shared, reject: impl Fn(&StoreError)) {
     shared.set_health(Health::Recovering);
     let mut pause = FIRST_PAUSE;
     let mut may_renew = true;
-    let heal = || {
+    let attempt = || {
         let _step = shared.progress.begin();
-        heal(shared)
+        try_to_recover(shared)
     };
-    while let Err(error) = heal() {
+    while let Err(error) = attempt() {
         tracing::error!(store = shared.store_file.name(), cause = %error, "store is read-only");
         shared.set_health(Health::ReadOnly);
         // Only once: where rows are corrupted as well, it fails each time.
@@ -72,7 +72,7 @@ pub(crate) fn recover(shared: &Shared, reject: impl Fn(&StoreError)) {
 /// Tries to recover the store. Reads continue over a separate database: as long as the disk does not work, over the
 /// last commit whose blocks are known to be on disk, which may be one that failed at its very end, and then over the
 /// last one that the file has.
-fn heal(shared: &Shared) -> Result<(), OpenError> {
+fn try_to_recover(shared: &Shared) -> Result<(), OpenError> {
     let (store_file, progress) = (&*shared.store_file, &shared.progress);
     let read_apart = |at| DatabaseHandle::to_read(store_file, progress, at, CACHE_BYTES_BESIDE);
     if !shared.opened().can_be_read_apart() {
@@ -82,7 +82,8 @@ fn heal(shared: &Shared) -> Result<(), OpenError> {
     store_file.forget_cached(&[EVERYTHING])?;
     // From here on both are of the commit that is on disk.
     shared.go_on_over(read_apart(At::LastWhole)?);
-    let (opened, held) = DatabaseHandle::to_write_beside(store_file, progress, shared.cache_bytes)?;
+    let (opened, held) =
+        DatabaseHandle::for_second_writer(store_file, progress, shared.cache_bytes)?;
     // A failed database must not write any more, not even when it is dropped.
     try_to_write(shared, &opened).inspect_err(|_| opened.shut()).map_err(|e| opened.cause(e))?;
     shared.go_on_over(opened);
@@ -92,7 +93,7 @@ fn heal(shared: &Shared) -> Result<(), OpenError> {
 
 fn try_to_write(shared: &Shared, opened: &DatabaseHandle) -> Result<(), StoreError> {
     match corruption::contained(|| look_at_last_commit(opened)) {
-        // Corrupted data is an error for those who ask for it, and keeps nobody else from writing.
+        // Corrupted data is an error for callers that request it, and does not prevent writes.
         Err(StoreError::Corrupted { cause, .. }) => {
             tracing::error!(store = shared.store_file.name(), cause, "stored data corrupted");
         }

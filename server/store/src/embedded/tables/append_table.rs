@@ -1,4 +1,4 @@
-//! A table to which transactions add rows by the thousand, most of them after all stored rows of their kind. The rows
+//! A table to which transactions add rows in bulk, most of them after all stored rows of their kind. The rows
 //! of a transaction are gathered and written together, in the order of their keys, so that one search serves many rows
 //! and pages are filled.
 //!
@@ -15,11 +15,11 @@ use crate::{
     rows::{AppendRows, ReadRow, Rows as _, WriteRows as _},
 };
 
-/// Most bytes of rows that a table gathers: those of a batch, and far less than a long replay adds.
+/// Maximum size of the rows that a table gathers, in bytes: those of a batch, and far less than a long replay adds.
 const MAX_GATHERED_BYTES: usize = 4 * 1024 * 1024;
 
-/// Most consecutive single rows, such as under invented ids, before all further ones are written singly: a run costs a
-/// search of its own.
+/// Maximum number of consecutive single rows, such as under invented ids, before all further ones are written singly: a
+/// run costs a search of its own.
 const MAX_ALONE: usize = 8;
 
 pub(crate) struct AppendTable<'t> {

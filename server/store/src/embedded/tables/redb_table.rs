@@ -15,7 +15,6 @@ use crate::{
 type RedbTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 type InnerRead = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
 
-/// Definition of a table in redb.
 pub(crate) const fn definition(
     table: Table,
 ) -> TableDefinition<'static, &'static [u8], &'static [u8]> {

@@ -35,7 +35,8 @@ use self::{
 use super::{open::OpenError, storage::Storage};
 use crate::corruption::CorruptedBlock;
 
-/// Most groups whose checksums are cached, 4 KiB each: those of 10 GB. When the cache is full, it is cleared.
+/// Maximum number of groups whose checksums are cached, 4 KiB each: those of 10 GB. When the cache is full, it is
+/// cleared.
 const MAX_KNOWN_GROUPS: usize = 2_560;
 
 /// Blocks of a database, with their sums, over the storage of its file.
