@@ -365,6 +365,16 @@ mod tests {
     }
 
     #[test]
+    fn the_error_of_a_body_names_each_problem() {
+        let text = |sent: &[u8]| {
+            crate::tracking::realtime::read(sent, Timestamp::MIN).unwrap_err().to_string()
+        };
+        assert!(text(b"[1").contains("JSON"), "{}", text(b"[1"));
+        let both = text(br#"{"email":7,"weight":"x","externalId":"7"}"#);
+        assert!(both.contains("`email`") && both.contains("`weight`"), "{both}");
+    }
+
+    #[test]
     fn what_nobody_has_read_is_named() {
         let sent = br#"{"name":"x","pages":3,"action":"y","none":null,"userId":"7","info":{},"context":{}}"#;
         let document = Document::parse(sent).unwrap();
