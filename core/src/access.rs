@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_that_stands_for_others_grants_these() {
+    fn a_wildcard_scope_grants_the_scopes_it_covers() {
         let body_with = |scope: &str| format!(r#"{{"label":"x","scopes":["{scope}"]}}"#);
         assert!(read(&body_with("companies:read"), &["*:read"]).is_ok());
         assert!(read(&body_with("activities:read"), &["*:read"]).is_ok());
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rotation_keeps_the_old_token_for_a_limited_time() {
+    fn a_rotation_leaves_the_old_token_valid_for_a_limited_time() {
         let read = |sent: &str| {
             let sent = Document::parse(sent.as_bytes()).unwrap();
             let issuer = Issuer { scopes: &[], expires_at: None };

@@ -113,7 +113,7 @@ fn every_decision_is_cited_in_code_or_tests() {
 }
 
 #[test]
-fn a_citation_is_a_number_that_stands_alone() {
+fn a_citation_is_a_separate_word() {
     let found =
         cited("R1, (R23) R7-R9 and `D4`; not R012, R0, R100, xR5, R6a, R_8, r9, D, #R or Rs");
     assert_eq!(found, BTreeSet::from(["R1", "R23", "R7", "R9", "D4"]));

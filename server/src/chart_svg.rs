@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn series_stand_out_from_the_background_and_from_each_other_in_both_themes() {
+    fn series_contrast_with_the_background_and_with_each_other_in_both_themes() {
         let page = include_str!("../../web/static/theme.css");
         let grounds = [(0xff, 0xff, 0xff), DARK_GROUND];
         let [light, dark] = grounds.map(|(r, g, b)| format!("#{r:02x}{g:02x}{b:02x}"));

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_is_kept_for_the_next_request_unless_it_has_to_end() {
+    async fn a_connection_stays_open_for_the_next_request_unless_it_has_to_end() {
         assert_eq!(seconds(&mut connect().0, REQUEST).await, 125);
         for sent in [b"".as_slice(), b"GET / HT", REQUEST] {
             let (mut connection, waiting) = connect();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn each_wait_for_a_request_begins_anew() {
+    async fn each_wait_for_a_request_starts_again() {
         let (mut connection, _) = connect();
         for _ in 0..3 {
             connection.write_all(REQUEST).await.unwrap();

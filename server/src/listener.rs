@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_every_hundred_is_said() {
+    fn the_first_of_every_hundred_is_logged() {
         let (mut throttle, mut said) = (LogThrottle::default(), Vec::new());
         (0..250).for_each(|number| throttle.log(|| said.push(number)));
         assert_eq!(said, [0, 100, 200]);

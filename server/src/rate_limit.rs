@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_rejected_is_told_how_long_to_wait() {
+    fn a_rejection_has_the_time_to_wait() {
         let (limiting, clock) = limiting(limit_of(10));
         assert_eq!(served(&limiting, "a", limit_of(0)), 20);
         clock.advance(SECOND / 40);

@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_handler_that_panics_is_answered_for() {
+    async fn a_handler_that_panics_gets_a_response() {
         let folder = tempfile::tempdir().unwrap();
         let handler: Handler = |_, _| Box::pin(async { panic!("on purpose") });
         let mut routes = PathTree::default();

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_beyond_those_that_are_told_apart_are_one() {
+    fn addresses_beyond_the_limit_are_counted_as_one() {
         let mut had = Spending::default();
         for number in 0..2 * MAX_ADDRESSES as u32 {
             had.add(Some(IpAddr::from(number.to_be_bytes()).into()), 1);

@@ -126,7 +126,7 @@ mod tests {
     const A_MOMENT: Duration = Duration::from_millis(100);
 
     #[test]
-    fn tasks_that_go_on_are_shared_out_evenly_and_end_with_the_workers() {
+    fn long_tasks_are_shared_out_evenly_and_end_with_the_workers() {
         let mut workers = Workers::start_some(2).unwrap();
         let (begun, began) = mpsc::channel();
         for _ in 0..6 {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_waits_for_what_blocks_but_not_for_ever() {
+    fn a_stop_waits_for_what_blocks_but_not_indefinitely() {
         for (blocks_for, waits_for) in [(PATIENCE, A_MOMENT), (A_MOMENT, PATIENCE)] {
             let mut workers = Workers::start_some(2).unwrap();
             let (begun, began) = mpsc::channel();

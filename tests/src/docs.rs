@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_goes_on_after_a_backslash() {
+    fn a_command_continues_after_a_backslash() {
         let commands = transcript("$ a \\\n  b\nprinted\n$ c\n");
         assert_eq!(
             commands,

@@ -144,7 +144,7 @@ async fn revoke(server: &InProcess, token: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_scope_that_stands_for_others_opens_their_routes_and_no_more() {
+async fn a_wildcard_scope_opens_the_routes_that_it_covers_and_no_more() {
     let server = InProcess::start().await;
     let calls = GoodCalls::prepare(&server).await;
     let reader = token(&server, json!({"label": "x", "scopes": ["*:read"]})).await;
@@ -279,7 +279,7 @@ async fn count_of_new(client: &Client) -> u32 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_id_tells_nothing_of_what_another_tenant_writes() {
+async fn an_id_reveals_nothing_about_what_another_tenant_writes() {
     let clock = StillClock::at(Timestamp::parse("2026-11-20").unwrap());
     let server = InProcess::with_clock(Arc::new(clock)).await;
     let (other, writer) = another_tenant(&server).await;

@@ -106,7 +106,7 @@ impl World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn activities_go_when_they_are_older_than_the_tenant_keeps_them_and_what_is_counted_stays() {
+async fn activities_older_than_the_retention_of_the_tenant_are_deleted_and_what_is_counted_stays() {
     let mut world = World::new().await;
     world.keep_for(KEPT_DAYS).await;
     for day in 0..=KEPT_DAYS {
@@ -130,7 +130,7 @@ async fn activities_go_when_they_are_older_than_the_tenant_keeps_them_and_what_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn activities_of_a_tenant_that_sets_nothing_are_kept_for_ever() {
+async fn activities_of_a_tenant_that_sets_nothing_are_retained_indefinitely() {
     let mut world = World::new().await;
     world.track(0).await;
     world.pass(10_000 * DAY_MS).await;

@@ -91,7 +91,7 @@ async fn a_license_is_renewed_once_after_its_last_day_of_notice() {
 }
 
 #[tokio::test]
-async fn only_licenses_that_say_so_are_renewed_and_only_where_the_tenant_has_set_it() {
+async fn only_licenses_with_auto_renewal_are_renewed_and_only_where_the_tenant_has_set_it() {
     let world = World::new().await;
     add(&world, "auto", json!({})).await;
     add(&world, "manual", json!({"autoRenews": false})).await;

@@ -195,7 +195,7 @@ async fn responses(client: &Client, operator: &Client) -> Vec<(String, Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restored_store_answers_as_the_one_that_was_backed_up() {
+async fn a_restored_store_responds_as_the_one_that_was_backed_up() {
     let folder = tempfile::tempdir().unwrap();
     let data = data_folder(&folder.path().join("data"));
     let (server, token, operator) = start(&data, &[]).await;
@@ -387,7 +387,7 @@ async fn a_server_that_is_killed_while_it_makes_a_backup_leaves_none_that_looks_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn scheduled_backups_are_kept_to_their_number_and_health_names_the_newest() {
+async fn scheduled_backups_are_limited_to_their_number_and_health_names_the_newest() {
     let folder = tempfile::tempdir().unwrap();
     let data = data_folder(&folder.path().join("data"));
     let to = folder.path().join("kept");

@@ -45,7 +45,7 @@ async fn a_full_or_closed_log_does_not_stop_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_that_nobody_reads_holds_up_no_request_and_says_later_what_was_lost() {
+async fn a_log_that_nobody_reads_delays_no_request_and_later_reports_what_was_lost() {
     let (mut reader, log) = pipe().unwrap();
     let (_folder, server) = start(log).await;
     log_much(&server, LOGGED).await;

@@ -297,7 +297,7 @@ async fn a_body_of_rows_that_are_all_rejected_is_read_no_further_at_some_point()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_is_too_much_for_the_day_says_which_rows_are_stored() {
+async fn a_body_beyond_the_daily_limit_reports_which_rows_are_stored() {
     let two = Two::start(&["--tracking-daily-mb", "1"]).await;
     let row = |number: usize| json!({"euExtId": "7", "cId": "acme", "action": number.to_string(), "info": {"x": "x".repeat(1_000)}});
     let rows: Vec<_> = (0..2_000).map(row).collect();

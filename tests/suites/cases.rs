@@ -10,7 +10,7 @@ use svctrack_tests::{
 use tokio::runtime::Runtime;
 
 #[test]
-fn every_case_comes_out_as_it_says() {
+fn every_case_has_its_expected_response() {
     let cases = Case::all();
     assert!(cases.len() >= 200, "only {} cases were found", cases.len());
     let runtime = Runtime::new().unwrap();

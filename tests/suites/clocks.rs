@@ -193,7 +193,7 @@ async fn check_all_is_there(world: &World, made: &Value) {
 }
 
 #[tokio::test]
-async fn what_is_not_old_is_kept_when_the_clock_is_set_forward() {
+async fn what_is_not_old_stays_when_the_clock_is_set_forward() {
     let (world, made) = with_what_gets_old().await;
     world.clock.set_by(YEAR_MS);
     check_all_is_there(&world, &made).await;
@@ -351,7 +351,7 @@ async fn put_company(server: &Server, phase: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_program_keeps_the_order_of_times_and_counts_once_when_its_clock_goes_back() {
+async fn times_stay_in_order_and_events_count_once_when_the_clock_goes_back() {
     let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let clock = FakeClock::in_file(other.path().join("clock"), "+0");
     let server = start(&data, &clock, &Token::generate().unwrap()).await;

@@ -48,7 +48,7 @@ fn differences(report: &Value) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_correction_is_shown_beside_the_closed_figures() {
+async fn a_correction_is_shown_next_to_the_closed_figures() {
     let clock = Arc::new(StillClock::at(Timestamp::parse("2024-05-03T09:00:00Z").unwrap()));
     let server = InProcess::with_clock(clock.clone()).await;
     let client = &server.client;
@@ -405,7 +405,7 @@ async fn a_closed_month_lists_its_companies_as_they_were() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reopening_says_who_when_and_why() {
+async fn a_reopening_records_who_when_and_why() {
     let server = server().await;
     let client = &server.client;
     store_twelve(client).await;

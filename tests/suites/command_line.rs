@@ -136,7 +136,7 @@ const MAX_ABOUT_CHARS: usize = 85;
 const MAX_DETAILS_CHARS: usize = 960;
 
 #[test]
-fn each_command_says_in_a_line_and_in_short_details_what_it_does() {
+fn each_command_is_described_in_a_line_and_in_short_details() {
     let commands = help::all();
     assert!(commands.len() >= 24, "{} commands", commands.len());
     for help in &commands {

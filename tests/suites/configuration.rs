@@ -137,7 +137,7 @@ async fn the_first_start_alone_reads_its_token_from_a_file_that_the_configuratio
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_said_in_the_words_of_people() {
+async fn what_is_wrong_is_reported_in_plain_words() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("file"), "once upon a time\n").unwrap();

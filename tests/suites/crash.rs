@@ -129,7 +129,7 @@ async fn a_stopped_server_finishes_what_it_has_begun() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_is_on_its_way_at_a_stop_is_taken_in_and_answered() {
+async fn a_body_that_is_on_its_way_at_a_stop_is_accepted_and_gets_a_response() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
     let server = Server::start_with_acme(folder.path(), &token).await;

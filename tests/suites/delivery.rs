@@ -59,7 +59,7 @@ async fn a_file_is_sent_in_the_smallest_form_that_the_browser_takes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_with_its_version_lasts_for_ever_and_another_one_is_asked_for_again() {
+async fn a_name_with_its_version_is_cached_indefinitely_and_another_one_is_requested_again() {
     let server = InProcess::start().await;
     let files = [
         ("/svctrack.js", UNTIL_IT_CHANGES, "text/javascript; charset=utf-8"),
@@ -88,7 +88,7 @@ async fn a_name_with_its_version_lasts_for_ever_and_another_one_is_asked_for_aga
 }
 
 #[tokio::test]
-async fn script_and_events_have_the_paths_that_were_chosen_beside_those_they_always_have() {
+async fn script_and_events_have_the_paths_that_were_chosen_besides_those_they_always_have() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
     let chosen = ["--script-path", "/in/app.js", "--tracking-prefix", "/in"];
@@ -124,7 +124,7 @@ async fn script_and_events_have_the_paths_that_were_chosen_beside_those_they_alw
 }
 
 #[tokio::test]
-async fn a_path_that_is_none_or_that_the_service_has_itself_is_rejected() {
+async fn a_path_that_is_invalid_or_that_the_service_has_itself_is_rejected() {
     for (flag, path, expect) in [
         ("--script-path", "/lib/app.css", "script-path must be a path"),
         ("--script-path", "lib/app.js", "script-path must be a path"),

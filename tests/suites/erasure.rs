@@ -186,7 +186,7 @@ async fn an_erasure_that_was_killed_comes_to_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_erased_by_one_tenant_is_kept_out_of_no_other() {
+async fn who_is_erased_by_one_tenant_is_not_suppressed_by_another() {
     let server = InProcess::start().await;
     let made = server.operator.post("/tenants", &json!({"name": "other"})).await.json();
     let other = server.client.with_token(made["token"]["token"].as_str().unwrap());

@@ -65,7 +65,7 @@ fn caller(server: &InProcess, route: &Route) -> Client {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_document_is_a_400_that_says_why() {
+async fn what_is_no_document_gets_a_400_with_the_reason() {
     let server = InProcess::start().await;
     for (route, client) in with_body(&server).await {
         let may_be_absent = BODY_MAY_BE_ABSENT.contains(&route.path.as_str());

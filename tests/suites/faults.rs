@@ -99,7 +99,7 @@ async fn a_command_that_panics_is_the_only_one_of_its_batch_that_fails() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bulk_call_that_broke_down_in_its_middle_goes_on_with_its_key() {
+async fn a_bulk_call_that_failed_in_its_middle_resumes_with_its_key() {
     let clock = Arc::new(TrickyClock::default());
     let server = InProcess::with_clock(clock.clone()).await;
     server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
@@ -134,7 +134,7 @@ async fn a_bulk_call_that_broke_down_in_its_middle_goes_on_with_its_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parked_events_whose_replay_breaks_down_go_on_with_the_next_try() {
+async fn parked_events_whose_replay_fails_are_processed_by_the_next_try() {
     let clock = Arc::new(TrickyClock::default());
     let server = InProcess::with_clock(clock.clone()).await;
     let event = json!({"externalId": "7", "companyExternalId": "acme", "action": "x"});

@@ -196,7 +196,7 @@ async fn carry_out(
 }
 
 #[test]
-fn every_case_is_said_of_a_form_as_the_api_says_it() {
+fn every_case_is_reported_by_a_form_as_by_the_api() {
     let writes = |case: &Case| {
         ["POST", "PUT"].contains(&case.says["request"]["method"].as_str().unwrap_or_default())
     };

@@ -70,7 +70,7 @@ targets! {
 }
 
 #[test]
-fn a_fault_is_found_made_small_and_written_where_its_message_says() {
+fn a_fault_is_found_made_small_and_written_to_the_file_in_its_message() {
     fn check(input: &[u8]) -> bool {
         assert!(!input.windows(2).any(|pair| pair == b"[["), "two brackets");
         true

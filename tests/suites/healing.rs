@@ -120,8 +120,8 @@ async fn change_until_it_fails(server: &InProcess, names: &Names) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn reads_go_on_from_the_last_good_state_whatever_fails_and_however_slowly_the_disk_is_opened()
-{
+async fn reads_continue_from_the_last_good_state_whatever_fails_and_however_slowly_the_disk_is_opened()
+ {
     for cache_bytes in [SMALL_CACHE_BYTES, CACHE_BYTES] {
         let (disk, server) = filled(cache_bytes).await;
         let (server, names) = (Arc::new(server), Arc::new(Names::default()));
@@ -282,7 +282,7 @@ const BULK_ROWS: usize = 120;
 const BULK_ROW_BYTES: usize = 2_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_full_disk_is_told_as_full_wherever_in_a_bulk_call_it_is_met() {
+async fn a_full_disk_is_reported_as_full_wherever_in_a_bulk_call_it_is_met() {
     let (disk, server) = filled(SMALL_CACHE_BYTES).await;
     let note = "x".repeat(BULK_ROW_BYTES);
     let event = |user: usize| json!({"euExtId": user.to_string(), "cId": "1", "action": "Login", "info": {"note": note}});
@@ -314,7 +314,7 @@ async fn a_full_disk_is_told_as_full_wherever_in_a_bulk_call_it_is_met() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn whoever_is_rejected_hears_what_keeps_the_store_now() {
+async fn a_rejection_reports_the_current_fault_of_the_store() {
     let (disk, server) = filled(CACHE_BYTES).await;
     disk.fail(Fault::ReadOnly);
     assert_eq!(change(&server, &Names::default()).await, StatusCode::SERVICE_UNAVAILABLE);

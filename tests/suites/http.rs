@@ -117,7 +117,7 @@ async fn a_body_is_chunked_once_and_encoded_in_no_other_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_http_is_answered_with_a_problem_too() {
+async fn what_is_no_http_gets_a_problem_too() {
     let world = World::start().await;
     let many = "X-Many: x\r\n".repeat(101);
     let large = format!("X-Large: {}\r\n", "x".repeat(30_000));
@@ -148,7 +148,7 @@ async fn what_is_no_http_is_answered_with_a_problem_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_browser_takes_a_response_for_another_type_than_it_says() {
+async fn no_browser_takes_a_response_for_another_type_than_its_own() {
     let world = World::start().await;
     let client = &world.server.client;
     for path in
@@ -198,7 +198,7 @@ async fn read_one(stream: &mut TcpStream) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_response_before_the_body_was_read_says_whether_the_connection_goes_on() {
+async fn a_response_before_the_body_was_read_reports_whether_the_connection_stays_open() {
     const GET: &[u8] = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n";
     let world = World::start().await;
     let mut goes_on = 0;

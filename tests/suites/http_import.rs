@@ -22,7 +22,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_of_any_length_is_imported_and_one_that_breaks_off_says_how_far_it_came() {
+async fn a_body_of_any_length_is_imported_and_one_that_breaks_off_reports_how_far_it_came() {
     let server = InProcess::start().await;
     let csv = [("content-type", "text/csv")];
     let post = async |headers: &[(&str, &str)], body: Vec<u8>| {
@@ -56,7 +56,7 @@ async fn a_body_of_any_length_is_imported_and_one_that_breaks_off_says_how_far_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_that_meets_a_full_disk_says_how_much_is_stored() {
+async fn an_import_that_meets_a_full_disk_reports_how_much_is_stored() {
     let disk = Disk::with_store();
     let server = InProcess::with_file(Box::new(disk.clone())).await;
     let token = server.client.authorization().unwrap().trim_start_matches("Bearer ").to_owned();
@@ -123,7 +123,7 @@ async fn a_record_that_is_there_is_found_by_who_cannot_read_it() {
 const SLOW_IMPORTS: usize = 64;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn imports_that_come_slowly_keep_no_events_waiting() {
+async fn slow_imports_do_not_delay_events() {
     let server = InProcess::start().await;
     let head = format!(
         "POST /import/companies HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\nContent-Type: text/csv\r\n\

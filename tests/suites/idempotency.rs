@@ -38,7 +38,7 @@ fn is_replay(response: &Response) -> bool {
 }
 
 #[tokio::test]
-async fn an_outcome_is_kept_for_a_day() {
+async fn an_outcome_is_stored_for_a_day() {
     let hands = Arc::new(Hands(AtomicI64::new(1_800_000_000_000)));
     let server = InProcess::with_clock(hands.clone()).await;
     assert!(!is_replay(&post(&server.client, "k").await));

@@ -41,7 +41,7 @@ async fn a_body_is_taken_up_to_its_cap_and_no_further() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chunked_body_without_end_is_cut_off() {
+async fn a_chunked_body_without_end_is_rejected() {
     let server = server().await;
     let mut request = format!(
         "POST /analytics/{TENANT} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -80,7 +80,7 @@ async fn a_packed_body_is_measured_unpacked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_head_that_drips_is_cut_off_in_time() {
+async fn a_head_that_drips_ends_the_connection_in_time() {
     let server = server().await;
     let mut stream = TcpStream::connect(server.client.address()).await.unwrap();
     stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ").await.unwrap();
@@ -91,7 +91,7 @@ async fn a_head_that_drips_is_cut_off_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_stands_still_is_cut_off_in_time() {
+async fn a_body_that_stops_arriving_is_rejected_in_time() {
     let server = server().await;
     let request =
         format!("POST /analytics/{TENANT} HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{{");
@@ -146,7 +146,7 @@ async fn a_record_that_has_grown_can_still_be_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_does_what_its_scopes_say_until_it_ends() {
+async fn a_token_may_do_what_its_scopes_allow_until_it_ends() {
     let server =
         InProcess::with_token(|record| record.scopes = vec!["companies:read".to_owned()]).await;
     assert_eq!(server.client.get("/companies").await.status, 200);

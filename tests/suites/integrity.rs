@@ -267,7 +267,7 @@ struct Flips {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_flipped_bit_is_answered_as_if_it_were_sound() {
+async fn no_flipped_bit_is_returned_as_if_it_were_sound() {
     let mut random = Random::seeded(seed());
     let (world, responses) = filled(&mut random).await;
     let (flips, started) = (size(20, 1_000), Instant::now());
@@ -330,7 +330,7 @@ async fn look_at(world: &World, disk: Disk, bit: usize, responses: &Responses, s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_whose_notes_of_its_pages_are_corrupted_is_written_anew() {
+async fn a_store_whose_notes_of_its_pages_are_corrupted_is_rewritten() {
     let mut world = World::new(&mut Random::seeded(1)).await;
     let server = world.open().unwrap();
     for sender in &mut world.senders {
@@ -370,7 +370,7 @@ async fn compare(server: &Direct, responses: &Responses, bit: usize) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn corruption_is_told_with_the_id_that_was_asked_for() {
+async fn corruption_is_reported_with_the_id_that_was_requested() {
     let world = World::new(&mut Random::seeded(1)).await;
     let server = world.open().unwrap();
     let text = "x".repeat(100);

@@ -50,7 +50,7 @@ fn now_ms() -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_random_events_come_to_is_what_the_model_says() {
+async fn the_result_of_random_events_matches_the_model() {
     let now = now_ms();
     let seed = number_in("SVCTRACK_MODEL_SEED").unwrap_or(now.unsigned_abs());
     let count = number_in("SVCTRACK_MODEL_EVENTS").map_or(EVENTS, |count| count as usize);

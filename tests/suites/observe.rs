@@ -454,7 +454,7 @@ async fn a_server_that_takes_no_writes_is_not_ready_until_it_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operator_is_answered_as_all_are_whatever_connections_are_idle() {
+async fn an_operator_gets_responses_as_all_do_whatever_connections_are_idle() {
     let (logged, admin) = Logged::start_watched(&[]).await;
     for path in ["/ready", "/metrics", "/nowhere"] {
         let headers = admin.get(path).await.headers;

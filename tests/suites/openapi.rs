@@ -135,8 +135,7 @@ async fn every_operation_has_a_description_and_examples_that_have_its_schemas() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_example_works_as_it_stands_in_the_order_of_the_document_and_is_answered_as_described()
- {
+async fn every_example_works_in_the_order_of_the_document_with_the_response_that_is_described() {
     let server = first_start().await;
     let document = description(&server).await;
     let mut operations = Operation::all(&document);
@@ -206,7 +205,7 @@ pub(crate) async fn assigned_id(client: &Client, operation: &Operation) -> Optio
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_list_is_answered_as_csv_and_so_described() {
+async fn every_list_is_returned_as_csv_and_so_described() {
     let server = first_start().await;
     let document = description(&server).await;
     let mut lists = 0;

@@ -130,7 +130,7 @@ async fn every_page_opens_escapes_what_is_stored_and_runs_no_script_of_others() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_that_is_sent_after_the_sign_out_says_that_it_was_not_saved() {
+async fn a_form_that_is_sent_after_the_sign_out_reports_that_it_was_not_saved() {
     let server = InProcess::start().await;
     let form = "http://svctrack.example/app/records/companies/new?x=1#name";
     let headers = [FORM, OWN_PAGE, ("referer", form)];
@@ -360,7 +360,7 @@ async fn a_list_is_taken_away_whole_and_a_far_page_is_empty() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_keeps_its_columns_filters_and_order_from_page_to_page() {
+async fn a_list_retains_its_columns_filters_and_order_from_page_to_page() {
     let server = InProcess::start().await;
     let companies: Vec<Value> = (0..60)
         .map(|number| json!({"name": format!("C {number}"), "city": "Bern", "country": "CH"}))
@@ -407,7 +407,7 @@ async fn a_form_with_more_fields_than_any_has_is_rejected() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn usage_has_a_page_of_each_part_and_the_first_page_says_who_was_active() {
+async fn usage_has_a_page_of_each_part_and_the_first_page_shows_who_was_active() {
     let server = InProcess::start().await;
     server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
     let event =
@@ -447,7 +447,7 @@ async fn a_page_that_does_not_exist_is_a_page_for_browsers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_page_says_what_a_token_may_see_and_what_a_new_tenant_may_begin_with() {
+async fn the_first_page_shows_what_a_token_may_see_and_what_a_new_tenant_may_begin_with() {
     let server = InProcess::start().await;
     let home = reader_of(&server).await.get("/").await;
     assert!(home.text().contains("href=\"/app/import/licenses\""), "{}", home.text());

@@ -428,7 +428,7 @@ async fn what_is_due_is_seen_behind_more_licenses_than_a_report_lists() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn amounts_are_in_the_chosen_currency_or_the_page_says_which_rates_are_missing() {
+async fn amounts_are_in_the_chosen_currency_or_the_page_names_the_missing_rates() {
     let server = server().await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     let days = "from=2025-11-01&to=2026-01-01&interval=month";

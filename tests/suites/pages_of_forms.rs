@@ -141,7 +141,7 @@ async fn a_form_shows_what_was_changed_meanwhile_and_overwrites_only_what_its_us
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ticket_that_was_changed_after_it_was_shown_keeps_its_status() {
+async fn the_status_of_a_ticket_that_was_changed_after_it_was_shown_stays() {
     let server = server().await;
     let (client, reader) = (&server.client, sign_in(&server.anonymous, &token(&server)).await);
     let ticket =
@@ -159,7 +159,7 @@ async fn a_ticket_that_was_changed_after_it_was_shown_keeps_its_status() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn timesheets_are_in_pages_and_each_that_is_not_approved_says_why() {
+async fn timesheets_are_in_pages_and_each_that_is_not_approved_shows_the_reason() {
     let server = server().await;
     let (client, reader) = (&server.client, sign_in(&server.anonymous, &token(&server)).await);
     let user = json!({"name": "Grace", "email": "grace@us.example", "externalId": "grace"});

@@ -150,7 +150,7 @@ async fn the_search_finds_each_kind_of_record_and_pages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn set_up_says_what_arrived_also_before_the_first_activity() {
+async fn set_up_shows_what_arrived_also_before_the_first_activity() {
     let server = InProcess::start().await;
     let client = &server.client;
     let reader = sign_in(client, &token(&server)).await;
@@ -203,7 +203,7 @@ async fn set_up_shows_no_issues_of_earlier_tries() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_issue_says_how_many_of_its_events_are_still_parked_once_its_cause_is_fixed() {
+async fn an_issue_shows_how_many_of_its_events_are_still_parked_once_its_cause_is_fixed() {
     let server = server().await;
     let client = &server.client;
     let reader = sign_in(client, &token(&server)).await;
@@ -313,7 +313,7 @@ async fn the_pages_of_a_company_and_a_person_have_open_tickets_first_then_the_ne
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_of_a_company_says_which_currency_its_totals_have() {
+async fn the_page_of_a_company_names_the_currency_of_its_totals() {
     let server = server().await;
     let client = &server.client;
     let settings = json!({"currencies": {"base": "EUR", "rates": {"USD": 0.5}}});

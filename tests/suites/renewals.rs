@@ -128,7 +128,7 @@ async fn of_renewals_at_the_same_time_one_is_made() {
 }
 
 #[tokio::test]
-async fn a_license_that_is_lost_says_why_and_is_lost_once() {
+async fn a_license_that_is_lost_has_a_reason_and_is_lost_once() {
     let server = InProcess::start().await;
     let first = year(&server.client).await;
     let shown = post(&server.client, &format!("{LOSE}?dryRun=true"), "k", PRICE).await;

@@ -158,7 +158,7 @@ async fn pictures_are_drawn_whole_and_none_of_their_texts_covers_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_picture_says_what_it_leaves_out_and_names_companies() {
+async fn a_picture_notes_what_it_leaves_out_and_names_companies() {
     let server = server().await;
     let client = &server.client;
     store_twelve(client).await;

@@ -545,7 +545,7 @@ async fn every_report_is_a_table_for_spreadsheets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_table_says_in_each_row_what_its_figures_leave_out() {
+async fn a_table_notes_in_each_row_what_its_figures_leave_out() {
     let server = server().await;
     let client = &server.client;
     store_twelve(client).await;

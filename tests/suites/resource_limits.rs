@@ -186,7 +186,7 @@ async fn trickle(address: &str, head: &str) -> JoinHandle<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_trickles_holds_up_no_stop_and_is_told_to_come_again() {
+async fn a_body_that_trickles_delays_no_stop_and_gets_503() {
     let (folder, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
     let log = tempfile::NamedTempFile::new().unwrap();
     let server = Server::start_with_log(folder.path(), &token, &[], log.reopen().unwrap()).await;

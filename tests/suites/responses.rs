@@ -46,7 +46,7 @@ async fn every_list_has_a_tag_by_which_it_is_not_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_that_is_known_still_says_what_was_ignored_and_where_the_next_page_is() {
+async fn a_list_that_is_known_still_reports_what_was_ignored_and_where_the_next_page_is() {
     let server = InProcess::start().await;
     for name in ["a", "b"] {
         server.client.post("/products", &json!({"name": name})).await;

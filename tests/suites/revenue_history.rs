@@ -245,7 +245,7 @@ async fn a_forecast_as_of_a_time_shows_what_came_true_since() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_of_the_past_is_kept_however_time_goes() {
+async fn a_report_of_the_past_stays_the_same_as_time_passes() {
     let clock = Arc::new(StillClock::at(at("2024-08-01T09:30:00Z")));
     let server = InProcess::with_clock(clock.clone()).await;
     store_twelve(&server.client).await;

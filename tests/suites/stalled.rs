@@ -253,12 +253,12 @@ async fn check_in_process(hangs: Hangs) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sync_that_hangs_is_told_to_those_who_wait_and_what_they_send_again_is_stored_once() {
+async fn a_sync_that_hangs_is_reported_to_those_who_wait_and_what_they_send_again_is_stored_once() {
     check_in_process(Hangs::Syncs).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_does_not_grow_since_the_disk_hangs_keeps_nobody_from_reading() {
+async fn a_file_that_does_not_grow_since_the_disk_hangs_blocks_no_reads() {
     check_in_process(Hangs::Growth).await;
 }
 
@@ -320,7 +320,7 @@ async fn a_stop_does_not_wait_for_a_disk_that_hangs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_disk_that_is_frozen_is_told_to_those_who_wait_and_comes_back() {
+async fn a_disk_that_is_frozen_is_reported_to_those_who_wait_and_comes_back() {
     if env::var_os("SVCTRACK_FAULTS").is_none() || !is_possible(DEVICE_TOOLS) {
         return;
     }

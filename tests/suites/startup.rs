@@ -82,7 +82,7 @@ fn flip(folder: &Path, places: impl IntoIterator<Item = usize>) {
 }
 
 #[tokio::test]
-async fn a_store_that_is_beyond_repair_is_rejected_with_the_command_that_goes_on_from_its_backup() {
+async fn a_store_that_is_beyond_repair_is_rejected_with_the_command_that_restores_its_backup() {
     // The start of the file, the whole of a header, and all that it leads to, after the checksums of the blocks.
     let nothing_left = (0..4).map(|copy| copy * 4_096).collect();
     let blocks = (8..1_000).map(|block| block * 4_096 + 77).collect();
@@ -119,7 +119,7 @@ async fn a_store_that_is_beyond_repair_is_rejected_with_the_command_that_goes_on
 }
 
 #[tokio::test]
-async fn a_store_that_a_crash_left_is_rejected_when_it_is_cut_off_and_left_as_it_is() {
+async fn a_store_that_a_crash_left_is_rejected_when_it_is_truncated_and_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
     let server = Server::start(folder.path(), &token).await;
@@ -308,7 +308,7 @@ async fn the_version_is_that_of_the_package_and_of_the_commit_if_there_is_one() 
 }
 
 #[test]
-fn a_release_names_its_commit_and_without_a_repository_says_that_it_has_none() {
+fn a_release_names_its_commit_or_that_it_is_unknown() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("source");
     let package = source.join("server");
@@ -345,7 +345,7 @@ fn a_release_names_its_commit_and_without_a_repository_says_that_it_has_none() {
 }
 
 #[tokio::test]
-async fn tokens_are_made_and_revoked_while_the_server_stands_still() {
+async fn tokens_are_created_and_revoked_while_the_server_is_stopped() {
     let (folder, _) = filled_folder().await;
     let run = async |arguments: &[&str]| {
         let mut command = command(folder.path());

@@ -156,7 +156,7 @@ async fn addresses_begin_with_https_and_the_cookie_of_a_session_is_for_tls_alone
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_without_tls_is_told_to_use_https_and_does_nothing() {
+async fn a_request_without_tls_is_rejected_and_does_nothing() {
     let secured = Secured::start().await;
     let plain = Client::new(&format!("http://{}", secured.address()), Some(secured.token.reveal()));
     for response in
@@ -221,7 +221,7 @@ async fn figure(secured: &Secured, name: &str) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_says_what_is_wrong_with_the_files_of_tls() {
+async fn a_start_reports_what_is_wrong_with_the_files_of_tls() {
     let authority = Authority::default();
     let ((chain, key), (_, other_key)) = (authority.issue(), authority.issue());
     let key_block = key.lines().nth(1).unwrap().to_owned();
@@ -281,7 +281,7 @@ async fn a_key_that_anybody_may_read_and_a_certificate_that_has_expired_are_warn
 const HALF_A_HELLO: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_begins_a_handshake_and_says_no_more_holds_nobody_up_and_is_ended() {
+async fn a_handshake_that_stops_delays_nobody_and_is_ended() {
     let secured = Secured::start().await;
     let mut silent = Vec::new();
     for number in 0..500 {

@@ -198,7 +198,7 @@ async fn what_is_exported_as_csv_is_the_same_when_it_is_imported_elsewhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_that_is_rejected_is_told_with_its_line_and_stops_no_other() {
+async fn a_record_that_is_rejected_is_reported_with_its_line_and_does_not_affect_others() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
     let server = Server::start(folder.path(), &token).await;
@@ -253,7 +253,7 @@ fn outcome(told: &Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_says_how_many_were_created_and_updated_and_which_row_repeats_a_key() {
+async fn an_import_reports_how_many_were_created_and_updated_and_which_row_repeats_a_key() {
     let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
     let server = Server::start(data.path(), &token).await;
     let files = folder_with("companies.csv", b"name,externalId\nA,a\nB,b\nA again,a\nC,\n");
@@ -286,7 +286,7 @@ async fn an_import_says_how_many_were_created_and_updated_and_which_row_repeats_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_cannot_be_read_is_told_with_its_line_and_stops_no_other() {
+async fn a_row_that_cannot_be_read_is_reported_with_its_line_and_does_not_affect_others() {
     let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
     let server = Server::start(data.path(), &token).await;
     for end in ["\n", "\r\n"] {
@@ -328,7 +328,7 @@ async fn a_row_that_cannot_be_read_is_told_with_its_line_and_stops_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_says_what_it_leaves_and_what_would_come_twice() {
+async fn an_import_reports_what_it_leaves_and_what_would_come_twice() {
     let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
     let server = Server::start(data.path(), &token).await;
     let companies = b"{\"name\": \"A\"}\n{\"name\": \"B\", \"externalId\": \"b\"}\n";
@@ -358,7 +358,7 @@ async fn an_import_says_what_it_leaves_and_what_would_come_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_needs_to_read_what_a_command_says() {
+async fn nobody_needs_to_read_the_output_of_a_command() {
     let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
     let server = Server::start(data.path(), &token).await;
     let rejected = "{}\n".repeat(100);
@@ -433,7 +433,7 @@ async fn a_dry_run_names_what_the_import_then_rejects_and_writes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dry_run_of_an_export_says_what_its_import_into_the_same_store_then_does() {
+async fn a_dry_run_of_an_export_reports_what_its_import_into_the_same_store_then_does() {
     let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
     let server = Server::start(data.path(), &token).await;
     fill(&server.client).await;
@@ -523,7 +523,7 @@ async fn a_terminal_shows_how_far_a_large_file_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_export_over_another_one_needs_to_be_told_so() {
+async fn an_export_over_another_one_needs_force() {
     let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
     let server = Server::start_with_acme(data.path(), &token).await;
     let files = tempfile::tempdir().unwrap();

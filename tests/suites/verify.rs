@@ -81,7 +81,7 @@ async fn a_store_that_was_killed_has_no_problems_and_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_corrupted_store_is_told_with_its_problems() {
+async fn a_corrupted_store_is_reported_with_its_problems() {
     let folder = filled().await;
     let path = folder.path().join(FILE);
     let mut bytes = fs::read(&path).unwrap();
@@ -108,7 +108,7 @@ async fn what_is_no_store_is_not_verified() {
 }
 
 #[tokio::test]
-async fn backups_are_verified_without_a_store_and_each_is_told() {
+async fn backups_are_verified_without_a_store_and_each_is_reported() {
     let store = filled().await;
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

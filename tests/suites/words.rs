@@ -1,6 +1,7 @@
 //! The words of what people read: a term of `tests/words.txt` fails with the word that the field has for it. What is
 //! read is a list of [`Text`]s: the docs, the help of each command, the messages of errors, of the log and of the
-//! browser's console, the comments of the code, and the OpenAPI description.
+//! browser's console, the comments of the code, and the OpenAPI description. The names of cases and of tests are
+//! sentences, too.
 
 use std::{
     collections::BTreeSet,
@@ -24,6 +25,8 @@ struct Term {
     words: Vec<String>,
     /// Whether its last word may have any ending.
     is_open: bool,
+    /// Whether it is right in all but the names of cases and of tests.
+    is_for_names: bool,
     say: String,
     phrases: Vec<String>,
 }
@@ -85,6 +88,48 @@ fn texts() -> Vec<Text> {
     assert!(help.iter().any(|text| text.place == "svctrack token rotate --help"));
     texts.extend([literals, comments, console, description, help].into_iter().flatten());
     texts
+}
+
+/// The names of all cases and tests.
+fn names() -> Vec<Text> {
+    let place = |file: &Path| file.strip_prefix(project()).unwrap().display().to_string();
+    let cases: Vec<Text> = files(&project().join("tests/cases"), "json")
+        .iter()
+        .map(|file| Text {
+            place: place(file),
+            words: words_of(file.file_stem().unwrap().to_str().unwrap()),
+        })
+        .collect();
+    assert!(cases.len() >= 1_500, "{} cases", cases.len());
+    let sources = COMMENTED.iter().flat_map(|folder| files(&project().join(folder), "rs"));
+    let tests: Vec<Text> = sources
+        .flat_map(|file| {
+            let found = tests_of(&fs::read_to_string(&file).unwrap()).into_iter();
+            found
+                .map(move |(line, words)| Text { place: format!("{}:{line}", place(&file)), words })
+        })
+        .collect();
+    assert!(tests.len() >= 1_000, "{} tests", tests.len());
+    [cases, tests].into_iter().flatten().collect()
+}
+
+fn words_of(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// The names of the tests of a file of Rust, as words, each with its line.
+fn tests_of(source: &str) -> Vec<(usize, String)> {
+    let mut is_test = false;
+    let mut tests = Vec::new();
+    for (index, line) in source.lines().map(str::trim_start).enumerate() {
+        if line.starts_with("#[") {
+            is_test |= line.contains("test]") || line.contains("test(");
+        } else if let Some((_, name)) = line.split_once("fn ").filter(|_| is_test) {
+            is_test = false;
+            tests.push((index + 1, words_of(name.split('(').next().unwrap())));
+        }
+    }
+    tests
 }
 
 /// The help of a command and of those below it, line by line.
@@ -222,6 +267,8 @@ fn terms() -> Vec<Term> {
     let list = fs::read_to_string(project().join("tests/words.txt")).unwrap();
     let mut terms: Vec<Term> = Vec::new();
     for line in list.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+        let of_name = line.strip_prefix("name: ");
+        let (line, is_for_names) = (of_name.unwrap_or(line), of_name.is_some());
         if let Some((term, phrase)) = line.split_once(" ~ ") {
             let words = split(term.trim_end_matches('*'));
             let known = terms.iter_mut().find(|known| known.words == words);
@@ -232,7 +279,8 @@ fn terms() -> Vec<Term> {
         } else {
             let (term, say) = line.split_once(" = ").unwrap_or_else(|| panic!("{line}"));
             let (is_open, words) = (term.ends_with('*'), split(term.trim_end_matches('*')));
-            terms.push(Term { words, is_open, say: say.to_owned(), phrases: Vec::new() });
+            let (say, phrases) = (say.to_owned(), Vec::new());
+            terms.push(Term { words, is_open, is_for_names, say, phrases });
         }
     }
     terms
@@ -265,9 +313,10 @@ impl Term {
     }
 }
 
-/// What is wrong with texts: where, which term, and what to say.
-fn found(texts: &[Text]) -> Vec<String> {
-    let terms = terms();
+/// What is wrong with texts, or with names: where, which term, and what to say.
+fn found(texts: &[Text], are_names: bool) -> Vec<String> {
+    let mut terms = terms();
+    terms.retain(|term| are_names || !term.is_for_names);
     let all = texts.iter().flat_map(|text| terms.iter().map(move |term| (text, term)));
     let wrong = all.filter(|(text, term)| term.is_in(&text.words));
     wrong
@@ -277,15 +326,31 @@ fn found(texts: &[Text]) -> Vec<String> {
 
 #[test]
 fn what_people_read_has_the_words_of_the_field() {
-    let found = found(&texts());
+    let found = found(&texts(), false);
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn the_names_of_cases_and_tests_have_the_words_of_the_field() {
+    let found = found(&names(), true);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn a_name_is_read_as_words() {
+    let source = "#[test]\n#[ignore]\nfn a_key_is_stored() {}\nfn keep() {}\n    #[tokio::test(flavor = \"x\")]\n    async fn it_told(a: u8) {}\n#[cfg(test)]\nfn f() {}\n";
+    let tests = tests_of(source);
+    assert_eq!(tests, [(3, "a key is stored".to_owned()), (6, "it told".to_owned())]);
+    let text = |words: &str| [Text { place: "here".to_owned(), words: words.to_owned() }];
+    assert_eq!(found(&text(&tests[1].1), true), ["here: `told`: say reported, notified"]);
+    assert!(found(&text(&tests[1].1), false).is_empty());
 }
 
 #[test]
 fn a_term_is_found_with_its_endings_and_not_in_its_phrases() {
     let check = |words: &str| {
         let text = Text { place: "here".to_owned(), words: prose(words) };
-        found(&[text])
+        found(&[text], false)
     };
     assert_eq!(check("The call is refused."), ["here: `refus`: say reject"]);
     assert_eq!(
@@ -331,7 +396,7 @@ fn says_nothing(comment: &str) -> bool {
 }
 
 #[test]
-fn a_doc_comment_says_more_than_a_name() {
+fn a_doc_comment_adds_to_a_name() {
     let sources = COMMENTED.iter().flat_map(|folder| files(&project().join(folder), "rs"));
     let mut found = Vec::new();
     for file in sources {

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_stand_in_the_place_of_their_names() {
+    fn constants_replace_their_names() {
         check("const LAST_MS = 60000;\nlet first = LAST_MS / 2;", "let first = 60000 / 2;\n");
         check("const NAME = 'a';\nlet names = [NAME];", "let names = ['a'];\n");
         check("const MAX = 1;\nf(MAX_AGE, AMAX, $MAX);", "f(MAX_AGE, AMAX, $MAX);\n");

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_has_its_files_beside_it_wherever_it_is() {
+    fn the_script_has_its_files_next_to_it_wherever_it_is() {
         let files = Addresses::new("").with_script_path("/lib/app.js").unwrap().files();
         let loader = std::str::from_utf8(files["/lib/app.js"].asset.bytes).unwrap();
         for path in [GLUE_PATH, WASM_PATH] {

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_none_of_ours_has_no_file() {
+    fn an_unknown_path_has_no_file() {
         assert!(asset("/svctrack.js").is_some());
         assert!(asset("svctrack.js").is_none());
         assert!(asset("/../Cargo.toml").is_none());

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_tenant_the_page_says_how_to_name_one() {
+    fn without_a_tenant_the_page_shows_how_to_name_one() {
         for tenant in [DemoTenant::NotAsked, DemoTenant::Unknown] {
             let page = check(BASE_URL, tenant);
             assert!(page.html.contains("?tenant="));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_tenant_is_said() {
+    fn an_unknown_tenant_is_reported() {
         let is_said = |tenant| {
             let page = check(BASE_URL, tenant);
             page.html.contains("<p class=\"bad\" >This server knows no")

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_answered_with_values_or_with_hashes() {
+    fn a_change_is_returned_with_values_or_with_hashes() {
         let property = |before, after| Property { name: "mrr".to_owned(), before, after };
         let json_of = |property| {
             let changed = Changed { properties: vec![property] };

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_have_been_computed_rejects_nothing_by_itself() {
+    fn what_may_have_been_computed_is_not_rejected() {
         // The end may be derived from the length: then it moves with the beginning.
         let record = r#"{"fromDate":"2026-01-01T00:00:00.000Z","toDate":"2027-01-01T00:00:00.000Z","fixedPeriod":true,"length":12}"#;
         check(&LICENSE, Some(record), &[("fromDate", "2027-06-01")], &[]);

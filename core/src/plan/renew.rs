@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_stands_in_the_place_of_a_term() {
+    fn what_is_sent_overrides_a_term() {
         check(
             r#","renewalMrr":110"#,
             r#"{"value":500,"length":5,"fromDate":"2027-02-01"}"#,

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_in_is_told_apart_from_what_is_shown() {
+    fn defaults_are_separate_from_what_is_shown() {
         for (text, shown) in [
             (r#"{"_id":"1","type":"x","~":["type"]}"#, r#"{"_id":"1","type":"x""#),
             (r#"{"_id":"1"}"#, r#"{"_id":"1""#),

@@ -249,7 +249,7 @@ fn an_open_ended_license_needs_its_price() {
 }
 
 #[test]
-fn what_an_update_changes_stands_and_the_rest_follows() {
+fn what_an_update_changes_is_stored_and_the_rest_follows() {
     check_license_changes(
         &[FIXED, r#"{"mrr":100}"#],
         r#"{"value":1200,"arr":1200,"renewalMrr":100}"#,
@@ -332,7 +332,7 @@ fn a_license_takes_from_its_product_what_it_lacks() {
 }
 
 #[test]
-fn a_company_stands_where_its_licenses_stand() {
+fn the_status_of_a_company_follows_from_its_licenses() {
     let check = |licenses: &[&str], status: &str| {
         let mut world = World::new();
         world.ctx.now = Timestamp::parse("2026-06-01").unwrap();

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_license_that_does_not_renew_by_itself_is_never_due() {
+    fn a_license_that_does_not_renew_automatically_is_never_due() {
         for never in [
             r#"{"autoRenews":false}"#,
             r#"{"autoRenews":null}"#,

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn every_resource_says_what_it_is() {
+    fn every_resource_is_documented_and_found() {
         for def in REGISTRY.iter().copied().chain([&settings::SETTINGS]) {
             assert!(def.code > 0 && def.doc.ends_with('.'), "{}", def.path);
             assert!(!def.name.is_empty(), "{}", def.path);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn every_resource_returns_as_many_records_as_the_contract_says() {
+    fn every_resource_returns_as_many_records_as_in_the_contract() {
         let others = [("companies", 100, 5_000), ("endusers", 100, 10_000), ("users", 100, 10_000)];
         for def in REGISTRY {
             let found = (def.path, def.list.default, def.list.max);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn every_example_works_as_it_stands() {
+    fn every_example_works_as_it_is() {
         let (store, mut ctx, made) = with_examples();
         for (def, id) in made {
             let body = shape::check_update(def, &parse(def.example_update));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_that_looks_at_any_number_of_records_says_so() {
+    fn a_resource_that_reads_any_number_of_records_is_marked() {
         let (mut store, mut ctx, made) = with_examples();
         let of_license = made.iter().find(|(def, _)| **def == license::LICENSE).unwrap().1;
         let renewed = parse(r#"{"renewalStatus":"renewed"}"#);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_keeps_its_byte_in_the_keys_of_a_store() {
+    fn the_byte_of_a_resource_in_the_keys_of_a_store_is_fixed() {
         let codes =
             REGISTRY.iter().copied().chain([&settings::SETTINGS]).map(|def| (def.path, def.code));
         let expect = [
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_shows_a_name_says_whose() {
+    fn a_field_that_shows_a_name_refers_to_its_record() {
         for def in REGISTRY {
             for field in def.fields {
                 let Fill::NameOf(reference) = field.fill else { continue };
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn every_resource_has_what_the_service_keeps_of_a_record() {
+    fn every_resource_has_the_fields_that_the_service_sets() {
         for def in REGISTRY {
             for name in ["_id", "createdAt", "updatedAt", "__v"] {
                 let field = def.field(name).unwrap();

@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_is_none_is_named() {
+    fn an_invalid_rate_is_named() {
         let issues = |rates: &str| {
             let mut issues = Vec::new();
             check_currencies(

@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reopened_month_keeps_no_figures() {
+    fn a_reopened_month_has_no_figures() {
         let mut closing: Closing = serde_json::from_str(
             r#"{"month":"2026-01","closedAt":"2026-02-01T00:00:00.000Z","closedBy":null,"timeZone":"UTC","view":"endPoints","gapDays":0,"reactivationWithin":null,"rateDate":null,"currencies":[],"converted":null}"#,
         )

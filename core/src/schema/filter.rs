@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_none_of_the_propertys_is_named() {
+    fn a_value_that_the_property_cannot_have_is_named() {
         check_rejected("mrr[gte]=abc", "`mrr[gte]` must be a number; found `abc`");
         check_rejected("mrr[gte]=null", "`mrr[gte]` must be a value with an order; found `null`");
         check_rejected(

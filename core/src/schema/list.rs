@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn short_names_stand_for_long_ones() {
+    fn short_names_are_aliases_of_long_ones() {
         let read = read(&TICKET, "l=7&o=2&s=open&cid=extid-a,extid-b&x=1").unwrap();
         assert_eq!((read.query.limit, read.query.offset), (7, 2));
         let name_and_count = |filter: &Filter| (filter.field.name, filter.texts().unwrap().len());

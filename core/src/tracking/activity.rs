@@ -339,7 +339,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_activity_is_asked_for_by_all_that_a_query_says() {
+    fn an_activity_matches_when_all_of_a_query_does() {
         let check = |query: &str, expect: bool| {
             let query = read(query).unwrap();
             assert_eq!(query.admits(&sample(), None, None), expect, "{query:?}");
@@ -428,7 +428,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn activities_are_kept_from_so_many_days_ago_on() {
+    fn activities_are_retained_for_the_days_that_are_set() {
         let now = at("2026-11-20T12:00:00Z");
         let set = Document::parse(br#"{"activityRetentionDays":10}"#).unwrap();
         let first = ObjectId::first_at(at("2026-11-10T12:00:00Z"));

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_told_in_the_routes_own_names() {
+    fn a_problem_is_reported_with_the_names_of_the_route() {
         let Err(Unreadable::Invalid(issues)) = only(r#"{"cId":"a\u0001"}"#) else { panic!() };
         let found: Vec<_> = issues.iter().map(|issue| issue.pointer.as_str()).collect();
         assert_eq!(found, ["", "/cId"]);

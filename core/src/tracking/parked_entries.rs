@@ -35,7 +35,7 @@ mod tests {
     };
 
     #[test]
-    fn only_entries_whose_events_may_be_parked_say_how_many_are() {
+    fn only_entries_whose_events_may_be_parked_count_them() {
         for (route, code, expect) in [
             (Route::Realtime, "company_unknown", "7"),
             (Route::Pipeline, "company_unknown", "null"),

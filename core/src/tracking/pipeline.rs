@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn traits_of_the_context_stand_in() {
+    fn traits_of_the_context_are_used_when_there_are_no_others() {
         let found = event(
             r#"{"type":"TRACK","event":"x","traits":{"id":"7"},
                 "context":{"traits":{"id":"8","email":"ada@example.com","company_id":"c","firstName":"Ada"}}}"#,
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn the_context_of_the_envelope_stands_in_for_that_of_a_call() {
+    fn the_context_of_the_envelope_fills_in_that_of_a_call() {
         let shared = Document::parse(br#"{"traits":{"email":"a@b","companyId":9}}"#).unwrap();
         let sent = br#"{"type":"track","event":"x","context":{"traits":{"email":"c@d"}}}"#;
         let Ok(ReadCall::Taken(found)) = read(sent, None, &shared) else { panic!() };
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_call_says_which_company_it_is() {
+    fn a_group_call_identifies_its_company() {
         let found = taken(
             r#"{"type":"group","userId":"7","groupId":5,"traits":{"name":"Acme","domain":" Acme.Example","plan":"x","email":"info@acme.example"},
                 "context":{"traits":{"email":"ada@acme.example","companyId":"other"}}}"#,
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_that_says_nothing_of_a_company_is_none() {
+    fn a_domain_that_identifies_no_company_is_ignored() {
         for domain in ["gmail.com", "localhost", "https://a.example", "a b.example", "a@b.example"]
         {
             let found = event(&format!(
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_named_by_itself_or_by_its_properties() {
+    fn a_page_is_named_by_its_name_or_by_its_properties() {
         let action = |members: &str| {
             let found = event(&format!(r#"{{"type":"page","userId":"7",{members}}}"#));
             assert_eq!(found.call, PipelineCall::Page);
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ignored_says_why() {
+    fn what_is_ignored_has_a_reason() {
         let nobody = [
             (r#"{"type":"track","event":"x"}"#, "track"),
             (r#"{"type":"track","userId":" ","traits":{}}"#, "track"),
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_call_says_what_was_expected() {
+    fn what_is_no_call_is_rejected_with_what_was_expected() {
         for sent in [r#"{"userId":"7"}"#, r#"{"type":null}"#, r#"{"type":" "}"#, "{}"] {
             let Err(Unreadable::Malformed(fault)) = call(sent) else { panic!("{sent}") };
             assert_eq!(fault.code, "call_expected");
@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn what_senders_add_by_themselves_is_not_missed_and_what_they_say_is() {
+    fn only_unread_members_that_senders_do_not_add_automatically_are_reported() {
         let found = taken(
             r#"{"type":"track","userId":"7","event":"x","anonymousId":"a","integrations":{},"_metadata":{},"context":{"ip":"x","traits":{"plan":1,"email":"c@d"}},
                 "originalTimestamp":"2026-11-20","email":"a@b","traits":{"plan":"pro","id":"7","company_id":"c","companyId":"d","email":"c@d"}}"#,
@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_is_told_where_it_lies() {
+    fn a_problem_is_reported_where_it_is() {
         let check = |text: &str, pointer: &str| {
             let Err(Unreadable::Invalid(issues)) = call(text) else { panic!("{text}") };
             assert_eq!(issues[0].pointer, pointer, "{text}");

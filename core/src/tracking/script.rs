@@ -136,27 +136,27 @@ mod tests {
     const BOB: &str = "bob@example.com";
 
     #[test]
-    fn the_same_id_keeps_what_was_known() {
+    fn the_same_id_retains_what_was_known() {
         check(["7", "", "Ada"], ["7", ADA, ""], ["7", ADA, "Ada"]);
         check(["7", ADA, "Ada"], ["7", "", ""], ["7", ADA, "Ada"]);
         check(["7", ADA, "Ada"], ["7", BOB, ""], ["7", BOB, "Ada"]);
     }
 
     #[test]
-    fn another_id_begins_anew() {
+    fn another_id_starts_a_new_identity() {
         check(["7", ADA, "Ada"], ["8", "", ""], ["8", "", ""]);
         check(["7", ADA, "Ada"], ["8", ADA, ""], ["8", ADA, ""]);
     }
 
     #[test]
-    fn another_e_mail_begins_anew() {
+    fn another_e_mail_starts_a_new_identity() {
         check(["", ADA, "Ada"], ["", BOB, ""], ["", BOB, ""]);
         check(["", ADA, "Ada"], ["8", BOB, ""], ["8", BOB, ""]);
         check(["7", ADA, "Ada"], ["", BOB, ""], ["", BOB, ""]);
     }
 
     #[test]
-    fn an_e_mail_that_the_known_id_may_not_have_begins_anew() {
+    fn an_e_mail_that_the_known_id_may_not_have_starts_a_new_identity() {
         check(["7", "", "Ada"], ["", BOB, ""], ["", BOB, ""]);
     }
 
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_extras_of_an_event_begin_nothing_anew() {
+    fn the_extras_of_an_event_start_no_new_identity() {
         let known = identity_of(Some("7"), Some(ADA), Some("Ada"));
         let extra = identity_of(None, Some(BOB), None);
         assert_eq!(known.with(extra), identity_of(Some("7"), Some(BOB), Some("Ada")));

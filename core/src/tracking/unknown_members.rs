@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_others_where_there_are_none() {
+    fn other_members_are_not_reported_where_there_are_none() {
         let mut unread = Unread::default();
         unread.add(vec!["plan".to_owned()]);
         assert_eq!(unread.findings(Route::Bulk, Timestamp::MIN).count(), 1);

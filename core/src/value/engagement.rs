@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn the_days_that_are_kept_are_limited() {
+    fn the_days_that_are_stored_are_limited() {
         let ahead: Vec<_> = (0..200).map(|day| (-day, 1)).collect();
         assert_eq!(engagement_of(&ahead).days.len(), MAX_DAYS);
         assert_eq!(engagement_of(&ahead).beats(at(NOW)), 1);

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sequence_goes_on_after_a_restart() {
+    fn the_sequence_continues_after_a_restart() {
         let mut ids = IdSequence::new([9; 5]);
         let last = ids.next(at(5_000)).unwrap();
         assert_eq!(ids.last(), Some(last));
@@ -338,7 +338,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_id_is_read_back_and_keeps_its_order(a: [u8; 12], b: [u8; 12]) {
+        fn an_id_is_read_back_and_its_text_has_its_order(a: [u8; 12], b: [u8; 12]) {
             let (a, b) = (ObjectId::from_bytes(a), ObjectId::from_bytes(b));
             prop_assert_eq!(ObjectId::parse(&a.to_string()), Some(a));
             prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));

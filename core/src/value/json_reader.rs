@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_json_but_not_taken_says_why() {
+    fn json_that_is_not_accepted_is_rejected_with_the_reason() {
         check(r#"{"a":1,"\u0061":2}"#, Err("json_duplicate_key"));
         check(r#""\ud800""#, Err("json_not_unicode"));
         check(r#""a\u0000""#, Err("json_nul"));
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_another_kind_says_which_kind_is_expected() {
+    fn a_body_of_another_kind_is_rejected_with_the_expected_kind() {
         assert_eq!(parse_document(b"[1]").unwrap_err().code, "body_must_be_object");
         assert_eq!(parse_document(b"[1").unwrap_err().code, "json_malformed");
         assert_eq!(parse_documents(b"{}").unwrap_err().code, "body_must_be_array");

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_their_decimals_and_lose_needless_ones() {
+    fn numbers_retain_their_decimals_and_lose_needless_ones() {
         check("33.33", Some("33.33"));
         check("1200.00", Some("1200"));
         check("-0", Some("0"));

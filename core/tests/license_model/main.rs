@@ -65,7 +65,7 @@ fn a_license_of_any_history_is_the_same_after_an_export_and_an_import() {
 }
 
 #[test]
-fn licenses_are_worth_what_a_slow_and_obvious_model_says() {
+fn licenses_match_a_slow_and_obvious_model() {
     let from_env = |name: &str, default: u64| {
         std::env::var(name).ok().map_or(default, |value| value.parse().unwrap())
     };

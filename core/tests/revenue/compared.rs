@@ -124,7 +124,7 @@ fn option(number: Option<Number>) -> String {
 }
 
 #[test]
-fn reports_are_what_a_slow_and_obvious_model_says() {
+fn reports_match_a_slow_and_obvious_model() {
     let from_env = |name: &str, default: u64| {
         std::env::var(name).ok().map_or(default, |value| value.parse().unwrap())
     };

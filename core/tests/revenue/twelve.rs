@@ -84,7 +84,7 @@ fn a_start_at_midnight_of_the_zone_is_of_the_next_month() {
 }
 
 #[test]
-fn a_spreadsheet_says_the_same() {
+fn a_spreadsheet_has_the_same_figures() {
     let sheet = Sheet::parse(SHEET);
     let names = EXPECTED.lines().next().unwrap().split(' ');
     let lines: Vec<_> = names.map(|name| sheet.row(name, 8)).collect();

@@ -57,7 +57,7 @@ fn mrr_moves_by_month_at_constant_rates() {
 }
 
 #[test]
-fn each_currency_moves_by_itself() {
+fn each_currency_moves_separately() {
     let report = mrr(&ledger(LICENSES), &asked(), None).unwrap();
     assert_eq!(
         in_currency(&report, "EUR"),
@@ -94,7 +94,7 @@ fn a_gap_is_bridged_with_the_old_price() {
 }
 
 #[test]
-fn each_change_counts_by_itself_in_the_view_of_activities() {
+fn each_change_counts_separately_in_the_view_of_activities() {
     let february = "2024-02 1870 0 360 0 100 270 1860 3 620.00";
     let asked = ReportOptions { view: MovementView::Activities, ..asked() };
     check(&asked, &[february]);
@@ -132,7 +132,7 @@ fn dated_rates_are_a_line_of_their_own() {
 }
 
 #[test]
-fn what_is_overdue_is_printed_beside_what_is_left() {
+fn what_is_overdue_is_reported_next_to_the_rest() {
     let report = mrr(&ledger(LICENSES), &asked(), None).unwrap();
     let rows = &report.converted.as_ref().unwrap().rows;
     let overdue = |at: usize| (rows[at].overdue.to_string(), rows[at].overdue_licenses);
@@ -266,7 +266,7 @@ pub fn renewed(row: &RenewalRow) -> String {
 }
 
 #[test]
-fn a_renewal_is_a_successor_or_what_its_status_says() {
+fn a_renewal_is_a_successor_or_follows_from_the_status() {
     let row = |from: &str, to: &str, gap_days| {
         let asked = ReportOptions {
             interval: Interval::Quarter,
@@ -445,7 +445,7 @@ fn companies_add_up_to_the_report() {
 }
 
 #[test]
-fn a_customer_says_when_it_renews() {
+fn a_customer_is_reported_with_its_next_renewal() {
     let usage = |company| match name(company).as_str() {
         "Nord" => CustomerUsage {
             last_active: Some(at("2024-07-30")),

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_checksum_is_as_the_contract_says() {
+    fn a_known_checksum_is_that_of_the_contract() {
         // The CRC-32 of "123456789" is 3421780262, the published check value.
         assert_eq!(checksum("123456789"), *b"3jZRME");
         assert_eq!(checksum(""), *b"000000");

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_its_moment_and_no_other_name_does() {
+    fn a_name_is_read_back_as_its_time_and_no_other_name_is() {
         let at = Timestamp::parse("2026-11-20T12:30:05.007Z").unwrap();
         let name = "svctrack-2026-11-20T12-30-05.007Z.backup.gz";
         assert_eq!((name_of(at).as_str(), moment_of(name)), (name, Some(at)));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_are_kept_and_what_is_not_ours_is_left() {
+    fn the_newest_are_retained_and_foreign_files_are_left() {
         let folder = tempfile::tempdir().unwrap();
         for number in 1..=5 {
             put(folder.path(), number, Some(OWN), Some(number.unsigned_abs()));
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_that_was_made_just_now_is_never_removed() {
+    fn the_latest_backup_is_never_removed() {
         let folder = tempfile::tempdir().unwrap();
         for (number, sequence) in [(1_365, 4), (1_366, 5), (999, 3)] {
             put(folder.path(), number, Some(OWN), Some(sequence));

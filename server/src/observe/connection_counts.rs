@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cause_is_counted_by_itself_and_in_the_sum() {
+    fn each_cause_is_counted_separately_and_in_the_sum() {
         let counts = ConnectionCounts::default();
         let header = RejectionCause::ProxyHeader(io::Error::other("no header"));
         let causes = [RejectionCause::Connections, RejectionCause::Handshakes, header];

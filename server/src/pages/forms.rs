@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_says_only_what_it_knows() {
+    fn a_page_shows_only_messages_that_it_knows() {
         let message =
             |done: &str| notice_of(&[("done".to_owned(), done.to_owned())], &[("saved", "Saved.")]);
         assert_eq!(message("saved").as_deref(), Some("Saved."));

@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_keeps_what_a_page_has_room_for() {
+    fn a_table_shows_what_a_page_has_room_for() {
         let narrow = |text| {
             let tables = tables(text, "mrr", &[]).unwrap();
             let cell = |cell: ReportCell| match cell.unit {

@@ -172,7 +172,7 @@ mod tests {
     const TENANT: TenantId = TenantId::from_bytes([1; 16]);
 
     #[tokio::test]
-    async fn a_listener_who_is_too_slow_is_told_and_dropped() {
+    async fn a_listener_who_is_too_slow_is_notified_and_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let app = App::for_test(folder.path());
         let tenant = Tenant::assume_authorized(TENANT);

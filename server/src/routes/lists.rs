@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn csv_is_answered_where_it_is_asked_for_by_name() {
+    fn csv_is_returned_where_it_is_requested_by_name() {
         let check = |accept: &str, expect: bool| {
             let request = Request::builder().header(header::ACCEPT, accept).finish();
             assert_eq!(prefers_csv(&request), expect, "{accept}");

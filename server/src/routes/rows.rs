@@ -372,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_says_whether_another_one_follows() {
+    fn a_part_is_marked_when_another_one_follows() {
         let body = |rows| format!("[{}]", vec![r#"{"id":"7"}"#; rows].join(","));
         let strictness = Strictness::Lenient;
         let reading =

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_taken_in_steps_for_what_is_not_small() {
+    fn room_is_reserved_in_steps_for_what_is_not_small() {
         let shares = Shares::new(8 * STEP_BYTES);
         let room_of = |tenant| RoomOf::tenant(shares.clone(), TenantId::from_bytes([tenant; 16]));
         let taken = |room: &Room| room.share.as_ref().map_or(0, Share::amount);

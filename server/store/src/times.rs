@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_store_holds_is_what_a_start_goes_on_from() {
+    fn a_start_resumes_from_the_time_in_the_store() {
         let resumed = |now| {
             let mut times = Times::resume(at(START_S), at(START_S - 30), reading(now, 5));
             times.settle(reading(now, 5)).as_ms() / 1_000 - START_S
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_told_where_clock_and_store_differ() {
+    fn a_state_is_reported_where_clock_and_store_differ() {
         assert_eq!(times().state(reading(30, 30)), None);
         assert_eq!(times().state(reading(-30, 30)), None);
         let state = |behind_seconds, ahead_seconds, held_seconds| {

@@ -171,7 +171,7 @@ pub(crate) async fn wait_for_activity(server: &Server, action: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_tracked_before_it_is_known_who_is_there_waits_for_them() {
+async fn events_tracked_before_the_user_is_identified_wait_for_them() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
     let server = Server::start_with_acme(folder.path(), &token).await;

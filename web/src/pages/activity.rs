@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_activity_says_who_did_it_and_with_what() {
+    fn an_activity_shows_who_did_it_and_with_what() {
         let line = |text: &str| serde_json::from_str::<ActivityLine>(text).unwrap();
         let named = line(
             r#"{"endUserId":"1","endUserName":"","email":"a@b.example","info":{"a":"x","n":2}}"#,

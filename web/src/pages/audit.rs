@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_action_says_what_was_done() {
+    fn an_action_is_shown_in_words() {
         for (action, words) in [
             ("company.create", "Company created"),
             ("license.lose", "License lost"),

@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_says_what_comes_first() {
+    fn an_order_is_shown_with_what_comes_first() {
         for (sort, words) in [
             ("-atStake", "At stake, highest first"),
             ("name", "Name, A to Z"),

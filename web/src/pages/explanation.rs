@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_license_says_how_it_counts_in_each_report() {
+    fn a_license_shows_how_it_counts_in_each_report() {
         let check = |json: &str, how: &str| {
             let share: LicenseShare = serde_json::from_str(json).unwrap();
             assert_eq!(share.how(), how, "{json}");

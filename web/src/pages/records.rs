@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sorted_list_says_that_its_file_has_another_order() {
+    fn a_sorted_list_notes_that_its_file_has_another_order() {
         let page = |sort: &str, is_file_sorted| {
             let view = RecordsView {
                 def: &COMPANY,

@@ -145,7 +145,7 @@ fn an_id_that_is_new_names_a_new_user_without_the_e_mail_of_another() {
 }
 
 #[test]
-fn an_e_mail_of_another_user_still_says_which_company() {
+fn an_e_mail_of_another_user_still_identifies_the_company() {
     let mut world = World::new();
     world.send(r#"{"externalId":"7","email":"ada@acme.example"}"#);
     world.send(r#"{"externalId":"9","email":"ada@acme.example"}"#);
@@ -188,7 +188,7 @@ fn where_the_tenant_makes_its_users_their_events_wait_on_every_route() {
 }
 
 #[test]
-fn an_event_that_waits_goes_on_when_it_fits_and_not_before() {
+fn a_parked_event_is_processed_when_it_fits_and_not_before() {
     let mut world = World::new();
     let text = r#"{"externalId":"7","companyExternalId":"acme","action":"x","messageId":"m"}"#;
     send_as(&mut world, Route::Realtime, MADE_BY_TENANT, text);
@@ -208,7 +208,7 @@ fn an_event_that_waits_goes_on_when_it_fits_and_not_before() {
 }
 
 #[test]
-fn on_a_pipeline_an_event_of_no_known_company_is_reported_and_not_kept() {
+fn on_a_pipeline_an_event_of_no_known_company_is_reported_and_not_stored() {
     let mut world = World::new();
     for event in [r#"{"externalId":"7"}"#, r#"{"externalId":"7","companyExternalId":"nobody"}"#] {
         send_as(&mut world, Route::Pipeline, TrackingSettings::default(), event);

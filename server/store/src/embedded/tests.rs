@@ -261,7 +261,7 @@ async fn an_event_that_has_waited_in_vain_is_dropped_and_reported() {
 }
 
 #[tokio::test]
-async fn an_entry_of_the_report_is_kept_for_thirty_days_after_it_was_last_seen() {
+async fn an_entry_of_the_report_is_retained_for_thirty_days_after_it_was_last_seen() {
     let world = World::new().await;
     world.track(vec![event("7", "acme", "x")]).await;
     world.pass(20 * DAY_MS);
@@ -335,7 +335,7 @@ fn commit_and_crash(
 }
 
 #[tokio::test]
-async fn events_that_may_go_on_do_so_after_a_crash_and_once() {
+async fn events_that_may_be_replayed_are_after_a_crash_and_once() {
     let world = World::new().await;
     let events = (0..2_500).map(|number| event("7", "acme", &number.to_string()));
     world.track(events.collect()).await;
@@ -360,7 +360,7 @@ async fn events_that_may_go_on_do_so_after_a_crash_and_once() {
 }
 
 #[tokio::test]
-async fn an_entry_lets_those_go_on_that_wait_behind_it_and_no_others() {
+async fn a_replay_of_an_entry_processes_its_parked_events_and_no_others() {
     let world = World::new().await;
     world.track(vec![event("7", "acme", "a"), event("8", "other", "b"), event("9", "", "c")]).await;
     let create = Command::Create { def: &COMPANY, body: Shaped::trusted(company("acme")) };
@@ -463,7 +463,7 @@ fn set(text: &str) -> Command {
 }
 
 #[tokio::test]
-async fn events_whose_company_comes_while_no_users_are_made_go_on_when_they_are() {
+async fn events_whose_company_comes_while_no_users_are_created_are_replayed_when_they_are() {
     let world = World::new().await;
     world.track(vec![event("7", "late", "x")]).await;
     world.write(set(r#"{"autoCreateEndUsers":false}"#)).await;
@@ -540,7 +540,7 @@ async fn part(world: &World, part: u32, body: u8) -> Result<Reply, StoreError> {
 }
 
 #[tokio::test]
-async fn a_body_with_a_key_goes_on_where_it_had_come_to() {
+async fn a_body_with_a_key_resumes_where_it_stopped() {
     let world = World::new().await;
     world.add_company("acme").await;
     let first_of_all = part(&world, 1, 1).await;

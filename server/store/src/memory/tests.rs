@@ -123,7 +123,7 @@ fn whichever_access_fails_nothing_of_its_command_is_left_and_again_it_succeeds()
 }
 
 #[test]
-fn a_read_whose_access_fails_says_so_and_the_next_one_reads() {
+fn a_read_whose_access_fails_returns_an_error_and_the_next_one_reads() {
     let store = founded();
     write(&store, acme()).unwrap();
     let read = || {
@@ -140,7 +140,7 @@ fn a_read_whose_access_fails_says_so_and_the_next_one_reads() {
 }
 
 #[test]
-fn parked_events_go_on_with_the_command_that_they_wait_for() {
+fn parked_events_are_processed_with_the_command_that_they_wait_for() {
     let store = founded();
     let activities = || {
         let query = ActivityQuery::parse(&[]).unwrap().query;

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn bulk_goes_on_beside_any_number_of_single_commands() {
+    fn bulk_continues_next_to_any_number_of_single_commands() {
         let waiting = [vec![1; 3_000], vec![125; 2]].concat();
         let taken = batch(&mut BulkThrottle::default(), 1, &waiting);
         assert_eq!((taken.len(), taken.last()), (MAX_ROWS + 1, Some(&125)));

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_hold_so_many_bytes_and_take_more_as_they_are_served() {
+    fn queues_hold_a_limited_number_of_bytes_and_take_more_as_they_are_served() {
         let large = || {
             let info = Some("x".repeat(MAX_WAITING_BYTES / 2 + 1));
             let events = vec![Event { info, ..Event::default() }];

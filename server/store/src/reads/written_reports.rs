@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_kept_for_its_time_and_its_version_and_few_are() {
+    fn a_report_is_stored_for_its_time_and_its_version_and_few_are() {
         let at = Timestamp::from_ms_clamped;
         let reports = WrittenReports::up_to(MOST_BYTES);
         let holds = Holds { time: at(10)..at(20), version: 3 };

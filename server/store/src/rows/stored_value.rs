@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_says_how_much_of_it_is_shown() {
+    fn the_part_of_a_record_that_is_shown_is_read_back() {
         let document = Document::parse(br#"{"_id":"1","~":["x"]}"#).unwrap();
         let bytes = seal_record(b"key", &document);
         let stored = unseal_record(b"key", &bytes).unwrap();

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_tells_nothing_of_what_others_write() {
+    fn an_id_reveals_nothing_about_what_others_write() {
         let mut ids = Ids::after(ObjectId::MIN);
         let first = ids.next(tenant(1), at(5_000)).unwrap();
         for _ in 0..1_000 {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_go_on_behind_those_of_a_store_that_noted_its_last_one() {
+    fn ids_continue_after_the_last_one_that_a_store_noted() {
         let last = ObjectId::parse("6553f1000102030405000007").unwrap();
         let mut ids = Ids::after(last);
         assert_eq!(ids.to_note().to_string(), "6553f1000102030405ffffff");

@@ -334,7 +334,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn parts_are_forgotten_with_what_is_kept_as_one_with_them() {
+    fn parts_are_evicted_with_the_rest_of_their_folio() {
         let folio = FOLIO_BYTES;
         assert_eq!(widened(&[EVERYTHING]), [EVERYTHING]);
         let parts = [5 * folio + 7..5 * folio + 9, 0..10, folio - 1..folio + 1, 20..30];

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_goes_on_while_the_disk_responds_and_ends_when_it_does_not() {
+    async fn a_wait_continues_while_the_disk_responds_and_ends_when_it_does_not() {
         assert_eq!(begun(STALLED_AFTER).unless_stalled(future::ready(7)).await, Some(7));
         let stalled = begun(STALLED_AFTER).unless_stalled(future::pending::<()>()).await;
         assert_eq!(stalled, None);

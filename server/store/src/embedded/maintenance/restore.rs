@@ -162,7 +162,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_said_of_a_corrupted_backup_is_one_line() {
+    fn the_error_of_a_corrupted_backup_is_one_line() {
         let folder = tempfile::tempdir().unwrap();
         let (backup, to) = (folder.path().join("backup"), folder.path().join("to"));
         let file = File::create(&backup).unwrap();

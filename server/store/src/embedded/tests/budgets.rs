@@ -92,7 +92,7 @@ async fn an_event_that_could_not_wait_can_be_sent_again() {
 }
 
 #[tokio::test]
-async fn beyond_the_keys_that_are_kept_new_ones_are_rejected_and_those_of_events_apart() {
+async fn beyond_the_limit_of_stored_keys_new_ones_are_rejected_and_those_of_events_separately() {
     let world = World::new().await;
     let call = async |key: u8| {
         let key = IdempotencyKey { key: [key; 32], body: [0; 32], part: None };

@@ -37,7 +37,7 @@ async fn a_month_is_not_closed_with_figures_from_before_a_change() {
 }
 
 #[tokio::test]
-async fn a_month_that_is_reopened_keeps_its_last_reopenings() {
+async fn a_month_that_is_reopened_retains_its_last_reopenings() {
     let world = World::new().await;
     let times = Reopening::MAX_STORED + 3;
     for time in 0..times {

@@ -47,7 +47,7 @@ fn events(count: usize) -> Vec<Event> {
 }
 
 #[tokio::test]
-async fn rows_are_written_in_bulk_beside_those_of_another_tenant_that_are_corrupted() {
+async fn rows_are_written_in_bulk_next_to_corrupted_ones_of_another_tenant() {
     let (world, behind) = two_tenants().await;
     world.track(events(1)).await;
     world.track_as(&behind, vec![large(MARK)]).await.unwrap();
@@ -74,7 +74,7 @@ async fn only_the_command_fails_whose_page_is_corrupted_whoever_writes_what_was_
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_to_its_end_is_told_once_and_compared_with_nothing() {
+async fn what_cannot_be_read_to_its_end_is_reported_once_and_compared_with_nothing() {
     let with_id = |id: String| Event { message_id: Some(id), ..event("7", "acme", "x") };
     let numbered = |numbers: Range<u32>| numbers.map(|n| with_id(format!("{n:03}"))).collect();
     for (tables, parts) in [

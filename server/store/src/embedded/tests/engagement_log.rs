@@ -83,7 +83,7 @@ async fn users_are_as_active_as_was_sent_whatever_of_the_log_was_folded_at_a_res
 }
 
 #[tokio::test]
-async fn rows_that_are_few_go_where_they_belong_and_count_beside_older_ones_of_the_log() {
+async fn rows_that_are_few_go_where_they_belong_and_count_with_older_ones_of_the_log() {
     let (world, mut sent) = filled(UNFOLDED, 8).await;
     assert_eq!(world.rows(ENGAGEMENT), 0);
     let world = World { log_limits: LogLimits { min_logged: 100, ..UNFOLDED }, ..world };
@@ -189,7 +189,7 @@ async fn one_copy_of_the_log_is_enough_whichever_is_corrupted() {
 }
 
 #[tokio::test]
-async fn what_both_copies_have_lost_is_found_and_keeps_nobody_from_writing() {
+async fn what_both_copies_have_lost_is_found_and_blocks_no_writes() {
     let (world, mut sent) = filled(UNFOLDED, 8).await;
     let world = world.reopened(|folder| spoil(folder, &[ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN]));
     for number in 8..16 {
@@ -232,7 +232,8 @@ impl World {
 }
 
 #[tokio::test]
-async fn a_page_of_the_table_that_is_corrupted_meanwhile_does_not_keep_the_log_from_being_folded() {
+async fn a_page_of_the_table_that_is_corrupted_meanwhile_does_not_prevent_the_log_from_being_folded()
+ {
     let world = World::with_log(LogLimits { min_logged: 1_000, ..SMALL }).await;
     world.add_company("acme").await;
     world.track(crowd(0..200)).await;
@@ -255,7 +256,7 @@ async fn a_page_of_the_table_that_is_corrupted_meanwhile_does_not_keep_the_log_f
 }
 
 #[tokio::test]
-async fn a_log_that_is_corrupted_meanwhile_is_begun_anew() {
+async fn a_log_that_is_corrupted_meanwhile_is_started_again() {
     let (world, mut sent) = filled(UNFOLDED, 8).await;
     let world = world.without_cache();
     world.round(8, &mut sent).await;
@@ -283,7 +284,7 @@ fn value(world: &World, table: Table, key: Option<&[u8]>) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn events_go_on_while_the_end_of_the_log_is_corrupted() {
+async fn events_are_processed_while_the_end_of_the_log_is_corrupted() {
     let (world, mut sent) = filled(UNFOLDED, 8).await;
     let last = value(&world, ENGAGEMENT_LOG, None);
     let world = world.reopened(|folder| flip(folder, &last));

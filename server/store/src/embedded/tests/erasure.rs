@@ -28,7 +28,7 @@ async fn begin(world: &World, id: ObjectId) -> Option<ObjectId> {
 }
 
 #[tokio::test]
-async fn an_erasure_goes_on_after_every_crash() {
+async fn an_erasure_resumes_after_every_crash() {
     let mut world = World::new().await;
     world.add_company("acme").await;
     let ada = create(&world, &END_USER, ADA).await;

@@ -86,7 +86,7 @@ async fn fill(world: &World, actor: &Actor) {
 }
 
 #[tokio::test]
-async fn a_deletion_goes_on_after_every_crash_and_leaves_nothing() {
+async fn a_deletion_resumes_after_every_crash_and_leaves_nothing() {
     let mut world = World::with_log(LONG_LOG).await;
     let actor = world.tenant(DELETED).await;
     let own = world.actor.clone();

@@ -69,7 +69,7 @@ async fn a_token_comes_from_a_limited_number_of_others() {
 }
 
 #[tokio::test]
-async fn tokens_are_limited_those_that_have_expired_make_room_and_rotation_goes_on() {
+async fn tokens_are_limited_those_that_have_expired_make_room_and_rotation_is_not_blocked() {
     let world = World::new().await;
     let tenant = world.actor.tenant.id();
     let new = || Box::new(TokenRecord::for_test(tenant, "x", world.clock.now()));

@@ -186,7 +186,7 @@ fn usage_in(report: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn a_report_of_one_company_says_of_it_what_that_of_all_says() {
+fn a_report_of_one_company_matches_that_of_all() {
     let mut said = BTreeSet::new();
     for seed in 0..4 {
         let mut world = World::new(seed);

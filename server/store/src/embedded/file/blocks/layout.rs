@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_the_file_says_the_length_of_the_database() {
+    fn the_length_of_the_database_follows_from_that_of_the_file() {
         for blocks in [0, 1, 2, 1_019, 1_020, 1_021, 5_000] {
             let len = offset(blocks);
             assert_eq!(database_len(file_len(len)), len, "{blocks} blocks");

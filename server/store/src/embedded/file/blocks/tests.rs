@@ -273,7 +273,7 @@ impl Written {
 }
 
 #[test]
-fn a_block_that_the_header_names_may_be_written_again_or_cut_off() {
+fn a_block_that_the_header_names_may_be_written_again_or_truncated() {
     let written = Written::new();
     written.write(6, 2);
     written.commit(2);
@@ -374,7 +374,7 @@ fn check_every_bit_of_the_headers(written: &Written, expect: (u8, Option<u8>)) {
 }
 
 #[test]
-fn after_a_failure_that_nobody_heard_of_nothing_is_said_to_be_on_disk() {
+fn after_an_unreported_failure_nothing_is_reported_as_on_disk() {
     let written = Written::new();
     written.write(6, 2);
     written.commit(2);
