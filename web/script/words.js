@@ -62,7 +62,7 @@ export const words = {
     `${call(json)}: the id "${id}" is a placeholder; call svctrack.identify once it is known`,
   // Without an action a message reads as an `identify`.
   not_sent: (json, why) => `${why === 'action_missing' ? 'track()' : call(json)} not sent: ${REASONS[why] || why}`,
-  events_wait: () => 'events are queued until svctrack.identify',
+  events_wait: () => 'events queued until svctrack.identify',
   waits: (json) => `${call(json)} waits for svctrack.identify`,
   queued: (json) => `${call(json)} queued: ${json}`,
   left: (json) => `${call(json)} sent on page unload`,

@@ -196,7 +196,7 @@ pub const WIRE: &[Scenario] = &[
             Open("/"),
             Says("track(Viewed page) waits for svctrack.identify"),
             Until(
-                "lines.filter((line) => line === 'svctrack: events are queued until svctrack.identify').length === 1",
+                "lines.filter((line) => line === 'svctrack: events queued until svctrack.identify').length === 1",
             ),
             Until("!window.heard"),
             Nothing,
