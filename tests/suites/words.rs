@@ -338,7 +338,7 @@ fn the_names_of_cases_and_tests_have_the_words_of_the_field() {
 
 #[test]
 fn a_name_is_read_as_words() {
-    let source = "#[test]\n#[ignore]\nfn a_key_is_stored() {}\nfn keep() {}\n    #[tokio::test(flavor = \"x\")]\n    async fn it_told(a: u8) {}\n#[cfg(test)]\nfn f() {}\n";
+    let source = "#[test]\n#[should_panic]\nfn a_key_is_stored() {}\nfn keep() {}\n    #[tokio::test(flavor = \"x\")]\n    async fn it_told(a: u8) {}\n#[cfg(test)]\nfn f() {}\n";
     let tests = tests_of(source);
     assert_eq!(tests, [(3, "a key is stored".to_owned()), (6, "it told".to_owned())]);
     let text = |words: &str| [Text { place: "here".to_owned(), words: words.to_owned() }];

@@ -47,8 +47,7 @@ pub(super) enum Note {
     TooManyUsers(u64),
     /// The company of a `group` call is unknown, and the tenant creates its companies itself.
     CompanyNotMade,
-    /// The company of a `group` call is unknown, and events have created the maximum number of users and companies in
-    /// this hour.
+    /// The company of a `group` call is unknown, and the maximum number of users and companies was created this hour.
     TooManyCompanies(u64),
     /// `externalId` and e-mail belong to two users; the event is that of the first.
     IdentitiesDiffer(ObjectId, ObjectId),

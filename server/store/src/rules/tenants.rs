@@ -31,7 +31,7 @@ const MAX_TOKENS: usize = 1_000;
 /// Maximum number of tokens of a tenant with those that were rotated and have not expired: each may be there next to
 /// its successor.
 const MAX_TOKENS_AND_ROTATED: usize = 2 * MAX_TOKENS;
-/// Maximum number of tokens in a line of which each issued the next: more than are issued on purpose, and few enough
+/// Maximum length of a chain of tokens, each issued by the one before: more than any deployment needs, and few enough
 /// to be stored with each token.
 const MAX_GENERATIONS: usize = 32;
 
