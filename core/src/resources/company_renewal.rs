@@ -10,7 +10,8 @@ use super::{
     license_issues::{
         CURRENCY_MISSING, RATE_MISSING, SUCCESSOR_MISSING, Successors, listed, no_rate, shown,
     },
-    license_terms::{end_of, is_ongoing, is_renewed},
+    license_period::end_of,
+    license_terms::{is_ongoing, is_renewed},
     settings::{self, Currencies},
 };
 use crate::{

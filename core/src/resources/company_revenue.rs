@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 
 use super::{
     license::{self, LICENSE},
-    license_terms,
+    license_period, license_terms,
     settings::{self, Currencies},
 };
 use crate::{
@@ -126,7 +126,7 @@ pub(super) fn read_customer_to(
 ) -> Result<Option<Json>, LookupError> {
     let licenses = licenses_of(company, ctx)?;
     let zone = settings::time_zone_at_read(ctx)?;
-    let end = |license| license_terms::end_of(license, zone);
+    let end = |license| license_period::end_of(license, zone);
     let ends: Option<Vec<_>> = licenses.iter().map(end).collect();
     let last = ends.and_then(|ends| ends.into_iter().max());
     Ok(last.map(|last| Json::string(&last.to_string())))

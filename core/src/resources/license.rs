@@ -1,19 +1,22 @@
 //! License: a customer's subscription, the base of all revenue figures (R22, R23, R24).
 //!
-//! Fields that the caller does not set are derived on each write: the price, including MRR, in `license_price`, dates
-//! and cycles in `license_terms`. `LicenseState` in `company_status` decides whether a license is active on a day.
+//! Fields that the caller does not set are derived on each write: the price, including MRR, in `license_price`, the
+//! dates in `license_period`, the cycle in `license_invoicing`. `LicenseState` in `company_status` decides whether a license is active on a day.
 
 use super::{
     company_status::{LicenseState, LicenseTerm},
+    license_invoicing::{fill_invoice_cycle, fill_invoice_cycle_interval},
     license_issues::{self, PRODUCT_AMBIGUOUS, fill_issues},
+    license_period::{
+        MAX_MONTHS, end_by_length, end_of, fill_length, fill_renewal_date, fill_to_date,
+        fill_to_date_derived, fill_to_date_included, is_end, is_fixed,
+    },
     license_price::{
         a_twelfth, fill_arr, fill_mrr, fill_renewal_arr, fill_renewal_mrr, fill_value, twelve_times,
     },
     license_terms::{
-        LOST, MAX_MONTHS, ONGOING, RENEWED, end_by_length, end_of, fill_invoice_cycle,
-        fill_invoice_cycle_interval, fill_length, fill_notice_period, fill_notice_unit,
-        fill_renewal_date, fill_to_date, fill_to_date_derived, fill_to_date_included, is_end,
-        is_fixed, is_lost, is_ongoing, is_renewed,
+        LOST, ONGOING, RENEWED, fill_notice_period, fill_notice_unit, is_lost, is_ongoing,
+        is_renewed,
     },
     product::{self, MAX_LENGTH_MONTHS, MAX_NOTICE_UNITS, PRODUCT},
     settings,

@@ -11,11 +11,11 @@ use rust_decimal::Decimal;
 
 use super::{
     company_status::SUCCESSOR_DAYS,
+    license_period::{end_by_length, end_of, is_fixed, length_of, period_of, spread_of},
     license_price::price_of,
     license_terms::{
         ARR, FROM_DATE, LENGTH, MRR, RENEWAL_ARR, RENEWAL_MRR, RENEWAL_STATUS, TO_DATE, VALUE,
-        YEAR, end_by_length, end_of, is_fixed, is_lost, is_renewed, length_of, period_of,
-        spread_of,
+        YEAR, is_lost, is_renewed,
     },
     settings::{self, Currencies},
 };

@@ -2,8 +2,9 @@
 
 use rust_decimal::Decimal;
 
-use super::license_terms::{
-    ARR, MRR, RENEWAL_ARR, RENEWAL_MRR, VALUE, YEAR, is_fixed, length_of, spread_of,
+use super::{
+    license_period::{is_fixed, length_of, spread_of},
+    license_terms::{ARR, MRR, RENEWAL_ARR, RENEWAL_MRR, VALUE, YEAR},
 };
 use crate::{
     schema::{

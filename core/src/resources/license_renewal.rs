@@ -11,7 +11,8 @@ use super::{
         RENEWAL_STATUS, RENEWAL_UNIT, SENT_OF_LOSS, TO_DATE, VALUE,
     },
     license_issues::{begins_of_successors, product_of, root_of},
-    license_terms::{LOST, ONGOING, RENEWED, end_of, is_fixed, is_lost, is_renewed, length_of},
+    license_period::{end_of, is_fixed, length_of},
+    license_terms::{LOST, ONGOING, RENEWED, is_lost, is_renewed},
 };
 use crate::value::{
     Day, Document, Issue, Json, JsonRef, Members, Timestamp, Unit, Zone, issue::quoted, period,

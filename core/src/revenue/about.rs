@@ -1,17 +1,15 @@
 //! The common part of every report: its parameters, and the licenses that do not count.
 
 use super::{
-    account::overdue_of,
     calendar::{Day, Interval},
     hex,
     ledger::NEVER,
     listed::Capped,
-    money_units::money,
     options::{MovementView, Valuation},
     payer::Payer,
     scope::{Excluded, MissingRate, ReportScope},
 };
-use crate::value::{Number, ObjectId, Timestamp, counted, issue::shortened};
+use crate::value::{ObjectId, Timestamp, counted, issue::shortened};
 
 /// Maximum number of currencies without a rate that a note names: it is a line of a chart, and a cell of every row of a
 /// table.
@@ -126,41 +124,6 @@ impl About {
         let excluded: usize = self.excluded.iter().map(|excluded| excluded.total).sum();
         let excluded = (excluded > 0).then(|| format!("{} excluded", counted(excluded, "license")));
         rates.into_iter().chain(excluded).collect::<Vec<_>>().join("; ")
-    }
-}
-
-/// A license that is past and ongoing, and has no successor: its MRR ended with it, while its company stays a customer
-/// (R29).
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct OverdueLicense {
-    /// `_id` of the license.
-    #[serde(serialize_with = "hex::one")]
-    pub license: ObjectId,
-    /// `_id` of the license's company.
-    #[serde(serialize_with = "hex::one")]
-    pub company: ObjectId,
-    /// First day after the license.
-    pub end: Day,
-    /// Currency of `mrr`.
-    pub currency: String,
-    /// Monthly value, not converted.
-    pub mrr: Number,
-}
-
-pub(super) fn overdue_licenses(
-    scope: &ReportScope<'_>,
-    payer: &Payer<'_>,
-    list: &mut Capped<OverdueLicense>,
-) {
-    for license in overdue_of(scope, payer) {
-        list.push(|| OverdueLicense {
-            license: license.id,
-            company: payer.id,
-            end: Day::at(Timestamp::from_ms_clamped(license.end), scope.options.zone),
-            currency: scope.ledger.currency(license.currency).to_owned(),
-            mrr: money(license.mrr),
-        });
     }
 }
 

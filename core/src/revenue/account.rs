@@ -3,12 +3,12 @@
 //! MRR of a company with a single currency is summed in it, and converted once at the end. Only a company with several
 //! currencies is summed in the base currency as well.
 
-use std::ops::{AddAssign, SubAssign};
+use std::ops::AddAssign;
 
 use super::{
-    ledger::License,
     movement_class::{MovementTally, Spread},
     options::MovementView,
+    overdue::{Overdue, overdue_of},
     payer::{Payer, ReportWindows, Revalued, Stream, places},
     scope::{ReportScope, index},
 };
@@ -63,27 +63,6 @@ impl AccountSeries {
         let pairs = self.pairs.sums();
         let moves = self.activities.as_ref().map_or_else(|| pairs.clone(), Spread::sums);
         pairs.into_iter().zip(moves).collect()
-    }
-}
-
-/// Licenses that are past and ongoing, and have no successor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Overdue {
-    pub(super) amount: i128,
-    pub(super) licenses: i64,
-}
-
-impl AddAssign for Overdue {
-    fn add_assign(&mut self, other: Self) {
-        self.amount += other.amount;
-        self.licenses += other.licenses;
-    }
-}
-
-impl SubAssign for Overdue {
-    fn sub_assign(&mut self, other: Self) {
-        self.amount -= other.amount;
-        self.licenses -= other.licenses;
     }
 }
 
@@ -250,18 +229,4 @@ fn add_at<T: AddAssign>(sums: &mut [T], at: usize, part: T) {
     if let Some(sum) = sums.get_mut(at) {
         *sum += part;
     }
-}
-
-/// The licenses of a company that are past and ongoing, and have no successor.
-pub(super) fn overdue_of<'p>(
-    scope: &'p ReportScope<'_>,
-    payer: &'p Payer<'_>,
-) -> impl Iterator<Item = &'p License> {
-    let now = scope.options.now.as_ms();
-    let licenses = payer.licenses.iter().enumerate();
-    licenses.filter_map(move |(at, license)| {
-        let is_past = license.expires() && license.is_ongoing() && license.end < now;
-        let counts = is_past && scope.counts(license) && payer.links.successor(at).is_none();
-        counts.then_some(license)
-    })
 }

@@ -6,7 +6,6 @@ use rust_decimal::Decimal;
 
 use super::{
     about::About,
-    account::overdue_of,
     at_stake::{AtStake, CustomerUsage, StakeCase, Weights},
     calendar::Day,
     error::ReportError,
@@ -14,6 +13,7 @@ use super::{
     ledger::Ledger,
     money_units::{CONVERTED_SCALE, money, number_of},
     options::ReportOptions,
+    overdue::overdue_of,
     payer::{Payer, each_payer},
     renewals::notice_of,
     scope::ReportScope,

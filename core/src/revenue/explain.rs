@@ -1,7 +1,7 @@
 //! Explanation of a figure: its companies and licenses, and the formula in numbers.
 
 use super::{
-    account::{Account, MrrSums, overdue_of},
+    account::{Account, MrrSums},
     calendar::{Day, ReportPeriod},
     cohorts::{check_interval, cohort_of},
     customers::NameOf,
@@ -11,6 +11,7 @@ use super::{
     money_units::{CONVERTED_SCALE, RATE_SCALE, money, number_of},
     mrr_movements::{MovementRow, MovementsBuilder, SegmentOf},
     options::{MovementView, ReportOptions},
+    overdue::overdue_of,
     payer::{Payer, ReportWindows, each_payer},
     scope::ReportScope,
     series::Series,

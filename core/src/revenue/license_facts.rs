@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 
 use super::calendar::Unit;
 use crate::{
-    resources::{license, license_terms},
+    resources::{license, license_period},
     value::{Members, ObjectId, Timestamp, Zone, member::Picked},
 };
 
@@ -186,10 +186,10 @@ impl<'f> LicenseFacts<'f> {
             product: license::PRODUCT_NAME.get(license).unwrap_or_default(),
             currency: license::CURRENCY.get(license).unwrap_or_default(),
             from: license::FROM_DATE.get(license),
-            end: license_terms::to_date(license),
+            end: license_period::to_date(license),
             mrr: license::MRR.get(license),
             arr: license::ARR.get(license),
-            fixed: license_terms::is_fixed(license),
+            fixed: license_period::is_fixed(license),
             auto_renews: license::AUTO_RENEWS.get(license) == Some(true),
             status: RenewalStatus::parse(&license::RENEWAL_STATUS.get(license).unwrap_or_default()),
             notice: notice_of(license),
@@ -205,7 +205,7 @@ impl<'f> LicenseFacts<'f> {
     /// The facts with the end that they have in a zone.
     #[must_use]
     pub fn ending_in(self, zone: Zone) -> Self {
-        Self { end: license_terms::end_between(self.from, self.end, zone), ..self }
+        Self { end: license_period::end_between(self.from, self.end, zone), ..self }
     }
 }
 

@@ -40,6 +40,7 @@ mod money_units;
 mod movement_class;
 mod mrr_movements;
 mod options;
+mod overdue;
 mod parameters;
 mod payer;
 mod query;
@@ -62,7 +63,7 @@ mod usage_report;
 
 #[doc(inline)]
 pub use self::{
-    about::{About, OverdueLicense, Overlap},
+    about::{About, Overlap},
     at_stake::{AtStake, CustomerUsage, Weights},
     calendar::{Day, Interval, MAX_INTERVALS, ReportPeriod, Unit},
     chart::{Chart, ChartSeries, Mark},
@@ -91,6 +92,7 @@ pub use self::{
     listed::MAX_LISTED,
     mrr_movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
     options::{History, MAX_GAP_DAYS, MovementView, ReportOptions, Valuation},
+    overdue::OverdueLicense,
     parameters::{PARAMETERS, Parameter, ParameterType},
     query::{ReportKind, ReportQuery},
     rates::ExchangeRates,

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    about::{About, OverdueLicense, Overlap, overdue_licenses, overlaps_of},
+    about::{About, Overlap, overlaps_of},
     account::{Account, MrrSums},
     calendar::ReportPeriod,
     closed_difference::MonthDifference,
@@ -15,6 +15,7 @@ use super::{
     listed::Capped,
     money_units::{CONVERTED_SCALE, number_of, per},
     options::ReportOptions,
+    overdue::{OverdueLicense, overdue_licenses},
     payer::{Payer, ReportWindows, each_payer},
     scope::ReportScope,
     series::{Series, scopes},

@@ -4,7 +4,7 @@
 use super::{
     event::{GroupCall, PipelineCall},
     event_lookup::{EventLookup, Incoming, TrackingSettings, is_repeated},
-    integration_issues::{DOMAIN_OF_ANOTHER, Note},
+    event_notes::{DOMAIN_OF_ANOTHER, Note},
     matching::{is_suppressed, sent_company, unplannable},
     script::is_placeholder,
 };

@@ -4,8 +4,8 @@
 use super::{
     event::{Event, Identity, PipelineCall},
     event_lookup::is_repeated,
-    group,
-    integration_issues::{self, Note},
+    event_notes::Note,
+    group, integration_issues,
     matching::{self, CompanyMatch, UserMatch, user_key},
     pipeline::{Ignored, Why},
     script::is_placeholder,

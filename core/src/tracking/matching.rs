@@ -3,7 +3,7 @@
 use super::{
     event::{Event, Identity},
     event_lookup::{EventLookup, KnownUser},
-    integration_issues::Note,
+    event_notes::Note,
 };
 use crate::{
     plan::{self, Change, Ctx, Planned, Rejection},

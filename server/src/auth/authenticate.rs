@@ -11,7 +11,7 @@ use super::{
     caller::{Caller, Credential, LocalAccess, RequestSource, ServiceAccess, SignedIn},
     token_format::Token,
 };
-use crate::{app::App, body::reject_form, error::Error, observe::trace::note_tenant};
+use crate::{app::App, error::Error, observe::trace::note_tenant, read_body::reject_form};
 
 /// The caller of a request that carries a token.
 ///

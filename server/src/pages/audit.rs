@@ -12,9 +12,9 @@ use svctrack_web::pages::{
 
 use super::{
     by_ids::by_ids,
-    forms::{problems_of, sent},
     list_query::NAMES,
     respond::html,
+    submitted_form::{problems_of, sent},
     visit::Visit,
 };
 use crate::{error::Error, routes::query_pairs};

@@ -13,8 +13,8 @@ use svctrack_web::pages::{
 
 use super::{
     by_ids::{by_ids, text},
-    forms::{problems_of, sent},
     respond::{html, rejected, see},
+    submitted_form::{problems_of, sent},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part};

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use svctrack_core::{resources::settings::Currencies, value::Day};
 use svctrack_web::pages::{Choice, MissingRates, address};
 
-use super::{forms::sent, visit::Visit};
+use super::{submitted_form::sent, visit::Visit};
 use crate::error::Error;
 
 /// Parameter of the currency.

@@ -13,9 +13,9 @@ use svctrack_web::pages::{Choice, CustomerLine, CustomersView, address, customer
 use super::{
     by_ids::{by_ids, text},
     currencies::{CURRENCY, Named, currency_choice, missing_into},
-    forms::sent,
     paging::paging,
     respond::html,
+    submitted_form::sent,
     visit::Visit,
 };
 use crate::{error::Error, routes::query_pairs};

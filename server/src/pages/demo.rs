@@ -19,8 +19,8 @@ use tokio::runtime::Handle;
 
 use super::{
     api::read,
-    forms::{notice_of, sent},
     respond::{html, see},
+    submitted_form::{notice_of, sent},
     visit::Visit,
 };
 use crate::{

@@ -6,10 +6,10 @@ use svctrack_core::resources::end_user::END_USER;
 use svctrack_web::pages::{Extra, Problem, address, record_page};
 
 use super::{
-    forms::sent,
     person::confirmation,
     records,
     respond::{rejected, see},
+    submitted_form::sent,
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part};

@@ -15,10 +15,10 @@ use super::{
     api::{JSON, text_of},
     by_ids::{by_ids, text},
     explained_usage,
-    forms::{problems_of, sent},
     paging::{PageAt, paging},
     respond::html,
     retention_ratios::{self, SPAN},
+    submitted_form::{problems_of, sent},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};

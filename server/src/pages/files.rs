@@ -13,7 +13,7 @@ use svctrack_web::pages::address;
 
 use super::{
     api::{Api, text_of},
-    forms::sent,
+    submitted_form::sent,
     visit::Visit,
 };
 use crate::{error::Error, routes::query_pairs};

@@ -13,9 +13,9 @@ use svctrack_web::pages::{
 };
 
 use super::{
-    forms::{problems_of, sent},
     records,
     respond::{html, rejected, see},
+    submitted_form::{problems_of, sent},
     visit::{Visit, resource},
 };
 use crate::{

@@ -7,9 +7,9 @@ use svctrack_web::pages::{IssueLine, IssuesView, address, issues_page};
 
 use super::{
     api::{JSON, read},
-    forms::{notice_of, problems_of, sent},
     paging::number_of,
     respond::{html, see},
+    submitted_form::{notice_of, problems_of, sent},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};

@@ -7,7 +7,7 @@ use svctrack_core::{
 };
 use svctrack_web::pages::{ListFilter, Problem, target_of, title_of};
 
-use super::{by_ids::by_ids, forms::sent, references::resolve, visit::Visit};
+use super::{by_ids::by_ids, references::resolve, submitted_form::sent, visit::Visit};
 use crate::error::Error;
 
 /// Parameter with the field of the filter that a form adds.

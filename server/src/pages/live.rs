@@ -14,9 +14,9 @@ use svctrack_web::pages::{ActivityLine, LiveView, Problem, address, live_page};
 use super::{
     activity::name_companies,
     api::JSON,
-    forms::{problems_of, sent},
     references::{references, resolve},
     respond::html,
+    submitted_form::{problems_of, sent},
     visit::Visit,
 };
 use crate::{auth::session, error::Error, routes::query_pairs};

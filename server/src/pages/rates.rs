@@ -11,9 +11,9 @@ use svctrack_core::{
 use svctrack_web::pages::{Problem, RateLine, RatesView, document_of, rates_page};
 
 use super::{
-    forms::sent,
     respond::{html, rejected, see},
     saving::{self, RejectedForm, StoredForm},
+    submitted_form::sent,
     visit::Visit,
 };
 use crate::error::Error;

@@ -18,7 +18,6 @@ use super::{
     api::{JSON, read},
     by_ids::text,
     columns::{columns, filled_columns, named_columns},
-    forms::{headers_of, new_key, problems_of, sent},
     list_query::{Added, FILTER_BY, add_names, added, filters, resolve_filter},
     newest::newest,
     paging::{paging, total_of},
@@ -27,6 +26,7 @@ use super::{
     respond::{html, rejected, see},
     saved_views,
     saving::{self, RejectedForm, StoredForm},
+    submitted_form::{headers_of, new_key, problems_of, sent},
     visit::{Visit, resource},
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};

@@ -13,7 +13,7 @@ use svctrack_web::pages::{Problem, References, address, choice_of, label_of, tar
 
 use super::{
     by_ids::text,
-    forms::sent,
+    submitted_form::sent,
     visit::{Visit, resource},
 };
 use crate::{error::Error, routes::query_pairs};

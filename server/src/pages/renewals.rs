@@ -23,9 +23,9 @@ use svctrack_web::pages::{
 use super::{
     api::text_of,
     by_ids::{by_ids, text},
-    forms::{body_of, headers_of, is_changed, problems_of, sent},
     paging::paging,
     respond::{html, rejected, see},
+    submitted_form::{body_of, headers_of, is_changed, problems_of, sent},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};

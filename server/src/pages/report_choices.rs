@@ -9,8 +9,8 @@ use svctrack_web::pages::{Choice, Problem, property_label};
 use super::{
     currencies::currency_choice,
     explanation::{RETENTION, USAGE},
-    forms::sent,
     references::{references, resolve},
+    submitted_form::sent,
     visit::Visit,
 };
 use crate::error::Error;

@@ -9,10 +9,10 @@ use super::{
     api::text_of,
     currencies::{CURRENCY, missing_rates},
     explanation::{Figures, USAGE},
-    forms::problems_of,
     report_choices::{MRR, choices_of, default_days},
     respond::html,
     retention_ratios::SPAN,
+    submitted_form::problems_of,
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};

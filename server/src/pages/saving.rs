@@ -6,8 +6,8 @@ use svctrack_core::schema::{ResourceDef, form};
 use svctrack_web::pages::{Problem, document_of, label_of};
 
 use super::{
-    forms::{self, body_of, headers_of, problems_of},
     references::resolve_all,
+    submitted_form::{self, body_of, headers_of, problems_of},
     visit::Visit,
 };
 use crate::error::Error;
@@ -61,9 +61,9 @@ impl StoredForm<'_> {
         mut sent: Vec<(String, String)>,
         mut problems: Vec<Problem>,
     ) -> RejectedForm {
-        let version = forms::sent(&sent, "version").to_owned();
+        let version = submitted_form::sent(&sent, "version").to_owned();
         let opened: Option<Map<String, Value>> =
-            serde_json::from_str(forms::sent(&sent, "shown")).ok();
+            serde_json::from_str(submitted_form::sent(&sent, "shown")).ok();
         let Some(opened) = opened.filter(|_| version != self.version) else {
             return RejectedForm { problems, version, sent };
         };

@@ -10,7 +10,7 @@ use svctrack_core::{
 };
 use svctrack_web::pages::{Hit, HitGroup, SearchView, address, label_of, search_page, title_of};
 
-use super::{by_ids::text, forms::sent, respond::html, visit::Visit};
+use super::{by_ids::text, respond::html, submitted_form::sent, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
 
 /// Maximum number of hits of a resource that are shown.

@@ -5,9 +5,9 @@ use svctrack_core::resources::settings::SETTINGS;
 use svctrack_web::pages::{SettingsView, settings_page};
 
 use super::{
-    forms::notice_of,
     respond::{html, rejected, see},
     saving::{self, RejectedForm, StoredForm},
+    submitted_form::notice_of,
     visit::Visit,
 };
 use crate::{error::Error, routes::query_pairs};

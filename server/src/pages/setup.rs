@@ -9,7 +9,7 @@ use svctrack_web::pages::{
     setup_page,
 };
 
-use super::{forms::sent, respond::html, visit::Visit};
+use super::{respond::html, submitted_form::sent, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
 
 /// Maximum number of issues that are shown next to the first event.

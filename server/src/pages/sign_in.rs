@@ -10,8 +10,8 @@ use svctrack_web::pages::{SignInView, address, sign_in_page};
 use url::{Position, Url};
 
 use super::{
-    forms::sent,
     respond::{html, see, short},
+    submitted_form::sent,
     visit::{Visit, read_form},
 };
 use crate::{

@@ -9,8 +9,8 @@ use svctrack_web::pages::{
 };
 
 use super::{
-    forms::{notice_of, problems_of, sent},
     respond::{html, rejected, see},
+    submitted_form::{notice_of, problems_of, sent},
     visit::Visit,
 };
 use crate::{

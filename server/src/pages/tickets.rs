@@ -7,9 +7,9 @@ use svctrack_web::pages::{Problem, TicketView, TicketsView, address, ticket_page
 use super::{
     api::{JSON, read},
     by_ids::text,
-    forms::{headers_of, problems_of, sent},
     paging::{paging, total_of},
     respond::{html, rejected, see},
+    submitted_form::{headers_of, problems_of, sent},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};

@@ -17,9 +17,9 @@ use svctrack_web::pages::{
 use super::{
     api::{JSON, read},
     by_ids::{by_ids, text},
-    forms::{problems_of, sent},
     paging::{paging, total_of},
     respond::{html, rejected, see},
+    submitted_form::{problems_of, sent},
     visit::Visit,
 };
 use crate::{error::Error, routes::query_pairs};

@@ -9,10 +9,10 @@ use svctrack_core::resources::settings::VIEWS;
 use svctrack_web::pages::records_page;
 
 use super::{
-    forms::{problems_of, sent},
     records::listed,
     respond::{rejected, see},
     saved_views::{pairs_of, path_of},
+    submitted_form::{problems_of, sent},
     visit::{Visit, resource},
 };
 use crate::error::Error;

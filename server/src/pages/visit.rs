@@ -14,7 +14,7 @@ use svctrack_core::{
 };
 use svctrack_web::pages::{Section, Shell, address, label_of};
 
-use super::{api::Api, forms::sent};
+use super::{api::Api, submitted_form::sent};
 use crate::{
     app::App,
     auth::session::Session,

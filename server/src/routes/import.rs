@@ -34,7 +34,6 @@ use super::{
 use crate::{
     app::App,
     auth::Caller,
-    body::{BodyProgress, is_gzip, unread},
     error::Error,
     heavy_work,
     interchange::{
@@ -46,6 +45,7 @@ use crate::{
         MAX_REJECTED_ROWS_BYTES, SMALL_BODY_PACE,
     },
     observe::trace::note_received,
+    read_body::{BodyProgress, is_gzip, unread},
 };
 
 /// Pieces of a body that wait to be read.

@@ -24,10 +24,10 @@ use super::{
 use crate::{
     app::App,
     auth::{Caller, authenticate},
-    body::require_json,
     error::Error,
     heavy_work,
     limits::{BULK_ANSWER_BYTES, MAX_BULK_BYTES},
+    read_body::require_json,
 };
 
 const BULK_ERRORS: HeaderName = HeaderName::from_static("svctrack-bulk-errors");

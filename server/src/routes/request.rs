@@ -11,10 +11,10 @@ use super::strict::Strictness;
 use crate::{
     app::App,
     auth::{Caller, authenticate},
-    body::{Body, require_json},
     error::Error,
     limits::{MAX_LONG_RECORD_BYTES, MAX_RECORD_BYTES},
     path_tree::path_part,
+    read_body::{Body, require_json},
 };
 
 /// Caller of a request, whose token has this scope.

@@ -10,7 +10,8 @@ use svctrack_core::schema::{
 use super::{
     address::address,
     format::label_of,
-    record::{mode, named},
+    record::named,
+    record_form::mode,
     records::RecordsView,
     references::{References, list_id, lists, target_of},
     shell::hidden,

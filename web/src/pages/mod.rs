@@ -22,6 +22,7 @@ mod parts;
 mod problem;
 mod rates;
 mod record;
+mod record_form;
 mod record_sections;
 mod records;
 mod references;
@@ -69,7 +70,8 @@ pub use self::{
     parts::{Paging, Problem},
     problem::problem_page,
     rates::{RateLine, RatesView, rates_page},
-    record::{RecordView, RelatedList, document_of, record_form, record_page, title_of},
+    record::{RecordView, RelatedList, record_page, title_of},
+    record_form::{document_of, record_form},
     record_sections::Extra,
     records::{RecordsView, SavedView, records_page},
     references::{References, choice_of, target_of},

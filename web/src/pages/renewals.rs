@@ -21,7 +21,8 @@ use super::{
     format::{day_in, day_text, grouped, label_of, money},
     page, page_with_form,
     parts::{Head, Paging, Problem, empty, paging, problems, scroll, table},
-    record::{Filled, checks, input, shown, text},
+    record::text,
+    record_form::{Filled, checks, input, shown},
     records::text_in,
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };

@@ -8,7 +8,7 @@ use super::{
     format::instant,
     page_with_form,
     parts::{Problem, problems},
-    record::{Filled, checks, inputs, shown},
+    record_form::{Filled, checks, inputs, shown},
     setup::copied,
     shell::{Shell, csrf, hidden, layout, title_bar},
 };
