@@ -23,6 +23,7 @@ pub mod activity;
 pub mod bulk;
 #[cfg(feature = "records")]
 mod event_lookup;
+#[cfg(feature = "records")]
 mod event_notes;
 #[cfg(feature = "records")]
 pub mod group;
