@@ -54,6 +54,8 @@ pub(crate) enum BodyKind {
     Record,
     NewRecord,
     Renewal,
+    /// A successor of a license, which a dry run shows without an `_id`.
+    Successor,
     Loss,
     Records,
     Items,
@@ -162,8 +164,9 @@ impl RouteDoc {
 
     /// Whether the route returns 304 to clients with the current version.
     pub(crate) fn is_conditional(&self) -> bool {
-        let is_one = matches!(self.gives, BodyKind::Record | BodyKind::Settings);
-        let gives = is_one || self.gives.is_list() || self.gives.report().is_some();
+        let has_tag =
+            matches!(self.gives, BodyKind::Record | BodyKind::Settings | BodyKind::Closings);
+        let gives = has_tag || self.gives.is_list() || self.gives.report().is_some();
         self.takes == BodyKind::Nothing && gives
     }
 }

@@ -45,7 +45,7 @@ function unknown(method, names, known) {
 
 // What happens after a request failed.
 function retry(status, endpoint, count, isLast) {
-  const what = status ? `the server responded ${status}` : `cannot reach ${endpoint}`;
+  const what = status ? `the server responded ${status}` : `no response from ${endpoint}`;
   const next = isLast ? 'retries paused until the next call, or until online' : 'retrying';
   return `${what}; ${count} event${count === 1 ? '' : 's'} queued, ${next}`;
 }
@@ -59,7 +59,7 @@ export const words = {
   unknown,
   retry,
   placeholder: (json, id) =>
-    `${call(json)}: the id "${id}" is a placeholder; call svctrack.identify once it is known`,
+    `${call(json)}: the id "${id}" is a placeholder; send the real id`,
   // Without an action a message reads as an `identify`.
   not_sent: (json, why) => `${why === 'action_missing' ? 'track()' : call(json)} not sent: ${REASONS[why] || why}`,
   events_wait: () => 'events queued until svctrack.identify',

@@ -197,7 +197,7 @@ pub(super) fn fill(def: &ResourceDef, mut document: Document, ctx: FillCtx) -> D
                 Some(compute(&document, ctx))
             }
             Fill::IfAbsent(_) | Fill::Sent | Fill::Service => None,
-            Fill::OnRead(_) | Fill::NameOf(_) => continue,
+            Fill::OnRead(_) | Fill::NameOf(_) | Fill::Derived => continue,
         };
         if let Some(computed) = computed {
             match computed {

@@ -10,7 +10,7 @@ use crate::{
 /// Field with the name of a record, by which other records show it.
 const NAME: &str = "name";
 
-/// The record as it is returned: the stored fields, then those computed at read.
+/// The record as it is returned: the stored fields, then those computed at read, but for those that have to be selected.
 ///
 /// # Errors
 /// When the store cannot read another record.
@@ -19,7 +19,7 @@ pub fn to_response(
     stored: &Document,
     ctx: &ReadCtx<'_>,
 ) -> Result<Document, LookupError> {
-    response_fields(def, stored, &|_| true, ctx)
+    response_fields(def, stored, &|field| !field.is_on_request(), ctx)
 }
 
 /// The record with the wanted ones of the fields computed at read: for callers that need few of them, since some fields
@@ -40,6 +40,10 @@ pub fn response_fields(
             None => None,
             Some(AtRead::Computed(compute)) => compute(stored, ctx)?,
             Some(AtRead::NameOf(reference)) => name_of(def, reference, stored, ctx.lookup)?,
+            Some(AtRead::Derived) => {
+                let names = stored.value(STAND_INS).map(|names| names.to_json());
+                Some(names.unwrap_or_else(|| Json::strings([])))
+            }
         };
         if let Some(value) = value {
             response.set(field.name, value);

@@ -225,7 +225,7 @@ fn make(
     shaped.handling = handling;
     carry(def, sent, None, &mut shaped, (lookup, ctx))?;
     if ctx.origin.is_record() {
-        shaped.patch = restored(def, shaped.patch, ctx.fill(def, lookup)?);
+        shaped.patch = restored(def, sent, shaped.patch, ctx.fill(def, lookup)?);
     }
     create(def, shaped, lookup, ctx)
 }

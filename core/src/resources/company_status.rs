@@ -57,7 +57,7 @@ impl CompanyStatus {
 pub(crate) enum LicenseState {
     /// The license is ongoing and active now, or fixed and past its end.
     Held,
-    /// Ongoing, and begins later.
+    /// Ongoing or renewed, and begins later.
     Ahead,
     /// The license is renewed, and active until its successor begins.
     Renewed,
@@ -84,6 +84,7 @@ impl LicenseTerm {
             (true, true, false) => LicenseState::Held,
             (true, _, true) if self.is_fixed => LicenseState::Held,
             (true, false, _) => LicenseState::Ahead,
+            (_, false, false) if self.is_renewed => LicenseState::Ahead,
             (false, true, false) if self.is_renewed => LicenseState::Renewed,
             (_, _, false) => LicenseState::RunningOut,
             (_, _, true) => LicenseState::Ended,

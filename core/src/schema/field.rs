@@ -62,6 +62,9 @@ pub enum Fill {
     /// The `name` of the record that another field, of this name, refers to: looked up when read, never stored. Ignored
     /// in a body.
     NameOf(&'static str),
+    /// The names of the properties that are computed because they are not set. Ignored in a body, but an import restores
+    /// a record by them; in a response only if it is selected.
+    Derived,
 }
 
 /// Source of the value of a field that is computed at read.
@@ -71,6 +74,8 @@ pub enum AtRead {
     Computed(FillOnRead),
     /// The `name` of the record that the field of this name refers to.
     NameOf(&'static str),
+    /// The names of the properties that are computed because they are not set.
+    Derived,
 }
 
 /// Reference of a field to a resource.
@@ -291,6 +296,12 @@ impl FieldDef {
         self
     }
 
+    /// Makes the field the names of the properties that are computed because they are not set.
+    pub const fn derived(mut self) -> Self {
+        self.fill = Fill::Derived;
+        self
+    }
+
     /// Completes the stored value on every read.
     pub const fn at_read(mut self, complete: FillOnRead) -> Self {
         self.at_read = Some(on_read(complete));
@@ -372,7 +383,12 @@ impl FieldDef {
 
     /// Whether the field is part of the stored record.
     pub fn is_stored(&self) -> bool {
-        !matches!(self.fill, Fill::OnRead(_) | Fill::NameOf(_))
+        !matches!(self.fill, Fill::OnRead(_) | Fill::NameOf(_) | Fill::Derived)
+    }
+
+    /// Whether a response has the field only if it is selected.
+    pub fn is_on_request(&self) -> bool {
+        matches!(self.fill, Fill::Derived)
     }
 
     /// Source of the value when it is read, if not all of it is stored.
@@ -380,6 +396,7 @@ impl FieldDef {
         match self.fill {
             Fill::OnRead(compute) => Some(AtRead::Computed(compute)),
             Fill::NameOf(field) => Some(AtRead::NameOf(field)),
+            Fill::Derived => Some(AtRead::Derived),
             _ => self.at_read.map(AtRead::Computed),
         }
     }

@@ -15,7 +15,7 @@ use super::{
     search::Search,
 };
 use crate::value::{
-    Issue, JsonRef, Members, Number, RecordRef, Timestamp,
+    Issue, Json, JsonRef, Members, Number, RecordRef, Timestamp,
     issue::{quoted, quoted_list},
 };
 
@@ -225,7 +225,7 @@ impl Operand {
         match self {
             Self::Null => None,
             Self::Bool(asked) => Some(value.as_bool()?.cmp(asked)),
-            Self::Number(asked) => Some(value.as_number()?.as_decimal().cmp(asked)),
+            Self::Number(asked) => Some(Number::place_of(value.as_number_text()?).cmp(asked)),
             Self::Date(asked, text) => {
                 let found = value.as_str()?;
                 // Dates have one stored form, which sorts by its bytes.
@@ -346,8 +346,7 @@ impl ParameterReading<'_> {
         let (trimmed, field) = (text.trim(), self.field);
         let (read, expected) = match field.kind {
             FieldKind::Number | FieldKind::Integer => {
-                let number = Number::parse(trimmed);
-                (number.map(|number| Operand::Number(number.as_decimal())), "a number")
+                (place_of(trimmed).map(Operand::Number), "a number")
             }
             FieldKind::Bool => (trimmed.parse().ok().map(Operand::Bool), "`true` or `false`"),
             FieldKind::Date => {
@@ -384,11 +383,19 @@ fn is_loose(field: &FieldDef) -> bool {
 
 /// Key by which a value of any kind is compared.
 fn free_key(text: &str) -> SortKey {
-    match (text.parse(), Number::parse(text)) {
+    match (text.parse(), place_of(text)) {
         (Ok(value), _) => SortKey::Bool(value),
-        (_, Some(number)) => SortKey::Number(number.as_decimal()),
+        (_, Some(place)) => SortKey::Number(place),
         _ => SortKey::Text(text.to_owned()),
     }
+}
+
+/// Place of a text that is a number among others: as Rust and JSON write numbers, however large.
+fn place_of(text: &str) -> Option<Decimal> {
+    let is_json =
+        || Json::parse(text.as_bytes()).is_ok_and(|json| json.as_ref().as_number_text().is_some());
+    let number = Number::parse(text).map(Number::as_decimal);
+    number.or_else(|| is_json().then(|| Number::place_of(text)))
 }
 
 /// A parameter that cannot be read.
@@ -454,7 +461,7 @@ mod tests {
         value::Document,
     };
 
-    const RECORD: &str = r#"{"_id":"6553f1000102030405000001","name":"A, B","mrr":500.5,"status":"customer","domains":["Acme.example","b.example"],"renewalDate":"2026-12-01T00:00:00.000Z","autoRenews":true,"noticePeriod":null,"custom":{"n":10,"t":"b","a":[1,"x"],"f":true,"d":"2026-01-05"}}"#;
+    const RECORD: &str = r#"{"_id":"6553f1000102030405000001","name":"A, B","mrr":500.5,"status":"customer","domains":["Acme.example","b.example"],"renewalDate":"2026-12-01T00:00:00.000Z","autoRenews":true,"noticePeriod":null,"custom":{"n":10,"t":"b","a":[1,"x"],"f":true,"d":"2026-01-05","id":12345678901234567890}}"#;
 
     #[track_caller]
     fn check(def: &ResourceDef, query: &str, expect: bool) {
@@ -490,6 +497,8 @@ mod tests {
             "owner[exists]=false",
             "custom.n[gte]=9",
             "custom.n=10.0",
+            "custom.id=12345678901234567890",
+            "custom.id[gt]=1e19",
             "custom.t[gt]=a",
             "custom.a=x",
             "custom.a=1",
@@ -512,6 +521,9 @@ mod tests {
             "owner[ne]=null",
             "owner[contains]=",
             "custom.n[lt]=9",
+            "custom.id=12345678901234567891",
+            "custom.id[ne]=12345678901234567890",
+            "custom.id[gt]=2e19",
             "custom.t=10",
             "custom.none[lt]=5",
             "custom.f=false",

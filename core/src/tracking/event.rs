@@ -144,11 +144,19 @@ pub struct Event {
     #[cfg(feature = "records")]
     #[serde(default, skip_serializing_if = "PipelineCall::is_event")]
     pub call: PipelineCall,
-    /// Company that an SDK names by the way, such as the group of a session. It is used where it exists and no company
-    /// was sent, and is no contradiction otherwise.
+    /// Company that an SDK adds to its calls, such as the group of a session. It is used where no company was sent, and
+    /// where it is unknown, the domain of the e-mail decides.
     #[cfg(feature = "records")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+}
+
+#[cfg(feature = "records")]
+impl Event {
+    /// Company that the event names: the one that was sent, else the group that an SDK added.
+    pub(super) fn company_named(&self) -> Option<&str> {
+        self.identity.company.as_deref().or(self.group.as_deref())
+    }
 }
 
 /// The call of a pipeline or an SDK, where it changes how the event is processed (R47).

@@ -60,7 +60,7 @@ impl EventFault {
             Self::CompanyInvalid => {
                 "`companyExternalId` must be 1 to 512 bytes without control characters"
             }
-            Self::InfoInvalid => "`info` must be an object",
+            Self::InfoInvalid => "`info` must be a JSON object",
             Self::WeightInvalid => "`weight` must be a finite number, not negative",
             Self::MessageIdTooLong => "`messageId` must be at most 128 bytes",
         }

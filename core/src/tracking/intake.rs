@@ -145,10 +145,10 @@ fn settle(
     notes.extend((sent.event.call == PipelineCall::Unnamed).then_some(Note::EventMissing));
     let (mut changes, user) = match matching::find_user(identity, lookup, &mut notes)? {
         UserMatch::Known(user) => {
-            matching::check_company(identity, &user, lookup, &mut notes)?;
+            matching::check_company(sent.event, &user, lookup, &mut notes)?;
             matching::fill_empty(user, identity, lookup, ctx)?
         }
-        UserMatch::Unknown(new) => match matching::find_company(sent.event, lookup)? {
+        UserMatch::Unknown(new) => match matching::find_company(sent.event, lookup, &mut notes)? {
             CompanyMatch::Found(company) => match why_not_made(sent.settings, lookup, ctx)? {
                 None => create_user(&new, company, sent.settings, lookup, ctx)?,
                 Some(note) => return Ok(EventOutcome::Waits(note, notes)),
@@ -176,8 +176,8 @@ fn why_no_company(
         PipelineCall::Group(_) => group::why_not_made(sent.settings, lookup, ctx)?,
         _ => None,
     };
-    let company = sent.event.identity.company.clone().unwrap_or_default();
-    Ok(not_made.unwrap_or(Note::CompanyUnknown(company)))
+    let company = sent.event.company_named().unwrap_or_default();
+    Ok(not_made.unwrap_or_else(|| Note::CompanyUnknown(company.to_owned())))
 }
 
 /// Reason for which no user is created now, though their company is known (R35, R41).

@@ -87,9 +87,8 @@ pub fn ignored(route: Route, ignored: &Ignored, at: Timestamp) -> Finding {
         ),
         (Why::Type, _) => (
             "ignored_type",
-            format!(
-                "{call} calls are ignored: expected `identify`, `track`, `group`, `page` or `screen`"
-            ),
+            "calls of other types are ignored: expected `identify`, `track`, `group`, `page` or `screen`"
+                .to_owned(),
         ),
     };
     let is_known = SDK_CALLS.contains(&ignored.call.as_str());

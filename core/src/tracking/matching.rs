@@ -94,23 +94,34 @@ pub(super) enum CompanyMatch {
 }
 
 /// Finds the company that was sent, without a guess when it is unknown; else the group that an SDK named, or the owner
-/// of the e-mail's domain (R35).
+/// of the e-mail's domain (R35). An unknown group is noted where the domain decides.
 pub(super) fn find_company(
     event: &Event,
     lookup: &dyn Lookup,
+    notes: &mut Vec<Note>,
 ) -> Result<CompanyMatch, LookupError> {
-    let identity = &event.identity;
-    if let (None, Some(group)) = (&identity.company, &event.group)
+    let Identity { company, email, .. } = &event.identity;
+    if let Some(sent) = company {
+        let found = sent_company(sent, lookup)?;
+        return Ok(found.map_or(CompanyMatch::Unknown, CompanyMatch::Found));
+    }
+    if let Some(group) = &event.group
         && let Some(found) = sent_company(group, lookup)?
     {
         return Ok(CompanyMatch::Found(found));
     }
-    let (found, otherwise) = match (&identity.company, &identity.email) {
-        (Some(sent), _) => (sent_company(sent, lookup)?, CompanyMatch::Unknown),
-        (None, Some(email)) => (company::by_domain(email, lookup)?, CompanyMatch::NotSaid),
-        (None, None) => (None, CompanyMatch::NotSaid),
+    let of_domain = match email {
+        Some(email) => company::by_domain(email, lookup)?,
+        None => None,
     };
-    Ok(found.map_or(otherwise, CompanyMatch::Found))
+    Ok(match (of_domain, &event.group) {
+        (Some(found), group) => {
+            notes.extend(group.clone().map(Note::CompanyUnknown));
+            CompanyMatch::Found(found)
+        }
+        (None, Some(_)) => CompanyMatch::Unknown,
+        (None, None) => CompanyMatch::NotSaid,
+    })
 }
 
 /// Finds the company that was sent by `externalId`, else in any of the forms of R2.
@@ -129,16 +140,16 @@ pub(super) fn sent_company(
 
 /// Notes a company that was sent for a known user and is not theirs: the event keeps the user's (R34).
 pub(super) fn check_company(
-    identity: &Identity,
+    event: &Event,
     user: &KnownUser,
     lookup: &dyn Lookup,
     notes: &mut Vec<Note>,
 ) -> Result<(), LookupError> {
-    let Some(sent) = &identity.company else {
+    let Some(sent) = event.company_named() else {
         return Ok(());
     };
     match sent_company(sent, lookup)? {
-        None => notes.push(Note::CompanyNotOfUser(sent.clone())),
+        None => notes.push(Note::CompanyNotOfUser(sent.to_owned())),
         Some(company) if Some(company) != user.company => {
             notes.push(Note::CompanyDiffers(user.id, company));
         }

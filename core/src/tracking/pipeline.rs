@@ -211,7 +211,10 @@ fn read_event(reader: &mut MemberReader<'_>, call_type: CallType, shared: &Docum
     users.insert(0, of_traits);
     let readers = if call_type == CallType::Group { 1.. } else { 0.. };
     let sources = users.get_mut(readers).unwrap_or_default();
-    let identity = read_identity(reader, sources, company);
+    let mut identity = read_identity(reader, sources, company);
+    if matches!(call_type, CallType::Identify | CallType::Track) {
+        add_own(reader, &mut identity);
+    }
     let group = first(sources, |traits| traits.id_within(COMPANY_TRAIT));
     let group = group.or_else(|| group_of_context([&context, shared]));
     let event = Event {
@@ -261,6 +264,14 @@ fn read_identity(
         asset,
         project,
     }
+}
+
+/// Adds what a call has beside its traits, as the calls of other routes have it (R32).
+fn add_own(reader: &mut MemberReader<'_>, identity: &mut Identity) {
+    let Identity { email, name, company, .. } = identity;
+    *email = email.take().or_else(|| reader.text(&[name::EMAIL]));
+    *name = name.take().or_else(|| joined_name(reader));
+    *company = company.take().or_else(|| reader.id(COMPANY));
 }
 
 /// Group of the session, which SDKs add to their calls.

@@ -11,6 +11,7 @@ const CHARACTERS_PER_EDIT: usize = 3;
 /// assert_eq!(nearest("external_id", ["_id", "externalId"]), Some("externalId"));
 /// assert_eq!(nearest("emial", ["name", "email"]), Some("email"));
 /// assert_eq!(nearest("colour", ["name", "email"]), None);
+/// assert_eq!(nearest("c", ["__v"]), None);
 /// ```
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name: String = plain(name).collect();
@@ -20,7 +21,8 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         // A name that is longer by more characters needs more edits, and need not be compared.
         let is_as_long = plain(known).count().abs_diff(length) <= most;
         let compare = || strsim::damerau_levenshtein(&name, &plain(known).collect::<String>());
-        is_as_long.then(compare).filter(|edits| *edits <= most)
+        // A name of which nothing is the same is none that was meant.
+        is_as_long.then(compare).filter(|edits| *edits <= most && *edits < length)
     };
     let near = known.into_iter().filter_map(|known| Some((edits(known)?, known)));
     near.min_by_key(|(edits, _)| *edits).map(|(_, known)| known)

@@ -29,21 +29,15 @@ impl Number {
     /// assert_eq!(Number::parse("1e-400"), None);
     /// ```
     pub fn parse(text: &str) -> Option<Self> {
-        let number = match text.split_once(['e', 'E']) {
-            Some((_, exponent)) if is_huge(exponent) => return None,
-            Some(_) if is_zero(text) => Decimal::ZERO,
-            Some(_) => Decimal::from_scientific(text).ok().or_else(|| written_out(text))?,
-            None => text.parse().ok()?,
-        };
-        let vanished = number.is_zero() && !is_zero(text);
-        (!vanished && number.abs() <= Decimal::from(MAX_AMOUNT)).then_some(Self(number))
+        let number = decimal_of(text)?;
+        (number.abs() <= Decimal::from(MAX_AMOUNT)).then_some(Self(number))
     }
 
-    /// Place of a JSON number among others: a number that is too large counts by its sign as the least or the greatest,
-    /// one that is too small as 0.
+    /// Place of a JSON number among others: a number that a decimal cannot hold counts by its sign as the least or the
+    /// greatest, one that is too small as 0. Free-form values are compared by it, which may be beyond [`MAX_AMOUNT`].
     pub fn place_of(text: &str) -> Decimal {
-        if let Some(number) = Self::parse(text) {
-            return number.0;
+        if let Some(number) = decimal_of(text) {
+            return number;
         }
         match text.parse::<f64>() {
             Ok(large) if large >= 1.0 => Decimal::MAX,
@@ -73,6 +67,18 @@ impl Number {
     pub fn as_decimal(self) -> Decimal {
         self.0
     }
+}
+
+/// The text of a JSON number as a decimal, or `None` where none holds it, or where it would be read as 0.
+fn decimal_of(text: &str) -> Option<Decimal> {
+    let number = match text.split_once(['e', 'E']) {
+        Some((_, exponent)) if is_huge(exponent) => return None,
+        Some(_) if is_zero(text) => Decimal::ZERO,
+        Some(_) => Decimal::from_scientific(text).ok().or_else(|| written_out(text))?,
+        None => text.parse().ok()?,
+    };
+    let vanished = number.is_zero() && !is_zero(text);
+    (!vanished).then_some(number)
 }
 
 fn is_huge(exponent: &str) -> bool {
@@ -194,6 +200,8 @@ mod tests {
     fn every_number_has_a_place_among_others() {
         for (text, place) in [
             ("1.5", Decimal::new(15, 1)),
+            ("1234567890123456", Decimal::from(1_234_567_890_123_456_i64)),
+            ("-1e16", Decimal::from(-10_000_000_000_000_000_i64)),
             ("1e400", Decimal::MAX),
             ("-1e400", Decimal::MIN),
             ("1e-400", Decimal::ZERO),

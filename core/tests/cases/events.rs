@@ -21,7 +21,7 @@ use svctrack_core::{
         unknown_members::{self, Unread},
     },
     value::{
-        Document, Issue, Malformed, ObjectId,
+        Document, Issue, Malformed, ObjectId, RecordRef,
         json_rows::{Envelope, JsonRow, JsonRows},
     },
 };
@@ -304,7 +304,11 @@ impl World {
     fn list_activities(&self, query: &str, step: &Step) -> CallResult {
         let (mut query, ignored) = known(ActivityQuery::parse(&pairs(query)), step)?;
         resources::resolve(&mut query.page.filters, &ACTIVITY, &self.store).unwrap();
-        let locate = |def, reference| self.store.locate(def, reference).unwrap();
+        // Activities outlive their user and company.
+        let locate = |def, reference: &RecordRef| match reference {
+            RecordRef::Id(id) => Some(*id),
+            other => self.store.locate(def, other).unwrap(),
+        };
         let companies = query.companies.as_ref().map(|references| {
             let ids = references.iter().filter_map(|reference| locate(&COMPANY, reference));
             ids.collect::<Vec<_>>()

@@ -20,7 +20,8 @@ use super::transfer::{RecordOwnerArgs, TENANTS, lines_of};
 
 /// Export records to NDJSON or CSV files, one per resource
 ///
-/// The settings are exported too. Activities, tokens, integration issues and suppressions are only in a backup.
+/// The settings are exported too. Activities, tokens, integration issues, suppressions, closed months and earlier
+/// versions of licenses are only in a backup.
 #[derive(Args)]
 #[command(after_help = "Examples:
   svctrack export --to ./export --all-tenants
@@ -74,7 +75,11 @@ impl Export {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let mut told = Map::new();
         for def in defs {
-            let count = transfer::export(admin, def, self.format, folder, kept).await?;
+            let count = transfer::export(admin, def, self.format, folder, kept).await;
+            let count = count.map_err(|error| match self.resources.is_empty() {
+                true => format!("{error} (`--resources` exports only those that it names)"),
+                false => error,
+            })?;
             told.insert(def.path.to_owned(), json!(count));
         }
         Ok(told.into())

@@ -106,6 +106,9 @@ impl Import {
         let mut told = Map::new();
         for (file, done) in files.iter().zip(done) {
             *rejected += done.rejected;
+            if from.is_file() && done.taken + done.rejected == 0 {
+                print_err(&format!("{}: no records", from.display()));
+            }
             told.insert(file.def.path.to_owned(), counts(file.def.path, done));
         }
         if self.dry_run {

@@ -1,12 +1,15 @@
 //! Printed output: texts, values and tables for people.
 
-use std::io::{self, Write as _};
+use std::{
+    borrow::Cow,
+    io::{self, Write as _},
+};
 
 use serde_json::Value;
 
 /// Prints a result. A reader that has stopped reading, as `head` does, is no error.
 pub(crate) fn print_out(text: &str) -> Result<(), String> {
-    match writeln!(io::stdout(), "{text}") {
+    match writeln!(io::stdout(), "{}", printable(text)) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.to_string()),
         _ => Ok(()),
     }
@@ -14,7 +17,24 @@ pub(crate) fn print_out(text: &str) -> Result<(), String> {
 
 /// Prints a message besides the result, if standard error is open.
 pub(crate) fn print_err(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", printable(text));
+}
+
+/// A text with its control characters escaped, but for line ends and tabs: it may repeat a file or a record, and a
+/// terminal would obey them.
+fn printable(text: &str) -> Cow<'_, str> {
+    let is_obeyed = |char: char| char.is_control() && !matches!(char, '\n' | '\t');
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for char in text.chars() {
+        match is_obeyed(char) {
+            true => shown.extend(char.escape_default()),
+            false => shown.push(char),
+        }
+    }
+    Cow::Owned(shown)
 }
 
 /// Value at a JSON pointer, as text for a person.
@@ -48,4 +68,20 @@ pub(crate) fn table(rows: &Value, columns: &[&str]) -> String {
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     lines.iter().map(padded).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_no_text_that_is_shown() {
+        for (text, shown) in [
+            ("a\tb\nc é", "a\tb\nc é"),
+            ("\u{1b}]0;x\u{7}", "\\u{1b}]0;x\\u{7}"),
+            ("\r\0\u{9b}2J", "\\r\\u{0}\\u{9b}2J"),
+        ] {
+            assert_eq!(printable(text), shown);
+        }
+    }
 }

@@ -23,16 +23,24 @@ struct CsvColumn {
 }
 
 impl CsvColumns {
-    /// A column a property, in the order of the fields.
-    pub(crate) fn for_resource(def: &ResourceDef) -> Self {
-        let column =
-            |field: &'static FieldDef| CsvColumn { name: field.name.to_owned(), field, key: None };
-        Self(def.fields.iter().map(column).collect())
+    /// A column a property, in the order of the fields, with those that have to be selected.
+    pub(crate) fn of_export(def: &ResourceDef) -> Self {
+        Self::of_fields(def.fields.iter())
+    }
+
+    fn of_fields(fields: impl Iterator<Item = &'static FieldDef>) -> Self {
+        Self(
+            fields
+                .map(|field| CsvColumn { name: field.name.to_owned(), field, key: None })
+                .collect(),
+        )
     }
 
     /// Requested columns, in that order; `_id` is always among them (R13).
     pub(crate) fn selected(def: &ResourceDef, select: Option<&[String]>) -> Self {
-        let Some(select) = select else { return Self::for_resource(def) };
+        let Some(select) = select else {
+            return Self::of_fields(def.fields.iter().filter(|field| !field.is_on_request()));
+        };
         let id = (!select.iter().any(|name| name == "_id")).then_some("_id");
         let names = id.into_iter().chain(select.iter().map(String::as_str));
         Self(names.filter_map(|name| CsvColumn::named(def, name)).collect())

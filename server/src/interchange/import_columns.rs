@@ -43,11 +43,15 @@ impl ImportColumns {
         for head in heads {
             read.heads.push(head.to_owned());
             let column = column_of(def, head.trim(), map, map_option)?;
-            if let Some(other) = read.columns.iter().find(|other| collide(other, &column)) {
-                return Err(format!(
-                    "two columns map to {}: rename one, or skip it with {map_option}\"{head}=\"",
-                    name_of(other)
-                ));
+            let mut others = read.columns.iter().zip(&read.heads);
+            if let Some((other, its_head)) = others.find(|(other, _)| collide(other, &column)) {
+                let name = name_of(other);
+                return Err(match is_same(its_head, head) {
+                    true => format!("two columns map to {name}: rename one, or remove it"),
+                    false => format!(
+                        "two columns map to {name}: rename one, or skip it with {map_option}\"{head}=\""
+                    ),
+                });
             }
             match &column {
                 ImportCells::Whole(field) if !field.is_imported() => {

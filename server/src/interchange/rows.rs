@@ -119,6 +119,9 @@ impl RecordRows {
     ) -> Result<Self, String> {
         let (start, source) = without_mark(source).map_err(|error| error.to_string())?;
         let (records, read_only) = match format.unwrap_or_else(|| Format::from_start(&start)) {
+            Format::Ndjson if start.trim_ascii_start().starts_with(b"[") => {
+                return Err(ARRAY.to_owned());
+            }
             Format::Ndjson => (Records::Ndjson(BufReader::new(source), 0), Vec::new()),
             Format::Csv => {
                 let table = CsvTable::open(def, source, options)?;
@@ -213,6 +216,10 @@ const OTHERS: [(&[u8], &str); 5] = [
     ),
 ];
 const UTF_16: &str = "it is UTF-16: save it as UTF-8 (in a spreadsheet, as \"CSV UTF-8\")";
+/// The error for bytes that no text has, such as those of a picture, or of UTF-16 without its mark.
+const NOT_TEXT: &str = "it is not text: save it as UTF-8 (in a spreadsheet, as \"CSV UTF-8\")";
+/// The error for an array where each line is a record.
+const ARRAY: &str = "it is a JSON array: write one object per line (NDJSON), as `jq -c '.[]'` does";
 /// The error for text that is not UTF-8, the default of some spreadsheets.
 const NOT_UTF_8: &str = "it is not UTF-8 but probably Windows-1252: save it as UTF-8 (in a spreadsheet, as \"CSV UTF-8\")";
 
@@ -222,6 +229,9 @@ fn without_mark(mut source: Source) -> io::Result<(Vec<u8>, Source)> {
     source.by_ref().take(START_BYTES).read_to_end(&mut start)?;
     if let Some((_, message)) = OTHERS.iter().find(|(other, _)| start.starts_with(other)) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, *message));
+    }
+    if start.contains(&0) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, NOT_TEXT));
     }
     if start.starts_with(BYTE_ORDER_MARK) {
         start.drain(..BYTE_ORDER_MARK.len());

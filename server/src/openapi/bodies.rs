@@ -6,7 +6,7 @@ use svctrack_core::{resources::settings::SETTINGS, schema::ResourceDef};
 use super::{
     examples,
     parts::{reference, set},
-    records::{bulk_item_name, create_name, list_item_name, schema_name, update_name},
+    records::{SUCCESSOR, bulk_item_name, create_name, list_item_name, schema_name, update_name},
 };
 use crate::route_def::{BodyKind, RouteDoc};
 
@@ -70,64 +70,61 @@ fn either(one: &str, other: &str) -> Value {
 
 /// The schema of a body of JSON.
 fn schema_of(kind: BodyKind, def: Option<&ResourceDef>) -> Option<Value> {
-    let record =
-        || def.map_or_else(|| json!({ "type": "object" }), |def| reference(&schema_name(def)));
+    use BodyKind as K;
+    let object = || json!({ "type": "object" });
+    let record = || def.map_or_else(object, |def| reference(&schema_name(def)));
     Some(match kind {
-        BodyKind::Nothing
-        | BodyKind::Ok
-        | BodyKind::Page
-        | BodyKind::Stream
-        | BodyKind::Archive
-        | BodyKind::Table => return None,
-        BodyKind::Record | BodyKind::NewRecord | BodyKind::Renewal => record(),
-        BodyKind::Loss => reference("LicenseLoss"),
-        BodyKind::Records => many(reference(&def.map(list_item_name).unwrap_or_default())),
-        BodyKind::Items => many(record()),
-        BodyKind::BulkResult if def.is_some_and(|def| def.bulk_returns_counts_only) => {
+        K::Nothing | K::Ok | K::Page | K::Stream | K::Archive | K::Table => return None,
+        K::Record | K::NewRecord | K::Renewal => record(),
+        K::Loss => reference("LicenseLoss"),
+        K::Successor => reference(SUCCESSOR),
+        K::Records => many(reference(&def.map(list_item_name).unwrap_or_default())),
+        K::Items => many(record()),
+        K::BulkResult if def.is_some_and(|def| def.bulk_returns_counts_only) => {
             reference("BulkCounts")
         }
-        BodyKind::BulkResult if def.is_some_and(|def| def.lists_validation_errors) => {
+        K::BulkResult if def.is_some_and(|def| def.lists_validation_errors) => {
             reference("ValidatedBulkAnswer")
         }
-        BodyKind::BulkResult => reference("BulkAnswer"),
-        BodyKind::Deleted if def.is_some_and(|def| def.delete_returns_record) => record(),
-        BodyKind::Deleted | BodyKind::Revoked | BodyKind::Reopened => reference("Deleted"),
-        BodyKind::Event => reference("RealtimeEvent"),
-        BodyKind::Events => many(reference("BulkEvent")),
-        BodyKind::Calls => reference("PipelineBody"),
-        BodyKind::Batch => reference("PipelineBatch"),
-        BodyKind::Call => reference("SdkCall"),
-        BodyKind::Success => reference("Success"),
-        BodyKind::Report => many(reference("IntegrationIssue")),
-        BodyKind::Replayed => reference("Replayed"),
-        BodyKind::Health => reference("Health"),
-        BodyKind::Script => reference("Script"),
-        BodyKind::Imported => reference("Imported"),
-        BodyKind::NewToken => reference("NewToken"),
-        BodyKind::Rotation => reference("Rotation"),
-        BodyKind::Token => reference("IssuedToken"),
-        BodyKind::Tokens => many(reference("Token")),
-        BodyKind::NewTenant => reference("NewTenant"),
-        BodyKind::CreatedTenant => reference("CreatedTenant"),
-        BodyKind::TenantChange => reference("TenantChange"),
-        BodyKind::Tenant => reference("Tenant"),
-        BodyKind::Tenants => many(reference("Tenant")),
-        BodyKind::Settings => reference(&schema_name(&SETTINGS)),
-        BodyKind::Keys => reference("PersonKeys"),
-        BodyKind::Unsuppressed => reference("Unsuppressed"),
-        BodyKind::Export => reference("PersonExport"),
-        BodyKind::Activities => many(reference("Activity")),
-        BodyKind::Audit => many(reference("AuditEntry")),
-        BodyKind::LeanCompanies => many(reference("LeanCompany")),
-        BodyKind::Object => json!({ "type": "object" }),
-        BodyKind::NewClosing => reference("NewClosing"),
-        BodyKind::Closing => reference("Closing"),
-        BodyKind::Closings => many(either("Closing", "ReopenedMonth")),
-        BodyKind::Mrr => either("MrrReport", "Explanation"),
-        BodyKind::Retention => either("RetentionReport", "Explanation"),
-        BodyKind::Renewals => either("RenewalsReport", "RenewalsExplanation"),
-        BodyKind::Forecast => either("ForecastReport", "ForecastExplanation"),
-        BodyKind::Customers => reference("CustomersReport"),
-        BodyKind::Usage => either("UsageReport", "UsageExplanation"),
+        K::BulkResult => reference("BulkAnswer"),
+        K::Deleted if def.is_some_and(|def| def.delete_returns_record) => record(),
+        K::Deleted | K::Revoked | K::Reopened => reference("Deleted"),
+        K::Event => reference("RealtimeEvent"),
+        K::Events => many(reference("BulkEvent")),
+        K::Calls => reference("PipelineBody"),
+        K::Batch => reference("PipelineBatch"),
+        K::Call => reference("SdkCall"),
+        K::Success => reference("Success"),
+        K::Report => many(reference("IntegrationIssue")),
+        K::Replayed => reference("Replayed"),
+        K::Health => reference("Health"),
+        K::Script => reference("Script"),
+        K::Imported => reference("Imported"),
+        K::NewToken => reference("NewToken"),
+        K::Rotation => reference("Rotation"),
+        K::Token => reference("IssuedToken"),
+        K::Tokens => many(reference("Token")),
+        K::NewTenant => reference("NewTenant"),
+        K::CreatedTenant => reference("CreatedTenant"),
+        K::TenantChange => reference("TenantChange"),
+        K::Tenant => reference("Tenant"),
+        K::Tenants => many(reference("Tenant")),
+        K::Settings => reference(&schema_name(&SETTINGS)),
+        K::Keys => reference("PersonKeys"),
+        K::Unsuppressed => reference("Unsuppressed"),
+        K::Export => reference("PersonExport"),
+        K::Activities => many(reference("Activity")),
+        K::Audit => many(reference("AuditEntry")),
+        K::LeanCompanies => many(reference("LeanCompany")),
+        K::Object => object(),
+        K::NewClosing => reference("NewClosing"),
+        K::Closing => reference("Closing"),
+        K::Closings => many(either("Closing", "ReopenedMonth")),
+        K::Mrr => either("MrrReport", "Explanation"),
+        K::Retention => either("RetentionReport", "Explanation"),
+        K::Renewals => either("RenewalsReport", "RenewalsExplanation"),
+        K::Forecast => either("ForecastReport", "ForecastExplanation"),
+        K::Customers => reference("CustomersReport"),
+        K::Usage => either("UsageReport", "UsageExplanation"),
     })
 }

@@ -90,7 +90,7 @@ pub(super) fn of_table(def: &ResourceDef) -> Option<(String, String)> {
 /// The body of a response to the example of a request.
 pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> Option<Value> {
     Some(match doc.gives {
-        BodyKind::Record => record(doc.takes, def?)?,
+        BodyKind::Record | BodyKind::Successor => record(doc.takes, def?)?,
         BodyKind::Records => json!([record(BodyKind::NewRecord, def?)?]),
         BodyKind::BulkResult => bulk_result(def?)?,
         BodyKind::Deleted if def.is_some_and(|def| def.delete_returns_record) => {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
+    resources::license::LICENSE,
     schema::{self, FieldDef, FieldKind, ResourceDef},
     value::{email::MAX_EMAIL_BYTES, key::MAX_KEY_BYTES, number::MAX_AMOUNT},
 };
@@ -11,6 +12,8 @@ use super::{
     patterns::{KEY, OBJECT_ID, RECORD_REF, TEXT, YEAR},
 };
 
+/// Name of the schema of [`successor`].
+pub(super) const SUCCESSOR: &str = "SuccessorLicense";
 /// The fields that the service fills in every record.
 const ALWAYS: [&str; 4] = ["_id", "createdAt", "updatedAt", "__v"];
 
@@ -59,6 +62,14 @@ pub(super) fn insert_single(schemas: &mut Map<String, Value>, def: &ResourceDef)
 fn record(def: &ResourceDef) -> Value {
     let required = names(def.fields.iter().filter(is_never_null));
     object(def.doc, def.fields.iter().map(shown), &required)
+}
+
+/// A successor of a license: a dry run stores none, and shows it without an `_id`.
+pub(super) fn successor() -> Value {
+    let required = names(LICENSE.fields.iter().filter(is_never_null));
+    let required: Vec<_> = required.into_iter().filter(|name| *name != "_id").collect();
+    let doc = "The successor of a license; that of a dry run has no `_id`.";
+    object(doc, LICENSE.fields.iter().map(shown), &required)
 }
 
 /// A record in a list: `select` leaves out all but the `_id`.

@@ -72,7 +72,10 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
     let is_events = doc.takes.is_events();
     let takes_key = doc.takes.is_idempotent();
     let conditional: [(bool, &[&'static str]); 11] = [
-        (matches!(doc.gives, K::Record | K::Settings) || doc.is_conditional(), &["ETag"]),
+        (
+            matches!(doc.gives, K::Record | K::Successor | K::Settings) || doc.is_conditional(),
+            &["ETag"],
+        ),
         (gives_list, &["Link", "Svctrack-Next", "Svctrack-Total"]),
         (doc.gives == K::Customers, &["Link", "Svctrack-Next"]),
         (gives_list || takes_members || is_events, &["Svctrack-Ignored"]),

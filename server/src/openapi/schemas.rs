@@ -20,7 +20,7 @@ use super::{
     events::{bulk_event, event, pipeline_batch, pipeline_body, pipeline_call, sdk_call},
     parts::{reference, set},
     patterns::{OBJECT_ID, RECORD_REF, TEXT},
-    records::{self, list_item, object, schema_name, taken},
+    records::{self, SUCCESSOR, list_item, object, schema_name, successor, taken},
     reports,
 };
 
@@ -30,6 +30,7 @@ pub(super) fn schemas() -> Value {
         records::insert(&mut schemas, def);
     }
     records::insert_single(&mut schemas, &SETTINGS);
+    schemas.insert(SUCCESSOR.to_owned(), successor());
     let others = [
         ("RealtimeEvent", event()),
         ("BulkEvent", bulk_event()),
@@ -412,7 +413,7 @@ fn imported() -> Value {
     );
     let ids = json!({
         "type": "array", "items": { "type": ["string", "null"] },
-        "description": "With `ids`: the `_id` of each row's record, for the first 5,000 rows; null if the row was rejected.",
+        "description": "With `ids`: the `_id` of each row's record, for the first 5,000 rows; null if the row was rejected, or would create a record in a dry run.",
     });
     with_property(summary, "ids", ids)
 }

@@ -1,6 +1,9 @@
 //! Closed months: the figures of a month as finance reported them, against which later reports show what has changed.
 
-use std::sync::Arc;
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::Arc,
+};
 
 use poem::{Request, Response, http::header};
 use svctrack_core::{
@@ -9,14 +12,16 @@ use svctrack_core::{
         Closing, ClosingRequest, ListedMonth, Reopening, Report, ReportError, ReportQuery,
         TextTable, days_of_month,
     },
+    schema::{Unknown, list::ReadQuery},
     value::{Issue, issue::quoted},
 };
 use svctrack_store::{Actor, NewClosing, ReportJob, StoreError};
 
 use super::{
+    conditions::{etag_of_list, tagged},
     lists::{CSV, prefers_csv},
     reports::{ReportFormat, csv_lines, respond},
-    request::{authorise, authorise_admin, only_parameter, read_body},
+    request::{authorise, authorise_admin, only_parameter, query_pairs, read_body},
     respond::{deleted_count, json, name_ignored},
     strict::Strictness,
 };
@@ -65,11 +70,20 @@ fn internal(error: serde_json::Error) -> Error {
 /// `GET /reports/closings`: in their order. In CSV, which has figures, only those that are closed.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "reports:read").await?;
+    let unknown = query_pairs(request).iter().map(|(name, _)| Unknown::among(name, [])).collect();
+    let read = ReadQuery { query: (), unknown, ignored: Vec::new() };
+    Strictness::from_request(request).check_list(&read)?;
     let months = app.store.closings(&caller.tenant).await?;
-    if prefers_csv(request) {
-        return csv(&Closing::table(&closed(months).collect::<Vec<_>>()));
-    }
-    Ok(json(serde_json::to_string(&months).map_err(internal)?))
+    let is_csv = prefers_csv(request);
+    let text = match is_csv {
+        true => text_of(&Closing::table(&closed(months).collect::<Vec<_>>()))?,
+        false => serde_json::to_string(&months).map_err(internal)?,
+    };
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    tagged(request, etag_of_list(text.len(), hasher.finish()), || {
+        Ok(if is_csv { csv(text) } else { json(text) })
+    })
 }
 
 fn closed(months: Vec<ListedMonth>) -> impl Iterator<Item = Closing> {
@@ -79,10 +93,14 @@ fn closed(months: Vec<ListedMonth>) -> impl Iterator<Item = Closing> {
     })
 }
 
-fn csv(table: &TextTable) -> Result<Response, Error> {
-    let mut response = json(csv_lines(table).collect::<Result<String, _>>()?);
+fn text_of(table: &TextTable) -> Result<String, Error> {
+    Ok(csv_lines(table).collect::<Result<_, _>>()?)
+}
+
+fn csv(text: String) -> Response {
+    let mut response = json(text);
     response.headers_mut().insert(header::CONTENT_TYPE, CSV);
-    Ok(response)
+    response
 }
 
 /// `GET /reports/closings/{month}`: figures of the month, or with `by=company` those of each company.
@@ -106,7 +124,7 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
     let mut closings = closed(app.store.closings(&caller.tenant).await?);
     let found = closings.find(|closing| closing.month == month).ok_or(NOT_CLOSED)?;
     if prefers_csv(request) {
-        return csv(&Closing::table(&[found]));
+        return Ok(csv(text_of(&Closing::table(&[found]))?));
     }
     Ok(json(serde_json::to_string(&found).map_err(internal)?))
 }

@@ -400,7 +400,8 @@ impl Import<'_> {
             UpsertOutcome::Created(id, _) => {
                 self.summary.created += 1;
                 self.summary.without_key += usize::from(!has_key);
-                Some(id)
+                // A dry run makes its ids up.
+                (!self.summary.dry_run).then_some(id)
             }
             UpsertOutcome::Updated(id) => {
                 self.summary.updated += 1;

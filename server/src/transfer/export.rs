@@ -11,7 +11,7 @@ use poem::http::{Method, header};
 use serde_json::Value;
 use svctrack_core::{
     resources::settings::SETTINGS,
-    schema::ResourceDef,
+    schema::{FieldDef, ResourceDef},
     value::{Json, JsonRef},
 };
 
@@ -138,10 +138,11 @@ impl RecordPages<'_> {
     }
 
     async fn ask(&self) -> Result<ApiResponse, String> {
+        let (name, limit, select) = (self.def.path, self.limit, all_fields(self.def));
         let path = match &self.after {
-            _ if *self.def == SETTINGS => format!("/{}", self.def.path),
-            None => format!("/{}?limit={}", self.def.path, self.limit),
-            Some(after) => format!("/{}?limit={}&after={after}", self.def.path, self.limit),
+            _ if *self.def == SETTINGS => format!("/{name}"),
+            None => format!("/{name}?limit={limit}{select}"),
+            Some(after) => format!("/{name}?limit={limit}{select}&after={after}"),
         };
         self.admin.send_again(Method::GET, &path, Bytes::new()).await
     }
@@ -155,6 +156,15 @@ impl RecordPages<'_> {
         }
         Err(format!("{}: {}", self.def.path, crate::admin::reason(&problem)))
     }
+}
+
+/// Selects all fields of a resource, if a response lacks some of them otherwise.
+fn all_fields(def: &ResourceDef) -> String {
+    if !def.fields.iter().any(FieldDef::is_on_request) {
+        return String::new();
+    }
+    let names: Vec<&str> = def.fields.iter().map(|field| field.name).collect();
+    format!("&select={}", names.join(","))
 }
 
 async fn text_of(response: ApiResponse) -> Result<String, String> {
@@ -173,7 +183,7 @@ impl ExportWriter {
             return Ok(Self::Ndjson(BufWriter::new(file)));
         }
         let mut out = csv::Writer::from_writer(file);
-        let columns = CsvColumns::for_resource(def);
+        let columns = CsvColumns::of_export(def);
         out.write_record(columns.names())?;
         Ok(Self::Csv(Box::new(out), columns))
     }

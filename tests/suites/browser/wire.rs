@@ -122,7 +122,7 @@ pub const WIRE: &[Scenario] = &[
             ]),
             Until(
                 "lines.filter((line) => line.includes(' the id ')).join('\\n') === ['(undefined): the id \"undefined', '(7): the id \"null', '(0): the id \"0'].map(\
-                 (of) => `svctrack: identify${of}\" is a placeholder; call svctrack.identify once it is known`).join('\\n')",
+                 (of) => `svctrack: identify${of}\" is a placeholder; send the real id`).join('\\n')",
             ),
         ],
         ..Scenario::named("an id that is a program's word for nothing is reported once, and sent")
@@ -175,7 +175,7 @@ pub const WIRE: &[Scenario] = &[
             Open("/"),
             Until(
                 "'ABC'.match(/./g).every((action) => lines.some((line) => \
-                 line.startsWith('svctrack: track(' + action + ') ') && line.includes(': `info` must be an object')))",
+                 line.startsWith('svctrack: track(' + action + ') ') && line.includes(': `info` must be a JSON object')))",
             ),
         ],
         ..Scenario::named("nothing is moved into extra data that is no object")
@@ -231,7 +231,7 @@ pub const WIRE: &[Scenario] = &[
             Offline(true),
             Run("svctrack.track('One'); svctrack.track('Two')"),
             Until(
-                "lines.some((line) => line.startsWith('svctrack: cannot reach ' + location.origin + '/analytics/') && \
+                "lines.some((line) => line.startsWith('svctrack: no response from ' + location.origin + '/analytics/') && \
                  line.endsWith('; 2 events queued, retrying'))",
             ),
         ],
@@ -379,7 +379,7 @@ pub const WIRE: &[Scenario] = &[
     },
     Scenario {
         script: "svctrack.identify('7'); svctrack.track('A', {info: [1]});",
-        steps: &[Open("/"), Says("`info` must be an object")],
+        steps: &[Open("/"), Says("`info` must be a JSON object")],
         ..Scenario::named("extra data that is no object is rejected")
     },
     Scenario {

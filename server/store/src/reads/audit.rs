@@ -4,7 +4,7 @@
 use svctrack_core::{
     audit::{AuditEntry, AuditQuery, Changed, RecordChange},
     schema::ResourceDef,
-    value::{ObjectId, RecordRef, TenantId},
+    value::{ObjectId, TenantId},
 };
 
 use super::logs::PageFill;
@@ -53,7 +53,8 @@ pub(crate) fn list(
             })
         })?,
         Some((def, reference)) => {
-            let Some(id) = located(snapshot, tenant, def, reference)? else {
+            let tables = RecordTables::open(snapshot)?;
+            let Some(id) = TenantView::of_snapshot(tenant, &tables).named(def, reference)? else {
                 return Ok(fill.finish());
             };
             log.of_record((def, id), before, |sequence, entry, changes| {
@@ -65,23 +66,6 @@ pub(crate) fn list(
         }
     }
     Ok(fill.finish())
-}
-
-/// Id of the record that a reference names; a deleted record is known by its `_id` alone.
-fn located(
-    snapshot: &impl Snapshot,
-    tenant: TenantId,
-    def: &ResourceDef,
-    reference: &RecordRef,
-) -> Result<Option<ObjectId>, StoreError> {
-    use svctrack_core::schema::Lookup as _;
-    match reference {
-        RecordRef::Id(id) => Ok(Some(*id)),
-        key => {
-            let tables = RecordTables::open(snapshot)?;
-            Ok(TenantView::of_snapshot(tenant, &tables).locate(def, key)?)
-        }
-    }
 }
 
 impl<S: Snapshot> AuditLog<S> {

@@ -271,7 +271,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         let computed = is_computed(self.def, &sort.path);
         self.for_each(self.candidates()?, &mut |id, stored| {
             let key = if computed {
-                sort.key(&self.computed(stored, &|name| name == sort.path)?)
+                sort.key(&self.computed(stored, &|field| field.name == sort.path)?)
             } else {
                 sort.key(&stored)
             };
@@ -298,9 +298,10 @@ impl<'a, S: Snapshot> Listing<'a, S> {
             return Ok((stored.shown()?, Some(stored.checksum())));
         }
         let Some(select) = &self.query.select else {
-            return Ok((self.computed(stored, &|_| true)?.to_text(), None));
+            let wanted = |field: &FieldDef| !field.is_on_request();
+            return Ok((self.computed(stored, &wanted)?.to_text(), None));
         };
-        let selected = |name: &str| select.iter().any(|wanted| wanted == name);
+        let selected = |field: &FieldDef| select.iter().any(|wanted| wanted == field.name);
         Ok((self.query.select(self.computed(stored, &selected)?).to_text(), None))
     }
 
@@ -308,10 +309,9 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     fn computed(
         &self,
         stored: StoredRecord<'_>,
-        wanted: &dyn Fn(&str) -> bool,
+        wanted: &dyn Fn(&FieldDef) -> bool,
     ) -> Result<Document, StoreError> {
-        let wanted = |field: &FieldDef| wanted(field.name);
-        Ok(response_fields(self.def, &stored.document()?, &wanted, &self.ctx)?)
+        Ok(response_fields(self.def, &stored.document()?, wanted, &self.ctx)?)
     }
 
     /// Passes every matching record to `visit`, in the order of ids, until it returns `false`.
@@ -344,8 +344,8 @@ impl<'a, S: Snapshot> Listing<'a, S> {
             return Ok(true);
         }
         let filters = || self.query.filters.iter().filter(|filter| is_computed_filter(filter));
-        let computed =
-            self.computed(stored, &|name| filters().any(|filter| filter.field.name == name))?;
+        let computed = self
+            .computed(stored, &|field| filters().any(|filter| filter.field.name == field.name))?;
         Ok(filters().all(|filter| filter.admits(&computed)))
     }
 

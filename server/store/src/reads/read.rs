@@ -5,7 +5,7 @@ use std::ops::{Bound, Range};
 use svctrack_core::{
     plan::{Activity, is_response_as_stored, version_of},
     resources::{self, company::COMPANY, end_user::END_USER, settings},
-    schema::{self, Lookup as _, ReadCtx, ResourceDef, list::selected},
+    schema::{self, ReadCtx, ResourceDef, list::selected},
     tracking::{
         activity::{self, ActivityOrder, ActivityQuery},
         listed::ACTIVITY,
@@ -33,11 +33,7 @@ pub(crate) fn record(
     now: Timestamp,
 ) -> Result<Option<RecordResponse>, StoreError> {
     let view = TenantView::of_snapshot(tenant, tables);
-    let id = match reference {
-        RecordRef::Id(id) => Some(*id),
-        other => view.locate(def, other)?,
-    };
-    let Some(id) = id else { return Ok(None) };
+    let Some(id) = view.named(def, reference)? else { return Ok(None) };
     let ctx = ReadCtx::new(now, &view);
     view.read(def, id, |stored| read_response(def, id, stored, &ctx))
 }
@@ -278,7 +274,8 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Resolves references; `None` when none of them names a record, so that nothing can match (R2).
+    /// Resolves references; `None` when none of them names a record, so that nothing can match (R2). Activities outlive
+    /// their user and company, so that an `_id` matches whether or not it has a record.
     pub(crate) fn resolve(
         query: &ActivityQuery,
         view: &TenantView<'_, impl Source>,
@@ -289,7 +286,7 @@ impl Filter {
         if let Some(references) = &query.companies {
             let mut ids = Vec::new();
             for reference in references {
-                ids.extend(view.locate(&COMPANY, reference)?);
+                ids.extend(view.named(&COMPANY, reference)?);
             }
             ids.sort_unstable();
             ids.dedup();
@@ -299,7 +296,7 @@ impl Filter {
             filter.companies = Some(ids);
         }
         if let Some(reference) = &query.end_user {
-            let Some(id) = view.locate(&END_USER, reference)? else {
+            let Some(id) = view.named(&END_USER, reference)? else {
                 return Ok(None);
             };
             filter.end_user = Some(id);

@@ -5,7 +5,7 @@ use svctrack_core::{
     resources::end_user::END_USER,
     schema::{Lookup, LookupError, ResourceDef},
     tracking::intake::{EventLookup, KnownUser, TrackingSettings},
-    value::{Document, ObjectId, TenantId, Timestamp, engagement::Engagement},
+    value::{Document, ObjectId, RecordRef, TenantId, Timestamp, engagement::Engagement},
 };
 
 use super::{
@@ -121,6 +121,18 @@ impl<S: Source> TenantView<'_, S> {
         let key = keys::record(self.tenant, def.code, id);
         let unsealed = |bytes: &[u8]| read(stored_value::unseal_record(&key, bytes)?);
         self.source.records().read(&key, unsealed)?.transpose()
+    }
+
+    /// Id of the record that a reference names. An `_id` names a record that was deleted as well.
+    pub(crate) fn named(
+        &self,
+        def: &ResourceDef,
+        reference: &RecordRef,
+    ) -> Result<Option<ObjectId>, StoreError> {
+        match reference {
+            RecordRef::Id(id) => Ok(Some(*id)),
+            RecordRef::External(_) | RecordRef::Source(_) => Ok(self.locate(def, reference)?),
+        }
     }
 
     /// Settings of the tenant for its events.
