@@ -1,8 +1,9 @@
 //! Charts of reports as standalone SVG, drawn by one function for every report.
 
 use charts_rs::{
-    BarChart, ChartBase, Color, HorizontalBarChart, LegendCategory, Series, SeriesCategory,
-    THEME_DARK, THEME_LIGHT, YAxisConfig, svg_with_accessibility,
+    BarChart, ChartBase, Color, FontConfig, HorizontalBarChart, LegendCategory, Margin, Series,
+    SeriesCategory, THEME_DARK, THEME_LIGHT, TextConfig, YAxisConfig, measure_text_width_family,
+    svg_with_accessibility,
 };
 use svctrack_core::{
     revenue::{Chart, ChartSeries, Mark, Report, ReportQuery},
@@ -11,6 +12,8 @@ use svctrack_core::{
 use svctrack_store::StoreError;
 
 const WIDTH: f32 = 960.0;
+/// Width of a chart on a phone, where its texts are as large as those of the page.
+const NARROW_WIDTH: f32 = 360.0;
 const HEIGHT: f32 = 420.0;
 /// Height of a bar of a ranking, and of the space around all of them.
 const BAR_HEIGHT: f32 = 26.0;
@@ -50,31 +53,45 @@ const DARK_SERIES: [(u8, u8, u8); 8] = [
 const NO_DATA: &str = "no data";
 /// Steps of an axis; one more where values below zero are not whole steps.
 const STEPS: f32 = 5.0;
-/// Characters of a label of a ranking.
+/// Characters of a label of a ranking, and of a narrow one.
 const MAX_LABEL_CHARS: usize = 28;
+const MAX_NARROW_LABEL_CHARS: usize = 16;
+/// Space below the legend of a narrow chart, which is above the label of the axis.
+const LEGEND_GAP: f32 = 8.0;
 
 /// The fonts that texts are shown with. The library knows no family of this name and measures with Roboto: where that is
 /// not installed, the next ones are about as wide.
 const FONTS: &str = "Roboto, Arial, 'Liberation Sans', Helvetica, sans-serif";
-/// Height of the line below the title.
+/// Height of a line below the title.
 const NOTE_HEIGHT: f32 = 20.0;
+/// Sizes of the lines above a narrow chart: the title, and what is not drawn.
+const NARROW_TITLE_SIZE: f32 = 15.0;
+const NARROW_NOTE_SIZE: f32 = 13.0;
+
+/// How a chart is drawn.
+#[derive(Clone, Copy, Debug)]
+struct Style {
+    theme: &'static str,
+    is_narrow: bool,
+}
 
 pub(super) fn to_svg(report: &Report, query: &ReportQuery) -> Result<String, StoreError> {
     let content = report.chart(query);
     let theme = if query.is_dark() { THEME_DARK } else { THEME_LIGHT };
+    let style = Style { theme, is_narrow: query.is_narrow() };
     let drawn =
-        if content.is_ranking { ranking(&content, theme) } else { over_time(&content, theme) };
+        if content.is_ranking { ranking(&content, style) } else { over_time(&content, style) };
     let svg = drawn.map_err(|error| StoreError::Internal(error.to_string()))?;
     Ok(svg_with_accessibility(&svg, &content.title, &content.description))
 }
 
-fn over_time(content: &Chart, theme: &str) -> charts_rs::Result<String> {
+fn over_time(content: &Chart, style: Style) -> charts_rs::Result<String> {
     let (lowest, highest) = extent(content);
     let least = (highest - lowest) * LEAST_BAR / HEIGHT;
     let series = content.series.iter().map(|drawn| series_of(drawn, least)).collect();
-    let mut chart = BarChart::new_with_theme(series, content.labels.clone(), theme);
-    (chart.base.width, chart.base.height) = (WIDTH, HEIGHT);
-    frame(&mut chart.base, content, theme);
+    let mut chart = BarChart::new_with_theme(series, content.labels.clone(), style.theme);
+    (chart.base.width, chart.base.height) = (style.width(), HEIGHT);
+    frame(&mut chart.base, content, style);
     chart.base.margin.right += LAST_LABEL_WIDTH;
     for axis in &mut chart.y_axis_configs {
         axis.formatter = Some("{t}".to_owned());
@@ -120,7 +137,7 @@ fn round_step(least: f32) -> f32 {
     steps.into_iter().find(|step| *step >= least).unwrap_or(10.0 * power)
 }
 
-fn ranking(content: &Chart, theme: &str) -> charts_rs::Result<String> {
+fn ranking(content: &Chart, style: Style) -> charts_rs::Result<String> {
     // The label of a bar is its value, however short the bar is.
     let series = content.series.iter().map(|drawn| series_of(drawn, 0.0));
     let mut series: Vec<Series> = series.collect();
@@ -129,30 +146,89 @@ fn ranking(content: &Chart, theme: &str) -> charts_rs::Result<String> {
         series.data.reverse();
         series.label_show = true;
     }
-    let short = |label: &String| label.chars().take(MAX_LABEL_CHARS).collect();
+    let most = if style.is_narrow { MAX_NARROW_LABEL_CHARS } else { MAX_LABEL_CHARS };
+    let short = |label: &String| shortened(label, most);
     let labels: Vec<String> = content.labels.iter().rev().map(short).collect();
     let count = u16::try_from(labels.len()).unwrap_or(u16::MAX);
-    let mut chart = HorizontalBarChart::new_with_theme(series, labels, theme);
-    chart.base.width = WIDTH;
+    let mut chart = HorizontalBarChart::new_with_theme(series, labels, style.theme);
+    chart.base.width = style.width();
     chart.base.margin.right += LABEL_WIDTH;
     chart.base.height = f32::from(count).mul_add(BAR_HEIGHT, FRAME_HEIGHT);
-    frame(&mut chart.base, content, theme);
+    frame(&mut chart.base, content, style);
+    if style.is_narrow {
+        // Half as many steps: their labels are next to each other.
+        chart.y_axis_configs.iter_mut().for_each(|axis| axis.split_number /= 2);
+    }
     chart.svg()
 }
 
+/// A label of at most this many characters.
+fn shortened(label: &str, most: usize) -> String {
+    let cut = label.chars().nth(most).and_then(|_| label.char_indices().nth(most - 1));
+    cut.and_then(|(at, _)| label.get(..at)).map_or(label.to_owned(), |cut| format!("{cut}…"))
+}
+
 /// What every chart has around what it draws: the title, and below it what is not drawn.
-fn frame(base: &mut ChartBase, content: &Chart, theme: &str) {
+fn frame(base: &mut ChartBase, content: &Chart, style: Style) {
     FONTS.clone_into(&mut base.font_family);
-    base.title.text.clone_from(&content.title);
-    base.background_color = ground(theme);
-    base.series.colors = series_colors(theme).map(Color::from).to_vec();
+    base.background_color = ground(style.theme);
+    base.series.colors = series_colors(style.theme).map(Color::from).to_vec();
     base.empty_text = Some(NO_DATA.to_owned());
     if content.series.iter().any(|drawn| drawn.mark == Mark::Bars) {
         base.legend.category = LegendCategory::Rect;
     }
+    if style.is_narrow {
+        base.legend.margin = Some(Margin { bottom: LEGEND_GAP, ..Margin::default() });
+        base.texts = narrow_lines(base, content);
+        base.height += NOTE_HEIGHT * f32::from(u8::try_from(base.texts.len()).unwrap_or(u8::MAX));
+        return;
+    }
+    base.title.text.clone_from(&content.title);
     if !content.note.is_empty() {
         base.sub_title.text.clone_from(&content.note);
         base.height += NOTE_HEIGHT;
+    }
+}
+
+/// The title and the note of a narrow chart: in lines, where a title of the library has one line, which it cuts.
+fn narrow_lines(base: &ChartBase, content: &Chart) -> Vec<TextConfig> {
+    let bold = Some("bold".to_owned());
+    let title = FontConfig { size: NARROW_TITLE_SIZE, color: base.title.font.color, weight: bold };
+    let note = FontConfig { size: NARROW_NOTE_SIZE, weight: None, ..title.clone() };
+    let room = base.width - base.margin.left - base.margin.right;
+    let lines = |text: &str, font: &FontConfig| -> Vec<(String, FontConfig)> {
+        let is_wide = |line: &str| {
+            measure_text_width_family(FONTS, font.size, line).is_ok_and(|it| it.width() > room)
+        };
+        wrapped(text, is_wide).into_iter().map(|line| (line, font.clone())).collect()
+    };
+    let all = [lines(&content.title, &title), lines(&content.note, &note)].concat();
+    let mut top = base.margin.top;
+    let placed = |(text, font)| {
+        let line =
+            TextConfig { text, font, top: Some(top), reserve: true, ..TextConfig::default() };
+        top += NOTE_HEIGHT;
+        line
+    };
+    all.into_iter().map(placed).collect()
+}
+
+/// A text in lines that are not too wide, unless a word is.
+fn wrapped(text: &str, is_wide: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let longer = lines.last().map(|line| format!("{line} {word}"));
+        match (lines.last_mut(), longer.filter(|longer| !is_wide(longer))) {
+            (Some(line), Some(longer)) => *line = longer,
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+impl Style {
+    fn width(self) -> f32 {
+        if self.is_narrow { NARROW_WIDTH } else { WIDTH }
     }
 }
 
@@ -299,7 +375,8 @@ mod tests {
         let labels = ["a", "b", "c"].map(str::to_owned).to_vec();
         let (title, note, description) = (String::new(), String::new(), String::new());
         let content = Chart { title, note, description, labels, series, is_ranking: false };
-        let svg = over_time(&content, THEME_LIGHT).unwrap();
+        let style = Style { theme: THEME_LIGHT, is_narrow: false };
+        let svg = over_time(&content, style).unwrap();
         let bars = svg.split("<rect ").filter(|rect| rect.contains("#5B7CF5"));
         let heights: Vec<f32> = bars
             .filter_map(|bar| bar.split("height=\"").nth(1)?.split('"').next()?.parse().ok())

@@ -7,7 +7,10 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_core::{
     resources::{REGISTRY, license::LICENSE, settings::SETTINGS},
-    schema::{ResourceDef, form},
+    schema::{
+        ResourceDef,
+        form::{self, FormBody},
+    },
     value::{Document, Issue, Timestamp},
 };
 use svctrack_tests::{
@@ -86,9 +89,9 @@ impl Form {
         Self { def, sent: sent.collect(), record }
     }
 
-    /// What the server makes of it; none where a text says no value.
-    fn body(&self) -> Option<Document> {
-        form::read(self.def, &self.sent, &self.record.clone().unwrap_or_default()).ok()
+    /// What the server makes of it.
+    fn body(&self) -> FormBody {
+        form::read(self.def, &self.sent, &self.record.clone().unwrap_or_default())
     }
 
     fn path(&self) -> String {
@@ -119,31 +122,35 @@ impl Form {
                 None => return Ok(()),
             }
         };
-        let is_of_others = |error: &&Value| {
-            let code = error["code"].as_str().unwrap();
-            OF_OTHERS.contains(&code) || code.ends_with("_not_found")
-        };
+        let is_of_others =
+            |issue: &&Issue| OF_OTHERS.contains(&issue.code) || issue.code.ends_with("_not_found");
         let is_open = |said: &Vec<String>| {
             self.record.is_some() && MAY_BE_COMPUTED.contains(&(self.def.path, said[0].as_str()))
         };
-        let has_others = errors.iter().any(|error| is_of_others(&error));
+        let errors = self.body().all_issues(errors.iter().map(issue_of).collect());
+        let has_others = errors.iter().any(|issue| is_of_others(&issue));
         let expected: Vec<_> =
-            errors.iter().filter(|error| !is_of_others(error)).map(said).collect();
+            errors.iter().filter(|issue| !is_of_others(issue)).map(said).collect();
         let misses = expected.iter().any(|said| !says.contains(said) && !is_open(said));
         let adds = !has_others && says.len() > expected.len();
         if misses || adds {
-            let (path, body) = (self.path(), self.body().unwrap_or_default());
+            let (path, body) = (self.path(), self.body().document);
             return Err(format!("{path} {body}: the form says {says:?}, but the API {expected:?}"));
         }
         Ok(())
     }
 }
 
-fn said(error: &Value) -> Vec<String> {
-    let member = error["pointer"].as_str().unwrap().trim_start_matches('/');
-    let member = member.split('/').next().unwrap().to_owned();
-    let issue = Issue::of_member(&member, "", error["message"].as_str().unwrap());
-    vec![member, issue.plain_message()]
+/// An issue of the API, at the property that it is about.
+fn issue_of(error: &Value) -> Issue {
+    let [pointer, code, message] =
+        ["pointer", "code", "message"].map(|name| error[name].as_str().unwrap().to_owned());
+    let member = pointer.trim_start_matches('/').split('/').next().unwrap();
+    Issue::of_member(member, code.leak(), message)
+}
+
+fn said(issue: &Issue) -> Vec<String> {
+    vec![issue.member().to_owned(), issue.plain_message()]
 }
 
 /// The form that a step of a case would be, with the method of its call.
@@ -174,17 +181,15 @@ async fn carry_out(
     let found = cases::send(server, step).await;
     let Some(form) = form else { return Ok(found) };
     let is_done = (200..300).contains(&found.status);
-    let body = form.body();
+    let body = form.body().document;
     if is_done {
         // Where the form sends something else, it may be right or wrong.
-        let is_same = body.is_some_and(|body| {
-            Document::parse(step.body().as_bytes()).is_ok_and(|sent| sent == body)
-        });
+        let is_same = Document::parse(step.body().as_bytes()).is_ok_and(|sent| sent == body);
         let says = form.says();
         if is_same && !says.is_empty() {
             return Err(format!("{} is taken by the API: {says:?}", step.body()));
         }
-    } else if let Some(body) = body {
+    } else {
         let method: Method = step.method().parse().unwrap();
         let path = step.path().to_owned();
         let body = body.to_text();
@@ -224,7 +229,7 @@ fn every_case_is_reported_by_a_form_as_by_the_api() {
 
 /// Sends a form to the API, and compares what both say.
 async fn compare_with_api(client: &Client, form: &Form) -> Result<(), String> {
-    let Some(body) = form.body() else { return Ok(()) };
+    let body = form.body().document;
     let method = if form.record.is_some() { Method::PUT } else { Method::POST };
     let json_type = [("content-type", "application/json")];
     let response = client.send(method, &form.path(), &json_type, body.to_text()).await.unwrap();
@@ -296,14 +301,17 @@ async fn a_wrong_term_of_a_renewal_or_a_loss_is_named_as_the_api_names_it() {
                 text.clone_into(filled);
             });
             let form = Form { def: &LICENSE, record: Some(shown.clone()), sent };
-            let Some(body) = form.body() else { continue };
+            let body = form.body().document;
             let json_type = [("content-type", "application/json")];
             let response =
                 client.send(Method::POST, &path, &json_type, body.to_text()).await.unwrap();
             let errors = match response.status.is_success() {
                 true => Vec::new(),
-                false => response.json()["errors"].as_array().unwrap().iter().map(said).collect(),
+                false => {
+                    response.json()["errors"].as_array().unwrap().iter().map(issue_of).collect()
+                }
             };
+            let errors: Vec<_> = form.body().all_issues(errors).iter().map(said).collect();
             let says: Vec<_> = form.says().chunks(2).map(<[String]>::to_vec).collect();
             named += says.len();
             assert!(

@@ -446,7 +446,10 @@ async fn amounts_are_in_the_chosen_currency_or_the_page_names_the_missing_rates(
     let behind: Vec<String> =
         links("<a href").into_iter().filter(|link| link.contains("/explain?")).collect();
     assert!(behind.len() > 4, "{behind:?}");
-    for link in [&behind[..], &links("button\" href"), &links("img class=\"chart\" src")].concat() {
+    let charts = [links("img class=\"chart\" src"), links("source srcset")].concat();
+    let is_narrow = |link: &&String| link.contains("&width=narrow");
+    assert_eq!((charts.len(), charts.iter().filter(is_narrow).count()), (4, 2), "{charts:?}");
+    for link in [&behind[..], &links("button\" href"), &charts].concat() {
         assert!(link.contains("baseCurrency=USD"), "{link}");
         assert_eq!(reader.get(&link).await.status, StatusCode::OK, "{link}");
     }

@@ -110,6 +110,29 @@ async fn a_decision_with_other_terms_than_those_previewed_is_shown_before_it_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_rejected_form_names_all_its_problems_at_once() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let number = "must be a number with a decimal point";
+    let license =
+        [("companyId", ""), ("product", "Basic"), ("value", "many"), ("fromDate", "31.1.2026")];
+    let day = "must be a day such as 2026-01-31";
+    let page = reader.submit("/app/records/licenses/new", &license).await;
+    assert_rejected(&page, &[number, day, "Company is required", "value=\"many\""]);
+    // A name that names no record, a text that is no number, and a key that is taken.
+    let named = [("companyId", "Nobody"), ("value", "many"), ("externalId", "l1")];
+    let page = reader.submit("/app/records/licenses/new", &named).await;
+    assert_rejected(&page, &["No company has the name Nobody", number, "l1 is taken"]);
+    let terms = [("mrr", "many"), ("fromDate", "soon"), ("step", "do")];
+    let page = reader.submit("/app/licenses/extid-l1/renew", &terms).await;
+    assert_rejected(&page, &[number, day]);
+    let edited = [("csmScore", "many"), ("name", "")];
+    let page = reader.submit("/app/records/companies/extid-acme/edit", &edited).await;
+    assert_rejected(&page, &[number, "Name cannot be cleared"]);
+    assert_eq!(server.client.get("/licenses").await.json().as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_form_shows_what_was_changed_meanwhile_and_overwrites_only_what_its_user_changed() {
     let server = server().await;
     let (client, reader) = (&server.client, sign_in(&server.anonymous, &token(&server)).await);

@@ -79,6 +79,9 @@ async fn every_report_is_a_picture_that_is_legible_alone() {
         for label in labels {
             assert!(texts.iter().any(|text| text == label), "{path} has no {label}: {texts:?}");
         }
+        let sign = if path.contains('?') { '&' } else { '?' };
+        let texts = picture(client, &format!("/reports/{path}{sign}width=narrow")).await.join(" ");
+        assert_eq!(texts.matches(title).count(), 2, "{path}: {texts}");
     }
     let form = async |path: &str| {
         let accept = [("accept", "image/svg+xml")];
@@ -116,6 +119,7 @@ const FLAWS: &str = r"
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pictures_are_drawn_whole_and_none_of_their_texts_covers_another() {
+    let widths = [("wide", "960"), ("narrow", "360")];
     let server = server().await;
     let client = &server.client;
     store_twelve(client).await;
@@ -143,14 +147,19 @@ async fn pictures_are_drawn_whole_and_none_of_their_texts_covers_another() {
             "renewals?from=2024-01-01&to=2024-08-01&explain=base&currency=EUR",
             "mrr?companyId=extid-Elm&from=2024-04-01",
         ] {
-            let accept = [("accept", "image/svg+xml")];
-            let path = format!("/reports/{path}");
-            let response = client.send(Method::GET, &path, &accept, "").await.unwrap();
-            assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
-            let svg = json!(response.text());
-            let flaws = browser.run(&format!("document.body.innerHTML = {svg};{FLAWS}")).await;
-            let flaws = flaws.as_array().unwrap().iter();
-            found.extend(flaws.map(|flaw| format!("{path}, {rates}: {flaw}")));
+            for (width, pixels) in widths {
+                let accept = [("accept", "image/svg+xml")];
+                let sign = if path.contains('?') { '&' } else { '?' };
+                let path = format!("/reports/{path}{sign}width={width}");
+                let response = client.send(Method::GET, &path, &accept, "").await.unwrap();
+                assert_eq!(response.status, StatusCode::OK, "{path}: {}", response.text());
+                let size = format!("<svg width=\"{pixels}\"");
+                assert!(response.text().starts_with(&size), "{path}: {:.80}", response.text());
+                let svg = json!(response.text());
+                let flaws = browser.run(&format!("document.body.innerHTML = {svg};{FLAWS}")).await;
+                let flaws = flaws.as_array().unwrap().iter();
+                found.extend(flaws.map(|flaw| format!("{path}, {rates}: {flaw}")));
+            }
         }
     }
     browser.close().await;

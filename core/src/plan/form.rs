@@ -4,7 +4,7 @@
 use super::patch::merge;
 use crate::{
     schema::{
-        Completion, Fill, Lookup, LookupError, Origin, ResourceDef, SentBody,
+        Completion, Fill, Lookup, LookupError, Origin, ResourceDef, SentBody, Shaped,
         form::read,
         shape::{check_create, check_update},
     },
@@ -25,24 +25,17 @@ pub fn check_form(
     sent: &[(String, String)],
     record: Option<&Document>,
 ) -> Vec<Issue> {
-    let body = match read(def, sent, record.unwrap_or(&Document::default())) {
-        Ok(body) => body,
-        Err(issues) => return issues,
-    };
+    let body = read(def, sent, record.unwrap_or(&Document::default()));
     let shaped = match record {
-        None => check_create(def, &body),
-        Some(_) => check_update(def, &body),
+        None => check_create(def, &body.document),
+        Some(_) => check_update(def, &body.document),
     };
-    let patch = match shaped.checked() {
-        Ok(shaped) => shaped.patch,
-        Err(issues) => return issues,
-    };
-    let mut issues = check_whole(def, &patch, record);
+    let mut issues = check_whole(def, shaped.clone(), record);
     if let Some(record) = record.filter(|_| !issues.is_empty()) {
-        let otherwise = check_whole(def, &patch, Some(&without_computed(def, record)));
+        let otherwise = check_whole(def, shaped, Some(&without_computed(def, record)));
         issues.retain(|issue| otherwise.contains(issue));
     }
-    issues
+    body.all_issues(issues)
 }
 
 /// The record without values that the service may have computed, and then computes again: a response does not
@@ -55,10 +48,11 @@ fn without_computed(def: &ResourceDef, record: &Document) -> Document {
     sent
 }
 
-/// Problems of the whole record, up to the first rule that asks a store.
-fn check_whole(def: &ResourceDef, patch: &Document, before: Option<&Document>) -> Vec<Issue> {
+/// Problems of the body and of the whole record, up to the first rule that asks a store.
+fn check_whole(def: &ResourceDef, mut body: Shaped, before: Option<&Document>) -> Vec<Issue> {
     let now = Timestamp::MIN;
-    let (mut base, mut patch) = (before.cloned().unwrap_or_default(), patch.clone());
+    let mut base = before.cloned().unwrap_or_default();
+    let mut patch = std::mem::take(&mut body.patch);
     let origin = Origin::Request;
     (def.prepare)(&mut SentBody {
         before,
@@ -71,21 +65,22 @@ fn check_whole(def: &ResourceDef, patch: &Document, before: Option<&Document>) -
     });
     let mut issues = Vec::new();
     merge(def, &patch, &mut base, &mut issues);
-    if issues.is_empty() {
-        let completion = &mut Completion {
-            before,
-            sent: &patch,
-            origin,
-            lookup: &NoStore,
-            now,
-            ids: &mut IdSequence::new([0; 5]),
-            side_records: &mut Vec::new(),
-            issues: &mut issues,
-        };
-        // An error comes from a rule that asks the store: there, the server decides.
-        let _ = (def.complete)(&mut base, completion);
-    }
-    issues
+    body.add_issues(issues);
+    let mut issues = body.issues.clone();
+    let completion = &mut Completion {
+        before,
+        sent: &patch,
+        origin,
+        lookup: &NoStore,
+        now,
+        ids: &mut IdSequence::new([0; 5]),
+        side_records: &mut Vec::new(),
+        issues: &mut issues,
+    };
+    // An error comes from a rule that asks the store: there, the server decides.
+    let _ = (def.complete)(&mut base, completion);
+    body.add_issues(issues.split_off(body.issues.len()));
+    body.issues
 }
 
 /// A store that cannot read anything.
@@ -145,6 +140,19 @@ mod tests {
         let message = "`dateTo` must not be before `dateFrom`, 20460; found `20454`";
         check(&TIMESHEET, None, &days, &[message]);
         check(&TIMESHEET, Some(r#"{"dateTo":20454}"#), &days[..1], &[message]);
+    }
+
+    #[test]
+    fn a_text_that_is_no_value_hides_no_other_problem() {
+        let number = "`value` must be a number with a decimal point and without thousands \
+            separators, such as 1234.5; found `many`";
+        let sent = [("value", "many"), ("product", "Basic"), ("fromDate", "31.1.2026")];
+        let date = "`fromDate` must be an ISO 8601 date from 1970 to 9999; found `31.1.2026`";
+        check(&LICENSE, None, &sent, &[number, date, "`companyId` is required"]);
+        let days = [("dateFrom", "20460"), ("dateTo", "20454"), ("timeEntries", "[")];
+        let order = "`dateTo` must not be before `dateFrom`, 20460; found `20454`";
+        let list = "`timeEntries` must be items separated by `|`, or a JSON array; found `[`";
+        check(&TIMESHEET, None, &days, &[list, order]);
     }
 
     #[test]

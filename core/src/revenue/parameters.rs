@@ -6,7 +6,7 @@ use super::{
     explain::ReportLine,
     forecast_explained::ForecastLine,
     options::{MAX_GAP_DAYS, MAX_REACTIVATION_DAYS, MovementView, Valuation},
-    query::{FLAGS, ReportKind, THEMES, parts_of},
+    query::{FLAGS, ReportKind, THEMES, WIDTHS, parts_of},
     renewals::{RenewalOutcome, RenewalsBy},
     renewals_explained::RenewalsLine,
     usage_line::UsageLine,
@@ -268,5 +268,11 @@ pub const PARAMETERS: &[Parameter] = &[
         of: ALL,
         kind: ParameterType::Choice(THEMES),
         doc: "Theme of the SVG; `light` by default.",
+    },
+    Parameter {
+        name: "width",
+        of: ALL,
+        kind: ParameterType::Choice(WIDTHS),
+        doc: "Width of the SVG: `wide` by default, or `narrow` for a phone.",
     },
 ];

@@ -77,6 +77,7 @@ pub struct ReportQuery {
     /// Which of the tables of a report is wanted.
     pub(super) part: ReportPart,
     is_dark: bool,
+    is_narrow: bool,
     closed_month: Option<String>,
 }
 
@@ -175,6 +176,11 @@ impl ReportQuery {
     /// Whether the chart is for a dark background.
     pub fn is_dark(&self) -> bool {
         self.is_dark
+    }
+
+    /// Whether the chart is for a narrow screen, such as that of a phone.
+    pub fn is_narrow(&self) -> bool {
+        self.is_narrow
     }
 
     /// Whether the report is computed from activities, and not from licenses.
@@ -358,6 +364,7 @@ impl<'s> SentParameters<'s> {
             explain,
             page,
             is_dark: self.choice("theme", THEMES) == Some("dark"),
+            is_narrow: self.choice("width", WIDTHS) == Some("narrow"),
             part: match self.choice("part", parts_of(kind)) {
                 Some("cohorts") => ReportPart::Cohorts,
                 Some("licenses") => ReportPart::Licenses,
@@ -419,6 +426,7 @@ const NEEDS: &[(&str, &str)] = &[
 /// Name of the whole report among its periods.
 pub(super) const SPAN: &str = "span";
 pub(super) const THEMES: &[&str] = &["light", "dark"];
+pub(super) const WIDTHS: &[&str] = &["wide", "narrow"];
 pub(super) const FLAGS: &[&str] = &["true", "false"];
 
 pub(super) const fn parts_of(kind: ReportKind) -> &'static [&'static str] {

@@ -42,24 +42,53 @@ pub fn has_lines(field: &FieldDef) -> bool {
         || matches!(field.kind, FieldKind::Object | FieldKind::Values | FieldKind::References)
 }
 
-/// Properties that a form sends for a resource: those that differ from the texts that `record` filled it with. An empty
-/// field clears its property.
-///
-/// # Errors
-/// Every text that has no valid value.
+/// Body of the call that a form sends, and the problems of its texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FormBody {
+    /// The body. A property whose text has no valid value has a value of the wrong type: the call is rejected, with all
+    /// other problems of the form.
+    pub document: Document,
+    /// Issues of the texts that have no valid value.
+    pub issues: Vec<Issue>,
+}
+
+impl FormBody {
+    /// Gives a property a value of the wrong type.
+    pub fn invalidate(&mut self, field: &FieldDef) {
+        let empty = match field.kind {
+            FieldKind::Object => Json::strings([]),
+            _ => Json::object(&Document::default()),
+        };
+        self.document.set(field.name, empty);
+    }
+
+    /// All issues of the form: those of its texts, and those with which its body was rejected, but for the same
+    /// properties.
+    pub fn all_issues(self, of_body: Vec<Issue>) -> Vec<Issue> {
+        let mut all = self.issues;
+        let texts = all.len();
+        for issue in of_body {
+            if all.iter().take(texts).all(|known| known.pointer != issue.pointer) {
+                all.push(issue);
+            }
+        }
+        all
+    }
+}
+
+/// Body that a form sends for a resource: the properties that differ from the texts that `record` filled it with. An
+/// empty field clears its property.
 ///
 /// ```
 /// use svctrack_core::{resources::company::COMPANY, schema::form, value::Document};
 /// let record = Document::parse(br#"{"name":"Acme","csmScore":4,"tags":["a"]}"#).unwrap();
 /// let sent = [("name", "Acme"), ("csmScore", "5"), ("tags", "")].map(|(name, text)| (name.to_owned(), text.to_owned()));
-/// assert_eq!(form::read(&COMPANY, &sent, &record).unwrap().to_text(), r#"{"csmScore":5,"tags":[]}"#);
+/// let body = form::read(&COMPANY, &sent, &record);
+/// assert_eq!(body.document.to_text(), r#"{"csmScore":5,"tags":[]}"#);
+/// assert!(body.issues.is_empty());
 /// ```
-pub fn read(
-    def: &ResourceDef,
-    sent: &[(String, String)],
-    record: &Document,
-) -> Result<Document, Vec<Issue>> {
-    let (mut body, mut issues) = (Document::default(), Vec::new());
+pub fn read(def: &ResourceDef, sent: &[(String, String)], record: &Document) -> FormBody {
+    let mut body = FormBody::default();
     for field in def.fields.iter().filter(|field| field.is_sent()) {
         let Some((_, text)) = sent.iter().find(|(name, _)| name == field.name) else { continue };
         let stored = record.get(field.name);
@@ -67,11 +96,14 @@ pub fn read(
             continue;
         }
         match value(field, &as_browsers_send(field, text)) {
-            Ok(value) => body.set(field.name, changes(value, stored)),
-            Err(message) => issues.push(Issue::of_member(field.name, "invalid_value", message)),
+            Ok(value) => body.document.set(field.name, changes(value, stored)),
+            Err(message) => {
+                body.issues.push(Issue::of_member(field.name, "invalid_value", message));
+                body.invalidate(field);
+            }
         }
     }
-    if issues.is_empty() { Ok(body) } else { Err(issues) }
+    body
 }
 
 /// Whether a text that was sent is not the one that the field was filled with for this value.
@@ -118,13 +150,18 @@ fn value(field: &FieldDef, text: &str) -> Result<Json, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources::{company::COMPANY, settings::SETTINGS};
+    use crate::{
+        resources::{REGISTRY, company::COMPANY, settings::SETTINGS},
+        schema::shape::check_update,
+    };
 
     fn check(def: &ResourceDef, record: &str, name: &str, text: &str, expect: Result<&str, &str>) {
         let record = Document::parse(record.as_bytes()).unwrap();
-        let read = read(def, &[(name.to_owned(), text.to_owned())], &record);
-        let found = read.map(|body| body.to_text()).map_err(|issues| issues[0].message.clone());
-        assert_eq!(found.as_deref().map_err(String::as_str), expect);
+        let FormBody { document, issues } =
+            read(def, &[(name.to_owned(), text.to_owned())], &record);
+        let text = document.to_text();
+        let found = issues.first().map_or(Ok(&*text), |issue| Err(&*issue.message));
+        assert_eq!(found, expect);
     }
 
     #[test]
@@ -154,5 +191,17 @@ mod tests {
         let object = "`custom` must be a JSON object; found `{`";
         check(&COMPANY, "{}", "custom", "{", Err(object));
         check(&COMPANY, "{}", "mrr", "many", Ok("{}"));
+    }
+
+    #[test]
+    fn a_body_with_a_text_that_is_no_value_is_rejected_for_every_property() {
+        for def in REGISTRY.iter().copied().chain([&SETTINGS]) {
+            for field in def.fields.iter().filter(|field| field.is_sent()) {
+                let mut body = FormBody::default();
+                body.invalidate(field);
+                let found = check_update(def, &body.document).checked().unwrap_err();
+                assert_eq!(found[0].member(), field.name, "{}", def.path);
+            }
+        }
     }
 }

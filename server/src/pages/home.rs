@@ -7,7 +7,7 @@ use serde_json::Value;
 use svctrack_core::access::OPERATOR;
 use svctrack_store::StoreError;
 use svctrack_web::pages::{
-    Figure, HomeView, LeftOut, RenewalsAhead, Start, address, home_page, money,
+    Figure, HomeView, LeftOut, RenewalsAhead, Start, address, grouped, home_page, money,
 };
 
 use super::{
@@ -164,7 +164,7 @@ fn number_of_customers(all: usize, moved: Option<Movement>) -> Figure {
     };
     Figure {
         label: "Customers",
-        value: all.to_string(),
+        value: grouped(&all.to_string()),
         note: moved.map(note).unwrap_or_default(),
         path: "/app/customers".to_owned(),
     }
@@ -269,10 +269,10 @@ async fn usage(visit: &Visit) -> Result<Vec<Figure>, Error> {
     };
     let figure = |label, now: &Active, before: &Active| Figure {
         label,
-        value: now.weekly.unwrap_or_default().to_string(),
+        value: grouped(&now.weekly.unwrap_or_default().to_string()),
         note: format!(
             "in {ACTIVE_DAYS} days, {} in the {ACTIVE_DAYS} before",
-            before.weekly.unwrap_or_default()
+            grouped(&before.weekly.unwrap_or_default().to_string())
         ),
         path: address("/app/reports/usage", &[], &[("interval", "week")]),
     };

@@ -334,40 +334,35 @@ async fn show(visit: Visit, request: &Request, decision: Decision) -> Result<Res
 async fn decide(visit: Visit, mut request: Request, decision: Decision) -> Result<Response, Error> {
     let mut view = view_of(&visit, &request, decision).await?;
     let (pairs, _room) = visit.form(&mut request).await?;
-    view.problems = match body_of(&LICENSE, &pairs, &view.terms) {
+    if view.shown.is_none() {
         // No decision is possible.
-        _ if view.shown.is_none() => view.problems,
-        Ok(body) => {
-            let terms = terms_in(&body);
-            let is_asked = sent(&pairs, "step") == "show";
-            let is_unseen = terms != sent(&pairs, "previewed") && !is_stale(&pairs, &view);
-            let is_preview = is_asked || is_unseen;
-            let headers = if is_preview { Vec::new() } else { headers_of(&pairs) };
-            match call(&visit, &view, (&headers, &body), is_preview).await? {
-                Ok(license) if !is_preview => {
-                    let done = [("done", decision.path()), ("license", text(&license, "_id"))];
-                    return Ok(see(&address("/app/renewals", &[], &done)));
-                }
-                Ok(shown) => {
-                    let is_changed = !is_asked;
-                    let (shown, previewed) = (Some(shown), terms);
-                    view = DecisionView { shown, previewed, is_changed, sent: pairs, ..view };
-                    return Ok(html(decision_page(&visit.shell, &view)));
-                }
-                Err(issues) => {
-                    // Values that were filled in belong to earlier terms; the reason of a loss does not.
-                    let is_kept = |name: &str| !is_changed(&issues) || name == "lostReason";
-                    view.sent = pairs.into_iter().filter(|(name, _)| is_kept(name)).collect();
-                    problems_of(issues)
-                }
-            }
+        return Ok(rejected(decision_page(&visit.shell, &view)));
+    }
+    let body = body_of(&LICENSE, &pairs, &view.terms);
+    let terms = terms_in(&body.document);
+    let is_asked = sent(&pairs, "step") == "show";
+    let is_unseen = terms != sent(&pairs, "previewed") && !is_stale(&pairs, &view);
+    let is_preview = is_asked || is_unseen;
+    let headers = if is_preview { Vec::new() } else { headers_of(&pairs) };
+    match call(&visit, &view, (&headers, &body.document), is_preview).await? {
+        Ok(license) if !is_preview => {
+            let done = [("done", decision.path()), ("license", text(&license, "_id"))];
+            Ok(see(&address("/app/renewals", &[], &done)))
         }
-        Err(problems) => {
-            view.sent = pairs;
-            problems
+        Ok(shown) => {
+            let is_changed = !is_asked;
+            let (shown, previewed) = (Some(shown), terms);
+            view = DecisionView { shown, previewed, is_changed, sent: pairs, ..view };
+            Ok(html(decision_page(&visit.shell, &view)))
         }
-    };
-    Ok(rejected(decision_page(&visit.shell, &view)))
+        Err(issues) => {
+            // Values that were filled in belong to earlier terms; the reason of a loss does not.
+            let is_kept = |name: &str| !is_changed(&issues) || name == "lostReason";
+            view.sent = pairs.into_iter().filter(|(name, _)| is_kept(name)).collect();
+            view.problems = problems_of(body.all_issues(issues));
+            Ok(rejected(decision_page(&visit.shell, &view)))
+        }
+    }
 }
 
 /// The terms of a decision that its preview shows, as text: all but the reason of a loss.

@@ -38,18 +38,18 @@ pub(super) async fn save(
     stored: &StoredForm<'_>,
 ) -> Result<Result<Value, RejectedForm>, Error> {
     let unresolved = resolve_all(visit, stored.def.fields, &mut pairs).await?;
-    let problems = match body_of(stored.def, &pairs, stored.record) {
-        _ if !unresolved.is_empty() => unresolved,
-        Ok(body) => {
-            let saved = visit.api.send(method, path, &headers_of(&pairs), &body).await;
-            match saved.map_err(Error::into_issues) {
-                Ok(saved) => return Ok(Ok(saved)),
-                Err(Ok(issues)) => problems_of(issues),
-                Err(Err(error)) => return Err(error),
-            }
-        }
-        Err(problems) => problems,
+    let mut body = body_of(stored.def, &pairs, stored.record);
+    // The call is sent all the same: it is rejected with what else is wrong.
+    let fields = unresolved.iter().filter_map(|problem| stored.def.field(&problem.field));
+    fields.for_each(|field| body.invalidate(field));
+    let saved = visit.api.send(method, path, &headers_of(&pairs), &body.document).await;
+    let issues = match saved.map_err(Error::into_issues) {
+        Ok(saved) => return Ok(Ok(saved)),
+        Err(issues) => issues?,
     };
+    let mut problems = problems_of(body.all_issues(issues));
+    problems.retain(|problem| unresolved.iter().all(|other| other.field != problem.field));
+    let problems = [unresolved, problems].concat();
     Ok(Err(stored.rejected(pairs, problems)))
 }
 

@@ -4,8 +4,11 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use poem::http::{HeaderName, header};
 use serde_json::{Map, Value};
 use svctrack_core::{
-    schema::{ResourceDef, form},
-    value::{Document, Issue},
+    schema::{
+        ResourceDef,
+        form::{self, FormBody},
+    },
+    value::Issue,
 };
 use svctrack_web::pages::{Problem, document_of, property_label};
 
@@ -43,8 +46,8 @@ pub(super) fn body_of(
     def: &ResourceDef,
     pairs: &[(String, String)],
     record: &Map<String, Value>,
-) -> Result<Document, Vec<Problem>> {
-    form::read(def, pairs, &document_of(record)).map_err(problems_of)
+) -> FormBody {
+    form::read(def, pairs, &document_of(record))
 }
 
 /// Notice of an action that was done, where the address of a page names one of `notices`.
@@ -97,7 +100,7 @@ mod tests {
             ("tenantId", "another"),
         ];
         let pairs = pairs.map(|(name, sent)| (name.to_owned(), sent.to_owned()));
-        let body = body_of(&SETTINGS, &pairs, stored.as_object().unwrap()).unwrap();
+        let body = body_of(&SETTINGS, &pairs, stored.as_object().unwrap()).document;
         let limits = r#"{"trackingPerSecond":9,"requestsPerSecond":null}"#;
         assert_eq!(body.to_text(), format!(r#"{{"trackPages":true,"rateLimits":{limits}}}"#));
     }

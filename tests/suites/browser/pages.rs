@@ -102,9 +102,9 @@ async fn flaw(browser: &Browser) -> Option<&'static str> {
             "return !document.querySelector('main :is(h1, h2)')?.innerText.trim()",
         ),
         (
-            "with a button that is cut off",
-            "return [...document.querySelectorAll('main :is(button, .button)')]\
-               .some((button) => button.getBoundingClientRect().right > innerWidth)",
+            "with a button or a chart that is cut off",
+            "return [...document.querySelectorAll('main :is(button, .button, .chart)')]\
+               .some((whole) => whole.getBoundingClientRect().right > innerWidth)",
         ),
         (
             "with rows that are cut off",

@@ -215,8 +215,10 @@ fn customer_row<'l>(
             td.num data-label="Renewal" { div { (renewal(line)) } }
             td data-label="Activity" {
                 div {
-                    @if let Some(state) = &line.activity_state { (badge(state)) }
-                    " " (percent(line.beat_trend))
+                    span.nowrap {
+                        @if let Some(state) = &line.activity_state { (badge(state)) }
+                        " " (percent(line.beat_trend))
+                    }
                     br;
                     small.muted.nowrap {
                         (counted(line.users_active, "user"))

@@ -66,7 +66,7 @@ fn capitalized(word: &str) -> String {
 }
 
 /// A number with separated thousands, and its decimals: `-1234567.5` as `-1,234,567.5`.
-pub(super) fn grouped(number: &str) -> String {
+pub fn grouped(number: &str) -> String {
     let (sign, digits) = match number.strip_prefix('-') {
         Some(digits) => ("-", digits),
         None => ("", number),

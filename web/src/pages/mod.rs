@@ -57,7 +57,7 @@ pub use self::{
         Breakdown, CompanyShare, ExplanationView, LicenseShare, Ratio, RatioFormula, UserShare,
         explanation_page,
     },
-    format::{epoch_day, label_of, money, percent, property_label},
+    format::{epoch_day, grouped, label_of, money, percent, property_label},
     health::{
         BackupState, ClockState, HealthReport, HealthView, RequestRates, RouteGroup, Scrubbed,
         Sizes, health_page,

@@ -166,13 +166,15 @@ pub(super) fn paging(paging: &Paging) -> impl Renderable {
     }
 }
 
-/// Chart of a report, by its address; its figures are in a table as well.
+/// Chart of a report, by its address, as wide as the screen; its figures are in a table as well.
 pub(super) fn chart<'a>(picture: &'a str, title: &'a str) -> impl Renderable + 'a {
-    let chart = maud! {
+    maud! {
         picture {
+            source srcset={ (picture) "&width=narrow&theme=dark" } width="360" height="440"
+                media="(max-width: 900px) and (prefers-color-scheme: dark)";
+            source srcset={ (picture) "&width=narrow" } width="360" height="440" media="(max-width: 900px)";
             source srcset={ (picture) "&theme=dark" } media="(prefers-color-scheme: dark)";
-            img.chart src=(picture) width="900" height="320" alt={ "Chart: " (title) };
+            img.chart src=(picture) width="960" height="420" alt={ "Chart: " (title) };
         }
-    };
-    maud! { div.scroll.of-chart tabindex="0" role="group" aria-label="Chart" { (chart) } }
+    }
 }
