@@ -14,7 +14,7 @@ use std::{env, fs, process::ExitCode};
 use svctrack_core::{
     plan::{self, Ctx, Rejection, memory::Memory},
     resources::{company::COMPANY, license::LICENSE},
-    schema::{ReadCtx, Shaped, shape},
+    schema::{CheckedBody, ReadCtx, shape},
     value::{Document, IdSequence, Issue, Json, Timestamp},
 };
 
@@ -42,8 +42,8 @@ fn derive(text: &[u8]) -> Result<String, String> {
     let mut store = Memory::default();
     let mut company = Document::default();
     company.set("name", Json::string("Some company"));
-    let company =
-        plan::create(&COMPANY, Shaped::trusted(company), &store, &mut ctx).map_err(in_words)?;
+    let company = plan::create(&COMPANY, CheckedBody::trusted(company), &store, &mut ctx)
+        .map_err(in_words)?;
     store.apply(&company.changes);
 
     let mut sent = Document::parse(text).map_err(|error| error.message)?;

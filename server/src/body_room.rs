@@ -42,14 +42,14 @@ pub(crate) struct BodyRoom {
 #[derive(Default)]
 struct Bodies {
     next: u64,
-    all: BTreeMap<u64, Holder>,
+    all: BTreeMap<u64, RoomHolder>,
     waiting: BTreeSet<u64>,
     turns: u64,
     /// Turn in which each tenant with bodies was last given room.
     last_turns: HashMap<Option<TenantId>, u64>,
 }
 
-struct Holder {
+struct RoomHolder {
     owner: BodyOwner,
     /// Bytes of room that the body has.
     held: usize,
@@ -82,7 +82,7 @@ pub(crate) struct BodyReservation<'r> {
 }
 
 /// Room that a body needs.
-pub(crate) struct Need {
+pub(crate) struct RoomNeed {
     /// Bytes that the body holds.
     pub(crate) held: usize,
     /// Bytes that the body will still need.
@@ -103,7 +103,7 @@ impl BodyRoom {
     /// Place for a body, without room yet.
     pub(crate) fn enter(&self, owner: BodyOwner) -> BodyReservation<'_> {
         let changed = Arc::<Notify>::default();
-        let holder = Holder {
+        let holder = RoomHolder {
             owner,
             held: 0,
             wanted: 0,
@@ -151,7 +151,12 @@ impl BodyRoom {
     }
 
     /// The limit that a body has to wait for.
-    fn shortage(&self, bodies: &Bodies, id: u64, holder: &Holder) -> Option<(LimitScope, usize)> {
+    fn shortage(
+        &self,
+        bodies: &Bodies,
+        id: u64,
+        holder: &RoomHolder,
+    ) -> Option<(LimitScope, usize)> {
         let mut limits = self.limits().into_iter();
         limits.find(|(scope, limit)| !bodies.have_room(id, holder, *scope, *limit))
     }
@@ -192,7 +197,7 @@ impl BodyRoom {
         // If there is too little room for a body of an owner, there is too little for the owner's next one.
         let mut too_much = HashMap::new();
         for id in bodies.in_turn() {
-            let Some(Holder { owner, wanted, .. }) = bodies.all.get(&id) else { continue };
+            let Some(RoomHolder { owner, wanted, .. }) = bodies.all.get(&id) else { continue };
             let (owner, wanted) = (*owner, *wanted);
             if too_much.get(&owner).is_some_and(|least| *least <= wanted) {
                 continue;
@@ -234,8 +239,8 @@ impl Bodies {
     }
 
     /// Whether a body without room has to queue after one of the same tenant that needs no more.
-    fn has_to_queue(&self, id: u64, holder: &Holder) -> bool {
-        let is_before = |other: &Holder| {
+    fn has_to_queue(&self, id: u64, holder: &RoomHolder) -> bool {
+        let is_before = |other: &RoomHolder| {
             other.held == 0
                 && other.missing() <= holder.missing()
                 && LimitScope::Tenant.has(holder, other)
@@ -246,7 +251,7 @@ impl Bodies {
 
     /// Whether there is room for a body, and then enough for all running ones to be completed one after the other, as
     /// each releases its room when it is processed: the banker's algorithm.
-    fn have_room(&self, id: u64, holder: &Holder, scope: LimitScope, limit: usize) -> bool {
+    fn have_room(&self, id: u64, holder: &RoomHolder, scope: LimitScope, limit: usize) -> bool {
         let others = self.all.iter().filter(|(other, _)| **other != id).map(|(_, other)| other);
         let others = others.filter(|other| other.held > 0 && scope.has(holder, other));
         let mut bodies: Vec<_> = others.map(|other| (other.missing(), other.held)).collect();
@@ -263,10 +268,10 @@ impl Bodies {
 
     /// Bodies that give way to another one: first the one whose sender has been slow for longest, weighted by the room
     /// of its tenant or address. No body gives way to one whose sender has more room.
-    fn slow(&self, id: u64, holder: &Holder, scope: LimitScope) -> Vec<u64> {
+    fn slow(&self, id: u64, holder: &RoomHolder, scope: LimitScope) -> Vec<u64> {
         let now = Instant::now();
-        let slow_for = |other: &Holder| now.saturating_duration_since(other.progress);
-        let is_slow = |other: &Holder| {
+        let slow_for = |other: &RoomHolder| now.saturating_duration_since(other.progress);
+        let is_slow = |other: &RoomHolder| {
             other.is_arriving && other.wanted == 0 && slow_for(other) >= GIVES_WAY_AFTER
         };
         let others = self.all.iter().filter(|(other_id, _)| **other_id != id);
@@ -294,7 +299,7 @@ impl Bodies {
     /// Room that each tenant, and each address, has.
     fn had(&self) -> (HashMap<Option<TenantId>, usize>, HashMap<Address, usize>) {
         let (mut tenants, mut addresses) = (HashMap::new(), HashMap::new());
-        for Holder { owner, held, .. } in self.all.values().filter(|holder| holder.held > 0) {
+        for RoomHolder { owner, held, .. } in self.all.values().filter(|holder| holder.held > 0) {
             *tenants.entry(owner.tenant).or_default() += held;
             if let Some(address) = owner.address {
                 *addresses.entry(address).or_default() += held;
@@ -304,7 +309,7 @@ impl Bodies {
     }
 }
 
-impl Holder {
+impl RoomHolder {
     /// Bytes without which the body cannot be completed.
     fn missing(&self) -> usize {
         self.wanted + self.coming
@@ -313,7 +318,7 @@ impl Holder {
 
 impl LimitScope {
     /// Whether a limit for one body counts another one.
-    fn has(self, one: &Holder, other: &Holder) -> bool {
+    fn has(self, one: &RoomHolder, other: &RoomHolder) -> bool {
         let (one, other) = (one.owner, other.owner);
         match self {
             Self::All => true,
@@ -333,7 +338,7 @@ impl<'r> BodyReservation<'r> {
     ///
     /// # Errors
     /// [`Error::Overloaded`] when there is no room in time, or the body had to give way.
-    pub(crate) async fn take(&self, mut need: Need) -> Result<(), Error> {
+    pub(crate) async fn take(&self, mut need: RoomNeed) -> Result<(), Error> {
         let until = Instant::now() + need.patience;
         while !self.try_take(&need)? {
             let now = Instant::now();
@@ -349,7 +354,7 @@ impl<'r> BodyReservation<'r> {
         Ok(())
     }
 
-    fn try_take(&self, need: &Need) -> Result<bool, Error> {
+    fn try_take(&self, need: &RoomNeed) -> Result<bool, Error> {
         let mut bodies = self.room.lock();
         let holder = bodies.all.get_mut(&self.id).filter(|holder| !holder.gives_way);
         let holder = holder.ok_or(Error::Overloaded)?;
@@ -420,7 +425,7 @@ mod tests {
 
     /// Takes room for a body whose sender was fast until now; returns whether it got it.
     async fn take(place: &BodyReservation<'_>, arrived: usize, coming: usize) -> bool {
-        let need = Need {
+        let need = RoomNeed {
             held: arrived,
             coming,
             is_arriving: coming > 0,
@@ -549,7 +554,7 @@ mod tests {
     async fn who_has_room_for_all_and_has_not_sent_it_gives_way_too() {
         let room = BodyRoom::new(ROOM, SHARE);
         let slow = room.enter(owner(1));
-        let need = |is_arriving| Need {
+        let need = |is_arriving| RoomNeed {
             held: SHARE,
             coming: 0,
             is_arriving,

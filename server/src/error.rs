@@ -22,7 +22,7 @@ use crate::{
     observe::watch::Cause,
     pages::respond::html,
     rate_limit::{BURST_SECONDS, TooMany},
-    sender_limits::{Allowance, Spent},
+    sender_limits::{Allowance, ExceededAllowance},
 };
 
 /// Error of a request.
@@ -84,7 +84,7 @@ pub(crate) enum Error {
     /// The caller sends too many requests.
     TooMany(TooMany),
     /// Callers without a token have used up an allowance.
-    Spent(Spent),
+    ExceededAllowance(ExceededAllowance),
     /// All bodies together are too large at the moment.
     Overloaded,
     /// The store returned an error.
@@ -103,18 +103,18 @@ impl From<TooMany> for Error {
     }
 }
 
-impl From<Spent> for Error {
-    fn from(spent: Spent) -> Self {
-        Self::Spent(spent)
+impl From<ExceededAllowance> for Error {
+    fn from(spent: ExceededAllowance) -> Self {
+        Self::ExceededAllowance(spent)
     }
 }
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::KeysFull(wait) => Spent { of: Allowance::Keys, wait }.into(),
+            StoreError::KeysFull(wait) => ExceededAllowance { of: Allowance::Keys, wait }.into(),
             StoreError::ParkedFull => {
-                Spent { of: Allowance::Parked, wait: PARKED_FULL_WAIT }.into()
+                ExceededAllowance { of: Allowance::Parked, wait: PARKED_FULL_WAIT }.into()
             }
             StoreError::NoRoom => Self::Overloaded,
             other => Self::Store(other),
@@ -154,29 +154,29 @@ struct ProblemJson<'a> {
 }
 
 /// A status, a stable code and a sentence.
-struct Verdict {
+struct ProblemParts {
     status: StatusCode,
     code: &'static str,
     detail: String,
     errors: Vec<Issue>,
 }
 
-fn verdict(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Verdict {
-    Verdict { status, code, detail: detail.into(), errors: Vec::new() }
+fn verdict(status: StatusCode, code: &'static str, detail: impl Into<String>) -> ProblemParts {
+    ProblemParts { status, code, detail: detail.into(), errors: Vec::new() }
 }
 
 /// A verdict with every problem found; the first one gives the code and the message.
-fn listed(status: StatusCode, errors: Vec<Issue>) -> Verdict {
+fn listed(status: StatusCode, errors: Vec<Issue>) -> ProblemParts {
     let (code, detail) = errors
         .first()
         .map_or(("invalid", String::new()), |first| (first.code, first.message.clone()));
-    Verdict { status, code, detail, errors }
+    ProblemParts { status, code, detail, errors }
 }
 
 impl Error {
     /// Table of statuses, one cause a line.
     #[rustfmt::skip]
-    fn into_verdict(self, request_id: &str) -> Verdict {
+    fn into_verdict(self, request_id: &str) -> ProblemParts {
         use StatusCode as S;
         match self {
             Self::Malformed(error) => verdict(S::BAD_REQUEST, error.code, error.message),
@@ -209,14 +209,14 @@ impl Error {
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
             Self::StillRunning => verdict(S::CONFLICT, "idempotency_key_running", "a call with this `Idempotency-Key` is still running: retry later"),
             Self::TooMany(TooMany { limit, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_requests", format!("the rate limit of {} per second is reached: retry later", counted(limit, "request"))),
-            Self::Spent(Spent { of: Allowance::Bytes, .. }) => verdict(S::TOO_MANY_REQUESTS, "daily_limit_reached", "the daily limit of events from this network is reached for this tenant"),
-            Self::Spent(Spent { of: Allowance::Keys, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_keys", "the limit of stored `messageId`s and `Idempotency-Key`s is reached; nothing was stored"),
-            Self::Spent(Spent { of: Allowance::Parked, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_parked", "the event's user or company is unknown, and the limit of parked events is reached: the event is not stored"),
+            Self::ExceededAllowance(ExceededAllowance { of: Allowance::Bytes, .. }) => verdict(S::TOO_MANY_REQUESTS, "daily_limit_reached", "the daily limit of events from this network is reached for this tenant"),
+            Self::ExceededAllowance(ExceededAllowance { of: Allowance::Keys, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_keys", "the limit of stored `messageId`s and `Idempotency-Key`s is reached; nothing was stored"),
+            Self::ExceededAllowance(ExceededAllowance { of: Allowance::Parked, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_parked", "the event's user or company is unknown, and the limit of parked events is reached: the event is not stored"),
             Self::Overloaded => verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too many bytes are being received or sent: retry later"),
             Self::Store(error) => store_verdict(error, request_id),
             Self::PartDone(error, done) => {
                 let verdict = error.into_verdict(request_id);
-                Verdict { detail: format!("{}; {done}", verdict.detail), ..verdict }
+                ProblemParts { detail: format!("{}; {done}", verdict.detail), ..verdict }
             }
             Self::OnPage(page) => page.0.into_verdict(request_id),
             Self::Internal(cause) => internal("internal_error", &cause, request_id),
@@ -287,7 +287,8 @@ impl Error {
             _ => None,
         };
         let wait = match self.cause() {
-            Self::TooMany(TooMany { wait, .. }) | Self::Spent(Spent { wait, .. }) => Some(*wait),
+            Self::TooMany(TooMany { wait, .. })
+            | Self::ExceededAllowance(ExceededAllowance { wait, .. }) => Some(*wait),
             _ => None,
         };
         let verdict = self.into_verdict(request_id);
@@ -382,7 +383,7 @@ fn unauthorized_detail(code: &str) -> &'static str {
     }
 }
 
-fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
+fn store_verdict(error: StoreError, request_id: &str) -> ProblemParts {
     use StatusCode as S;
     match error {
         StoreError::NotFound => verdict(S::NOT_FOUND, "not_found", "the record does not exist"),
@@ -441,7 +442,7 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
 }
 
 /// Verdict for corrupted data: of this record, if it is known.
-fn corrupted(id: Option<ObjectId>, cause: &str, request_id: &str) -> Verdict {
+fn corrupted(id: Option<ObjectId>, cause: &str, request_id: &str) -> ProblemParts {
     tracing::error!(
         request_id,
         id = id.map(tracing::field::display),
@@ -455,7 +456,7 @@ fn corrupted(id: Option<ObjectId>, cause: &str, request_id: &str) -> Verdict {
     verdict(StatusCode::INTERNAL_SERVER_ERROR, "data_corrupted", detail)
 }
 
-fn internal(code: &'static str, cause: &str, request_id: &str) -> Verdict {
+fn internal(code: &'static str, cause: &str, request_id: &str) -> ProblemParts {
     tracing::error!(request_id, code, cause, "request failed");
     verdict(
         StatusCode::INTERNAL_SERVER_ERROR,

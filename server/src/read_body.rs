@@ -17,7 +17,7 @@ use svctrack_core::{tracking::event::MAX_EVENT_BYTES, value::TenantId};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    body_room::{BodyOwner, BodyReservation, BodyRoom, Need},
+    body_room::{BodyOwner, BodyReservation, BodyRoom, RoomNeed},
     error::Error,
     heavy_work,
     limits::{
@@ -89,7 +89,7 @@ impl BodyBudget {
         let owner = BodyOwner { tenant, address: Address::from_request(request) };
         let progress = BodyProgress::begin();
         let until = progress.since + BODY_TIMEOUT;
-        let mut arriving = Arriving {
+        let mut arriving = ArrivingBody {
             budget: self,
             owner,
             is_packed,
@@ -111,7 +111,7 @@ impl BodyBudget {
     }
 }
 
-struct Arriving<'a> {
+struct ArrivingBody<'a> {
     budget: &'a BodyBudget,
     owner: BodyOwner,
     is_packed: bool,
@@ -124,7 +124,7 @@ struct Arriving<'a> {
     place: Option<BodyReservation<'a>>,
 }
 
-impl<'a> Arriving<'a> {
+impl<'a> ArrivingBody<'a> {
     async fn receive(&mut self, mut sent: BoxBody<Bytes, io::Error>) -> Result<Bytes, Error> {
         let mut first = Bytes::new();
         let mut whole = Vec::new();
@@ -240,7 +240,7 @@ impl<'a> Arriving<'a> {
             None => room.enter(self.owner),
         };
         let asked = Instant::now();
-        place.take(Need { held, coming, is_arriving: true, progress, patience }).await?;
+        place.take(RoomNeed { held, coming, is_arriving: true, progress, patience }).await?;
         self.progress.pause(asked.elapsed());
         self.until += asked.elapsed();
         self.place = Some(place);
@@ -260,7 +260,8 @@ impl<'a> Arriving<'a> {
         if arrived > FREE_BODY_BYTES {
             let taken = place.insert(self.budget.of_size(arrived).enter(self.owner));
             let (progress, patience) = (Instant::now(), patience(arrived > MAX_RECORD_BYTES));
-            let need = Need { held: arrived, coming: 0, is_arriving: false, progress, patience };
+            let need =
+                RoomNeed { held: arrived, coming: 0, is_arriving: false, progress, patience };
             taken.take(need).await?;
         }
         let unpacked = apart(arrived, move || {

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use poem::Body;
 use svctrack_core::value::TenantId;
 use svctrack_store::{
-    Later, Page, Room, RoomOf, StoreError, UNCOUNTED_BYTES, support::shares::Shares,
+    Page, RecordStream, Room, RoomOf, StoreError, UNCOUNTED_BYTES, support::shares::Shares,
 };
 use tokio::{
     task::AbortHandle,
@@ -150,7 +150,7 @@ struct Pieces {
     item: String,
     written: usize,
     items: vec::IntoIter<String>,
-    later: Option<Later>,
+    later: Option<RecordStream>,
     between: &'static str,
     after: &'static str,
 }

@@ -19,7 +19,7 @@ use crate::{
     error::Error,
     observe::{
         trace,
-        watch::{Arrived, Watch},
+        watch::{RequestStart, Watch},
     },
     openapi,
     pages::Pages,
@@ -310,11 +310,11 @@ pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use
     }
     let api = Arc::new(Api { app: app.clone(), routes });
     let pages = Pages::new(app.clone(), api.clone())?;
-    Ok(Outermost { app: app.clone(), api, pages })
+    Ok(RequestLayer { app: app.clone(), api, pages })
 }
 
 /// Outermost layer of every request: its id, the limits of its address, and the responses of errors.
-struct Outermost {
+struct RequestLayer {
     app: Arc<App>,
     api: Arc<Api>,
     pages: Pages,
@@ -332,14 +332,15 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Browsers do not take a response for another type than its own.
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
-impl Endpoint for Outermost {
+impl Endpoint for RequestLayer {
     type Output = Response;
 
     // Here and below a future that only passes the request on is not `async`: it would hold a copy, of half a KiB, for
     // as long as a response is waited for.
     fn call(&self, mut request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
         ignore_slash_at_end(&mut request);
-        let (request_id, arrived) = (self.app.request_ids.next(), Arrived::from_request(&request));
+        let (request_id, arrived) =
+            (self.app.request_ids.next(), RequestStart::from_request(&request));
         request.extensions_mut().insert(RequestId(request_id.clone()));
         let accepted = Accepted::from_headers(request.headers());
         let for_any_page = routes::cors::is_for_any_page(&self.app, request.uri().path());
@@ -432,7 +433,7 @@ mod tests {
         let api = Arc::new(Api { app: app.clone(), routes });
         let pages = Pages::new(app.clone(), api.clone()).unwrap();
         let request = Request::builder().uri("/x".parse().unwrap()).header(header::HOST, "x");
-        let response = Outermost { app, api, pages }.call(request.finish()).await.unwrap();
+        let response = RequestLayer { app, api, pages }.call(request.finish()).await.unwrap();
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert!(response.headers().contains_key(REQUEST_ID));
     }

@@ -31,7 +31,7 @@ pub struct AuditEntry {
     /// Outcome of the action.
     pub outcome: AuditOutcome,
     /// Actor: a token, a person with the files of the store, or the service.
-    pub actor: Who,
+    pub actor: AuditActor,
     /// Target of the action, where there is one.
     pub target: Option<Target>,
     /// Numbers of records that the action changed.
@@ -63,7 +63,7 @@ impl AuditOutcome {
 
 /// Actor of an action, as far as the service knows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Who {
+pub enum AuditActor {
     /// The service itself, such as a renewal that is due.
     Service,
     /// The command line on this machine, with the files of the store.
@@ -81,7 +81,7 @@ pub enum Who {
     Unknown,
 }
 
-impl Who {
+impl AuditActor {
     /// Names of the kinds of actors, as lists return them.
     pub const NAMES: [&'static str; 5] = ["service", "local", "token", "session", "unknown"];
 
@@ -227,7 +227,7 @@ impl AuditEntry {
             AuditOutcome::Denied { cause, count } => (Some(cause.as_str()), *count),
         };
         let (token, name, session) = match &self.actor {
-            Who::Token { id, name, session } => {
+            AuditActor::Token { id, name, session } => {
                 let name = Some(name.as_str()).filter(|name| !name.is_empty());
                 (Some(id.as_str()), name, session.as_deref())
             }
@@ -315,7 +315,11 @@ mod tests {
             at: Timestamp::parse("2026-11-20T12:00:00Z").unwrap(),
             action: "company.update".to_owned(),
             outcome: AuditOutcome::Done,
-            actor: Who::Token { id: "01234567".to_owned(), name: "CRM".to_owned(), session: None },
+            actor: AuditActor::Token {
+                id: "01234567".to_owned(),
+                name: "CRM".to_owned(),
+                session: None,
+            },
             target: Some(Target { resource: "companies".to_owned(), id }),
             records: RecordCounts { updated: 1, ..RecordCounts::default() },
             address: Some([192, 0, 2, 7].into()),

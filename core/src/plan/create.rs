@@ -7,7 +7,7 @@ use super::{
     record_update::{Assembled, assemble, check_claims},
 };
 use crate::{
-    schema::{Lookup, ResourceDef, Shaped, SideRecord, index},
+    schema::{CheckedBody, Lookup, ResourceDef, SideRecord, index},
     value::{Document, Json, ObjectId},
 };
 
@@ -18,7 +18,7 @@ use crate::{
 /// rejections by the rules of the resource. [`Rejection::Conflict`] for a key that is taken.
 pub fn create(
     def: &'static ResourceDef,
-    body: Shaped,
+    body: CheckedBody,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {
@@ -33,7 +33,7 @@ pub fn create(
 pub fn create_as(
     def: &'static ResourceDef,
     id: ObjectId,
-    body: Shaped,
+    body: CheckedBody,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {
@@ -67,7 +67,7 @@ pub(super) fn create_side_records(
 ) -> Result<Vec<Change>, Rejection> {
     let mut changes = Vec::new();
     for SideRecord { def, id, patch } in side_records {
-        changes.extend(create_as(def, id, Shaped::trusted(patch), lookup, ctx)?.changes);
+        changes.extend(create_as(def, id, CheckedBody::trusted(patch), lookup, ctx)?.changes);
     }
     Ok(changes)
 }

@@ -1,6 +1,6 @@
 //! Deleting a record, which nothing may refer to (R15).
 
-use super::{change::Change, planned::Rejection, record_update::referrer};
+use super::{change::Change, planned::Rejection, references::referrer};
 use crate::{
     schema::{Lookup, ResourceDef, index},
     value::{Issue, ObjectId},

@@ -4,7 +4,7 @@
 use super::patch::merge;
 use crate::{
     schema::{
-        Completion, Fill, Lookup, LookupError, Origin, ResourceDef, SentBody, Shaped,
+        CheckedBody, Completion, Fill, Lookup, LookupError, Origin, ResourceDef, SentBody,
         form::read,
         shape::{check_create, check_update},
     },
@@ -49,7 +49,7 @@ fn without_computed(def: &ResourceDef, record: &Document) -> Document {
 }
 
 /// Problems of the body and of the whole record, up to the first rule that asks a store.
-fn check_whole(def: &ResourceDef, mut body: Shaped, before: Option<&Document>) -> Vec<Issue> {
+fn check_whole(def: &ResourceDef, mut body: CheckedBody, before: Option<&Document>) -> Vec<Issue> {
     let now = Timestamp::MIN;
     let mut base = before.cloned().unwrap_or_default();
     let mut patch = std::mem::take(&mut body.patch);

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     resources::{license::LICENSE, license_renewal::loss_of},
-    schema::{Lookup, Shaped},
+    schema::{CheckedBody, Lookup},
     value::ObjectId,
 };
 
@@ -29,7 +29,7 @@ impl RenewalDecision {
     pub fn plan(
         self,
         id: ObjectId,
-        body: Shaped,
+        body: CheckedBody,
         lookup: &dyn Lookup,
         ctx: &mut Ctx,
     ) -> Result<Planned, Rejection> {
@@ -49,7 +49,7 @@ impl RenewalDecision {
 /// [`Rejection::Invalid`] without a reason, or with other properties.
 pub fn lose(
     id: ObjectId,
-    mut body: Shaped,
+    mut body: CheckedBody,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {

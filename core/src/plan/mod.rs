@@ -33,6 +33,8 @@ mod planned;
 #[cfg(feature = "records")]
 mod record_update;
 #[cfg(feature = "records")]
+mod references;
+#[cfg(feature = "records")]
 mod renew;
 #[cfg(feature = "records")]
 mod response;

@@ -12,7 +12,7 @@ use crate::{
         license::{COMPANY_ID, ID, LICENSE, RENEWAL_STATUS},
         license_renewal::{is_due, likely_successor, obstacle, successor_of},
     },
-    schema::{Lookup, LookupError, Shaped, index},
+    schema::{CheckedBody, Lookup, LookupError, index},
     value::{Document, Issue, Json, ObjectId, issue::quoted},
 };
 
@@ -56,7 +56,7 @@ const MAX_LOOKED_AT: usize = 1_000;
 /// ```
 pub fn renew(
     id: ObjectId,
-    body: Shaped,
+    body: CheckedBody,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {
@@ -92,14 +92,14 @@ pub fn renew_due(
         let issue = Issue::of_member(RENEWAL_STATUS.name, "successor_unclear", message);
         return Err(Rejection::Conflict(vec![issue]));
     }
-    renew_stored(id, license, Shaped::trusted(Document::default()), lookup, ctx).map(Some)
+    renew_stored(id, license, CheckedBody::trusted(Document::default()), lookup, ctx).map(Some)
 }
 
 /// Plans the renewal of a license that is not decided.
 fn renew_stored(
     id: ObjectId,
     license: Document,
-    mut body: Shaped,
+    mut body: CheckedBody,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {
@@ -117,7 +117,7 @@ fn renew_stored(
     let mut renewed = Document::default();
     renewed.set(RENEWAL_STATUS.name, Json::string("renewed"));
     planned.changes.extend(
-        update_stored(&LICENSE, id, license, Shaped::trusted(renewed), lookup, ctx)?.changes,
+        update_stored(&LICENSE, id, license, CheckedBody::trusted(renewed), lookup, ctx)?.changes,
     );
     Ok(planned)
 }
@@ -167,8 +167,8 @@ mod tests {
         Document::parse(text.as_bytes()).unwrap()
     }
 
-    fn trusted(text: &str) -> Shaped {
-        Shaped::trusted(body(text))
+    fn trusted(text: &str) -> CheckedBody {
+        CheckedBody::trusted(body(text))
     }
 
     struct Store(Memory, Ctx, ObjectId);

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     schema::{
-        FieldDef, Fill, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef, Shaped,
+        CheckedBody, FieldDef, Fill, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef,
         shape::read_value,
     },
     value::Document,
@@ -22,7 +22,7 @@ pub(super) fn carry(
     def: &ResourceDef,
     sent: &Document,
     before: Option<&Document>,
-    shaped: &mut Shaped,
+    shaped: &mut CheckedBody,
     (lookup, ctx): (&dyn Lookup, &Ctx),
 ) -> Result<(), LookupError> {
     if !ctx.origin.is_import() {

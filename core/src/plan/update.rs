@@ -8,7 +8,7 @@ use super::{
     record_update::{Assembled, assemble, check_claims},
 };
 use crate::{
-    schema::{Fill, Lookup, ResourceDef, Shaped, index},
+    schema::{CheckedBody, Fill, Lookup, ResourceDef, index},
     value::{Document, Issue, Json, ObjectId},
 };
 
@@ -20,7 +20,7 @@ use crate::{
 pub fn update(
     def: &'static ResourceDef,
     id: ObjectId,
-    body: Shaped,
+    body: CheckedBody,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {
@@ -33,7 +33,7 @@ pub(super) fn update_stored(
     def: &'static ResourceDef,
     id: ObjectId,
     stored: Document,
-    body: Shaped,
+    body: CheckedBody,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {

@@ -10,7 +10,9 @@ use super::{
 };
 use crate::{
     resources::end_user::SUPPRESSED,
-    schema::{Handling, Lookup, LookupError, Origin, ResourceDef, Shaped, index::key_of, shape},
+    schema::{
+        CheckedBody, Handling, Lookup, LookupError, Origin, ResourceDef, index::key_of, shape,
+    },
     value::{
         Document, Issue, Json, JsonRef, Malformed, ObjectId, issue::shortened, key::MAX_KEY_BYTES,
     },
@@ -231,14 +233,14 @@ fn make(
 }
 
 /// Checks an item that creates a record: its own values, and the further requirements of a bulk upsert.
-fn check_item(def: &ResourceDef, sent: &Document) -> Shaped {
+fn check_item(def: &ResourceDef, sent: &Document) -> CheckedBody {
     let mut shaped = shape::check_create(def, sent);
     shaped.add_issues((def.check_bulk_create)(sent));
     shaped
 }
 
 /// Checks a record that comes back from an export: an erased person is missing from it.
-fn check_record(def: &ResourceDef, sent: &Document) -> Shaped {
+fn check_record(def: &ResourceDef, sent: &Document) -> CheckedBody {
     let is_personal = |issue: &Issue| {
         def.field(issue.pointer.trim_start_matches('/')).is_some_and(|field| field.personal)
     };

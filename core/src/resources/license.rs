@@ -1,7 +1,8 @@
 //! License: a customer's subscription, the base of all revenue figures (R22, R23, R24).
 //!
 //! Fields that the caller does not set are derived on each write: the price, including MRR, in `license_price`, the
-//! dates in `license_period`, the cycle in `license_invoicing`. `LicenseState` in `company_status` decides whether a license is active on a day.
+//! dates in `license_period`, the cycle in `license_invoicing`. `LicenseState` in `company_status` decides whether a
+//! license is active on a day. What a license inherits from its product, and when one is rejected, is decided here.
 
 use super::{
     company_status::{LicenseState, LicenseTerm},

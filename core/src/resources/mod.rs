@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::{
         plan::{self, Ctx, memory::Memory},
-        schema::{Fill, ReadCtx, Shaped, shape},
+        schema::{CheckedBody, Fill, ReadCtx, shape},
         value::{Document, IdSequence, ObjectId, Timestamp},
     };
 
@@ -191,8 +191,13 @@ mod tests {
         let (mut store, mut ctx, made) = with_examples();
         let of_license = made.iter().find(|(def, _)| **def == license::LICENSE).unwrap().1;
         let renewed = parse(r#"{"renewalStatus":"renewed"}"#);
-        let renewed =
-            plan::update(&license::LICENSE, of_license, Shaped::trusted(renewed), &store, &mut ctx);
+        let renewed = plan::update(
+            &license::LICENSE,
+            of_license,
+            CheckedBody::trusted(renewed),
+            &store,
+            &mut ctx,
+        );
         store.apply(&renewed.unwrap().changes);
         for (def, id) in made {
             let lookup = Counting(store.clone(), Cell::new(0));

@@ -1,4 +1,4 @@
-//! Derived fields of a ticket (R26).
+//! Derived fields of a ticket (R26). `ticket` adds the entry of a changed status to its history.
 
 use chrono::{DateTime, Datelike as _, NaiveDate};
 

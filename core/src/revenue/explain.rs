@@ -256,7 +256,7 @@ pub fn explain(
     let base = scope.base.clone().unwrap_or_default();
     let mut has_segment = cell.segment.is_none();
     let mut has_cohort = cell.cohort.is_none();
-    let looker = Looker {
+    let looker = ExplanationBuilder {
         scope: &scope,
         number,
         line: cell.line,
@@ -333,14 +333,14 @@ pub(super) fn narrowed(options: &ReportOptions, from: Day, to: Day) -> ReportOpt
     ReportOptions { from, to, rate_date, ..options.clone() }
 }
 
-struct Looker<'l> {
+struct ExplanationBuilder<'l> {
     scope: &'l ReportScope<'l>,
     number: Option<u32>,
     line: ReportLine,
     scale: u32,
 }
 
-impl Looker<'_> {
+impl ExplanationBuilder<'_> {
     fn number(&self, units: i128) -> Number {
         number_of(units, self.scale)
     }

@@ -64,7 +64,7 @@ pub struct Scenarios {
 
 /// Licenses as they are known later, and until when.
 #[derive(Clone, Copy, Debug)]
-pub struct Later<'l> {
+pub struct LaterLicenses<'l> {
     /// Licenses as they are known at `now`.
     pub ledger: &'l Ledger,
     /// Time until which the actual MRR is known.
@@ -79,7 +79,7 @@ pub struct Later<'l> {
 pub fn forecast(
     ledger: &Ledger,
     options: &ReportOptions,
-    later: Option<Later<'_>>,
+    later: Option<LaterLicenses<'_>>,
 ) -> Result<Forecast, ReportError> {
     let scope = ReportScope::new(ledger, options)?;
     let expected = ExpectedSums::from_scope(&scope);

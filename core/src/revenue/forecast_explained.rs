@@ -6,7 +6,7 @@ use super::{
     error::ReportError,
     explain::{line_of, name_of, narrowed},
     explained_line::{CountedLicense, LineCell, LineCounter, LineExplanation},
-    forecast::{Later, expected_of},
+    forecast::{LaterLicenses, expected_of},
     hex,
     ledger::{Ledger, License},
     money_units::money,
@@ -139,7 +139,7 @@ pub struct ExpectedLicense {
 pub fn explain_forecast(
     ledger: &Ledger,
     options: &ReportOptions,
-    later: Option<Later<'_>>,
+    later: Option<LaterLicenses<'_>>,
     cell: ForecastCell,
 ) -> Result<ForecastExplanation, ReportError> {
     let is_actual = cell.line == ForecastLine::Actual;

@@ -76,14 +76,14 @@ pub use self::{
     },
     cohorts::{Cohort, CohortCell, CohortColumn, Cohorts, cohorts},
     customers::{CurrencyAmount, Customer, Customers, NameOf, UsageOf, customers},
-    customers_query::{AttributesOf, CustomerPage, IsAskedFor},
+    customers_query::{AttributesOf, CompanyFilter, CustomerPage},
     error::ReportError,
     explain::{
         Cell, CompanyMovements, CompanyShare, Explanation, LicenseShare, ReportLine, explain,
         mrr_by_company,
     },
     explained_line::{LineCell, LineCompany, LineExplanation},
-    forecast::{Forecast, ForecastRow, Later, Scenarios, forecast},
+    forecast::{Forecast, ForecastRow, LaterLicenses, Scenarios, forecast},
     forecast_explained::{
         ExpectedLicense, ForecastCell, ForecastExplanation, ForecastLine, explain_forecast,
     },

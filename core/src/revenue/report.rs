@@ -10,10 +10,10 @@ use super::{
     closing::ClosedMonth,
     cohorts::{Cohorts, cohorts},
     customers::{Customers, NameOf, UsageOf, customers},
-    customers_query::{AttributesOf, IsAskedFor},
+    customers_query::{AttributesOf, CompanyFilter},
     error::ReportError,
     explain::{Cell, Explanation, explain},
-    forecast::{Forecast, Later, forecast},
+    forecast::{Forecast, LaterLicenses, forecast},
     forecast_explained::{ForecastCell, ForecastExplanation, explain_forecast},
     ledger::Ledger,
     mrr_movements::{Movements, NONE, REST, SegmentOf, mrr, rest_of},
@@ -34,11 +34,11 @@ pub struct Sources<'s> {
     /// The licenses of the tenant.
     pub ledger: &'s Ledger,
     /// Licenses as they are known now, where `ledger` has those of a point in time: for the actual MRR of a forecast.
-    pub later: Option<Later<'s>>,
+    pub later: Option<LaterLicenses<'s>>,
     /// The values of a company's properties, in the order of [`ReportQuery::attributes`].
     pub attributes_of: AttributesOf<'s>,
     /// Whether a company meets [`ReportQuery::filters`].
-    pub is_asked_for: IsAskedFor<'s>,
+    pub is_asked_for: CompanyFilter<'s>,
     /// The name of a company.
     pub name_of: NameOf<'s>,
     /// Usage of each company, where the report needs it.
@@ -142,7 +142,7 @@ fn filtered(
     let ledger = sources.ledger.of_companies_that(sources.is_asked_for);
     let later = sources.later.map(|later| later.ledger.of_companies_that(sources.is_asked_for));
     let later = later.as_ref().zip(sources.later);
-    let later = later.map(|(ledger, later)| Later { ledger, ..later });
+    let later = later.map(|(ledger, later)| LaterLicenses { ledger, ..later });
     report(&query, options, Sources { ledger: &ledger, later, ..sources })
 }
 

@@ -37,7 +37,7 @@ pub use self::{
     index::IndexEntry,
     lookup::{FillCtx, Lookup, LookupError, ReadCtx},
     resource::{Completion, ListLimits, Origin, ResourceDef, SentBody, SideRecord, VERSION},
-    shape::{Handling, Shaped},
+    shape::{CheckedBody, Handling},
 };
 #[cfg(feature = "records")]
 #[doc(inline)]
@@ -46,7 +46,7 @@ pub use self::{
     list::ListQuery,
     log_page::LogPage,
     operators::Operator,
-    order::{First, Sort, SortKey},
+    order::{FirstRecords, Sort, SortKey},
     search::Search,
     unknown_parameters::{Unknown, sent_twice, unread_query},
 };

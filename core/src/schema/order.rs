@@ -90,14 +90,14 @@ impl Sort {
 
 /// The first records in an order, among any number of them. At most twice as many as wanted are in memory.
 #[derive(Debug)]
-pub struct First<'s> {
+pub struct FirstRecords<'s> {
     sort: &'s Sort,
     wanted: usize,
     kept: Vec<(SortKey, ObjectId)>,
     bytes: usize,
 }
 
-impl<'s> First<'s> {
+impl<'s> FirstRecords<'s> {
     /// The first `wanted` records in the order of `sort`.
     pub fn new(sort: &'s Sort, wanted: usize) -> Self {
         Self { sort, wanted, kept: Vec::new(), bytes: 0 }
@@ -197,7 +197,7 @@ mod tests {
         let key = || SortKey::Text("x".repeat(MAX_KEY_BYTES / 8 - 100));
         let fill = |wanted, descending| {
             let sort = Sort { descending, ..sort.clone() };
-            let mut first = First::new(&sort, wanted);
+            let mut first = FirstRecords::new(&sort, wanted);
             ids(100).into_iter().try_for_each(|id| first.add(key(), id)).map_err(|issue| issue.code)
         };
         assert_eq!((fill(8, false), fill(8, true)), (Ok(()), Ok(())));
@@ -209,7 +209,7 @@ mod tests {
         fn the_first_are_those_of_the_whole_order(values in proptest::collection::vec(0..20_u8, 0..60), wanted in 1..20_usize, descending: bool) {
             let sort = Sort { path: String::new(), descending };
             let mut all: Vec<_> = values.iter().map(|value| SortKey::Number(Decimal::from(*value))).zip(ids(values.len())).collect();
-            let mut first = First::new(&sort, wanted);
+            let mut first = FirstRecords::new(&sort, wanted);
             for (key, id) in all.clone() {
                 first.add(key, id).unwrap();
             }

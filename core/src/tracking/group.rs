@@ -11,7 +11,7 @@ use super::{
 use crate::{
     plan::{self, Appended, Change, Ctx},
     resources::company::{self, COMPANY},
-    schema::{Lookup, LookupError, Shaped},
+    schema::{CheckedBody, Lookup, LookupError},
     value::{Document, Json, ObjectId, email},
 };
 
@@ -97,7 +97,7 @@ fn create(
         company.set(company::DOMAINS.name, domains);
     }
     let planned =
-        plan::create(&COMPANY, Shaped::trusted(company), lookup, ctx).map_err(unplannable)?;
+        plan::create(&COMPANY, CheckedBody::trusted(company), lookup, ctx).map_err(unplannable)?;
     let mut changes = planned.changes;
     changes.push(Change::Append(Appended::NewEndUser(ctx.settled)));
     Ok(changes)
@@ -126,7 +126,7 @@ fn fill(
     if patch.iter().next().is_none() {
         return Ok(Vec::new());
     }
-    Ok(plan::update(&COMPANY, id, Shaped::trusted(patch), lookup, ctx)
+    Ok(plan::update(&COMPANY, id, CheckedBody::trusted(patch), lookup, ctx)
         .map_err(unplannable)?
         .changes)
 }

@@ -7,7 +7,7 @@ use super::{
     event_notes::Note,
     group, integration_issues,
     matching::{self, CompanyMatch, UserMatch, user_key},
-    pipeline::{Ignored, Why},
+    pipeline::{Ignored, IgnoredReason},
     script::is_placeholder,
 };
 use crate::{
@@ -62,7 +62,7 @@ pub fn plan(
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
     if let Some(page) = page_of(sent.event).filter(|_| !sent.settings.track_pages) {
-        let ignored = Ignored { call: page.to_owned(), why: Why::Type };
+        let ignored = Ignored { call: page.to_owned(), why: IgnoredReason::Type };
         return Ok(vec![found(integration_issues::ignored(
             sent.route,
             &ignored,

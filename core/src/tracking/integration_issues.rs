@@ -9,7 +9,7 @@ use super::{
     bulk::MAX_COUNT,
     event_notes::cut,
     listed::ENTRY,
-    pipeline::{Ignored, SDK_CALLS, Why},
+    pipeline::{Ignored, IgnoredReason, SDK_CALLS},
 };
 use crate::{
     plan::{Finding, Route},
@@ -69,23 +69,23 @@ pub fn count_replaced(route: Route, rows: u64, at: Timestamp) -> Finding {
 pub fn ignored(route: Route, ignored: &Ignored, at: Timestamp) -> Finding {
     let call = quoted(&ignored.call);
     let (code, message) = match (ignored.why, ignored.call.as_str()) {
-        (Why::Nobody, _) => (
+        (IgnoredReason::Nobody, _) => (
             "identity_missing",
             format!(
                 "{call} calls with neither user id nor e-mail are ignored: call `identify` first, so that calls have a `userId`; an `anonymousId` does not identify a user"
             ),
         ),
-        (Why::Type, "page" | "screen") => (
+        (IgnoredReason::Type, "page" | "screen") => (
             "ignored_type",
             format!("{call} calls are ignored: turn on `trackPages` to store them as activities"),
         ),
-        (Why::Type, "alias") => (
+        (IgnoredReason::Type, "alias") => (
             "ignored_type",
             format!(
                 "{call} calls are ignored, because users are never merged: send user id and e-mail in one `identify` call"
             ),
         ),
-        (Why::Type, _) => (
+        (IgnoredReason::Type, _) => (
             "ignored_type",
             "calls of other types are ignored: expected `identify`, `track`, `group`, `page` or `screen`"
                 .to_owned(),

@@ -99,12 +99,12 @@ pub struct Ignored {
     /// Type of the call in lower case, truncated.
     pub call: String,
     /// Reason for which the call is ignored.
-    pub why: Why,
+    pub why: IgnoredReason,
 }
 
 /// Why a call is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum IgnoredReason {
     /// Calls of this type are not stored.
     Type,
     /// The call has neither user id nor e-mail.
@@ -171,11 +171,15 @@ fn read_call(
         Ok(ReadCall::Ignored(Ignored { call, why }))
     };
     let Some(call_type) = CallType::parse(&kind) else {
-        return if reader.is_faultless() { ignored(Why::Type) } else { Err(reader.rejected()) };
+        return if reader.is_faultless() {
+            ignored(IgnoredReason::Type)
+        } else {
+            Err(reader.rejected())
+        };
     };
     let event = read_event(&mut reader, call_type, shared);
     if event.event.identity.names_nobody() && reader.is_faultless() {
-        return ignored(Why::Nobody);
+        return ignored(IgnoredReason::Nobody);
     }
     let names = if call_type == CallType::Group { &NAMES_OF_GROUP } else { &NAMES };
     reader.finish(event.event, names, event.unread).map(ReadCall::Taken)
@@ -266,7 +270,7 @@ fn read_identity(
     }
 }
 
-/// Adds what a call has beside its traits, as the calls of other routes have it (R32).
+/// Adds what a call has itself, outside of its traits, as the calls of other routes have it (R32).
 fn add_own(reader: &mut MemberReader<'_>, identity: &mut Identity) {
     let Identity { email, name, company, .. } = identity;
     *email = email.take().or_else(|| reader.text(&[name::EMAIL]));
@@ -509,8 +513,8 @@ mod tests {
             (r#"{"type":"group","anonymousId":"a","groupId":"g"}"#, "group"),
         ];
         let other = [(r#"{"type":"Alias","userId":"7"}"#, "alias"), (r#"{"type":"x"}"#, "x")];
-        let cases = nobody.map(|case| (case, Why::Nobody)).into_iter();
-        for ((sent, kind), why) in cases.chain(other.map(|case| (case, Why::Type))) {
+        let cases = nobody.map(|case| (case, IgnoredReason::Nobody)).into_iter();
+        for ((sent, kind), why) in cases.chain(other.map(|case| (case, IgnoredReason::Type))) {
             assert_eq!(
                 call(sent),
                 Ok(ReadCall::Ignored(Ignored { call: kind.to_owned(), why })),

@@ -5,6 +5,7 @@
 //! knows days, of any time zone: since 1980 every zone's offset from UTC is a multiple of a quarter of an hour. Passive
 //! activities do not count, as in the engagement of users (R37).
 
+mod active_users;
 mod block;
 mod calendar;
 mod counting;
@@ -18,10 +19,11 @@ mod tests;
 
 #[doc(inline)]
 pub use self::{
+    active_users::{Cohort, Lifecycle, cohorts, lifecycles, trailing},
     block::{Block, MalformedBlock, UsageEntry, UserPart},
     calendar::Calendar,
     counting::{ActionCounts, MAX_ACTIONS, UsageCounting, UsageCounts, UserUsage},
-    presence::{Cohort, Lifecycle, Presence, cohorts, lifecycles, trailing},
+    presence::Presence,
     report_days::Windows,
     tally::{CountedActivity, UsageTally, quarter_begin},
 };

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::{
+    active_users::{NO_PERIOD, period_of_days},
     calendar::Calendar,
     names::index,
-    presence::{NO_PERIOD, period_of_days},
 };
 
 /// Quarters of an hour of a day on which no clock changes.

@@ -28,8 +28,8 @@ use svctrack_core::{
         ticket::TICKET,
     },
     schema::{
-        Handling, ListQuery, Lookup as _, Origin, ReadCtx, ResourceDef, Shaped, Unknown,
-        list::ReadQuery, shape,
+        CheckedBody, FieldDef, Handling, ListQuery, Lookup as _, Origin, ReadCtx, ResourceDef,
+        Unknown, list::ReadQuery, shape,
     },
     tracking::{
         intake::{is_waited_for, wait_for_creation},
@@ -204,7 +204,7 @@ impl World {
 
     fn create(&mut self, def: &'static ResourceDef, step: &Step) -> CallResult {
         let sent = Document::parse(step.body().as_bytes())?;
-        let body = Shaped { handling: handling(step), ..shape::check_create(def, &sent) };
+        let body = CheckedBody { handling: handling(step), ..shape::check_create(def, &sent) };
         let planned = plan::create(def, body, &self.store, &mut self.ctx)?;
         Ok(self.apply(def, planned))
     }
@@ -221,7 +221,7 @@ impl World {
         step: &Step,
     ) -> CallResult {
         let sent = Document::parse(step.body().as_bytes())?;
-        let body = Shaped { handling: handling(step), ..shape::check_update(def, &sent) };
+        let body = CheckedBody { handling: handling(step), ..shape::check_update(def, &sent) };
         let id = self.locate(def, reference)?;
         let planned = plan::update(def, id, body, &self.store, &mut self.ctx)?;
         Ok(self.apply(def, planned))
@@ -334,7 +334,13 @@ impl World {
     fn list(&self, def: &'static ResourceDef, query: &str, step: &Step) -> CallResult {
         let (mut query, ignored) = known(ListQuery::parse(def, &pairs(query)), step)?;
         resources::resolve(&mut query.filters, def, &self.store).unwrap();
-        let records = self.store.records(def).map(|stored| self.shown(def, stored));
+        let ctx = ReadCtx::new(self.ctx.now, &self.store);
+        let select = query.select.clone().unwrap_or_default();
+        let wanted = |field: &FieldDef| {
+            !field.is_on_request() || select.iter().any(|name| name == field.name)
+        };
+        let shown = |stored| plan::response_fields(def, stored, &wanted, &ctx).unwrap();
+        let records = self.store.records(def).map(shown);
         let listed = query.page(def, records.collect());
         Ok(page(&listed.records, query.count.then_some(listed.total), &ignored))
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use poem::{Request, http::header::AUTHORIZATION};
-use svctrack_core::{access, audit::Who, value::TenantId};
+use svctrack_core::{access, audit::AuditActor, value::TenantId};
 use svctrack_store::{KnownToken, Tenant};
 
 use super::{
@@ -22,7 +22,7 @@ pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller,
     if let Err(Error::Unauthorized(code)) = &caller
         && *code != EXPIRED
     {
-        let nobody = ("access.deny", Who::Unknown);
+        let nobody = ("access.deny", AuditActor::Unknown);
         RequestSource::from_request(request).note_denied(app, Tenant::OPERATOR, nobody, code);
     }
     caller

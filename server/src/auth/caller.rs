@@ -5,7 +5,7 @@ use std::{net::IpAddr, sync::Arc};
 use poem::Request;
 use svctrack_core::{
     access::{self, Issuer},
-    audit::Who,
+    audit::AuditActor,
     value::TenantId,
 };
 use svctrack_store::{Actor, CommandOrigin, KnownToken, Tenant, TokenRecord};
@@ -55,7 +55,7 @@ impl RequestSource {
         &self,
         app: &App,
         tenant: Tenant,
-        (action, who): (&'static str, Who),
+        (action, who): (&'static str, AuditActor),
         cause: &str,
     ) {
         let attempt = Attempt { action, who, address: self.address, cause: cause.to_owned() };
@@ -155,7 +155,7 @@ impl Caller {
     /// Counts a denial for the caller.
     pub(crate) fn note_denied(&self, app: &App, cause: &str) {
         let Credential::Token(known) = &self.credential else { return };
-        let who = Who::Token {
+        let who = AuditActor::Token {
             id: known.record.id.clone(),
             name: known.record.label.clone(),
             session: self.seen.session.as_deref().map(str::to_owned),

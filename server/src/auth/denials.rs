@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 use svctrack_core::{
-    audit::{AuditOutcome, Who},
+    audit::{AuditActor, AuditOutcome},
     value::{TenantId, Timestamp, time::DAY_MS},
 };
 use svctrack_store::{AuditNote, Tenant};
@@ -32,7 +32,7 @@ const MAX_CAUSE_BYTES: usize = 64;
 pub(crate) struct Attempt {
     /// Action that was denied, such as `session.open`.
     pub(crate) action: &'static str,
-    pub(crate) who: Who,
+    pub(crate) who: AuditActor,
     pub(crate) address: Option<IpAddr>,
     /// The code of the error, or the scope that is missing.
     pub(crate) cause: String,
@@ -96,7 +96,7 @@ impl TenantDenials {
             self.counts.insert(attempt, (1, end_of(MINUTE_MS)));
             return;
         }
-        let together = Attempt { who: Who::Unknown, address: None, ..attempt };
+        let together = Attempt { who: AuditActor::Unknown, address: None, ..attempt };
         let until = end_of(if is_spent { HOUR_MS } else { MINUTE_MS }).min(end_of(DAY_MS));
         self.counts.entry(together).or_insert((0, until)).0 += 1;
     }
@@ -116,7 +116,7 @@ mod tests {
 
     fn attempt(last: u8) -> Attempt {
         let address = Some([192, 0, 2, last].into());
-        Attempt { action: "access.deny", who: Who::Unknown, address, cause: "x".to_owned() }
+        Attempt { action: "access.deny", who: AuditActor::Unknown, address, cause: "x".to_owned() }
     }
 
     fn at(text: &str) -> Timestamp {

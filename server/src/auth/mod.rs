@@ -3,6 +3,7 @@
 mod authenticate;
 mod authorization_header;
 mod caller;
+pub(crate) mod csrf;
 pub(crate) mod denials;
 mod event_sender;
 pub(crate) mod session;

@@ -20,7 +20,7 @@ use crate::{
 const MAX_USES: usize = 10_000;
 
 /// A link that signs in once, which the first start prints. Its secret is not stored.
-struct Once {
+struct SignInLink {
     sha256: [u8; 32],
     until: Instant,
     /// Id of the token that it signs in with.
@@ -29,7 +29,7 @@ struct Once {
 
 /// State of signing in: the link that is open, and the failed attempts of each address.
 pub(crate) struct SignIn {
-    once: Mutex<Option<Once>>,
+    once: Mutex<Option<SignInLink>>,
     /// Time of the last use of each session, by id.
     used: Mutex<BTreeMap<String, Timestamp>>,
     failures: RateLimiter<Option<Address>, HashMapStateStore<Option<Address>>, DefaultClock>,
@@ -67,7 +67,7 @@ impl SignIn {
         let secret = Token::generate()?;
         let until = Instant::now() + Duration::from_secs(ONE_TIME_LINK_SECONDS);
         let sha256 = Sha256::digest(secret.reveal()).into();
-        *self.once.lock() = Some(Once { sha256, until, token: token.to_owned() });
+        *self.once.lock() = Some(SignInLink { sha256, until, token: token.to_owned() });
         Ok(address("/sign-in", &[], &[("once", secret.reveal())]))
     }
 
@@ -82,20 +82,20 @@ impl SignIn {
     }
 
     /// Notes a failed sign-in, and returns whether there were too many recently.
-    pub(crate) fn has_failed(&self, address: Option<Address>) -> Often {
+    pub(crate) fn has_failed(&self, address: Option<Address>) -> SignInRate {
         self.failures.retain_recent();
         match self.failures.check_key(&address) {
-            Ok(()) => Often::Not,
-            Err(_) => Often::Too,
+            Ok(()) => SignInRate::Within,
+            Err(_) => SignInRate::Exceeded,
         }
     }
 }
 
-/// Whether sign-ins from an address fail too often.
+/// Rate of failed sign-ins from an address, against its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Often {
-    Not,
-    Too,
+pub(crate) enum SignInRate {
+    Within,
+    Exceeded,
 }
 
 #[cfg(test)]

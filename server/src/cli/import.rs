@@ -138,7 +138,8 @@ fn tell_others(folder: &Path) -> Result<(), String> {
 
 /// The outcome of the records of a file, as JSON; further messages are printed.
 fn counts(resource: &str, done: Imported) -> Value {
-    let Imported { taken, fates, rejected, without_key, repeated, first_repeated, ignored } = done;
+    let Imported { taken, row_counts, rejected, without_key, repeated, first_repeated, ignored } =
+        done;
     if without_key > 0 {
         print_err(&format!(
             "{resource}: {} without a key; importing again creates them twice",
@@ -157,9 +158,9 @@ fn counts(resource: &str, done: Imported) -> Value {
     }
     json!({
         "taken": taken,
-        "created": fates.map(|fates| fates.created),
-        "updated": fates.map(|fates| fates.updated),
-        "unchanged": fates.map(|fates| fates.unchanged),
+        "created": row_counts.map(|row_counts| row_counts.created),
+        "updated": row_counts.map(|row_counts| row_counts.updated),
+        "unchanged": row_counts.map(|row_counts| row_counts.unchanged),
         "refused": rejected,
         "withoutKey": without_key,
         "repeatedKeys": repeated,

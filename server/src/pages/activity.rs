@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use svctrack_core::value::{Day, Timestamp};
-use svctrack_web::pages::{ActivityLine, DayCount, Extra, Of, address};
+use svctrack_web::pages::{ActivityColumns, ActivityLine, DayCount, Extra, address};
 
 use super::visit::Visit;
 use crate::error::Error;
@@ -26,7 +26,7 @@ struct ChartActivity {
 pub(super) async fn sections(
     visit: &Visit,
     (property, id): (&'static str, &str),
-    of: Of,
+    of: ActivityColumns,
 ) -> Result<Vec<Extra>, Error> {
     if !visit.api.may("activities:read") {
         return Ok(Vec::new());

@@ -66,7 +66,7 @@ struct Compared {
     month: String,
     currencies: Vec<Difference>,
     converted: Option<Difference>,
-    companies: Vec<OfCompany>,
+    companies: Vec<CompanyDifferences>,
     company_count: usize,
     changed_licenses: Vec<String>,
     rates_changed: bool,
@@ -74,7 +74,7 @@ struct Compared {
 }
 
 #[derive(Deserialize)]
-struct OfCompany {
+struct CompanyDifferences {
     company: String,
     currencies: Vec<Difference>,
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 use svctrack_core::{resources::settings::BaseCurrency, value::counted};
-use svctrack_web::pages::{Extra, Figure, LicenseLine, Of, RecordView, Timeline, address, money};
+use svctrack_web::pages::{
+    ActivityColumns, Extra, Figure, LicenseLine, RecordView, Timeline, address, money,
+};
 
 use super::{
     activity, by_ids::text, customers::Customers, person::engagement, reports::picture_of_company,
@@ -38,7 +40,8 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
             report: address("/app/reports/mrr", &[], &[("companyId", id)]),
         });
     }
-    view.extra.extend(activity::sections(visit, ("companyId", id), Of::Company).await?);
+    view.extra
+        .extend(activity::sections(visit, ("companyId", id), ActivityColumns::Company).await?);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use svctrack_web::pages::{Breakdown, ExplanationView, UserShare};
 
 use super::{
     by_ids::{by_ids, text},
-    paging::{PageAt, paging},
+    paging::{PageAddress, paging},
     visit::Visit,
 };
 use crate::error::Error;
@@ -67,7 +67,7 @@ pub(super) async fn fill(
     visit: &Visit,
     view: &mut ExplanationView,
     explained: &str,
-    ((offset, size), page_at): ((usize, usize), PageAt<'_>),
+    ((offset, size), page_at): ((usize, usize), PageAddress<'_>),
 ) -> Result<(), Error> {
     let found = serde_json::from_str(explained);
     let found: Explained = found.map_err(|error| Error::Internal(error.to_string()))?;

@@ -15,7 +15,7 @@ use super::{
     api::{JSON, text_of},
     by_ids::{by_ids, text},
     explained_usage,
-    paging::{PageAt, paging},
+    paging::{PageAddress, paging},
     respond::html,
     retention_ratios::{self, SPAN},
     submitted_form::{problems_of, sent},
@@ -176,7 +176,7 @@ pub(super) async fn explain(visit: Visit, request: Request) -> Result<Response, 
                 path(&report, &[&query[..], &[("offset", offset.as_str())]].concat())
             };
             let text = text_of(response).await?;
-            let place: (_, PageAt<'_>) = ((offset, SHOWN), &page_at);
+            let place: (_, PageAddress<'_>) = ((offset, SHOWN), &page_at);
             match report.as_str() {
                 USAGE => explained_usage::fill(&visit, &mut view, &text, place).await?,
                 _ => fill(&visit, &mut view, &text, place).await?,
@@ -196,7 +196,7 @@ async fn fill(
     visit: &Visit,
     view: &mut ExplanationView,
     explained: &str,
-    ((offset, size), page_at): ((usize, usize), PageAt<'_>),
+    ((offset, size), page_at): ((usize, usize), PageAddress<'_>),
 ) -> Result<(), Error> {
     let internal = |error: serde_json::Error| Error::Internal(error.to_string());
     let found: Explained<'_> = serde_json::from_str(explained).map_err(internal)?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use svctrack_core::access::OPERATOR;
 use svctrack_store::StoreError;
 use svctrack_web::pages::{
-    Figure, HomeView, LeftOut, RenewalsAhead, Start, address, grouped, home_page, money,
+    ExcludedTotal, Figure, HomeView, RenewalsAhead, Start, address, grouped, home_page, money,
 };
 
 use super::{
@@ -171,7 +171,7 @@ fn number_of_customers(all: usize, moved: Option<Movement>) -> Figure {
 }
 
 /// Licenses that MRR leaves out; none where it has them all.
-fn excluded(of_reasons: &[ExcludedLicenses]) -> Option<LeftOut> {
+fn excluded(of_reasons: &[ExcludedLicenses]) -> Option<ExcludedTotal> {
     let licenses = of_reasons.iter().map(|it| it.total).sum();
     let ids = of_reasons.iter().flat_map(|it| &it.licenses).map(String::as_str);
     let ids: Vec<&str> = ids.take(LINKED).collect();
@@ -185,7 +185,7 @@ fn excluded(of_reasons: &[ExcludedLicenses]) -> Option<LeftOut> {
         format!("{} {}", it.total, words.map_or(it.reason.as_str(), |(_, words)| words))
     };
     let reasons = of_reasons.iter().map(reason).collect::<Vec<_>>().join(", ");
-    Some(LeftOut { licenses, reasons, path })
+    Some(ExcludedTotal { licenses, reasons, path })
 }
 
 async fn ahead(visit: &Visit) -> Result<RenewalsAhead, Error> {
@@ -240,11 +240,11 @@ async fn parked(visit: &Visit) -> Result<u64, Error> {
 /// Usage by day, as far as this page needs it.
 #[derive(Deserialize)]
 struct Usage {
-    rows: Vec<UsedOn>,
+    rows: Vec<UsageOfPeriod>,
 }
 
 #[derive(Deserialize)]
-struct UsedOn {
+struct UsageOfPeriod {
     users: Active,
     companies: Active,
 }

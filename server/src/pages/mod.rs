@@ -52,7 +52,7 @@ use std::sync::Arc;
 use self::visit::Visit;
 use crate::{
     app::App,
-    auth::session,
+    auth::{csrf, session},
     dispatch::{Api, Routed},
     error::Error,
     observe::request_metrics::RouteMetrics,
@@ -202,7 +202,7 @@ fn handler(
         Method::HEAD => &Method::GET,
         ref other => other,
     };
-    if method != Method::GET && !session::is_from_own_page(request.headers()) {
+    if method != Method::GET && !csrf::is_from_own_page(request.headers()) {
         return Err(Error::CrossSite);
     }
     let serve = methods.iter().find(|(known, _)| known == method).map(|(_, serve)| *serve);

@@ -14,7 +14,7 @@ pub(super) fn number_of(response: &Response, header: &str) -> Option<u64> {
 }
 
 /// The address of the page that begins at an offset.
-pub(super) type PageAt<'p> = &'p (dyn Fn(usize) -> String + Sync);
+pub(super) type PageAddress<'p> = &'p (dyn Fn(usize) -> String + Sync);
 
 /// Position of a page with `shown` items of a list, which begins at `offset` and has room for `size`; `page_at` is the
 /// address of the page that begins at an offset.

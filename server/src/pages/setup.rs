@@ -5,7 +5,7 @@ use poem::{Request, Response};
 use serde::Deserialize;
 use svctrack_core::value::Timestamp;
 use svctrack_web::pages::{
-    Arrival, Arrived, IssueLine, LANGUAGES, SampleValues, ScriptInfo, SetupView, address,
+    IssueLine, LANGUAGES, LastActivity, SampleValues, ScriptInfo, SetupStatus, SetupView, address,
     setup_page,
 };
 
@@ -96,11 +96,11 @@ fn since(pairs: &[(String, String)], now: Timestamp) -> String {
 }
 
 /// The newest event, and the issues after it and after `since`; without an event, the user who was identified last.
-async fn arrival(visit: &Visit, since: &str) -> Result<Option<Arrival>, Error> {
+async fn arrival(visit: &Visit, since: &str) -> Result<Option<SetupStatus>, Error> {
     if !visit.api.may("activities:read") {
         return Ok(None);
     }
-    let found: Vec<Arrived> =
+    let found: Vec<LastActivity> =
         visit.api.get(&address("/activities", &[], &[("limit", "1")])).await?;
     let last = found.into_iter().next();
     let (mut issues, mut refused): (Vec<IssueLine>, _) = (Vec::new(), None);
@@ -123,7 +123,7 @@ async fn arrival(visit: &Visit, since: &str) -> Result<Option<Arrival>, Error> {
         None if visit.api.may("endusers:read") => identified(visit).await?,
         _ => None,
     };
-    Ok(Some(Arrival { last, user, issues, rejected: refused }))
+    Ok(Some(SetupStatus { last, user, issues, rejected: refused }))
 }
 
 /// Name of the user who was identified last.

@@ -88,7 +88,7 @@ impl<'a> IdempotentCall<'a> {
     /// The call of a sender of events, who may use a number of keys in a day.
     ///
     /// # Errors
-    /// Errors of [`Self::begin`], and [`Error::Spent`].
+    /// Errors of [`Self::begin`], and [`Error::ExceededAllowance`].
     pub(super) fn of_sender(
         app: &'a App,
         request: &Request,

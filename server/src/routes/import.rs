@@ -19,7 +19,7 @@ use svctrack_core::{
     schema::{Origin, ResourceDef, sent_twice},
     value::{Document, Issue, Malformed, issue::quoted, near_name},
 };
-use svctrack_store::{Rehearsal, Upserts};
+use svctrack_store::{DryRunState, Upserts};
 use tokio::{
     sync::mpsc,
     time::{Instant, timeout, timeout_at},
@@ -121,7 +121,7 @@ pub(crate) async fn import(
     let reading = RowReader { caller: caller.clone(), def, access };
     let reader = heavy_work::spawn(move || reading.send(&asked, source, &batches));
     let summary = ImportSummary { dry_run: is_dry_run, ids, ..ImportSummary::default() };
-    let rehearsal = Rehearsal::default();
+    let rehearsal = DryRunState::default();
     let mut import = Import { app, caller, rehearsal, max_listed, listed_bytes: 0, summary };
     let mut applied = Ok(());
     while let Some(batch) = next.recv().await {
@@ -354,7 +354,7 @@ fn unreadable(error: io::Error) -> Error {
 struct Import<'a> {
     app: &'a App,
     caller: Caller,
-    rehearsal: Rehearsal,
+    rehearsal: DryRunState,
     max_listed: usize,
     /// Text of the rejected rows until now.
     listed_bytes: usize,

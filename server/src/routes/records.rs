@@ -7,7 +7,7 @@ use poem::{
 use svctrack_core::{
     plan::upsert::{Item, MAX_ITEMS, UpsertAccess},
     resources::end_user::END_USER,
-    schema::{ListQuery, ResourceDef, Shaped, shape},
+    schema::{CheckedBody, ListQuery, ResourceDef, shape},
     value::{Document, RecordRef, json_rows::JsonRows, key::MAX_KEY_BYTES},
 };
 use svctrack_store::{Done, RecordResponse, StoreError};
@@ -102,7 +102,7 @@ pub(super) async fn changed(
     (def, reference, shown): (&'static ResourceDef, RecordRef, Document),
 ) -> Result<(RecordResponse, Vec<String>), Error> {
     let (sent, _room) = read_record(app, request, &caller, def).await?;
-    let body = Shaped { shown, ..shape::check_update(def, &sent) };
+    let body = CheckedBody { shown, ..shape::check_update(def, &sent) };
     let body = Strictness::from_request(request).handle(body);
     let precondition = precondition(request);
     let record = app.store.update(caller.into(), (def, reference), body, precondition).await?;

@@ -4,7 +4,7 @@
 use poem::Request;
 use svctrack_core::{
     plan::{Route, unknown_properties},
-    schema::{Handling, Shaped, Unknown, list::ReadQuery},
+    schema::{CheckedBody, Handling, Unknown, list::ReadQuery},
     tracking::unknown_members,
     value::Issue,
 };
@@ -61,8 +61,8 @@ impl Strictness {
     }
 
     /// A body with this handling.
-    pub(super) fn handle(self, shaped: Shaped) -> Shaped {
-        Shaped { handling: self.handling(), ..shaped }
+    pub(super) fn handle(self, shaped: CheckedBody) -> CheckedBody {
+        CheckedBody { handling: self.handling(), ..shaped }
     }
 
     /// Rejects unknown properties, where the request is strict.

@@ -17,7 +17,7 @@ use svctrack_core::{
 };
 use svctrack_store::{Clock as _, SystemClock};
 
-use super::fates::count_in;
+use super::import_counts::count_in;
 use crate::{
     admin::Admin,
     interchange::{NDJSON, SWITCH},
@@ -38,7 +38,7 @@ pub(super) type RowOrigin = (usize, u64);
 pub(super) type RejectedOrigin = (RowOrigin, String);
 
 /// Result of a dry run.
-pub(super) struct Judged {
+pub(super) struct DryRunResult {
     pub(super) created: usize,
     pub(super) unchanged: usize,
     /// Rows that the server would reject.
@@ -104,9 +104,9 @@ impl DryRun {
     }
 
     /// Asks the server for the result.
-    pub(super) async fn judge(self, admin: &Admin) -> Result<Judged, String> {
+    pub(super) async fn judge(self, admin: &Admin) -> Result<DryRunResult, String> {
         let Some(first) = self.defs.first() else {
-            return Ok(Judged { created: 0, unchanged: 0, rejected: Vec::new() });
+            return Ok(DryRunResult { created: 0, unchanged: 0, rejected: Vec::new() });
         };
         let mut file = self.lines.into_inner().map_err(|error| error.to_string())?;
         file.rewind().map_err(|error| error.to_string())?;
@@ -130,6 +130,6 @@ impl DryRun {
         // A record that refers to one of its resource is checked twice.
         let mut seen = HashSet::new();
         rejected.retain(|(origin, _)| seen.insert(*origin));
-        Ok(Judged { created: count("created"), unchanged: count("unchanged"), rejected })
+        Ok(DryRunResult { created: count("created"), unchanged: count("unchanged"), rejected })
     }
 }

@@ -17,8 +17,8 @@ use svctrack_core::{
 };
 
 use super::{
-    dry_run::{DryRun, Judged, RejectedOrigin, judge_settings, stored_ids},
-    fates::{Fates, count_in},
+    dry_run::{DryRun, DryRunResult, RejectedOrigin, judge_settings, stored_ids},
+    import_counts::{ImportCounts, count_in},
     order::{everything, referred, resource_named},
 };
 use crate::{
@@ -42,7 +42,7 @@ pub struct Imported {
     /// Records that are there now, new or not.
     pub taken: usize,
     /// Outcomes of the records; not known of a dry run of several files.
-    pub fates: Option<Fates>,
+    pub row_counts: Option<ImportCounts>,
     /// Records that were rejected.
     pub rejected: usize,
     /// New records without a key: nothing finds them when they are imported again.
@@ -129,7 +129,7 @@ pub async fn try_out<'a>(
         done.push(imported);
     }
     let Some(dry_run) = import.dry_run.take() else { return Ok(done) };
-    let Judged { created, unchanged, mut rejected } = dry_run.judge(admin).await?;
+    let DryRunResult { created, unchanged, mut rejected } = dry_run.judge(admin).await?;
     for ((number, _), _) in &rejected {
         let Some(done) = done.get_mut(*number) else { continue };
         done.taken = done.taken.saturating_sub(1);
@@ -144,7 +144,7 @@ pub async fn try_out<'a>(
     // The counts are those of all files together.
     if let [only] = done.as_mut_slice() {
         let updated = only.taken.saturating_sub(created + unchanged);
-        only.fates = Some(Fates { created, updated, unchanged });
+        only.row_counts = Some(ImportCounts { created, updated, unchanged });
     }
     Ok(done)
 }
@@ -284,19 +284,19 @@ impl<'a> Import<'a> {
         let def = file.def;
         let is_referred =
             everything().iter().any(|other| referred(other).any(|name| name == def.name));
-        let fates = self.dry_run.is_none().then(Fates::default);
-        let done = Imported { fates, ..Imported::default() };
+        let row_counts = self.dry_run.is_none().then(ImportCounts::default);
+        let done = Imported { row_counts, ..Imported::default() };
         let mut from = FromFile { def, file, is_referred, rejected: HashSet::new(), done };
-        let mut read = self.pass(&mut from, Pass::First).await;
+        let mut read = self.pass(&mut from, ImportPass::First).await;
         if read.is_ok() && referred(def).any(|name| name == def.name) {
-            let Imported { taken, without_key, fates, .. } = from.done;
-            read = self.pass(&mut from, Pass::Again).await;
-            from.done = Imported { taken, without_key, fates, ..from.done };
+            let Imported { taken, without_key, row_counts, .. } = from.done;
+            read = self.pass(&mut from, ImportPass::Again).await;
+            from.done = Imported { taken, without_key, row_counts, ..from.done };
         }
         (from.done, read)
     }
 
-    async fn pass(&mut self, from: &mut FromFile<'_>, pass: Pass) -> Result<(), String> {
+    async fn pass(&mut self, from: &mut FromFile<'_>, pass: ImportPass) -> Result<(), String> {
         let words =
             |error: &dyn std::error::Error| format!("{}: {error}", from.file.path.display());
         let mut rows = self.reading.rows(from.file)?;
@@ -318,7 +318,7 @@ impl<'a> Import<'a> {
             match prepared {
                 Ok(None) => {}
                 Ok(Some(item)) if from.rejected.contains(&item.line) => drop(item),
-                Err(_) if pass == Pass::Again => {}
+                Err(_) if pass == ImportPass::Again => {}
                 Ok(Some(item)) => {
                     bytes += item.sent.to_text().len();
                     batch.push(Ok(item));
@@ -336,12 +336,12 @@ impl<'a> Import<'a> {
         &mut self,
         file: &mut FromFile<'_>,
         batch: Vec<FileRow>,
-        pass: Pass,
+        pass: ImportPass,
     ) -> Result<(), String> {
         let is_nameless = |item: &&Item| reference_key(file.def, &item.sent).is_none();
         let items = batch.iter().filter_map(|row| row.as_ref().ok()).filter(is_nameless);
         let ids: Vec<&str> = items.filter_map(|item| item.id.as_deref()).collect();
-        let stored = match pass == Pass::First && *file.def != SETTINGS && !ids.is_empty() {
+        let stored = match pass == ImportPass::First && *file.def != SETTINGS && !ids.is_empty() {
             true => stored_ids(self.admin, file.def, &ids).await?,
             false => HashSet::new(),
         };
@@ -360,7 +360,7 @@ impl<'a> Import<'a> {
         &mut self,
         from: &mut FromFile<'_>,
         mut item: Item,
-        pass: Pass,
+        pass: ImportPass,
     ) -> Result<(), String> {
         if *from.def == SETTINGS {
             match judge_settings(&item.sent) {
@@ -371,7 +371,7 @@ impl<'a> Import<'a> {
         }
         let is_stored =
             item.id.as_ref().is_some_and(|id| self.stored.contains(&(from.def.path, id.clone())));
-        if pass == Pass::First {
+        if pass == ImportPass::First {
             let has_key = is_stored || key_of(from.def, &item.sent).is_some();
             from.done.taken += 1;
             from.done.without_key += usize::from(!has_key);
@@ -400,7 +400,13 @@ impl<'a> Import<'a> {
     }
 
     /// Properties of a record to send, with references as they are here.
-    fn prepare(&self, def: &ResourceDef, line: u64, read: &Document, pass: Pass) -> Option<Item> {
+    fn prepare(
+        &self,
+        def: &ResourceDef,
+        line: u64,
+        read: &Document,
+        pass: ImportPass,
+    ) -> Option<Item> {
         let (mut sent, mut refers_to_own) = (Document::default(), false);
         for (name, value) in read.iter().filter(|(name, _)| *name != "_id") {
             let refers = def.field(name).and_then(|field| field.refers);
@@ -409,7 +415,7 @@ impl<'a> Import<'a> {
             }
             let is_own = refers.is_some_and(|refers| refers.resource == def.name);
             refers_to_own |= is_own && !value.is_null();
-            if !is_own || pass == Pass::Again {
+            if !is_own || pass == ImportPass::Again {
                 sent.set(
                     name,
                     if refers.is_some() { self.renamed(value) } else { value.to_json() },
@@ -417,7 +423,7 @@ impl<'a> Import<'a> {
             }
         }
         let id = read.text("_id").map(|id| id.into_owned());
-        (pass == Pass::First || refers_to_own).then_some(Item { line, id, sent })
+        (pass == ImportPass::First || refers_to_own).then_some(Item { line, id, sent })
     }
 
     /// Whether a reference, or one of several, is to a record that cannot be named before it is written.
@@ -453,7 +459,7 @@ impl<'a> Import<'a> {
         &mut self,
         file: &mut FromFile<'_>,
         batch: Vec<FileRow>,
-        pass: Pass,
+        pass: ImportPass,
     ) -> Result<(), String> {
         if self.dry_run.is_some() {
             return self.rehearse_rows(file, batch, pass).await;
@@ -488,12 +494,12 @@ impl<'a> Import<'a> {
         &self,
         file: &mut FromFile<'_>,
         items: &[&Item],
-        pass: Pass,
+        pass: ImportPass,
     ) -> Result<Vec<Result<String, String>>, String> {
         let lines = items.iter().map(|item| match pass {
-            Pass::First => with_id(item, item.id.as_deref()),
+            ImportPass::First => with_id(item, item.id.as_deref()),
             // The record has been created: its id is known.
-            Pass::Again => with_id(
+            ImportPass::Again => with_id(
                 item,
                 item.id.as_ref().and_then(|id| self.known.get(id)).map(String::as_str),
             ),
@@ -502,8 +508,8 @@ impl<'a> Import<'a> {
         let path = format!("/import/{}?ids=true&refusals={}", file.def.path, items.len());
         let response = self.admin.send_again_as(Method::POST, &path, NDJSON, body.into()).await?;
         let summary = response.json().await?;
-        if let Some(fates) = &mut file.done.fates {
-            fates.add(Fates::from_response(&summary));
+        if let Some(row_counts) = &mut file.done.row_counts {
+            row_counts.add(ImportCounts::from_response(&summary));
         }
         file.done.without_key += count_in(&summary, "withoutKey");
         let list = |name| summary.get(name).and_then(Value::as_array).into_iter().flatten();
@@ -535,9 +541,9 @@ impl<'a> Import<'a> {
             let response = self.admin.send_again(Method::PUT, &path, body).await?;
             let is_rejected = response.status.is_client_error();
             let outcome = response.json().await;
-            if let (Ok(settings), Some(fates)) = (&outcome, &mut file.done.fates) {
+            if let (Ok(settings), Some(row_counts)) = (&outcome, &mut file.done.row_counts) {
                 let updated = usize::from(version(settings) != before);
-                fates.add(Fates { created: 0, updated, unchanged: 1 - updated });
+                row_counts.add(ImportCounts { created: 0, updated, unchanged: 1 - updated });
                 before = version(settings);
             }
             outcomes.push(match outcome {
@@ -551,7 +557,7 @@ impl<'a> Import<'a> {
 
 /// Whether records are sent for the first time, or again for their references to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pass {
+enum ImportPass {
     First,
     Again,
 }

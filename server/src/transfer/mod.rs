@@ -6,15 +6,15 @@
 
 mod dry_run;
 mod export;
-mod fates;
 mod import;
+mod import_counts;
 mod order;
 
 pub use self::{
     export::{Earlier, check_folder, export},
-    fates::Fates,
     import::{
         ImportOptions, Imported, RecordFile, RejectedRecord, files_at, import, others_in, try_out,
     },
+    import_counts::ImportCounts,
     order::{everything, resource_named},
 };

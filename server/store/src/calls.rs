@@ -8,7 +8,7 @@ use svctrack_core::{
         upsert::{Item, UpsertAccess, UpsertOutcome},
     },
     revenue::Closing,
-    schema::{Handling, ResourceDef, Shaped},
+    schema::{CheckedBody, Handling, ResourceDef},
     value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
 
@@ -63,7 +63,7 @@ impl dyn Store {
         actor: Actor,
         key: Option<IdempotencyKey>,
         def: &'static ResourceDef,
-        body: Shaped,
+        body: CheckedBody,
     ) -> Result<Done<RecordResponse>, StoreError> {
         let Done { reply, is_repeated } =
             self.once(actor, key, Command::Create { def, body }).await?;
@@ -76,7 +76,7 @@ impl dyn Store {
         &self,
         actor: Actor,
         (def, reference): (&'static ResourceDef, RecordRef),
-        body: Shaped,
+        body: CheckedBody,
         precondition: Precondition,
     ) -> Result<RecordResponse, StoreError> {
         let command = Command::Update { def, reference, body, precondition };
@@ -89,7 +89,7 @@ impl dyn Store {
         actor: Actor,
         key: Option<IdempotencyKey>,
         (decision, reference): (RenewalDecision, RecordRef),
-        body: Shaped,
+        body: CheckedBody,
         precondition: Precondition,
     ) -> Result<Done<RecordResponse>, StoreError> {
         let command =
@@ -104,7 +104,7 @@ impl dyn Store {
         &self,
         actor: Actor,
         (decision, reference): (RenewalDecision, RecordRef),
-        body: Shaped,
+        body: CheckedBody,
         precondition: Precondition,
     ) -> Result<RecordResponse, StoreError> {
         let command =

@@ -96,7 +96,7 @@ use svctrack_core::{
         upsert::{Item, UpsertAccess, UpsertOutcome},
     },
     revenue::ListedMonth,
-    schema::{Handling, ListQuery, ResourceDef, Shaped},
+    schema::{CheckedBody, Handling, ListQuery, ResourceDef},
     tracking::{Event, activity::ActivityQuery},
     value::{IdSequence, ObjectId, RecordRef, TenantId, Timestamp},
 };
@@ -115,7 +115,7 @@ pub use self::{
     log_query::LogQuery,
     manifest::{BackupHead, Manifest, StoreId, TableSum},
     metrics::StoreMetrics,
-    page::{Digest, Later, Next, Page, PageFor, Rewrite},
+    page::{Digest, Next, Page, PageFor, RecordStream, Rewrite},
     parked_today::ParkedToday,
     reply::{AutoRenewal, RecordResponse, Reply, Tracked, Upserted},
     revenue::{NewClosing, ReportJob, WriteReport, WrittenReport},
@@ -132,7 +132,7 @@ pub enum Command {
         /// The resource that the record is of.
         def: &'static ResourceDef,
         /// The body, whose shape has been checked.
-        body: Shaped,
+        body: CheckedBody,
     },
     /// A body merged into a record.
     Update {
@@ -141,7 +141,7 @@ pub enum Command {
         /// Reference to the record.
         reference: RecordRef,
         /// The body, whose shape has been checked.
-        body: Shaped,
+        body: CheckedBody,
         /// Versions that the record must have.
         precondition: Precondition,
     },
@@ -152,7 +152,7 @@ pub enum Command {
         /// Reference to the license.
         reference: RecordRef,
         /// Terms that override those of the license; or reason and end of the loss.
-        body: Shaped,
+        body: CheckedBody,
         /// Versions that the record must have.
         precondition: Precondition,
         /// Whether this is a dry run: nothing is stored.
@@ -304,12 +304,12 @@ pub struct Upserts {
 
 /// A dry run: the changes of the bodies so far, over which the next bodies are planned.
 #[derive(Debug, Default)]
-pub struct Rehearsal {
+pub struct DryRunState {
     pub(crate) overlay: Overlay,
     pub(crate) ids: Option<IdSequence>,
 }
 
-impl Rehearsal {
+impl DryRunState {
     /// Approximate size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         self.overlay.bytes()
@@ -433,9 +433,9 @@ pub trait Store: Send + Sync {
     fn rehearse(
         &self,
         tenant: &Tenant,
-        rehearsal: Rehearsal,
+        rehearsal: DryRunState,
         upserts: Upserts,
-    ) -> BoxFuture<'_, Result<(Rehearsal, Vec<UpsertOutcome>), StoreError>>;
+    ) -> BoxFuture<'_, Result<(DryRunState, Vec<UpsertOutcome>), StoreError>>;
 
     /// The current state of a record.
     fn record(

@@ -42,7 +42,7 @@ impl PageFor {
 }
 
 /// Records that are read as they are sent, some at a time.
-pub type Later = BoxStream<'static, Result<Vec<String>, StoreError>>;
+pub type RecordStream = BoxStream<'static, Result<Vec<String>, StoreError>>;
 
 /// A page of a list.
 #[derive(Default)]
@@ -50,7 +50,7 @@ pub struct Page {
     /// Records in their format, in order; none where they are read later.
     pub items: Vec<String>,
     /// Stream of the records that are read later.
-    pub later: Option<Later>,
+    pub later: Option<RecordStream>,
     /// Digest of all records.
     pub digest: Digest,
     /// Beginning of the next page, if there is one.

@@ -33,7 +33,7 @@ pub struct RenewalsAhead {
 
 /// The licenses that MRR leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct ExcludedTotal {
     pub licenses: usize,
     /// How many for which reason, as text.
     pub reasons: String,
@@ -56,7 +56,7 @@ pub enum Start {
 pub struct HomeView {
     pub figures: Vec<Figure>,
     /// Licenses that MRR leaves out.
-    pub excluded: Option<LeftOut>,
+    pub excluded: Option<ExcludedTotal>,
     /// The address of the picture of the last twelve months.
     pub picture: Option<String>,
     pub at_stake: Option<Vec<CustomerLine>>,

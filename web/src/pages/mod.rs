@@ -44,7 +44,7 @@ mod tokens;
 use hypertext::prelude::*;
 
 pub use self::{
-    activity::{ActivityLine, DayCount, Of},
+    activity::{ActivityColumns, ActivityLine, DayCount},
     address::address,
     audit::{AuditLine, AuditView, RecordChange, audit_page},
     closings::{
@@ -62,7 +62,7 @@ pub use self::{
         BackupState, ClockState, HealthReport, HealthView, RequestRates, RouteGroup, Scrubbed,
         Sizes, health_page,
     },
-    home::{Figure, HomeView, LeftOut, RenewalsAhead, Start, home_page},
+    home::{ExcludedTotal, Figure, HomeView, RenewalsAhead, Start, home_page},
     import::{ImportColumn, ImportSummary, ImportView, ImportedRow, RejectedRow, import_page},
     issues::{IssueLine, IssuesView, issues_page},
     list_filters::ListFilter,
@@ -83,7 +83,7 @@ pub use self::{
     samples::{LANGUAGES, SampleValues},
     search::{Hit, HitGroup, SearchView, search_page},
     settings::{SettingsView, settings_page},
-    setup::{Arrival, Arrived, Policy, ScriptFile, ScriptInfo, SetupView, setup_page},
+    setup::{LastActivity, Policy, ScriptFile, ScriptInfo, SetupStatus, SetupView, setup_page},
     shell::{Section, Shell},
     sign_in::{SignInView, sign_in_page},
     tenants::{TenantLine, TenantView, TenantsView, tenant_page, tenants_page},

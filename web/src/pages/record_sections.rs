@@ -4,7 +4,7 @@
 use hypertext::prelude::*;
 
 use super::{
-    activity::{ActivityLine, DayCount, Of, activity_table, day_bars},
+    activity::{ActivityColumns, ActivityLine, DayCount, activity_table, day_bars},
     audit::{AuditLine, audit_table},
     customers::{CustomerLine, Stake},
     format::{decimals, money},
@@ -30,7 +30,7 @@ pub enum Extra {
     /// Activities by day; whether there were too many to count them all.
     Days { days: Vec<DayCount>, is_partial: bool },
     /// Newest activities, and the address of the live page.
-    Activities { of: Of, lines: Vec<ActivityLine>, live: String },
+    Activities { of: ActivityColumns, lines: Vec<ActivityLine>, live: String },
     /// Changes of the record, and the address of all of them.
     Changes { lines: Vec<AuditLine>, all: String },
     /// Form that erases a person, with the text that must be typed, and whether another one was.

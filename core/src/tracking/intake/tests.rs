@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     plan::{self as planning, memory::Memory},
-    schema::Shaped,
+    schema::CheckedBody,
     tracking::{
         pipeline::{self, ReadCall},
         realtime,
@@ -27,9 +27,13 @@ impl World {
                 r#"{{"name":"{name}","externalId":"{name}","domains":["{name}.example"]}}"#
             );
             let company = Document::parse(text.as_bytes()).unwrap();
-            let planned =
-                planning::create(&COMPANY, Shaped::trusted(company), &world.store, &mut world.ctx)
-                    .unwrap();
+            let planned = planning::create(
+                &COMPANY,
+                CheckedBody::trusted(company),
+                &world.store,
+                &mut world.ctx,
+            )
+            .unwrap();
             world.store.apply(&planned.changes);
         }
         world

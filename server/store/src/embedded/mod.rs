@@ -65,8 +65,8 @@ use self::{
     tables::snapshot::RedbSnapshot,
 };
 use super::{
-    ActivityBatch, Actor, BackupFile, Clock, Command, Health, KnownTenant, KnownToken, LogQuery,
-    Manifest, Page, PageFor, PersonData, RecordResponse, Rehearsal, Reply, ReportJob, Scrub,
+    ActivityBatch, Actor, BackupFile, Clock, Command, DryRunState, Health, KnownTenant, KnownToken,
+    LogQuery, Manifest, Page, PageFor, PersonData, RecordResponse, Reply, ReportJob, Scrub,
     ScrubReport, Store, StoreError, StoreId, StoreMetrics, StoreStatus, Tenant, TenantRecord,
     TokenRecord, Upserts, WrittenReport,
     metrics::Measures,
@@ -83,13 +83,13 @@ use super::{
         ledgers::Ledgers,
         list::{self, ListRequest},
         logs, read, rehearse,
-        revenue::{self, Asker},
+        revenue::{self, ReportContext},
         scrub,
         shared_snapshot::{SharedSnapshot, SnapshotCache},
         versions::CommitScope,
     },
     rows::{META, Snapshot as _},
-    rules::{closings, ids::Ids, meta, person, tenants},
+    rules::{closings, ids::Ids, meta, person, tenants, tokens},
     support::private_folder,
     times::{ClockReading, Times},
 };
@@ -327,9 +327,9 @@ impl Store for Embedded {
     fn rehearse(
         &self,
         tenant: &Tenant,
-        rehearsal: Rehearsal,
+        rehearsal: DryRunState,
         upserts: Upserts,
-    ) -> BoxFuture<'_, Result<(Rehearsal, Vec<UpsertOutcome>), StoreError>> {
+    ) -> BoxFuture<'_, Result<(DryRunState, Vec<UpsertOutcome>), StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         let work = move |shared: &Shared| {
             let mut rehearsal = rehearsal;
@@ -433,7 +433,7 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<WrittenReport, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         let ledgers = self.ledgers.clone();
-        let asker = Asker { tenant, version: self.shared.latest.version(tenant), now };
+        let asker = ReportContext { tenant, version: self.shared.latest.version(tenant), now };
         let read = move |snapshot: &RedbSnapshot| revenue::revenue(&ledgers, snapshot, asker, &job);
         self.read_apart(&self.scans, tenant, read).boxed()
     }
@@ -485,7 +485,7 @@ impl Store for Embedded {
 
     fn tokens(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<TokenRecord>, StoreError>> {
         let tenant = tenant.id();
-        let read = move |snapshot: &RedbSnapshot| tenants::tokens(snapshot, tenant);
+        let read = move |snapshot: &RedbSnapshot| tokens::tokens(snapshot, tenant);
         let shown = |mut tokens: Vec<TokenRecord>| {
             self.shared.uses.show(&mut tokens);
             tokens

@@ -21,7 +21,7 @@ use svctrack_core::{
         company::COMPANY,
         settings::{SETTINGS, SETTINGS_ID},
     },
-    schema::Shaped,
+    schema::CheckedBody,
     tracking::{
         Event, Identity, activity::ActivityQuery, integration_issues::IntegrationIssueQuery,
     },
@@ -126,8 +126,8 @@ impl World {
     }
 
     async fn add_company(&self, external_id: &str) {
-        self.write(Command::Create { def: &COMPANY, body: Shaped::trusted(company(external_id)) })
-            .await;
+        let body = CheckedBody::trusted(company(external_id));
+        self.write(Command::Create { def: &COMPANY, body }).await;
     }
 
     async fn sweep(&self) {
@@ -310,7 +310,7 @@ fn commit_and_crash(
     let transaction = begin(&database).unwrap();
     {
         let snapshot = RedbSnapshot::new(database.begin_read().unwrap(), Arc::default());
-        let mut rows = engagement::RowsAtHand::read(&snapshot, LogLimits::default()).unwrap();
+        let mut rows = engagement::EngagementCache::read(&snapshot, LogLimits::default()).unwrap();
         drop(snapshot);
         let mut tables =
             WriteTables::open(&transaction, lookup_cache::LookupCache::default(), &mut rows)
@@ -339,7 +339,7 @@ async fn events_that_may_be_replayed_are_after_a_crash_and_once() {
     let world = World::new().await;
     let events = (0..2_500).map(|number| event("7", "acme", &number.to_string()));
     world.track(events.collect()).await;
-    let create = Command::Create { def: &COMPANY, body: Shaped::trusted(company("acme")) };
+    let create = Command::Create { def: &COMPANY, body: CheckedBody::trusted(company("acme")) };
     let (folder, clock, actor) = commit_and_crash(world, &create, |_| {});
     for _ in 0..2 {
         let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
@@ -363,7 +363,7 @@ async fn events_that_may_be_replayed_are_after_a_crash_and_once() {
 async fn a_replay_of_an_entry_processes_its_parked_events_and_no_others() {
     let world = World::new().await;
     world.track(vec![event("7", "acme", "a"), event("8", "other", "b"), event("9", "", "c")]).await;
-    let create = Command::Create { def: &COMPANY, body: Shaped::trusted(company("acme")) };
+    let create = Command::Create { def: &COMPANY, body: CheckedBody::trusted(company("acme")) };
     // Without the mark they are not replayed.
     let (folder, clock, actor) =
         commit_and_crash(world, &create, |tables| tables.due.remove_range(..).unwrap());
@@ -457,7 +457,7 @@ fn set(text: &str) -> Command {
     Command::Update {
         def: &SETTINGS,
         reference: RecordRef::Id(SETTINGS_ID),
-        body: Shaped::trusted(Document::parse(text.as_bytes()).unwrap()),
+        body: CheckedBody::trusted(Document::parse(text.as_bytes()).unwrap()),
         precondition: crate::Precondition::Anything,
     }
 }
@@ -521,7 +521,7 @@ async fn a_new_record_replaces_none_that_is_there() {
     drop(meta);
     transaction.commit().unwrap();
     let world = world.reopened(|_| {});
-    let create = Command::Create { def: &COMPANY, body: Shaped::trusted(company("fourth")) };
+    let create = Command::Create { def: &COMPANY, body: CheckedBody::trusted(company("fourth")) };
     let rejected = world.store.write(world.actor.clone(), create).await;
     assert!(matches!(rejected, Err(StoreError::Internal(_))), "{rejected:?}");
     assert_eq!((world.rows(rows::RECORDS), world.rows(rows::INDEX)), (records, index));

@@ -43,13 +43,13 @@ use crate::{
         ledgers::Ledgers,
         list::{self, ListRequest},
         logs, read, rehearse,
-        revenue::{self, Asker},
+        revenue::{self, ReportContext},
         scrub,
         shared_snapshot::{SharedSnapshot, SnapshotCache},
         versions::CommitScope,
     },
     rows::{META, Snapshot as _},
-    rules::{closings, lookup_cache::LookupCache, meta, pending::Pending, person, tenants},
+    rules::{closings, lookup_cache::LookupCache, meta, pending::Pending, person, tenants, tokens},
     times::{ClockReading, Times},
 };
 
@@ -147,7 +147,7 @@ impl Memory {
         let mut pending = Pending::default();
         let settle = |now| self.times.lock().judge(ClockReading::take(&*self.clock, now));
         let done = sequence.carry_out(job, (&*self.clock, settle), &mut tables, &mut pending)?;
-        tenants::mark_used(&mut tables, self.uses.take())?;
+        tokens::mark_used(&mut tables, self.uses.take())?;
         let now = sequence.now(&*self.clock);
         let found = pending.found();
         let to_replay = pending.flush(&mut tables, &mut sequence.ids, now)?;
@@ -199,9 +199,9 @@ impl Store for Memory {
     fn rehearse(
         &self,
         tenant: &Tenant,
-        mut rehearsal: Rehearsal,
+        mut rehearsal: DryRunState,
         upserts: Upserts,
-    ) -> BoxFuture<'_, Result<(Rehearsal, Vec<UpsertOutcome>), StoreError>> {
+    ) -> BoxFuture<'_, Result<(DryRunState, Vec<UpsertOutcome>), StoreError>> {
         let (tenant, now) = (tenant.id(), self.clock.now());
         self.read(|state| {
             let outcomes = rehearse::rehearse(&**state, tenant, &mut rehearsal, &upserts, now)?;
@@ -266,7 +266,7 @@ impl Store for Memory {
         job: ReportJob,
     ) -> BoxFuture<'_, Result<WrittenReport, StoreError>> {
         let (tenant, now) = (tenant.id(), self.clock.now());
-        let asker = Asker { tenant, version: self.latest.version(tenant), now };
+        let asker = ReportContext { tenant, version: self.latest.version(tenant), now };
         self.read(|state| revenue::revenue(&self.ledgers, &**state, asker, &job))
     }
 
@@ -306,7 +306,7 @@ impl Store for Memory {
 
     fn tokens(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<TokenRecord>, StoreError>> {
         self.read(|state| {
-            let mut tokens = tenants::tokens(&**state, tenant.id())?;
+            let mut tokens = tokens::tokens(&**state, tenant.id())?;
             self.uses.show(&mut tokens);
             Ok(tokens)
         })

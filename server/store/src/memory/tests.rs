@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use svctrack_core::{
     plan::{Route, upsert::UpsertAccess},
     resources::{company::COMPANY, end_user::END_USER},
-    schema::{Handling, Shaped},
+    schema::{CheckedBody, Handling},
     tracking::{Event, Identity},
     value::Document,
 };
@@ -67,7 +67,7 @@ fn document(text: &str) -> Document {
 }
 
 fn acme() -> Command {
-    let body = Shaped::trusted(document(r#"{"name":"Acme","externalId":"acme"}"#));
+    let body = CheckedBody::trusted(document(r#"{"name":"Acme","externalId":"acme"}"#));
     Command::Create { def: &COMPANY, body }
 }
 

@@ -22,7 +22,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_TRIES: u32 = 6;
 
 /// A queued command, and the channel of its reply.
-struct UnderWay {
+struct QueuedReplay {
     tenant: Tenant,
     reply: Receiver<CommandResult>,
 }
@@ -39,7 +39,7 @@ struct Failed {
 #[derive(Default)]
 pub(crate) struct Replays {
     due: BTreeMap<TenantId, Tenant>,
-    under_way: Vec<UnderWay>,
+    under_way: Vec<QueuedReplay>,
     failed: BTreeMap<TenantId, Failed>,
 }
 
@@ -56,7 +56,7 @@ impl Replays {
             let actor = Actor::service(tenant);
             let (job, reply) = Job::new(actor, Command::Replay);
             match queues.push(job) {
-                Ok(()) => self.under_way.push(UnderWay { tenant, reply }),
+                Ok(()) => self.under_way.push(QueuedReplay { tenant, reply }),
                 Err(error) => self.fail(tenant, &error),
             }
         }

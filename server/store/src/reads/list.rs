@@ -12,7 +12,8 @@ use svctrack_core::{
     plan::{is_response_as_stored, response_fields},
     resources,
     schema::{
-        FieldDef, FieldKind, Filter, First, ListQuery, Lookup as _, ReadCtx, ResourceDef, Sort,
+        FieldDef, FieldKind, Filter, FirstRecords, ListQuery, Lookup as _, ReadCtx, ResourceDef,
+        Sort,
     },
     value::{Document, ObjectId, TenantId, Timestamp},
 };
@@ -20,7 +21,7 @@ use svctrack_core::{
 use super::{
     bidirectional_scan::{Direction, ScanCursor, ScanFrontier},
     pager::{FoundPage, PIECE_BYTES, Pager},
-    spare_permits::Spare,
+    spare_permits::SparePermits,
 };
 use crate::{
     PageFor, StoreError,
@@ -116,7 +117,7 @@ pub(crate) struct ListRequest {
 pub(crate) fn list(
     snapshot: &impl Snapshot,
     asked: &ListRequest,
-    spare: &Spare,
+    spare: &SparePermits,
 ) -> Result<FoundPage, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let view = TenantView::of_snapshot(asked.tenant, &tables);
@@ -194,7 +195,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     }
 
     /// In the order of ids: records are read until the page is full.
-    fn by_id(&self, mut page: Pager<'_>, spare: &Spare) -> Result<FoundPage, StoreError> {
+    fn by_id(&self, mut page: Pager<'_>, spare: &SparePermits) -> Result<FoundPage, StoreError> {
         if self.query.count {
             page.set_total(self.total()?);
         }
@@ -266,7 +267,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         let query = self.query;
         // One record more than the page holds shows whether there is another page.
         let wanted = query.offset.saturating_add(query.limit).saturating_add(1);
-        let mut first = First::new(sort, wanted);
+        let mut first = FirstRecords::new(sort, wanted);
         let mut total = 0;
         let computed = is_computed(self.def, &sort.path);
         self.for_each(self.candidates()?, &mut |id, stored| {
@@ -366,7 +367,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     /// from both ends at a time, which takes half the time where a processor is idle.
     fn for_each_from_both_ends(
         &self,
-        spare: &Spare,
+        spare: &SparePermits,
         visit: &mut Visitor<'_>,
     ) -> Result<(), StoreError> {
         let meeting = ScanFrontier::default();
@@ -403,7 +404,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     fn start_far<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
-        spare: &'s Spare,
+        spare: &'s SparePermits,
         meeting: &'s ScanFrontier,
     ) -> Option<ScopedJoinHandle<'s, Result<Vec<ObjectId>, StoreError>>> {
         let turn = spare.take()?;

@@ -10,7 +10,7 @@ use svctrack_core::{
 };
 
 use crate::{
-    Rehearsal, StoreError, Upserts,
+    DryRunState, StoreError, Upserts,
     rows::{SUPPRESSED, Snapshot},
     rules::{open_tables::RecordTables, view::TenantView},
 };
@@ -22,7 +22,7 @@ const NO_STORE: [u8; 5] = [0xff; 5];
 pub(crate) fn rehearse(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-    rehearsal: &mut Rehearsal,
+    rehearsal: &mut DryRunState,
     upserts: &Upserts,
     now: Timestamp,
 ) -> Result<Vec<UpsertOutcome>, StoreError> {

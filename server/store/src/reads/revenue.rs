@@ -18,18 +18,19 @@ use svctrack_core::{
         ticket::{self, TICKET},
     },
     revenue::{
-        CustomerUsage, Later, Report, ReportError, ReportOptions, ReportQuery, Sources, report,
+        CustomerUsage, LaterLicenses, Report, ReportError, ReportOptions, ReportQuery, Sources,
+        report,
     },
     schema::{Lookup as _, ResourceDef},
     value::{Members as _, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
 use super::{
-    as_of::Past,
+    as_of::ReportData,
     closing_changes::{self, ClosedMonths},
-    ledgers::{Books, Ledgers, rejected},
+    ledgers::{Ledgers, TenantLedger, rejected},
     usage,
-    written_reports::Holds,
+    written_reports::ReportValidity,
 };
 use crate::{
     ReportJob, StoreError, WrittenReport,
@@ -39,7 +40,7 @@ use crate::{
 
 /// Tenant and time of a report.
 #[derive(Clone, Copy)]
-pub(crate) struct Asker {
+pub(crate) struct ReportContext {
     pub(crate) tenant: TenantId,
     /// Version of the tenant from before the snapshot was taken.
     pub(crate) version: u64,
@@ -50,12 +51,12 @@ pub(crate) struct Asker {
 pub(crate) fn revenue(
     ledgers: &Ledgers,
     snapshot: &impl Snapshot,
-    asker: Asker,
+    asker: ReportContext,
     job: &ReportJob,
 ) -> Result<WrittenReport, StoreError> {
-    let Asker { tenant, version, now } = asker;
+    let ReportContext { tenant, version, now } = asker;
     if !job.query.is_of_activities() && !job.query.needs_usage() {
-        return of_licenses(&*ledgers.books(snapshot, tenant)?, snapshot, asker, job);
+        return of_licenses(&*ledgers.tenant_ledger(snapshot, tenant)?, snapshot, asker, job);
     }
     let key = format!("{tenant} {}", job.key);
     if let Some(written) = ledgers.of_usage.get(&key, version, now) {
@@ -63,46 +64,46 @@ pub(crate) fn revenue(
     }
     let (written, until) = match job.query.is_of_activities() {
         true => usage::usage(snapshot, tenant, job, now)?,
-        false => of_customers(&*ledgers.books(snapshot, tenant)?, snapshot, asker, job)?,
+        false => of_customers(&*ledgers.tenant_ledger(snapshot, tenant)?, snapshot, asker, job)?,
     };
-    ledgers.of_usage.keep(key, Holds { time: now..until, version }, &written);
+    ledgers.of_usage.keep(key, ReportValidity { time: now..until, version }, &written);
     Ok(written)
 }
 
 /// A report of licenses alone.
 fn of_licenses(
-    books: &Books,
+    tenant_ledger: &TenantLedger,
     snapshot: &impl Snapshot,
-    asker: Asker,
+    asker: ReportContext,
     job: &ReportJob,
 ) -> Result<WrittenReport, StoreError> {
-    if let Some(written) = books.written.get(&job.key, 0, asker.now) {
+    if let Some(written) = tenant_ledger.written.get(&job.key, 0, asker.now) {
         return Ok(written);
     }
     let (text, time) = match job.query.closed_month() {
         Some(month) => {
-            let month = closing_changes::by_company(books, snapshot, asker.tenant, month)?;
+            let month = closing_changes::by_company(tenant_ledger, snapshot, asker.tenant, month)?;
             let text = (job.write)(&Report::ClosedMonth(month.into()), &job.query)?;
             (text, Timestamp::MIN..Timestamp::MAX)
         }
-        None => of_history(books, snapshot, asker, job)?,
+        None => of_history(tenant_ledger, snapshot, asker, job)?,
     };
-    let written = WrittenReport::new(text, books.sequence);
-    books.written.keep(job.key.clone(), Holds { time, version: 0 }, &written);
+    let written = WrittenReport::new(text, tenant_ledger.sequence);
+    tenant_ledger.written.keep(job.key.clone(), ReportValidity { time, version: 0 }, &written);
     Ok(written)
 }
 
 /// A report of the licenses at a point in time, and the time in which it stays the same.
 fn of_history(
-    books: &Books,
+    tenant_ledger: &TenantLedger,
     snapshot: &impl Snapshot,
-    Asker { tenant, now, .. }: Asker,
+    ReportContext { tenant, now, .. }: ReportContext,
     job: &ReportJob,
 ) -> Result<(String, Range<Timestamp>), StoreError> {
     let past = match job.query.as_of() {
         Some(as_of) if as_of > now => return Err(rejected(ReportError::AsOfAhead)),
-        Some(as_of) => Past::as_of(snapshot, tenant, books, as_of)?,
-        None => Past::none(books),
+        Some(as_of) => ReportData::as_of(snapshot, tenant, tenant_ledger, as_of)?,
+        None => ReportData::none(tenant_ledger),
     };
     let present = job.query.as_of().unwrap_or(now);
     let zone = job.query.zone(past.zone);
@@ -110,8 +111,8 @@ fn of_history(
     let later = past.later.as_ref().filter(|_| job.query.needs_later());
     let later_time = later.map(|ledger| ledger.quiet_time(now, zone));
     let later = later.zip(later_time.as_ref());
-    let later = later.map(|(ledger, time)| Later { ledger, now: time.start });
-    let maker = Maker::new(snapshot, tenant, &past, now)?;
+    let later = later.map(|(ledger, time)| LaterLicenses { ledger, now: time.start });
+    let maker = ReportBuilder::new(snapshot, tenant, &past, now)?;
     let made = maker.make(&job.query, time.start, &maker.companies(&job.query)?, later)?;
     let text = (job.write)(&made, &job.query)?;
     let time = match later_time {
@@ -125,18 +126,18 @@ fn of_history(
 
 /// The report of customers, and the time until which it stays the same.
 fn of_customers(
-    books: &Books,
+    tenant_ledger: &TenantLedger,
     snapshot: &impl Snapshot,
-    Asker { tenant, now, .. }: Asker,
+    ReportContext { tenant, now, .. }: ReportContext,
     job: &ReportJob,
 ) -> Result<(WrittenReport, Timestamp), StoreError> {
-    let past = Past::none(books);
+    let past = ReportData::none(tenant_ledger);
     let time = past.ledger.quiet_time(now, job.query.zone(past.zone));
-    let maker = Maker::new(snapshot, tenant, &past, now)?;
+    let maker = ReportBuilder::new(snapshot, tenant, &past, now)?;
     let mut companies = maker.companies(&job.query)?;
     let until = maker.add_usage(&job.query, &mut companies)?.min(time.end);
     let made = maker.make(&job.query, time.start, &companies, None)?;
-    let written = WrittenReport::new((job.write)(&made, &job.query)?, books.sequence);
+    let written = WrittenReport::new((job.write)(&made, &job.query)?, tenant_ledger.sequence);
     Ok((WrittenReport { next_offset: made.next_offset(&job.query), ..written }, until))
 }
 
@@ -160,19 +161,19 @@ struct Company {
 
 type Companies = BTreeMap<ObjectId, Company>;
 
-struct Maker<'b, S: Snapshot> {
+struct ReportBuilder<'b, S: Snapshot> {
     tables: RecordTables<S>,
     tenant: TenantId,
-    past: &'b Past,
+    past: &'b ReportData,
     closed: ClosedMonths<'b, S>,
     now: Timestamp,
 }
 
-impl<'b, S: Snapshot> Maker<'b, S> {
+impl<'b, S: Snapshot> ReportBuilder<'b, S> {
     fn new(
         snapshot: &'b S,
         tenant: TenantId,
-        past: &'b Past,
+        past: &'b ReportData,
         now: Timestamp,
     ) -> Result<Self, StoreError> {
         let closed = ClosedMonths { snapshot, tenant, now: past };
@@ -185,7 +186,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         query: &ReportQuery,
         since: Timestamp,
         companies: &Companies,
-        later: Option<Later<'_>>,
+        later: Option<LaterLicenses<'_>>,
     ) -> Result<Report, StoreError> {
         let past = self.past;
         let company = self.company(query)?;

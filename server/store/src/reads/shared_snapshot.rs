@@ -13,7 +13,7 @@ use super::{
 use crate::{
     KnownTenant, KnownToken, StoreError, TenantRecord, TenantState,
     rows::{Snapshot, TENANTS, TOKENS},
-    rules::{open_tables::RecordTables, tenants},
+    rules::{open_tables::RecordTables, tenants, tokens},
 };
 
 /// Maximum number of cached tokens, and of cached tenants, some 500 bytes each.
@@ -62,7 +62,7 @@ impl<S: Snapshot> SharedSnapshot<S> {
 
     pub(crate) fn token(&self, id: &str) -> Result<Option<Arc<KnownToken>>, StoreError> {
         self.known_tokens.get_or(id, || {
-            let Some(record) = tenants::token(&self.tokens, id)? else { return Ok(None) };
+            let Some(record) = tokens::token(&self.tokens, id)? else { return Ok(None) };
             let tenant = match record.is_of_operator() {
                 true => Some(KnownTenant::default()),
                 false => self.known_tenant(record.tenant)?,

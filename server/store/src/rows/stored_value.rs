@@ -149,6 +149,19 @@ impl Members for StoredRecord<'_> {
     }
 }
 
+/// The stored value of a row as JSON.
+pub(crate) fn unseal_json<T: DeserializeOwned>(key: &[u8], row: &[u8]) -> Result<T, StoreError> {
+    let json = unseal(key, row)?;
+    serde_json::from_slice(json).map_err(StoreError::corrupted)
+}
+
+/// The stored bytes of a row of JSON.
+pub(crate) fn seal_json(key: &[u8], record: &impl Serialize) -> Result<Vec<u8>, StoreError> {
+    let json = serde_json::to_vec(record);
+    let json = json.map_err(|error| StoreError::Internal(error.to_string()))?;
+    Ok(seal(key, &json))
+}
+
 /// The stored bytes of a row of a log.
 pub(crate) fn seal_row<T: Serialize>(key: &[u8], row: &T) -> Result<Vec<u8>, StoreError> {
     let mut header = Vec::with_capacity(ROW_BYTES);

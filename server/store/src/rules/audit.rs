@@ -27,7 +27,7 @@ use super::{
     closings,
     open_tables::{Tables, Transaction},
     pending::Pending,
-    tenants,
+    tokens,
     view::TenantView,
 };
 use crate::{
@@ -48,7 +48,7 @@ const SALT_BYTES: usize = 16;
 const MAX_VALUE_BYTES: usize = 1_024;
 
 /// Changes of the running command so far, where it is audited.
-pub(crate) struct Trail {
+pub(crate) struct AuditTrail {
     tenant: TenantId,
     noun: &'static str,
     verb: &'static str,
@@ -96,7 +96,7 @@ pub(crate) fn begin(
         _ => actor.tenant.id(),
     };
     let compares = !matches!(command, Command::Erase { .. } | Command::ContinueErasure(_));
-    pending.trail = Some(Trail {
+    pending.trail = Some(AuditTrail {
         tenant,
         noun,
         verb,
@@ -130,7 +130,7 @@ fn action_of(
         Command::AddToken { token, .. } if token.is_session() => ("session", "open"),
         Command::AddToken { .. } => ("token", "create"),
         Command::RotateToken { .. } => ("token", "rotate"),
-        Command::RevokeToken { id, .. } => match tenants::token(&tables.tokens, id)? {
+        Command::RevokeToken { id, .. } => match tokens::token(&tables.tokens, id)? {
             Some(token) if token.is_session() => ("session", "close"),
             _ => ("token", "revoke"),
         },
@@ -255,7 +255,7 @@ pub(crate) fn finish(
         Command::ChangeTenant { id, .. } => Tenant::assume_authorized(*id),
         _ => return Ok(()),
     };
-    let alone = Trail { first: None, records: RecordCounts::default(), ..trail };
+    let alone = AuditTrail { first: None, records: RecordCounts::default(), ..trail };
     write(&actor.in_tenant(other), action, (&alone, target), tables, pending, now)
 }
 
@@ -269,7 +269,7 @@ struct Action {
 fn write(
     actor: &Actor,
     Action { noun, verb }: Action,
-    (trail, target): (&Trail, Option<Target>),
+    (trail, target): (&AuditTrail, Option<Target>),
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     now: Timestamp,
@@ -348,7 +348,7 @@ fn put(
 }
 
 /// Whether a command has changed something.
-fn has_done(command: &Command, reply: &Reply, trail: &Trail) -> bool {
+fn has_done(command: &Command, reply: &Reply, trail: &AuditTrail) -> bool {
     match reply {
         Reply::Tenant(_) | Reply::TokenAdded(_) | Reply::Replayed(_) => true,
         Reply::TokensRevoked(count) | Reply::Unsuppressed(count) => *count > 0,
@@ -360,7 +360,7 @@ fn has_done(command: &Command, reply: &Reply, trail: &Trail) -> bool {
 }
 
 /// Target of a command, where there is one; else its resource alone.
-fn target_of(command: &Command, reply: &Reply, trail: &Trail) -> Option<Target> {
+fn target_of(command: &Command, reply: &Reply, trail: &AuditTrail) -> Option<Target> {
     let target =
         |resource: &str, id: Option<String>| Some(Target { resource: resource.to_owned(), id });
     let record_id = || match reply {

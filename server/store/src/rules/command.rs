@@ -7,7 +7,7 @@ use svctrack_core::{
         version_of,
     },
     resources::license::{self, LICENSE},
-    schema::{Handling, Lookup, Origin, ReadCtx, ResourceDef, Shaped},
+    schema::{CheckedBody, Handling, Lookup, Origin, ReadCtx, ResourceDef},
     tracking::{
         group,
         intake::{self, Incoming},
@@ -24,7 +24,7 @@ use super::{
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
-    suppressed, tenant_deletion, tenants, usage,
+    suppressed, tenant_deletion, tenants, tokens, usage,
     view::TenantView,
 };
 use crate::{
@@ -170,13 +170,13 @@ fn administer(
             Ok(Ok(Reply::DeletionContinued(more)))
         }
         Command::AddToken { token, user } => {
-            tenants::add_token(actor, token, user.as_ref(), tables, pending, ctx)
+            tokens::add_token(actor, token, user.as_ref(), tables, pending, ctx)
         }
         Command::RotateToken { id, successor, old_until } => {
-            tenants::rotate_token(actor, tables, id, successor, *old_until, ctx.settled)
+            tokens::rotate_token(actor, tables, id, successor, *old_until, ctx.settled)
         }
         Command::RevokeToken { id, with } => {
-            tenants::revoke_token(tables, actor.tenant.id(), id, *with, ctx.now)
+            tokens::revoke_token(tables, actor.tenant.id(), id, *with, ctx.now)
         }
         _ => Err(StoreError::Internal("this command is not about tenants".to_owned())),
     }
@@ -392,7 +392,7 @@ fn sweep(
     if !more {
         // The report is scanned as a whole, so only in the last of many commands.
         integration_issues::sweep(tables, pending, tenant, ctx.settled)?;
-        tenants::mark_users(actor, tables, pending, ctx)?;
+        tokens::mark_users(actor, tables, pending, ctx)?;
     }
     Ok(Reply::Swept(more))
 }
@@ -418,7 +418,7 @@ pub(crate) fn check_precondition(
 fn decide_renewal(
     decision: RenewalDecision,
     id: ObjectId,
-    body: &Shaped,
+    body: &CheckedBody,
     dry_run: bool,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,

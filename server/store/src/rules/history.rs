@@ -89,10 +89,10 @@ pub(crate) fn counted(
     bytes: &[u8],
     count: impl FnOnce(CountedActivity<'_>),
 ) -> Result<(), StoreError> {
-    let read: LoggedActivity<Front<'_>> = stored_value::unseal_front(key, bytes)?;
+    let read: LoggedActivity<ActivityHead<'_>> = stored_value::unseal_front(key, bytes)?;
     if let LoggedActivity::Activity(
         _,
-        Front { passive: false, user, action, count: times, date, received_at, .. },
+        ActivityHead { passive: false, user, action, count: times, date, received_at, .. },
     ) = read
     {
         count(CountedActivity::new(user, action, times, date, received_at));
@@ -102,7 +102,7 @@ pub(crate) fn counted(
 
 /// First fields of a stored [`Activity`].
 #[derive(Debug, Deserialize)]
-struct Front<'a> {
+struct ActivityHead<'a> {
     _id: ObjectId,
     _company: Option<ObjectId>,
     user: ObjectId,

@@ -29,5 +29,6 @@ pub(crate) mod revenue_versions;
 pub(crate) mod suppressed;
 pub(crate) mod tenant_deletion;
 pub(crate) mod tenants;
+pub(crate) mod tokens;
 pub(crate) mod usage;
 pub(crate) mod view;

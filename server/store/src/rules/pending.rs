@@ -9,7 +9,7 @@ use svctrack_core::{
 };
 
 use super::{
-    audit::{Traces, Trail},
+    audit::{AuditTrail, Traces},
     counters::{Counter, Counters},
     date_ranges::LatestSpans,
     engagement,
@@ -18,7 +18,7 @@ use super::{
     open_tables::{Tables, Transaction},
     usage,
 };
-use crate::{StoreError, Tenant, rows::engagement::EngagementOwner, times::JudgedTimes};
+use crate::{StoreError, Tenant, rows::engagement::EngagementOwner, times::ReferenceTimes};
 
 /// Maximum number of causes of one code that a transaction reports for a tenant separately: a flood of invented ids
 /// costs no more rows than this, and further causes are counted together.
@@ -36,19 +36,19 @@ pub(crate) struct Pending {
     /// The spans to which activities are added.
     pub(crate) spans: LatestSpans,
     /// The times by which ages are judged, once the clock has been read.
-    pub(crate) settled: Option<JudgedTimes>,
+    pub(crate) settled: Option<ReferenceTimes>,
     /// Companies that a user has left who was active last.
     pub(crate) lost_the_last: Vec<EngagementOwner>,
     /// Changes of the running command so far, where it is audited.
-    pub(crate) trail: Option<Trail>,
+    pub(crate) trail: Option<AuditTrail>,
     /// Storage of values in the audit log, for each tenant that was looked up.
     pub(crate) traces: BTreeMap<TenantId, Traces>,
     counters: Counters,
-    findings: BTreeMap<(TenantId, &'static str), OfCode>,
+    findings: BTreeMap<(TenantId, &'static str), FindingsOfCode>,
 }
 
 /// Findings of one code, each by the route and its cause.
-type OfCode = BTreeMap<(Route, String), Finding>;
+type FindingsOfCode = BTreeMap<(Route, String), Finding>;
 
 impl Pending {
     /// Time by which ages are judged; before it is known nothing is old.

@@ -12,7 +12,7 @@ use svctrack_core::value::{Issue, TenantId};
 use super::{
     lookup_cache::LookupCache,
     open_tables::{Tables, Transaction},
-    tenants,
+    tenants, tokens,
 };
 use crate::{
     StoreError, TenantRecord, TenantState,
@@ -60,7 +60,7 @@ pub(crate) fn go_on(
     let Some(mut tenant) = tenant.filter(|tenant| tenant.state == TenantState::Deleting) else {
         return Ok(false);
     };
-    tenants::remove_tokens(tables, id)?;
+    tokens::remove_tokens(tables, id)?;
     tables.engagement.forget_tenant(id);
     let mut removal = Removal::default();
     for table in tables.of_tenants()? {

@@ -27,10 +27,10 @@ type LoggedRows = HashMap<EngagementOwner, (u64, Arc<EngagementRow>), RandomStat
 
 /// Cache of the log of a database, up to its newest entry: a reader of a later snapshot reads only newer entries.
 #[derive(Debug, Default)]
-pub(crate) struct LogRead(Mutex<ReadTo>);
+pub(crate) struct LogRead(Mutex<CachedLog>);
 
 #[derive(Debug, Default)]
-struct ReadTo {
+struct CachedLog {
     /// First entry of the log at that time, and the first that was not read.
     first: u64,
     end: u64,
@@ -46,7 +46,7 @@ enum KnownEntries {
     Later,
 }
 
-impl ReadTo {
+impl CachedLog {
     fn known(&self, first: u64, end: u64) -> KnownEntries {
         if self.end > end || self.first > first {
             return KnownEntries::Later;
@@ -97,7 +97,7 @@ impl LogRead {
         }
     }
 
-    fn read_to(&self) -> MutexGuard<'_, ReadTo> {
+    fn read_to(&self) -> MutexGuard<'_, CachedLog> {
         self.0.lock()
     }
 }
@@ -111,13 +111,13 @@ fn add(
 }
 
 /// The log in a snapshot, which is read when it is first requested.
-pub(crate) struct LogAt {
+pub(crate) struct SnapshotLog {
     log: Option<EngagementLog<ReadTable>>,
     log_read: Arc<LogRead>,
     logged: OnceLock<Arc<LoggedRows>>,
 }
 
-impl LogAt {
+impl SnapshotLog {
     /// The log in a snapshot of the database that `log_read` was read from.
     pub(crate) fn open(
         snapshot: &ReadTransaction,
@@ -141,7 +141,7 @@ impl LogAt {
 
 pub(crate) struct SnapshotEngagement {
     table: ReadTable,
-    log: Arc<LogAt>,
+    log: Arc<SnapshotLog>,
 }
 
 impl SnapshotEngagement {

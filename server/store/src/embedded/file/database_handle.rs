@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use redb::{Database, ReadableDatabase as _, StorageBackend, WriteTransaction};
 
 use super::{
-    blocks::At,
+    blocks::OpenAt,
     corruption, nonblocking_read,
     open::{self, OpenError},
     progress::DiskProgress,
@@ -26,7 +26,7 @@ use crate::{
 pub(crate) struct DatabaseHandle {
     /// None while the database is dropped.
     database: Option<Database>,
-    gate: Fence,
+    gate: StorageGate,
     is_to_read: bool,
     log_read: Arc<LogRead>,
 }
@@ -41,7 +41,7 @@ impl DatabaseHandle {
         progress: &Arc<DiskProgress>,
         cache_bytes: usize,
     ) -> Result<Self, OpenError> {
-        let (gate, storage) = Fence::before(store_file.open()?, progress);
+        let (gate, storage) = StorageGate::before(store_file.open()?, progress);
         let database = Some(open::open_to_write(storage, cache_bytes)?);
         Ok(Self { database, gate, is_to_read: false, log_read: Arc::default() })
     }
@@ -67,10 +67,10 @@ impl DatabaseHandle {
     pub(crate) fn to_read(
         store_file: &dyn StoreFile,
         progress: &Arc<DiskProgress>,
-        at: At,
+        at: OpenAt,
         cache_bytes: usize,
     ) -> Result<Self, OpenError> {
-        let (gate, storage) = Fence::before(store_file.open()?, progress);
+        let (gate, storage) = StorageGate::before(store_file.open()?, progress);
         let database = Some(open::open_to_read(storage, at, cache_bytes)?);
         Ok(Self { database, gate, is_to_read: true, log_read: Arc::default() })
     }
@@ -128,17 +128,17 @@ impl Drop for DatabaseHandle {
 
 /// A gate before the storage, which can be shut; clones are the same gate.
 #[derive(Clone, Debug, Default)]
-struct Fence {
+struct StorageGate {
     is_shut: Arc<RwLock<bool>>,
     /// First failure of the storage since the transaction began.
     failed: Arc<Mutex<Option<io::Error>>>,
 }
 
-impl Fence {
+impl StorageGate {
     /// A gate before storage, whose disk is watched.
     fn before(under: Storage, progress: &Arc<DiskProgress>) -> (Self, Storage) {
         let (gate, progress) = (Self::default(), progress.clone());
-        (gate.clone(), Storage::new(Fenced { under, gate, progress }))
+        (gate.clone(), Storage::new(GatedStorage { under, gate, progress }))
     }
 
     fn shut(&self) {
@@ -151,19 +151,19 @@ impl Fence {
 }
 
 /// Storage that a gate can shut off.
-struct Fenced {
+struct GatedStorage {
     under: Storage,
-    gate: Fence,
+    gate: StorageGate,
     progress: Arc<DiskProgress>,
 }
 
-impl fmt::Debug for Fenced {
+impl fmt::Debug for GatedStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.under.fmt(f)
     }
 }
 
-impl Fenced {
+impl GatedStorage {
     /// Runs an operation, and keeps the gate open until it ends.
     fn through<T>(&self, operate: impl FnOnce(&Storage) -> io::Result<T>) -> io::Result<T> {
         let is_shut = nonblocking_read::lock_shared(&self.gate.is_shut);
@@ -177,7 +177,7 @@ impl Fenced {
     }
 }
 
-impl StorageBackend for Fenced {
+impl StorageBackend for GatedStorage {
     fn len(&self) -> io::Result<u64> {
         self.through(Storage::len)
     }
@@ -237,7 +237,8 @@ mod tests {
     fn what_is_read_stays_as_it_is_while_another_database_writes() {
         let folder = tempfile::tempdir().unwrap();
         let (_, store_file) = store(folder.path());
-        let read = DatabaseHandle::to_read(&store_file, &Arc::default(), At::LastWhole, 0).unwrap();
+        let read =
+            DatabaseHandle::to_read(&store_file, &Arc::default(), OpenAt::LastWhole, 0).unwrap();
         let (written, held) =
             DatabaseHandle::for_second_writer(&store_file, &Arc::default(), 0).unwrap();
         for number in 0..20_u8 {
@@ -256,7 +257,8 @@ mod tests {
     fn a_database_to_read_alone_takes_no_writes_and_knows_that_its_file_has_failed() {
         let folder = tempfile::tempdir().unwrap();
         let (_, store_file) = store(folder.path());
-        let read = DatabaseHandle::to_read(&store_file, &Arc::default(), At::LastWhole, 0).unwrap();
+        let read =
+            DatabaseHandle::to_read(&store_file, &Arc::default(), OpenAt::LastWhole, 0).unwrap();
         assert!(read.can_be_read_apart() && read.begin().is_err());
         let snapshot = read.snapshot().unwrap();
         read.shut();
@@ -283,7 +285,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (_, store_file) = store(folder.path());
         let (shut, other) = (
-            DatabaseHandle::to_read(&store_file, &Arc::default(), At::LastWhole, 0).unwrap(),
+            DatabaseHandle::to_read(&store_file, &Arc::default(), OpenAt::LastWhole, 0).unwrap(),
             DatabaseHandle::to_write(&store_file, &Arc::default(), 0).unwrap(),
         );
         let (of_shut, of_other) = (shut.snapshot().unwrap(), other.snapshot().unwrap());

@@ -25,7 +25,7 @@ use crate::{
         replays::Replays,
         sequence::Sequence,
     },
-    rules::{lookup_cache::LookupCache, meta, pending::Pending, tenants},
+    rules::{lookup_cache::LookupCache, meta, pending::Pending, tokens},
 };
 
 /// Cause for which a transaction was not completed.
@@ -53,7 +53,7 @@ pub(crate) struct Writer {
 pub(crate) struct WriterState {
     known: LookupCache,
     /// Read from the store when there is none.
-    engagement: Option<engagement::RowsAtHand>,
+    engagement: Option<engagement::EngagementCache>,
 }
 
 impl WriterState {
@@ -77,7 +77,7 @@ impl WriterState {
 }
 
 /// Results of a batch before it is committed.
-struct CarriedOut {
+struct BatchResult {
     outcomes: Vec<CommandResult>,
     to_replay: BTreeMap<TenantId, Tenant>,
     known: LookupCache,
@@ -193,7 +193,7 @@ impl Writer {
         let carried_out = self.carry_out_all(&transaction, &mut engagement, batch);
         self.kept.engagement = Some(engagement);
         match carried_out {
-            Ok(CarriedOut { outcomes, to_replay, known, engagement, found, rows }) => {
+            Ok(BatchResult { outcomes, to_replay, known, engagement, found, rows }) => {
                 let began = Instant::now();
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
                 self.count_commit(began.elapsed(), batch.jobs.len(), rows, found);
@@ -229,9 +229,9 @@ impl Writer {
     fn carry_out_all(
         &mut self,
         transaction: &WriteTransaction,
-        engagement: &mut engagement::RowsAtHand,
+        engagement: &mut engagement::EngagementCache,
         batch: &mut Batch,
-    ) -> Result<CarriedOut, Failed> {
+    ) -> Result<BatchResult, Failed> {
         let of_store = |error: StoreError| Failed::Store(error);
         let of_all = |error: StoreError| match error.is_of_the_file() {
             true => Failed::Store(error),
@@ -265,7 +265,7 @@ impl Writer {
                 batch.jobs.extend(self.pace.next(&load, &self.shared.queues));
             }
         }
-        tenants::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
+        tokens::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
         let now = self.sequence.now(&*self.shared.clock);
         let found = pending.found();
         let flushed =
@@ -279,7 +279,7 @@ impl Writer {
             false => tables.finish(),
         });
         let (known, engagement) = finished.map_err(of_all)?;
-        Ok(CarriedOut { outcomes, to_replay, known, engagement, found, rows: load.rows() })
+        Ok(BatchResult { outcomes, to_replay, known, engagement, found, rows: load.rows() })
     }
 
     /// Notes the times of the store, from which a start continues.
@@ -294,10 +294,10 @@ impl Writer {
     }
 
     /// State of the engagement rows; the end of the transaction puts it back.
-    fn engagement(&mut self) -> Result<engagement::RowsAtHand, StoreError> {
+    fn engagement(&mut self) -> Result<engagement::EngagementCache, StoreError> {
         let known = self.kept.engagement.take();
         let read =
-            || engagement::RowsAtHand::read(&*self.shared.snapshot()?, self.shared.log_limits);
+            || engagement::EngagementCache::read(&*self.shared.snapshot()?, self.shared.log_limits);
         known.map_or_else(|| corruption::contained(read), Ok)
     }
 }

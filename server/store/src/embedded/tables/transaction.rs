@@ -8,7 +8,7 @@ use super::{append_table::AppendTable, redb_table::WriteTable};
 use crate::{
     StoreError,
     at_once::at_once,
-    embedded::engagement::{Changes, RowsAtHand, TransactionEngagement},
+    embedded::engagement::{Changes, EngagementCache, TransactionEngagement},
     rows::*,
     rules::{
         lookup_cache::LookupCache,
@@ -37,7 +37,7 @@ impl<'t> WriteTables<'t> {
     pub(crate) fn open(
         transaction: &'t WriteTransaction,
         known: LookupCache,
-        engagement: &'t mut RowsAtHand,
+        engagement: &'t mut EngagementCache,
     ) -> Result<Self, TableError> {
         let engagement = TransactionEngagement::open(transaction, engagement)?;
         Self::open_all(known, engagement, |table| WriteTable::open(transaction, table))

@@ -13,7 +13,7 @@ const ADA: &str = r#"{"companyId":"extid-acme","externalId":"ada","email":"ada@x
 
 async fn create(world: &World, def: &'static ResourceDef, text: &str) -> ObjectId {
     let patch = Document::parse(text.as_bytes()).unwrap();
-    match world.write(Command::Create { def, body: Shaped::trusted(patch) }).await {
+    match world.write(Command::Create { def, body: CheckedBody::trusted(patch) }).await {
         Reply::Record(response) => response.id,
         other => panic!("{other:?}"),
     }

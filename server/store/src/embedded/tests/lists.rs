@@ -94,7 +94,7 @@ async fn add_large_companies(world: &World, count: usize) {
         let custom: Vec<_> = (0..15).map(|key| format!(r#""{key}":"{text}""#)).collect();
         let custom = custom.join(",");
         let company = format!(r#"{{"name":"{number}","custom":{{{custom}}}}}"#);
-        let body = Shaped::trusted(Document::parse(company.as_bytes()).unwrap());
+        let body = CheckedBody::trusted(Document::parse(company.as_bytes()).unwrap());
         world.write(Command::Create { def: &COMPANY, body }).await;
     }
 }

@@ -112,8 +112,9 @@ impl World {
             }
             11 => self.upsert(&COMPANY, &format!(r#"{{"externalId":"c{company}","name":"D"}}"#)),
             12 => {
-                let body =
-                    Shaped::trusted(document(&format!(r#"{{"companyId":"extid-c{company}"}}"#)));
+                let body = CheckedBody::trusted(document(&format!(
+                    r#"{{"companyId":"extid-c{company}"}}"#
+                )));
                 let precondition = Precondition::Anything;
                 let command =
                     Command::Update { def: &END_USER, reference: user, body, precondition };

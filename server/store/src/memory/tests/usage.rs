@@ -70,7 +70,7 @@ fn step(store: &Memory, random: &mut Random) {
         }
         88..95 => {
             let text = format!(r#"{{"companyId":"extid-c{}"}}"#, random.below(COMPANIES));
-            let (reference, body) = (user(random), Shaped::trusted(document(&text)));
+            let (reference, body) = (user(random), CheckedBody::trusted(document(&text)));
             write(
                 store,
                 Command::Update { def: &END_USER, reference, body, precondition: anything() },
@@ -169,8 +169,9 @@ fn a_report_is_that_of_the_activities_that_are_there() {
     for seed in 0..12 {
         let (store, mut random) = (founded(), Random(seed));
         for company in 0..COMPANIES {
-            let body =
-                Shaped::trusted(document(&format!(r#"{{"name":"C","externalId":"c{company}"}}"#)));
+            let body = CheckedBody::trusted(document(&format!(
+                r#"{{"name":"C","externalId":"c{company}"}}"#
+            )));
             write(&store, Command::Create { def: &COMPANY, body }).unwrap();
         }
         for _ in 0..150 {
