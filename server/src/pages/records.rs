@@ -25,7 +25,7 @@ use super::{
     record_sections,
     references::{of_form, references},
     respond::{html, rejected, see},
-    saved_views,
+    saved_views::ViewedList,
     saving::{self, RejectedForm, StoredForm},
     visit::{Visit, resource},
 };
@@ -130,8 +130,7 @@ fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -
         references: References::default(),
         csv: String::new(),
         is_file_sorted: true,
-        saved: saved_views::for_resource(visit, def),
-        may_save: visit.api.may("admin"),
+        views: ViewedList::of_records(def).views(visit),
         may_create: may(visit, def, "create"),
         problems: Vec::new(),
     }

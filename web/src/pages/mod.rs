@@ -28,6 +28,7 @@ mod references;
 mod renewals;
 mod report;
 mod samples;
+mod saved_views;
 mod search;
 mod settings;
 mod setup;
@@ -71,7 +72,7 @@ pub use self::{
     rates::{RateLine, RatesView, rates_page},
     record::{RecordView, RelatedList, document_of, record_form, record_page, title_of},
     record_sections::Extra,
-    records::{RecordsView, SavedView, records_page},
+    records::{RecordsView, records_page},
     references::{References, choice_of, target_of},
     renewals::{
         Decision, DecisionView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
@@ -79,6 +80,7 @@ pub use self::{
     },
     report::{Choice, MissingRates, ReportCell, ReportTable, ReportView, report_page},
     samples::{LANGUAGES, SampleValues},
+    saved_views::{SavedView, SavedViews},
     search::{Hit, HitGroup, SearchView, search_page},
     settings::{SettingsView, settings_page},
     setup::{Arrival, Arrived, Policy, ScriptFile, ScriptInfo, SetupView, setup_page},
