@@ -6,7 +6,6 @@ use svctrack_tests::{
     client::{Client, Response},
     data,
     in_process::InProcess,
-    reader::{OWN_PAGE, csrf_in},
 };
 
 use crate::pages::{Reader, attribute, sign_in, token};
@@ -302,53 +301,6 @@ async fn a_file_of_a_list_has_its_records_and_its_columns() {
     let lines: Vec<&str> = file.text().lines().collect();
     assert_eq!(lines.len(), 2, "{}", file.text());
     assert!(lines[0].ends_with("name,status") && lines[1].contains("Beta"), "{}", file.text());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_table_is_imported_with_the_mapping_of_its_dry_run_alone() {
-    let server = InProcess::start().await;
-    let reader = sign_in(&server.anonymous, &token(&server)).await;
-    let csrf = csrf_in(reader.get("/").await.text());
-    let send = async |mapping: &str, checked: &str, step: &str| {
-        let pairs = [
-            ("csrf", csrf.as_str()),
-            ("table", "Firm,Town\nAcme,Bern\n"),
-            ("map", "Firm=name"),
-            ("map", mapping),
-            ("checked", checked),
-            ("step", step),
-        ];
-        let part = |(name, text): (&str, &str)| {
-            format!("--x\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
-        };
-        let body = format!("{}--x--\r\n", pairs.map(part).concat());
-        let headers = [
-            ("cookie", reader.cookie.as_str()),
-            ("content-type", "multipart/form-data; boundary=x"),
-            OWN_PAGE,
-        ];
-        let path = "/app/import/companies";
-        server.anonymous.send(Method::POST, path, &headers, body).await.unwrap()
-    };
-    let checked = |page: &Response| {
-        attribute(page.text(), "name=\"checked\" value").next().unwrap().to_owned()
-    };
-    let first = send("Town=city", "", "check").await;
-    assert_eq!(first.status, StatusCode::OK, "{}", first.text());
-    for unchecked in ["", "other", &checked(&first)] {
-        let mapping = "Town=zip";
-        let changed = send(mapping, unchecked, "import").await;
-        assert_rejected(&changed, &["Nothing was imported", "new check"]);
-        assert_eq!(server.client.get("/companies").await.json(), json!([]), "{unchecked}");
-        if unchecked == checked(&first) {
-            let done = send(mapping, &checked(&changed), "import").await;
-            assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text());
-            let there = reader.get(done.headers["location"].to_str().unwrap()).await;
-            let link = "href=\"/app/records/companies\">Show companies</a>";
-            assert!(there.text().contains(link), "{}", there.text());
-        }
-    }
-    assert_eq!(server.client.get("/companies").await.json()[0]["zip"], "Bern");
 }
 
 /// The page to which a form leads.
