@@ -163,6 +163,22 @@ async fn a_form_shows_what_was_changed_meanwhile_and_overwrites_only_what_its_us
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_record_names_the_records_that_it_refers_to() {
+    let server = server().await;
+    let (client, reader) = (&server.client, sign_in(&server.anonymous, &token(&server)).await);
+    let user = client.post("/users", &json!({"email": "ada@acme.example", "name": "Ada"})).await;
+    let id = user.json()["_id"].as_str().unwrap().to_owned();
+    let entry = json!({"userId": id, "companyId": "extid-acme", "hours": 2, "date": "2026-01-05",
+        "externalId": "e1", "projectId": "a project of old"});
+    let made = client.post("/timeentries", &entry).await;
+    assert_eq!(made.status, StatusCode::OK, "{}", made.text());
+    let page = reader.get("/app/records/timeentries/extid-e1").await;
+    let link = format!("href=\"/app/records/users/{id}\">Ada</a>");
+    assert!(page.text().contains(&link) && page.text().contains(">Acme</a>"), "{}", page.text());
+    assert!(page.text().contains("a project of old"), "{}", page.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_status_of_a_ticket_that_was_changed_after_it_was_shown_stays() {
     let server = server().await;
     let (client, reader) = (&server.client, sign_in(&server.anonymous, &token(&server)).await);

@@ -23,7 +23,7 @@ use super::{
     newest::newest,
     paging::{paging, total_of},
     record_sections,
-    references::{of_form, references},
+    references::{names_in, of_form, references},
     respond::{html, rejected, see},
     saved_views::ViewedList,
     saving::{self, RejectedForm, StoredForm},
@@ -182,6 +182,7 @@ pub(super) async fn view(
     let (record, version) = found(visit, def, id).await?;
     let own = text(&record, "_id").to_owned();
     let mut view = RecordView { version, ..view_of(visit, def, record) };
+    view.references = names_in(visit, def, &view.record).await?;
     view.related = related(visit, def, &own, &view.record).await?;
     record_sections::extend(visit, &own, &mut view).await?;
     Ok(view)
