@@ -249,9 +249,9 @@ pub(crate) const MAX_REHEARSED_BYTES: usize = 32 * 1024 * 1024;
 /// Maximum number of fields in a form of a page: each takes more memory than its bytes, and no form has a tenth of
 /// these.
 pub(crate) const MAX_FORM_PAIRS: usize = 10_000;
-/// Longest table that is imported on a page, in bytes: some ten thousand rows, which the form holds between the dry run
-/// and the import.
-pub(crate) const MAX_PAGE_IMPORT_BYTES: usize = 2 * 1024 * 1024;
+/// Longest table that is imported on a page, in bytes: 20,000 rows of 250 bytes, which the form holds between the dry
+/// run and the import.
+pub(crate) const MAX_PAGE_IMPORT_BYTES: usize = 5 * 1024 * 1024;
 /// Maximum number of imports at a time, in all: each holds some rows, and one row can have the maximum length of a
 /// line.
 pub(crate) const MAX_IMPORTS: usize = 2;

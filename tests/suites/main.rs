@@ -52,6 +52,7 @@ mod pages;
 mod pages_of_customers;
 mod pages_of_figures;
 mod pages_of_forms;
+mod pages_of_imports;
 mod pages_of_licenses;
 mod pages_of_people;
 mod pages_of_rates;

@@ -104,3 +104,38 @@ async fn customers_are_those_of_now_by_default_with_filters_and_their_owners() {
     assert!(audit.contains(">Acme</a>") && audit.contains("Company created"), "{audit}");
     assert!(page(&reader, "/app/reports/renewals").await.contains("<h1>Renewal rates</h1>"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_of_the_customers_is_saved_under_a_name_shown_to_all_and_removed() {
+    let server = InProcess::start().await;
+    let client = &server.client;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let scopes = json!({"label": "success", "scopes": ["reports:read", "companies:read"]});
+    let other = client.post("/tokens", &scopes).await.json();
+    let other = sign_in(&server.anonymous, other["token"].as_str().unwrap()).await;
+    let views = "/app/customers/views";
+    // What is as by default is no part of a view.
+    let shown = "/app/customers?name=&status=&owner=Ada&phase=&sort=name&activityState=";
+    assert!(!page(&reader, "/app/customers?sort=-atStake").await.contains("Save this view"));
+    assert!(!page(&other, shown).await.contains("Save this view"));
+    let html = page(&reader, shown).await;
+    let query = attribute(&html, "name=\"query\" value").next().unwrap().replace("&amp;", "&");
+    assert_eq!(query, "status=&owner=Ada&sort=name");
+    let saved = reader.submit(views, &[("name", "Ada's <b>"), ("query", &query)]).await;
+    assert_eq!(saved.status, StatusCode::SEE_OTHER, "{}", saved.text());
+    assert_eq!(saved.headers["location"], format!("/app/customers?{query}"));
+    let link = "href=\"/app/customers?status=&amp;owner=Ada&amp;sort=name\"";
+    let html = page(&other, "/app/customers").await;
+    assert!(html.contains(link) && html.contains("Ada's &lt;b&gt;</a>"), "{html}");
+    assert!(!page(&other, "/app/records/companies").await.contains("Ada's"));
+    let html = page(&reader, shown).await;
+    assert!(html.contains("Remove this view") && html.contains("aria-current=\"page\">Ada"));
+    let nameless = reader.submit(views, &[("name", ""), ("query", &query)]).await;
+    assert_eq!(nameless.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(nameless.text().contains("a name of 1 to 80") && nameless.text().contains("Ada"));
+    let mine = other.submit(views, &[("name", "Mine"), ("query", &query)]).await;
+    assert_eq!(mine.status, StatusCode::FORBIDDEN);
+    let remove = [("name", "Ada's <b>"), ("query", &query), ("step", "remove")];
+    assert_eq!(reader.submit(views, &remove).await.status, StatusCode::SEE_OTHER);
+    assert!(!page(&reader, "/app/customers").await.contains("Ada's"));
+}

@@ -281,7 +281,7 @@ async fn closed_months_show_why_they_differ_and_why_they_were_reopened() {
     assert_eq!(closed.status, StatusCode::SEE_OTHER, "{}", closed.text());
     let html = page(&reader, "/app/closings").await;
     assert!(html.contains("2025-11") && !html.contains("Changed since closing"), "{html}");
-    assert!(html.contains("Total, rates of 2025-11-30<"), "{html}");
+    assert!(html.contains("Total, <span class=\"nowrap\">rates of 2025-11-30<"), "{html}");
     // Neither a renewal nor an amount after it is a figure of the month.
     let renewal = json!({"renewalStatus": "renewed", "renewalMRR": 75});
     change("/licenses/extid-Beta", renewal).await;

@@ -6,7 +6,6 @@ use svctrack_tests::{
     client::{Client, Response},
     data,
     in_process::InProcess,
-    reader::{OWN_PAGE, csrf_in},
 };
 
 use crate::pages::{Reader, attribute, sign_in, token};
@@ -164,6 +163,22 @@ async fn a_form_shows_what_was_changed_meanwhile_and_overwrites_only_what_its_us
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_record_names_the_records_that_it_refers_to() {
+    let server = server().await;
+    let (client, reader) = (&server.client, sign_in(&server.anonymous, &token(&server)).await);
+    let user = client.post("/users", &json!({"email": "ada@acme.example", "name": "Ada"})).await;
+    let id = user.json()["_id"].as_str().unwrap().to_owned();
+    let entry = json!({"userId": id, "companyId": "extid-acme", "hours": 2, "date": "2026-01-05",
+        "externalId": "e1", "projectId": "a project of old"});
+    let made = client.post("/timeentries", &entry).await;
+    assert_eq!(made.status, StatusCode::OK, "{}", made.text());
+    let page = reader.get("/app/records/timeentries/extid-e1").await;
+    let link = format!("href=\"/app/records/users/{id}\">Ada</a>");
+    assert!(page.text().contains(&link) && page.text().contains(">Acme</a>"), "{}", page.text());
+    assert!(page.text().contains("a project of old"), "{}", page.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_status_of_a_ticket_that_was_changed_after_it_was_shown_stays() {
     let server = server().await;
     let (client, reader) = (&server.client, sign_in(&server.anonymous, &token(&server)).await);
@@ -302,53 +317,6 @@ async fn a_file_of_a_list_has_its_records_and_its_columns() {
     let lines: Vec<&str> = file.text().lines().collect();
     assert_eq!(lines.len(), 2, "{}", file.text());
     assert!(lines[0].ends_with("name,status") && lines[1].contains("Beta"), "{}", file.text());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_table_is_imported_with_the_mapping_of_its_dry_run_alone() {
-    let server = InProcess::start().await;
-    let reader = sign_in(&server.anonymous, &token(&server)).await;
-    let csrf = csrf_in(reader.get("/").await.text());
-    let send = async |mapping: &str, checked: &str, step: &str| {
-        let pairs = [
-            ("csrf", csrf.as_str()),
-            ("table", "Firm,Town\nAcme,Bern\n"),
-            ("map", "Firm=name"),
-            ("map", mapping),
-            ("checked", checked),
-            ("step", step),
-        ];
-        let part = |(name, text): (&str, &str)| {
-            format!("--x\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
-        };
-        let body = format!("{}--x--\r\n", pairs.map(part).concat());
-        let headers = [
-            ("cookie", reader.cookie.as_str()),
-            ("content-type", "multipart/form-data; boundary=x"),
-            OWN_PAGE,
-        ];
-        let path = "/app/import/companies";
-        server.anonymous.send(Method::POST, path, &headers, body).await.unwrap()
-    };
-    let checked = |page: &Response| {
-        attribute(page.text(), "name=\"checked\" value").next().unwrap().to_owned()
-    };
-    let first = send("Town=city", "", "check").await;
-    assert_eq!(first.status, StatusCode::OK, "{}", first.text());
-    for unchecked in ["", "other", &checked(&first)] {
-        let mapping = "Town=zip";
-        let changed = send(mapping, unchecked, "import").await;
-        assert_rejected(&changed, &["Nothing was imported", "new check"]);
-        assert_eq!(server.client.get("/companies").await.json(), json!([]), "{unchecked}");
-        if unchecked == checked(&first) {
-            let done = send(mapping, &checked(&changed), "import").await;
-            assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text());
-            let there = reader.get(done.headers["location"].to_str().unwrap()).await;
-            let link = "href=\"/app/records/companies\">Show companies</a>";
-            assert!(there.text().contains(link), "{}", there.text());
-        }
-    }
-    assert_eq!(server.client.get("/companies").await.json()[0]["zip"], "Bern");
 }
 
 /// The page to which a form leads.

@@ -33,10 +33,10 @@ const MAX_LOOKED_AT: usize = 1_000;
 /// use svctrack_core::{
 ///     plan::{self, Ctx, memory::Memory},
 ///     resources::{company::COMPANY, license::LICENSE},
-///     schema::Shaped,
+///     schema::CheckedBody,
 ///     value::{Document, IdSequence, Timestamp},
 /// };
-/// let trusted = |text: &str| Shaped::trusted(Document::parse(text.as_bytes()).unwrap());
+/// let trusted = |text: &str| CheckedBody::trusted(Document::parse(text.as_bytes()).unwrap());
 /// let mut store = Memory::default();
 /// let mut ctx = Ctx::new(Timestamp::parse("2026-11-24").unwrap(), IdSequence::new([0; 5]), None);
 /// let company = plan::create(&COMPANY, trusted(r#"{"name":"Acme"}"#), &store, &mut ctx).unwrap();

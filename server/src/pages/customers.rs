@@ -15,6 +15,7 @@ use super::{
     currencies::{CURRENCY, Named, currency_choice, missing_into},
     paging::paging,
     respond::html,
+    saved_views::ViewedList,
     submitted_form::sent,
     visit::Visit,
 };
@@ -98,18 +99,40 @@ async fn add_owners(visit: &Visit, lines: &mut [CustomerLine]) -> Result<(), Err
     Ok(())
 }
 
+/// Pairs of the page's address: all that is not as by default, but for the place in the list.
+fn query_of(sort: &str, currency: &Choice, filters: &[Choice]) -> Vec<(&'static str, String)> {
+    let is_default = |filter: &&Choice| match filter.name {
+        STATUS => filter.value == CUSTOMER,
+        _ => filter.value.is_empty(),
+    };
+    let filters = filters.iter().filter(|filter| !is_default(filter));
+    let filters = filters.map(|filter| (filter.name, filter.value.as_str()));
+    let order = Some(("sort", sort)).filter(|_| sort != AT_STAKE);
+    let currency = Some((CURRENCY, &*currency.value)).filter(|(_, chosen)| !chosen.is_empty());
+    let pairs = filters.chain(order).chain(currency);
+    pairs.map(|(name, text)| (name, text.to_owned())).collect()
+}
+
 /// `GET /app/customers`
 pub(super) async fn customers(visit: Visit, request: Request) -> Result<Response, Error> {
-    let pairs = query_pairs(&request);
-    let sort = match sent(&pairs, "sort") {
+    let view = ranked(&visit, &query_pairs(&request)).await?;
+    Ok(html(customers_page(&visit.shell, &view)))
+}
+
+/// Customers for the address of their page.
+pub(super) async fn ranked(
+    visit: &Visit,
+    pairs: &[(String, String)],
+) -> Result<CustomersView, Error> {
+    let sort = match sent(pairs, "sort") {
         "" => AT_STAKE.to_owned(),
         sort => sort.to_owned(),
     };
-    let offset: usize = sent(&pairs, "offset").parse().unwrap_or_default();
+    let offset: usize = sent(pairs, "offset").parse().unwrap_or_default();
     let (shown, at) = (SHOWN.to_string(), offset.to_string());
     let text = Some("each customer's currency".to_owned());
-    let currency = Choice { text, ..currency_choice(&visit, &pairs).await? };
-    let filters = filters(&pairs);
+    let currency = Choice { text, ..currency_choice(visit, pairs).await? };
+    let filters = filters(pairs);
     let mut chosen = vec![("sort", sort.as_str())];
     chosen.extend(Some((CURRENCY, &*currency.value)).filter(|(_, chosen)| !chosen.is_empty()));
     let of_report = asked_of_report(&filters);
@@ -119,18 +142,17 @@ pub(super) async fn customers(visit: Visit, request: Request) -> Result<Response
     };
     let path = asked("/reports/customers", &[("limit", &shown), ("offset", &at)]);
     let mut found: Customers = visit.api.get(&path).await?;
-    let of_page: Vec<_> =
-        filters.iter().map(|filter| (filter.name, filter.value.as_str())).collect();
+    let (list, query) = (ViewedList::of_customers(), query_of(&sort, &currency, &filters));
     let page_at = |offset: usize| {
-        let at = offset.to_string();
-        address("/app/customers", &[], &[&chosen[..], &of_page, &[("offset", &at)]].concat())
+        let query = query.iter().map(|(name, text)| ((*name).to_owned(), text.clone()));
+        list.with(&query.chain([("offset".to_owned(), offset.to_string())]).collect::<Vec<_>>())
     };
     let paging = paging((offset, SHOWN), (found.rows.len(), Some(found.total as u64)), page_at);
     let missing = std::mem::take(&mut found.missing);
     let mut lines = found.lines();
-    add_owners(&visit, &mut lines).await?;
-    let view = CustomersView {
-        missing_rates: missing_into(&visit, &currency.value, missing),
+    add_owners(visit, &mut lines).await?;
+    Ok(CustomersView {
+        missing_rates: missing_into(visit, &currency.value, missing),
         lines,
         is_filtered: of_report != [(STATUS, CUSTOMER)],
         paging,
@@ -139,6 +161,8 @@ pub(super) async fn customers(visit: Visit, request: Request) -> Result<Response
         sort: sort.clone(),
         filters,
         currency,
-    };
-    Ok(html(customers_page(&visit.shell, &view)))
+        views: list.views(visit),
+        query,
+        problems: Vec::new(),
+    })
 }

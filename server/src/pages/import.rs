@@ -8,7 +8,7 @@ use poem::{Request, Response};
 use sha2::{Digest as _, Sha256};
 use svctrack_core::schema::{ResourceDef, VERSION};
 use svctrack_web::pages::{
-    ImportColumn, ImportSummary, ImportView, ImportedRow, Problem, RejectedRow, address,
+    ImportColumn, ImportSummary, ImportView, ImportedRow, Problem, RejectedRow, address, grouped,
     import_page,
 };
 
@@ -38,6 +38,8 @@ pub(super) async fn show(mut visit: Visit, request: Request) -> Result<Response,
     let pairs = query_pairs(&request);
     let counts = COUNTS.map(|name| sent(&pairs, name).parse::<u64>());
     if let [Ok(created), Ok(updated), Ok(unchanged)] = counts {
+        let [created, updated, unchanged] =
+            [created, updated, unchanged].map(|count| grouped(&count.to_string()));
         let notice =
             format!("Imported: {created} created, {updated} updated, {unchanged} unchanged.");
         visit.shell.notice = Some(notice);
@@ -51,11 +53,11 @@ pub(super) async fn import(visit: Visit, mut request: Request) -> Result<Respons
     let mut view = view_of(&visit, resource(&request)?)?;
     // The form has the mapping besides the table.
     let max = MAX_PAGE_IMPORT_BYTES + MAX_RECORD_BYTES;
-    let (pairs, _room) = match visit.upload(&mut request, max).await {
+    let (mut pairs, _room) = match visit.upload(&mut request, max).await {
         Ok(form) => form,
         Err(error) => return unread_table(&visit, view, error),
     };
-    view.table = table_in(&pairs);
+    view.table = take_table(&mut pairs);
     let mappings = pairs.iter().filter(|(name, _)| name == "map");
     let mappings: Vec<&str> = mappings.map(|(_, text)| text.as_str()).collect();
     if let Err(problem) = read_columns(&mut view, &mappings) {
@@ -121,12 +123,14 @@ fn too_large() -> String {
     )
 }
 
-/// The uploaded file, else the pasted text, with the same line ends for both.
-fn table_in(pairs: &[(String, String)]) -> String {
-    let text = match sent(pairs, "file") {
-        "" => sent(pairs, "table"),
-        file => file,
+/// Takes the uploaded file, else the pasted text, with the same line ends for both: a form is long enough once.
+fn take_table(pairs: &mut [(String, String)]) -> String {
+    let mut take = |name: &str| {
+        let found = pairs.iter_mut().find(|(known, _)| known == name);
+        found.map(|(_, text)| std::mem::take(text)).unwrap_or_default()
     };
+    let (file, pasted) = (take("file"), take("table"));
+    let text = if file.is_empty() { pasted } else { file };
     text.trim_start_matches('\u{feff}').replace("\r\n", "\n")
 }
 
@@ -235,6 +239,6 @@ mod tests {
             read_columns(&mut view, &[]).unwrap_err()
         };
         assert!(problem_of(" \n".to_owned()).starts_with("Choose a file"));
-        assert!(problem_of("x".repeat(MAX_PAGE_IMPORT_BYTES + 1)).contains("more than 2 MB"));
+        assert!(problem_of("x".repeat(MAX_PAGE_IMPORT_BYTES + 1)).contains("more than 5 MB"));
     }
 }

@@ -105,6 +105,7 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/suggestions/:resource", &[(Method::GET, closed!(references::suggestions))]),
     ("/app/people/:id/erase", &[(Method::POST, closed!(erasure::erase))]),
     ("/app/customers", &[(Method::GET, closed!(customers::customers))]),
+    ("/app/customers/views", &[(Method::POST, closed!(views::save_customers))]),
     ("/app/reports/:kind", &[(Method::GET, closed!(reports::report))]),
     ("/app/reports/:kind/explain", &[(Method::GET, closed!(explanation::explain))]),
     ("/app/files/:resource", &[(Method::GET, closed!(files::file))]),

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 use svctrack_core::resources::ticket::TICKET;
-use svctrack_web::pages::{ActivityColumns, Extra, Figure, RecordView, RelatedList, address};
+use svctrack_web::pages::{
+    ActivityColumns, Extra, Figure, RecordView, RelatedList, address, grouped,
+};
 
 use super::{activity, by_ids::text, columns::filled_columns, newest::newest, visit::Visit};
 use crate::{error::Error, routes::people::EXPORT_SCOPES};
@@ -58,8 +60,8 @@ pub(super) fn engagement(record: &Map<String, Value>) -> [Figure; 2] {
         },
         Figure {
             label: "Activities in 14 days",
-            value: number("beats").to_string(),
-            note: format!("trend {trend}, {} in all", number("beatsTotal")),
+            value: grouped(&number("beats").to_string()),
+            note: format!("trend {trend}, {} in all", grouped(&number("beatsTotal").to_string())),
             path: String::new(),
         },
     ]

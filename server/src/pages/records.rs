@@ -22,9 +22,9 @@ use super::{
     newest::newest,
     paging::{paging, total_of},
     record_sections,
-    references::{of_form, references},
+    references::{names_in, of_form, references},
     respond::{html, rejected, see},
-    saved_views,
+    saved_views::ViewedList,
     saving::{self, RejectedForm, StoredForm},
     submitted_form::{headers_of, new_key, problems_of, sent},
     visit::{Visit, resource},
@@ -130,8 +130,7 @@ fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -
         references: References::default(),
         csv: String::new(),
         is_file_sorted: true,
-        saved: saved_views::for_resource(visit, def),
-        may_save: visit.api.may("admin"),
+        views: ViewedList::of_records(def).views(visit),
         may_create: may(visit, def, "create"),
         problems: Vec::new(),
     }
@@ -183,6 +182,7 @@ pub(super) async fn view(
     let (record, version) = found(visit, def, id).await?;
     let own = text(&record, "_id").to_owned();
     let mut view = RecordView { version, ..view_of(visit, def, record) };
+    view.references = names_in(visit, def, &view.record).await?;
     view.related = related(visit, def, &own, &view.record).await?;
     record_sections::extend(visit, &own, &mut view).await?;
     Ok(view)

@@ -5,7 +5,7 @@ use poem::{Request, Response, http::header};
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::end_user::END_USER,
-    schema::{FieldDef, ResourceDef, filter::escaped},
+    schema::{FieldDef, Fill, ResourceDef, filter::escaped},
     value::RecordRef,
 };
 use svctrack_store::StoreError;
@@ -155,7 +155,28 @@ pub(super) async fn references<'t>(
     Ok(references)
 }
 
-/// The same for the fields of a form, which has values that were sent, and those of a record.
+/// Names of the records that a record refers to, where it does not have them itself.
+pub(super) async fn names_in(
+    visit: &Visit,
+    def: &ResourceDef,
+    of: &Record,
+) -> Result<References, Error> {
+    let mut references = References::default();
+    for field in def.fields {
+        let has_name = |it: &FieldDef| matches!(it.fill, Fill::NameOf(row) if row == field.name);
+        let (target, id) = (target_of(field), text(of, field.name));
+        let target = target.filter(|it| visit.api.may(&format!("{}:read", it.path)));
+        let Some(target) = target.filter(|_| !id.is_empty()) else { continue };
+        if !def.fields.iter().any(has_name)
+            && let Some(found) = record(visit, target, id).await?
+        {
+            references.names.push((id.to_owned(), title_of(target, &found)));
+        }
+    }
+    Ok(references)
+}
+
+/// References of the fields of a form, which has values that were sent, and those of a record.
 pub(super) async fn of_form(
     visit: &Visit,
     def: &'static ResourceDef,

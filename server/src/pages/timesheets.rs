@@ -227,7 +227,6 @@ impl ReferencedRecords {
         TimesheetLine {
             id: text(sheet, "_id").to_owned(),
             version: sheet.get("__v").and_then(Value::as_i64).unwrap_or_default(),
-            status: text(sheet, "status").to_owned(),
             who: person(&self.people, text(sheet, "assignedId")),
             from: day_of(sheet.get("dateFrom")),
             to: day_of(sheet.get("dateTo")),

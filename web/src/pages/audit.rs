@@ -3,6 +3,7 @@
 use hypertext::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use svctrack_core::resources::REGISTRY;
 
 use super::{
     address::address,
@@ -174,7 +175,7 @@ fn words_of(action: &str) -> String {
 
 fn target(line: &AuditLine) -> impl Renderable {
     let (resource, id) = (line.resource.as_deref().unwrap_or_default(), line.id.as_deref());
-    let is_record = svctrack_core::resources::REGISTRY.iter().any(|def| def.path == resource);
+    let is_record = REGISTRY.iter().any(|def| def.path == resource);
     let name = line.name.as_deref().or(id).unwrap_or_default();
     maud! {
         @match id {
@@ -204,15 +205,39 @@ fn changes(line: &AuditLine) -> impl Renderable {
     maud! {
         @if let Some(denied) = &denied { (denied) }
         @if !counts.is_empty() { (counts.join(", ")) }
+        @for (change, count) in numbered(&line.changes) { div { (records(change, count)) } }
         @for change in &line.changes {
-            div {
-                @if change.change != "updated" || change.properties.is_empty() {
-                    (label_of(change.resource.as_str())) " " (change.change)
-                }
-                @for (name, traces) in &change.properties { (property(name, traces)) }
-            }
+            @for (name, traces) in &change.properties { (property(name, traces)) }
         }
     }
+}
+
+/// Changes of whole records, each kind once, with its number of records.
+fn numbered(changes: &[RecordChange]) -> Vec<(&RecordChange, usize)> {
+    let mut kinds: Vec<(&RecordChange, usize)> = Vec::new();
+    let of_record = |it: &&RecordChange| it.change != "updated" || it.properties.is_empty();
+    for change in changes.iter().filter(of_record) {
+        let is_same =
+            |it: &RecordChange| it.resource == change.resource && it.change == change.change;
+        match kinds.iter_mut().find(|(kind, _)| is_same(kind)) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((change, 1)),
+        }
+    }
+    kinds
+}
+
+/// A change of records in words: `Company created`, `3 companies created`.
+fn records(change: &RecordChange, count: usize) -> String {
+    let def = REGISTRY.iter().find(|def| def.path == change.resource);
+    let what = match (count, def) {
+        (1, Some(def)) => label_of(def.name),
+        (1, None) => label_of(&change.resource),
+        _ => {
+            format!("{} {}", grouped(&count.to_string()), label_of(&change.resource).to_lowercase())
+        }
+    };
+    format!("{what} {}", change.change)
 }
 
 /// A property that was changed: with its values, where they are stored.
@@ -255,6 +280,24 @@ fn by(line: &AuditLine) -> impl Renderable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn created_records_are_named_once_with_their_number() {
+        let change = |resource: &str, change: &str| RecordChange {
+            resource: resource.to_owned(),
+            change: change.to_owned(),
+            ..RecordChange::default()
+        };
+        let changes = [
+            change("companies", "created"),
+            change("products", "created"),
+            change("companies", "deleted"),
+            change("products", "created"),
+        ];
+        let words = numbered(&changes).into_iter().map(|(change, count)| records(change, count));
+        let expect = ["Company created", "2 products created", "Company deleted"];
+        assert_eq!(words.collect::<Vec<_>>(), expect);
+    }
 
     #[test]
     fn an_action_is_shown_in_words() {

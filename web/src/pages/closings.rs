@@ -273,9 +273,18 @@ fn month(closing: &ClosingLine) -> impl Renderable {
     }
 }
 
+/// Head of the converted figures.
+fn total(closing: &ClosingLine) -> impl Renderable {
+    maud! {
+        span.muted {
+            "Total"
+            @if let Some(day) = &closing.rate_date { ", " span.nowrap { "rates of " (day) } }
+        }
+    }
+}
+
 fn figures(closing: &ClosingLine) -> impl Renderable {
     let closed_at = closing.closed_at.as_deref().map(day);
-    let rates = closing.rate_date.as_ref().map(|day| format!(", rates of {day}"));
     maud! {
         @for (at, line) in closing.lines.iter().enumerate() {
             tr {
@@ -283,7 +292,7 @@ fn figures(closing: &ClosingLine) -> impl Renderable {
                     @if at == 0 { (closing.month) } @else { span.hidden-label { (closing.month) } }
                 }
                 td {
-                    @if at == 0 { (closed_at) } @else if line.is_converted { span.muted { "Total" (rates) } }
+                    @if at == 0 { (closed_at) } @else if line.is_converted { (total(closing)) }
                 }
                 (amounts(line))
             }

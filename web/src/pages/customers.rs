@@ -7,9 +7,10 @@ use svctrack_core::value::counted;
 use super::{
     format::{day, label_of, money, percent},
     page,
-    parts::{Head, Paging, badge, empty, paging, table},
+    parts::{Head, Paging, Problem, badge, empty, paging, problems, table},
     renewals::distance,
     report::{Choice, MissingRates, choice_field, no_rates},
+    saved_views::{SavedViews, saved_views},
     shell::{Shell, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -91,17 +92,24 @@ pub struct CustomersView {
     pub csv: String,
     /// Whether a filter leaves out customers.
     pub is_filtered: bool,
+    /// Filters, order and currency that are not the default ones.
+    pub query: Vec<(&'static str, String)>,
+    pub views: SavedViews,
+    pub problems: Vec<Problem>,
 }
 
 /// Customers with their amounts at stake.
 pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
     let actions = maud! { a.button href=(view.csv) download { "CSV" } };
+    let query: Vec<_> = view.query.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let main = maud! {
         (title_bar("Customers", &actions))
         p.muted {
             "MRR at stake: MRR weighted by the nearness of the renewal and the trend of usage. "
             a href="/docs/revenue" { "The formula" }
         }
+        (saved_views(shell, &view.views, &query))
+        (problems(&view.problems))
         form.choices method="get" {
             @for filter in &view.filters { (choice_field(filter)) }
             div {

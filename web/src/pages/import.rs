@@ -10,7 +10,7 @@ use svctrack_core::{
 
 use super::{
     address::address,
-    format::label_of,
+    format::{grouped, label_of},
     page,
     parts::{Head, Problem, table},
     shell::{Shell, csrf, hidden, layout, title_bar},
@@ -227,7 +227,7 @@ fn outcome<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Rendera
 }
 
 fn count(count: usize, label: &str) -> impl Renderable {
-    maud! { li { strong { (count) } " " (label) } }
+    maud! { li { strong { (grouped(&count.to_string())) } " " (label) } }
 }
 
 fn rejected_rows<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Renderable + 'v {
@@ -305,8 +305,8 @@ fn buttons<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Rendera
             button type="submit" name="step" value="check" { "Check again" }
             @if !view.is_done && rows > 0 {
                 button.main type="submit" name="step" value="import" {
-                    "Import " (rows) @if rows == 1 { " row" } @else { " rows" }
-                    @if summary.refused > 0 { ", skip " (summary.refused) }
+                    "Import " (grouped(&rows.to_string())) @if rows == 1 { " row" } @else { " rows" }
+                    @if summary.refused > 0 { ", skip " (grouped(&summary.refused.to_string())) }
                 }
             }
         }

@@ -29,6 +29,7 @@ mod references;
 mod renewals;
 mod report;
 mod samples;
+mod saved_views;
 mod search;
 mod settings;
 mod setup;
@@ -73,7 +74,7 @@ pub use self::{
     record::{RecordView, RelatedList, record_page, title_of},
     record_form::{document_of, record_form},
     record_sections::Extra,
-    records::{RecordsView, SavedView, records_page},
+    records::{RecordsView, records_page},
     references::{References, choice_of, target_of},
     renewals::{
         Decision, DecisionView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
@@ -81,6 +82,7 @@ pub use self::{
     },
     report::{Choice, MissingRates, ReportCell, ReportTable, ReportView, report_page},
     samples::{LANGUAGES, SampleValues},
+    saved_views::{SavedView, SavedViews},
     search::{Hit, HitGroup, SearchView, search_page},
     settings::{SettingsView, settings_page},
     setup::{LastActivity, Policy, ScriptFile, ScriptInfo, SetupStatus, SetupView, setup_page},

@@ -157,7 +157,8 @@ fn value<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable 
     let id = text(record, field.name);
     let is_name = |other: &&FieldDef| matches!(other.fill, Fill::NameOf(row) if row == field.name);
     let named = def.fields.iter().find(is_name).map(|name| text(record, name.name));
-    let named = named.filter(|name| !name.is_empty()).unwrap_or(id);
+    let named = named.filter(|name| !name.is_empty());
+    let named = named.unwrap_or_else(|| view.references.named(id));
     maud! {
         @if let Some(target) = target && !id.is_empty() {
             a href=(record_address(target.path, id)) { (named) }

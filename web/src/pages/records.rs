@@ -15,17 +15,10 @@ use super::{
     page,
     parts::{Paging, Problem, badge, empty, folded, members, paging, problems, scroll},
     references::References,
-    shell::{Shell, csrf, hidden, layout, record_address, title_bar},
+    saved_views::{SavedViews, saved_views},
+    shell::{Shell, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
-
-/// A view of a list that was saved under a name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SavedView {
-    pub name: String,
-    /// Address of the list with this view.
-    pub path: String,
-}
 
 /// A list of records for its page.
 #[derive(Clone, Debug)]
@@ -51,9 +44,7 @@ pub struct RecordsView {
     pub csv: String,
     /// Whether the file has the order of the list; else, that of the creation of the records.
     pub is_file_sorted: bool,
-    pub saved: Vec<SavedView>,
-    /// Whether views may be saved and removed.
-    pub may_save: bool,
+    pub views: SavedViews,
     pub may_create: bool,
     pub problems: Vec<Problem>,
 }
@@ -107,7 +98,7 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
     let main = maud! {
         (title_bar(title, &actions))
         p.muted { (view.def.doc) }
-        (views(shell, view))
+        (saved_views(shell, &view.views, &view.query()))
         (list_filters::form(view))
         (list_filters::chips(view))
         (columns(view))
@@ -126,45 +117,6 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
         }
     };
     page(layout(shell, title, main))
-}
-
-/// Saved views, and the form that saves or removes the current one.
-fn views<'v>(shell: &'v Shell, view: &'v RecordsView) -> impl Renderable + 'v {
-    let path = address("/app/records/{}", &[view.def.path], &view.query());
-    let query = path.split_once('?').map_or("", |(_, query)| query).to_owned();
-    let is_shown = move |saved: &SavedView| saved.path == path;
-    let shown = view.saved.iter().find(|saved| is_shown(saved));
-    let action = address("/app/records/{}/views", &[view.def.path], &[]);
-    maud! {
-        @if !view.saved.is_empty() {
-            nav.views aria-label="Saved views" {
-                @for saved in &view.saved {
-                    a href=(saved.path) aria-current=[is_shown(saved).then_some("page")] { (saved.name) }
-                }
-            }
-        }
-        @if view.may_save && !query.is_empty() {
-            @match shown {
-                Some(saved) => form.views method="post" action=(action) {
-                    (csrf(shell))
-                    (hidden("name", &saved.name))
-                    (hidden("query", &query))
-                    button type="submit" name="step" value="remove" { "Remove this view" }
-                }
-                None => details.columns {
-                    summary { "Save this view" }
-                    form.stack method="post" action=(action) {
-                        (csrf(shell))
-                        (hidden("query", &query))
-                        label for="v-name" { "Name" }
-                        input #v-name name="name" required maxlength="80" autocomplete="off" aria-describedby="h-view";
-                        p #h-view .help { "All users of this tenant can see the view." }
-                        button type="submit" { "Save" }
-                    }
-                }
-            }
-        }
-    }
 }
 
 /// Choice of columns, which leaves the rest of the view as it is.
@@ -364,8 +316,7 @@ mod tests {
                 references: References::default(),
                 csv: String::new(),
                 is_file_sorted,
-                saved: Vec::new(),
-                may_save: false,
+                views: SavedViews::default(),
                 may_create: false,
                 problems: Vec::new(),
             };

@@ -12,7 +12,7 @@ use svctrack_core::{
         },
         settings::BaseCurrency,
     },
-    schema::FieldDef,
+    schema::{FieldDef, FieldKind},
     value::{Timestamp, Zone, counted},
 };
 
@@ -504,6 +504,7 @@ fn compared(
     let value = |record: &Map<String, Value>| text_in(field, record, &BaseCurrency::default());
     let (now, after) = (value(now), value(after));
     let (is_changed, is_shown) = (now != after, !(now.is_empty() && after.is_empty()));
+    let whole = matches!(field.kind, FieldKind::Date | FieldKind::Number).then_some("nowrap");
     maud! {
         @if is_shown {
             tr {
@@ -511,8 +512,8 @@ fn compared(
                     (label_of(field.name))
                     @if let Some(unit) = field.unit { span.muted { " (" (unit) ")" } }
                 }
-                td { (now) }
-                td { @if is_changed { strong { (after) } } @else { (after) } }
+                td class=[whole] { (now) }
+                td class=[whole] { @if is_changed { strong { (after) } } @else { (after) } }
             }
         }
     }

@@ -110,7 +110,7 @@ fn nothing(view: &TicketsView) -> impl Renderable {
 
 fn tickets(view: &TicketsView) -> impl Renderable {
     let rows = maud! {
-        tbody { @for ticket in &view.tickets { (row(ticket)) } }
+        tbody.stacked { @for ticket in &view.tickets { (row(ticket)) } }
     };
     table(
         "Tickets",
@@ -135,11 +135,11 @@ fn row(ticket: &Map<String, Value>) -> impl Renderable {
                 a href=(path) { (title_of(ticket)) }
                 @if !snippet.is_empty() { p.excerpt { (snippet) } }
             }
-            td { (company(ticket)) }
-            td { (status(ticket)) }
-            td { (text(ticket, "severity")) }
-            td { (sender(ticket)) }
-            td.num { (day(text(ticket, "createDate"))) }
+            td data-label="Company" { (company(ticket)) }
+            td data-label="Status" { (status(ticket)) }
+            td data-label="Severity" { (text(ticket, "severity")) }
+            td data-label="From" { (sender(ticket)) }
+            td.num data-label="Created" { (day(text(ticket, "createDate"))) }
         }
     }
 }

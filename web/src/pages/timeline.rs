@@ -18,6 +18,9 @@ const DAYS_AHEAD: i64 = 90;
 const MARKS: i64 = 8;
 /// Possible distances of two marks, in months.
 const STEPS: &[i64] = &[1, 3, 6, 12, 24, 60, 120, 600];
+/// Places, in percent, before and after which half of a label of the axis may be beyond the picture of a phone.
+const AT_START: f64 = 8.0;
+const AT_END: f64 = 92.0;
 /// Days of a month, near enough to choose a step.
 const MONTH_DAYS: i64 = 30;
 
@@ -131,12 +134,23 @@ pub(super) fn timeline(view: &Timeline) -> impl Renderable {
         }
         svg.axis aria-hidden="true" width="100%" height="18" {
             @for (name, at) in &span.marks() {
-                text x=(place(*at)) y="13" { (name) }
+                text.(anchor(*at)) x=(place(*at)) y="13" { (name) }
             }
             line.today x1=(place(span.at(today))) x2=(place(span.at(today))) y1="0" y2="4" {}
         }
         p.muted { "The red line is today, " (view.today) "." }
         @if view.has_more { p.muted { "Only the first " (view.licenses.len()) "." } }
+    }
+}
+
+/// Class of a label of the axis: one at an end is within the picture.
+fn anchor(at: f64) -> &'static str {
+    if at < AT_START {
+        "first"
+    } else if at > AT_END {
+        "last"
+    } else {
+        "between"
     }
 }
 
@@ -208,6 +222,19 @@ mod tests {
                 "{from} {to}"
             );
         }
+    }
+
+    #[test]
+    fn labels_at_the_ends_of_an_axis_are_within_it() {
+        let view = Timeline {
+            licenses: vec![license("2024-12-18", "2026-12-18")],
+            today: "2026-06-01".to_owned(),
+            has_more: false,
+        };
+        let html = timeline(&view).render().into_inner();
+        let label = |name: &str| html.split("<text ").find(|text| text.contains(name)).unwrap();
+        assert!(label("2025-01").starts_with("class=\"first\""), "{html}");
+        assert!(label("2025-07").starts_with("class=\"between\""), "{html}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::{
     address::address,
     format::{day, grouped, label_of},
     page,
-    parts::{Head, Paging, Problem, badge, empty, paging, problems, table},
+    parts::{Head, Paging, Problem, empty, paging, problems, table},
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -17,7 +17,6 @@ pub struct TimesheetLine {
     pub id: String,
     /// Version of the timesheet, which a decision is made on.
     pub version: i64,
-    pub status: String,
     /// Name of the owner of the timesheet.
     pub who: String,
     /// First and last day of the timesheet.
@@ -128,7 +127,6 @@ fn timesheets(view: &TimesheetsView) -> impl Renderable {
             Some(Head::Text("User")),
             Some(Head::Text("Period")),
             Some(Head::Number("Hours")),
-            Some(Head::Text("Status")),
             is_approved.then_some(Head::Text("Approved")),
         ]
         .into_iter()
@@ -145,7 +143,7 @@ fn rows<'v>(
 ) -> impl Renderable + 'v {
     let who = if line.who.is_empty() { "Nobody" } else { &line.who };
     let is_known = line.entries.iter().all(|entry| !entry.date.is_empty());
-    let columns = if is_approved { "5" } else { "4" };
+    let columns = if is_approved { "4" } else { "3" };
     maud! {
         tbody {
             tr {
@@ -157,9 +155,11 @@ fn rows<'v>(
                     }
                 }
                 th scope="row" { a href=(record_address("timesheets", &line.id)) { (who) } }
-                td.nowrap { (line.from) @if !line.to.is_empty() { " – " (line.to) } }
+                td {
+                    span.nowrap { (line.from) }
+                    @if !line.to.is_empty() { " " span.nowrap { "– " (line.to) } }
+                }
                 td.num { @if is_known { (hours(line.hours)) } @else { "unknown" } }
-                td { (badge(&line.status)) }
                 @if is_approved { td { (day(&line.approved_at)) br; small.muted { (line.approved_by) } } }
             }
             @if !line.entries.is_empty() {
@@ -186,7 +186,7 @@ fn entries(line: &TimesheetLine) -> impl Renderable {
     maud! {
         details open {
             summary { (count) @if count == 1 { " entry" } @else { " entries" } }
-            table.inner {
+            table.inner.entries {
                 caption.hidden-label { "Entries" }
                 thead.hidden-label {
                     tr {
