@@ -57,8 +57,8 @@ impl<'a, const N: usize> SelectedMembers<'a, N> {
     /// The members with these names, fastest where they are in the order of the object.
     ///
     /// ```
-    /// use svctrack_core::value::{Members, member::Picked};
-    /// let picked = Picked::find(br#"{"a":1,"b":{"c":2},"c":3}"#, ["a", "c"]);
+    /// use svctrack_core::value::{Members, member::SelectedMembers};
+    /// let picked = SelectedMembers::find(br#"{"a":1,"b":{"c":2},"c":3}"#, ["a", "c"]);
     /// assert_eq!(picked.get("c").unwrap().text(), "3");
     /// assert!(picked.get("b").is_none());
     /// ```
