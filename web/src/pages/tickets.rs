@@ -95,10 +95,15 @@ fn statuses() -> impl Renderable {
 
 fn nothing(view: &TicketsView) -> impl Renderable {
     let is_chosen = !(view.search.is_empty() && view.status.is_empty());
-    let what = if is_chosen { "No matching tickets." } else { "No tickets yet." };
+    let what = match (is_chosen, view.open.as_str()) {
+        (true, _) => "No matching tickets.",
+        (_, "") => "No open tickets.",
+        (_, "no") => "No closed tickets.",
+        _ => "No tickets yet.",
+    };
     maud! {
         (empty(what, maud! {
-            @if is_chosen {
+            @if is_chosen || view.open != "all" {
                 a href="/app/tickets?open=all" { "Show all" }
             } @else {
                 "Send them with the " a href="/docs/api" { "API" } ", or "
@@ -275,6 +280,18 @@ fn cut_before<'t>(text: &'t str, mark: &str) -> Vec<&'t str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_without_open_tickets_leads_to_all_of_them() {
+        let page = |open: &str| {
+            let view = TicketsView { open: open.to_owned(), ..TicketsView::default() };
+            tickets_page(&Shell::default(), &view).html
+        };
+        let all = "href=\"/app/tickets?open=all\">Show all</a>";
+        assert!(page("").contains("No open tickets.") && page("").contains(all));
+        assert!(page("no").contains("No closed tickets.") && page("no").contains(all));
+        assert!(page("all").contains("No tickets yet.") && !page("all").contains(all));
+    }
 
     #[test]
     fn a_text_is_shown_in_its_lines_and_without_its_markup() {

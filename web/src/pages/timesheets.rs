@@ -188,6 +188,7 @@ fn entries(line: &TimesheetLine) -> impl Renderable {
             summary { (count) @if count == 1 { " entry" } @else { " entries" } }
             table.inner.entries {
                 caption.hidden-label { "Entries" }
+                colgroup { col.day-column; col.hours-column; col; col; }
                 thead.hidden-label {
                     tr {
                         th scope="col" { "Date" }
