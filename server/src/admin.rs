@@ -34,12 +34,12 @@ use svctrack_store::{
 };
 
 use crate::{
+    address_file::AddressFile,
     app::{App, Limits},
     auth::{LocalAccess, Token},
     config::Config,
     open_error::explain_open_error,
     router,
-    running_at::RunningAt,
 };
 
 /// The owner that a command is about, on a stopped store.
@@ -380,7 +380,7 @@ fn broken_off(error: &dyn std::error::Error) -> String {
 /// The store of a configuration.
 fn open(config: &Config) -> Result<Arc<Embedded>, String> {
     let store = Embedded::open(&config.data, config.cache_bytes(), Arc::new(SystemClock));
-    let server = RunningAt::read(&config.data).unwrap_or_else(|| "URL".to_owned());
+    let server = AddressFile::read(&config.data).unwrap_or_else(|| "URL".to_owned());
     let running = format!("; to use the running server, pass --server {server} and --token TOKEN");
     store.map(Arc::new).map_err(|cause| explain_open_error(config, "opened", &cause, &running))
 }

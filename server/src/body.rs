@@ -17,13 +17,13 @@ use svctrack_core::{tracking::event::MAX_EVENT_BYTES, value::TenantId};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    body_room::{BodyOwner, BodyReservation, BodyRoom, Need},
+    body_room::{BodyOwner, BodyReservation, BodyRoom, RoomRequest},
     error::Error,
     heavy_work,
     limits::{
         BODY_BUDGET_WAIT, BODY_TIMEOUT, FREE_BODY_BYTES, LARGE_BODY_BUDGET_BYTES,
         LARGE_BODY_BUDGET_WAIT, LARGE_BODY_PACE, LARGE_BODY_SHARE_BYTES, MAX_PACKED_BYTES,
-        MAX_RECORD_BYTES, PACKED_BODY_BUDGET_BYTES, Pace, READ_AHEAD_BYTES,
+        MAX_RECORD_BYTES, MinimumRate, PACKED_BODY_BUDGET_BYTES, READ_AHEAD_BYTES,
         SMALL_BODY_BUDGET_BYTES, SMALL_BODY_PACE, SMALL_BODY_SHARE_BYTES,
     },
     sender_limits::Address,
@@ -89,7 +89,7 @@ impl BodyBudget {
         let owner = BodyOwner { tenant, address: Address::from_request(request) };
         let progress = BodyProgress::begin();
         let until = progress.since + BODY_TIMEOUT;
-        let mut arriving = Arriving {
+        let mut arriving = IncomingBody {
             budget: self,
             owner,
             is_packed,
@@ -111,7 +111,7 @@ impl BodyBudget {
     }
 }
 
-struct Arriving<'a> {
+struct IncomingBody<'a> {
     budget: &'a BodyBudget,
     owner: BodyOwner,
     is_packed: bool,
@@ -124,7 +124,7 @@ struct Arriving<'a> {
     place: Option<BodyReservation<'a>>,
 }
 
-impl<'a> Arriving<'a> {
+impl<'a> IncomingBody<'a> {
     async fn receive(&mut self, mut sent: BoxBody<Bytes, io::Error>) -> Result<Bytes, Error> {
         let mut first = Bytes::new();
         let mut whole = Vec::new();
@@ -186,7 +186,7 @@ impl<'a> Arriving<'a> {
     }
 
     /// Minimum rate of a body with `arrived` bytes so far.
-    fn pace(&self, arrived: usize) -> &'static Pace {
+    fn pace(&self, arrived: usize) -> &'static MinimumRate {
         match self.is_large(self.declared.unwrap_or(arrived)) {
             true => &LARGE_BODY_PACE,
             false => &SMALL_BODY_PACE,
@@ -240,7 +240,7 @@ impl<'a> Arriving<'a> {
             None => room.enter(self.owner),
         };
         let asked = Instant::now();
-        place.take(Need { held, coming, is_arriving: true, progress, patience }).await?;
+        place.take(RoomRequest { held, coming, is_arriving: true, progress, patience }).await?;
         self.progress.pause(asked.elapsed());
         self.until += asked.elapsed();
         self.place = Some(place);
@@ -260,7 +260,8 @@ impl<'a> Arriving<'a> {
         if arrived > FREE_BODY_BYTES {
             let taken = place.insert(self.budget.of_size(arrived).enter(self.owner));
             let (progress, patience) = (Instant::now(), patience(arrived > MAX_RECORD_BYTES));
-            let need = Need { held: arrived, coming: 0, is_arriving: false, progress, patience };
+            let need =
+                RoomRequest { held: arrived, coming: 0, is_arriving: false, progress, patience };
             taken.take(need).await?;
         }
         let unpacked = apart(arrived, move || {
@@ -304,11 +305,11 @@ impl BodyProgress {
     }
 
     /// Time by which the body must meet its pace again.
-    pub(crate) fn deadline(&self, pace: &Pace) -> Instant {
+    pub(crate) fn deadline(&self, pace: &MinimumRate) -> Instant {
         self.enough_until.max(self.since + pace.within)
     }
 
-    pub(crate) fn count(&mut self, bytes: usize, pace: &Pace) {
+    pub(crate) fn count(&mut self, bytes: usize, pace: &MinimumRate) {
         let now = Instant::now();
         let enough_until = self.enough_until.max(now) + pace.time_of(bytes);
         self.enough_until = enough_until.min(now + pace.within);

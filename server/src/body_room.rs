@@ -82,7 +82,7 @@ pub(crate) struct BodyReservation<'r> {
 }
 
 /// Room that a body needs.
-pub(crate) struct Need {
+pub(crate) struct RoomRequest {
     /// Bytes that the body holds.
     pub(crate) held: usize,
     /// Bytes that the body will still need.
@@ -333,7 +333,7 @@ impl<'r> BodyReservation<'r> {
     ///
     /// # Errors
     /// [`Error::Overloaded`] when there is no room in time, or the body had to give way.
-    pub(crate) async fn take(&self, mut need: Need) -> Result<(), Error> {
+    pub(crate) async fn take(&self, mut need: RoomRequest) -> Result<(), Error> {
         let until = Instant::now() + need.patience;
         while !self.try_take(&need)? {
             let now = Instant::now();
@@ -349,7 +349,7 @@ impl<'r> BodyReservation<'r> {
         Ok(())
     }
 
-    fn try_take(&self, need: &Need) -> Result<bool, Error> {
+    fn try_take(&self, need: &RoomRequest) -> Result<bool, Error> {
         let mut bodies = self.room.lock();
         let holder = bodies.all.get_mut(&self.id).filter(|holder| !holder.gives_way);
         let holder = holder.ok_or(Error::Overloaded)?;
@@ -420,7 +420,7 @@ mod tests {
 
     /// Takes room for a body whose sender was fast until now; returns whether it got it.
     async fn take(place: &BodyReservation<'_>, arrived: usize, coming: usize) -> bool {
-        let need = Need {
+        let need = RoomRequest {
             held: arrived,
             coming,
             is_arriving: coming > 0,
@@ -549,7 +549,7 @@ mod tests {
     async fn who_has_room_for_all_and_has_not_sent_it_gives_way_too() {
         let room = BodyRoom::new(ROOM, SHARE);
         let slow = room.enter(owner(1));
-        let need = |is_arriving| Need {
+        let need = |is_arriving| RoomRequest {
             held: SHARE,
             coming: 0,
             is_arriving,

@@ -5,7 +5,7 @@ pub(crate) mod settings;
 
 use svctrack_core::{
     resources::company::COMPANY,
-    schema::Shaped,
+    schema::CheckedBody,
     value::{Document, Json, TenantId},
 };
 use svctrack_store::{Actor, StoreError, Tenant, TenantRecord, TokenRecord};
@@ -30,7 +30,7 @@ pub(crate) fn demo_company() -> Document {
 }
 
 /// Where the server is reached.
-pub(crate) struct Reached<'a> {
+pub(crate) struct ServerUrls<'a> {
     /// Where programs on its machine call it. Calls with a token go there: without TLS that is where the server listens,
     /// since under its public URL another one may respond, such as the site with the proxy for events.
     pub(crate) called_at: &'a str,
@@ -95,18 +95,18 @@ impl Bootstrap {
         let patch = demo_company();
         let token = Some(self.token.id().to_owned());
         let actor = Actor { token, ..Actor::service(Tenant::assume_authorized(self.tenant)) };
-        app.store.create(actor, None, &COMPANY, Shaped::trusted(patch)).await.map(drop)
+        app.store.create(actor, None, &COMPANY, CheckedBody::trusted(patch)).await.map(drop)
     }
 
     /// Where a user signs in, if there are pages: first where browsers elsewhere open them. A proxy may not serve that
     /// address yet, so the one on this machine follows.
-    fn invite(&self, app: &App, reached: &Reached<'_>) -> String {
+    fn invite(&self, app: &App, reached: &ServerUrls<'_>) -> String {
         if !app.parts.have(ServerPart::Pages) {
             return String::new();
         }
         // Without randomness for a link, the token still signs in.
         let sign_in = app.sign_in.open(self.token.id()).unwrap_or_else(|_| "/sign-in".to_owned());
-        let Reached { called_at, pages_at } = reached;
+        let ServerUrls { called_at, pages_at } = reached;
         let on_this_machine = match called_at == pages_at {
             true => String::new(),
             false => format!("  {called_at}{sign_in}   (on this machine)\n"),
@@ -121,7 +121,7 @@ Open this link in a browser to sign in; it works once, within 15 minutes (later,
     }
 
     /// What is printed once, after the greeting: all that a newcomer needs for a first event.
-    pub(crate) fn details(&self, app: &App, reached: &Reached<'_>) -> String {
+    pub(crate) fn details(&self, app: &App, reached: &ServerUrls<'_>) -> String {
         let (addresses, called_at) = (&app.addresses, reached.called_at);
         let open = self.invite(app, reached);
         let tenant = self.tenant.to_string();

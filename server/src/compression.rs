@@ -85,14 +85,14 @@ fn weighted(item: &str) -> (&str, f32) {
 
 /// Codings that a caller accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedCodings {
     /// Preferred coding; none where plain is preferred, or none is requested.
     coding: Option<Coding>,
     /// Whether a plain response will do.
     identity: bool,
 }
 
-impl Accepted {
+impl AcceptedCodings {
     /// Codings that the headers of a request accept.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         if !headers.contains_key(header::ACCEPT_ENCODING) {
@@ -129,7 +129,7 @@ impl Default for Compressions {
 
 impl Compressions {
     /// The response, compressed where that is requested and worth it.
-    pub(crate) fn compress(&self, mut response: Response, accepted: Accepted) -> Response {
+    pub(crate) fn compress(&self, mut response: Response, accepted: AcceptedCodings) -> Response {
         if !is_compressible(&response) {
             return response;
         }
@@ -249,7 +249,7 @@ impl Forms {
         let depends_on = HeaderValue::from_static("Accept-Encoding");
         response.headers_mut().insert(header::VARY, depends_on);
         let plain = self.plain.clone();
-        let form = match Accepted::from_headers(request).coding {
+        let form = match AcceptedCodings::from_headers(request).coding {
             Some(coding) => self.packed(coding).await.ok().map(|packed| (coding, packed)),
             None => None,
         };
@@ -396,10 +396,10 @@ mod tests {
         text
     }
 
-    fn accepted(sent: &'static str) -> Accepted {
+    fn accepted(sent: &'static str) -> AcceptedCodings {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(sent));
-        Accepted::from_headers(&headers)
+        AcceptedCodings::from_headers(&headers)
     }
 
     fn response(body: impl Into<Body>) -> Response {
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn the_coding_is_the_one_that_the_caller_likes_best() {
         let check = |sent: &'static str, coding: Option<Coding>, identity| {
-            assert_eq!(accepted(sent), Accepted { coding, identity }, "{sent}");
+            assert_eq!(accepted(sent), AcceptedCodings { coding, identity }, "{sent}");
         };
         check("gzip, deflate, br, zstd", Some(Coding::Zstd), true);
         check("gzip, br;q=0.9", Some(Coding::Gzip), true);

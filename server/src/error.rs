@@ -19,10 +19,10 @@ use crate::{
         MAX_HEAD_BYTES, MAX_HEADERS, MAX_URI_BYTES, PARKED_FULL_WAIT, RETRY_AFTER_SECONDS,
         SUSPENDED_RETRY_AFTER_SECONDS,
     },
-    observe::watch::Cause,
+    observe::running_request::Cause,
     pages::respond::html,
-    rate_limit::{BURST_SECONDS, TooMany},
-    sender_limits::{Allowance, Spent},
+    rate_limit::{BURST_SECONDS, LimitExceeded},
+    sender_limits::{Allowance, ExhaustedAllowance},
 };
 
 /// Error of a request.
@@ -82,9 +82,9 @@ pub(crate) enum Error {
     /// A call with the same `Idempotency-Key` is running.
     StillRunning,
     /// The caller sends too many requests.
-    TooMany(TooMany),
+    TooMany(LimitExceeded),
     /// Callers without a token have used up an allowance.
-    Spent(Spent),
+    Spent(ExhaustedAllowance),
     /// All bodies together are too large at the moment.
     Overloaded,
     /// The store returned an error.
@@ -97,14 +97,14 @@ pub(crate) enum Error {
     PartDone(Box<Error>, String),
 }
 
-impl From<TooMany> for Error {
-    fn from(too_many: TooMany) -> Self {
+impl From<LimitExceeded> for Error {
+    fn from(too_many: LimitExceeded) -> Self {
         Self::TooMany(too_many)
     }
 }
 
-impl From<Spent> for Error {
-    fn from(spent: Spent) -> Self {
+impl From<ExhaustedAllowance> for Error {
+    fn from(spent: ExhaustedAllowance) -> Self {
         Self::Spent(spent)
     }
 }
@@ -112,9 +112,9 @@ impl From<Spent> for Error {
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::KeysFull(wait) => Spent { of: Allowance::Keys, wait }.into(),
+            StoreError::KeysFull(wait) => ExhaustedAllowance { of: Allowance::Keys, wait }.into(),
             StoreError::ParkedFull => {
-                Spent { of: Allowance::Parked, wait: PARKED_FULL_WAIT }.into()
+                ExhaustedAllowance { of: Allowance::Parked, wait: PARKED_FULL_WAIT }.into()
             }
             StoreError::NoRoom => Self::Overloaded,
             other => Self::Store(other),
@@ -208,10 +208,10 @@ impl Error {
             Self::UnsupportedEncoding => verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "the encoding must be gzip"),
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
             Self::StillRunning => verdict(S::CONFLICT, "idempotency_key_running", "a call with this `Idempotency-Key` is still running: retry later"),
-            Self::TooMany(TooMany { limit, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_requests", format!("the rate limit of {} per second is reached: retry later", counted(limit, "request"))),
-            Self::Spent(Spent { of: Allowance::Bytes, .. }) => verdict(S::TOO_MANY_REQUESTS, "daily_limit_reached", "the daily limit of events from this network is reached for this tenant"),
-            Self::Spent(Spent { of: Allowance::Keys, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_keys", "the limit of stored `messageId`s and `Idempotency-Key`s is reached; nothing was stored"),
-            Self::Spent(Spent { of: Allowance::Parked, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_parked", "the event's user or company is unknown, and the limit of parked events is reached: the event is not stored"),
+            Self::TooMany(LimitExceeded { limit, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_requests", format!("the rate limit of {} per second is reached: retry later", counted(limit, "request"))),
+            Self::Spent(ExhaustedAllowance { of: Allowance::Bytes, .. }) => verdict(S::TOO_MANY_REQUESTS, "daily_limit_reached", "the daily limit of events from this network is reached for this tenant"),
+            Self::Spent(ExhaustedAllowance { of: Allowance::Keys, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_keys", "the limit of stored `messageId`s and `Idempotency-Key`s is reached; nothing was stored"),
+            Self::Spent(ExhaustedAllowance { of: Allowance::Parked, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_parked", "the event's user or company is unknown, and the limit of parked events is reached: the event is not stored"),
             Self::Overloaded => verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too many bytes are being received or sent: retry later"),
             Self::Store(error) => store_verdict(error, request_id),
             Self::PartDone(error, done) => {
@@ -287,7 +287,8 @@ impl Error {
             _ => None,
         };
         let wait = match self.cause() {
-            Self::TooMany(TooMany { wait, .. }) | Self::Spent(Spent { wait, .. }) => Some(*wait),
+            Self::TooMany(LimitExceeded { wait, .. })
+            | Self::Spent(ExhaustedAllowance { wait, .. }) => Some(*wait),
             _ => None,
         };
         let verdict = self.into_verdict(request_id);
@@ -359,7 +360,7 @@ fn add_headers(
 }
 
 /// Adds the limit, as the drafts of `RateLimit` have it.
-fn add_rate_limit(headers: &mut HeaderMap, TooMany { limit, wait }: TooMany) {
+fn add_rate_limit(headers: &mut HeaderMap, LimitExceeded { limit, wait }: LimitExceeded) {
     let seconds = wait.as_secs() + 1;
     let quota = limit.get().saturating_mul(BURST_SECONDS);
     let fields = [

@@ -32,7 +32,7 @@ use crate::{
     observe::connection_counts::{ConnectionCounts, RejectionCause},
     proxies::Proxies,
     request_head::WithoutTls,
-    tls::acceptor::{Opened, Tls},
+    tls::acceptor::{AcceptedConnection, Tls},
     watched_body::WatchedBody,
 };
 
@@ -116,8 +116,8 @@ where
         }
         let client = self.peers.address();
         match tls.open(stream, &self.waiting).await {
-            Ok(Opened::Tls(stream)) => self.serve_http(stream, Transport::Tls).await,
-            Ok(Opened::PlainHttp(stream)) => {
+            Ok(AcceptedConnection::Tls(stream)) => self.serve_http(stream, Transport::Tls).await,
+            Ok(AcceptedConnection::PlainHttp(stream)) => {
                 self.serve_http(stream, Transport::TcpInsteadOfTls).await
             }
             Err(error) => tracing::debug!(%client, cause = %error, "TLS handshake failed"),

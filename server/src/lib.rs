@@ -3,6 +3,7 @@
 //! The server has no rules of its own. `main` and the tests build the same [`app::App`] and serve the same
 //! [`router::endpoint`].
 
+mod address_file;
 pub mod admin;
 pub mod app;
 pub mod auth;
@@ -46,7 +47,6 @@ mod route_def;
 pub mod router;
 mod routes;
 pub mod run;
-mod running_at;
 pub mod script;
 mod sender_limits;
 pub mod served_parts;

@@ -14,19 +14,19 @@ use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, with
 
 use crate::{
     app::App,
-    compression::Accepted,
-    dispatch::{Api, Handler, Methods, RecordHandler, ResourceHandler, Served},
+    compression::AcceptedCodings,
+    dispatch::{Api, Handler, Methods, RecordHandler, ResourceHandler, ServedMethod},
     error::Error,
     observe::{
+        running_request::{RequestStart, RunningRequest},
         trace,
-        watch::{Arrived, Watch},
     },
     openapi,
     pages::Pages,
     path_tree::PathTree,
     request_id::RequestId,
     route_def::{
-        BodyKind, Described,
+        BodyKind, DescribedRoute,
         RouteAccess::{Anyone, OfResource, Scope, Scopes, TenantAsUser},
         RouteDef, RouteDoc,
     },
@@ -207,15 +207,15 @@ static ROUTES: &[RouteDef<Handler>] = &[
 ];
 
 /// Every route with its path in the form of the API.
-fn described() -> Vec<Described> {
+fn described() -> Vec<DescribedRoute> {
     let alone = ROUTES.iter().map(|RouteDef { method, path, doc, .. }| {
         let def = REGISTRY.iter().find(|def| path.split('/').nth(1) == Some(def.path)).copied();
-        Described { method: method.clone(), path: (*path).to_owned(), doc: *doc, def }
+        DescribedRoute { method: method.clone(), path: (*path).to_owned(), doc: *doc, def }
     });
     let of_records = REGISTRY.iter().flat_map(|def| {
         RECORD_ROUTES.iter().map(|RouteDef { method, path, doc, .. }| {
             let path = path.replacen('*', def.path, 1);
-            Described { method: method.clone(), path, doc: *doc, def: Some(*def) }
+            DescribedRoute { method: method.clone(), path, doc: *doc, def: Some(*def) }
         })
     });
     of_records.chain(alone).collect()
@@ -254,7 +254,7 @@ fn by_path(addresses: &Addresses) -> Result<BTreeMap<String, Methods>, String> {
     }
     for path in addresses.files().into_keys() {
         let serve = ResourceHandler::Alone(alone!(routes::files::read));
-        let methods = vec![(Method::GET, Served { serve, has_parameters: false })];
+        let methods = vec![(Method::GET, ServedMethod { serve, has_parameters: false })];
         paths.insert(path, methods);
     }
     Ok(paths)
@@ -282,7 +282,7 @@ fn own_paths() -> BTreeMap<String, Methods> {
     let mut paths: BTreeMap<String, Methods> = BTreeMap::new();
     for route in ROUTES {
         let has_parameters = openapi::has_parameters(route.path, &route.doc, None);
-        let served = Served { serve: ResourceHandler::Alone(route.handler), has_parameters };
+        let served = ServedMethod { serve: ResourceHandler::Alone(route.handler), has_parameters };
         paths.entry(route.path.to_owned()).or_default().push((route.method.clone(), served));
     }
     for def in REGISTRY {
@@ -290,7 +290,7 @@ fn own_paths() -> BTreeMap<String, Methods> {
             let path = route.path.replacen('*', def.path, 1);
             let has_parameters = openapi::has_parameters(&path, &route.doc, Some(def));
             let served =
-                Served { serve: ResourceHandler::Record(route.handler, def), has_parameters };
+                ServedMethod { serve: ResourceHandler::Record(route.handler, def), has_parameters };
             paths.entry(path).or_default().push((route.method.clone(), served));
         }
     }
@@ -310,11 +310,11 @@ pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use
     }
     let api = Arc::new(Api { app: app.clone(), routes });
     let pages = Pages::new(app.clone(), api.clone())?;
-    Ok(Outermost { app: app.clone(), api, pages })
+    Ok(OuterLayer { app: app.clone(), api, pages })
 }
 
 /// Outermost layer of every request: its id, the limits of its address, and the responses of errors.
-struct Outermost {
+struct OuterLayer {
     app: Arc<App>,
     api: Arc<Api>,
     pages: Pages,
@@ -332,16 +332,17 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Browsers do not take a response for another type than its own.
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
-impl Endpoint for Outermost {
+impl Endpoint for OuterLayer {
     type Output = Response;
 
     // Here and below a future that only passes the request on is not `async`: it would hold a copy, of half a KiB, for
     // as long as a response is waited for.
     fn call(&self, mut request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
         ignore_slash_at_end(&mut request);
-        let (request_id, arrived) = (self.app.request_ids.next(), Arrived::from_request(&request));
+        let (request_id, arrived) =
+            (self.app.request_ids.next(), RequestStart::from_request(&request));
         request.extensions_mut().insert(RequestId(request_id.clone()));
-        let accepted = Accepted::from_headers(request.headers());
+        let accepted = AcceptedCodings::from_headers(request.headers());
         let for_any_page = routes::cors::is_for_any_page(&self.app, request.uri().path());
         let path = request.uri().path();
         let is_file = || self.app.files.contains_key(path);
@@ -352,18 +353,18 @@ impl Endpoint for Outermost {
             true => self.pages.route(request),
             false => self.api.route(request),
         };
-        let watch = Watch::new(&self.app.observe, request_id, arrived, route);
+        let running = RunningRequest::new(&self.app.observe, request_id, arrived, route);
         let served = AssertUnwindSafe(served).catch_unwind();
         trace::scope(served.map(move |served| {
             let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
             let served = served.unwrap_or_else(panicked);
-            let response = served.unwrap_or_else(|error| error.into_response(watch.request_id()));
+            let response = served.unwrap_or_else(|error| error.into_response(running.request_id()));
             let mut response = self.app.compressions.compress(response, accepted);
             if for_any_page {
                 routes::cors::allow_any_origin(response.headers_mut());
             }
-            complete(&mut response, watch.request_id());
-            watch.respond(&mut response);
+            complete(&mut response, running.request_id());
+            running.respond(&mut response);
             Ok(response)
         }))
     }
@@ -427,12 +428,12 @@ mod tests {
         let mut routes = PathTree::default();
         let app = App::for_test(folder.path());
         let metrics = app.observe.requests.add_route("/x", [Method::GET].iter());
-        let served = Served { serve: ResourceHandler::Alone(handler), has_parameters: false };
+        let served = ServedMethod { serve: ResourceHandler::Alone(handler), has_parameters: false };
         routes.add("/x", (vec![(Method::GET, served)], metrics)).unwrap();
         let api = Arc::new(Api { app: app.clone(), routes });
         let pages = Pages::new(app.clone(), api.clone()).unwrap();
         let request = Request::builder().uri("/x".parse().unwrap()).header(header::HOST, "x");
-        let response = Outermost { app, api, pages }.call(request.finish()).await.unwrap();
+        let response = OuterLayer { app, api, pages }.call(request.finish()).await.unwrap();
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert!(response.headers().contains_key(REQUEST_ID));
     }

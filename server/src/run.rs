@@ -18,10 +18,11 @@ use tokio::{
 };
 
 use crate::{
+    address_file::AddressFile,
     app::App,
     background_jobs,
     backups::{self, Schedule},
-    bootstrap::{Bootstrap, GREETING, Reached},
+    bootstrap::{Bootstrap, GREETING, ServerUrls},
     config::{Config, Engine},
     limits::STOP_TIMEOUT,
     listen_address::{Listen, own_url},
@@ -34,7 +35,6 @@ use crate::{
     open_error::explain_open_error,
     printer::Printer,
     router,
-    running_at::RunningAt,
     served_parts::ServerPart,
     tls::{acceptor::Tls, reload::Reload},
     workers::Workers,
@@ -127,7 +127,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let called_at = config.called_at(&own_url);
     start_first(&app, &config, &own_url, &printer).await?;
     let is_kept = config.store == Engine::Embedded;
-    let running_at = is_kept.then(|| RunningAt::note(&config.data, called_at));
+    let running_at = is_kept.then(|| AddressFile::note(&config.data, called_at));
     printer.try_to_print(serving(&config, &own_url));
     if !is_kept {
         let notice = schedule.as_ref().map_or(NOTHING_IS_KEPT, |_| BACKUPS_ARE_KEPT);
@@ -382,7 +382,7 @@ async fn start_first(
     printer.print(GREETING.to_owned()).await.map_err(RunError::Output)?;
     first.found(app).await?;
     let reached =
-        Reached { called_at: config.called_at(own_url), pages_at: config.pages_url(own_url) };
+        ServerUrls { called_at: config.called_at(own_url), pages_at: config.pages_url(own_url) };
     if let Err(cause) = printer.print(first.details(app, &reached)).await {
         tracing::error!(%cause, "first tokens not printed: create one with `svctrack token create`");
     }

@@ -68,7 +68,7 @@ pub(crate) struct Sender {
 
 /// An allowance of callers without a token that is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spent {
+pub(crate) struct ExhaustedAllowance {
     pub(crate) of: Allowance,
     pub(crate) wait: Duration,
 }
@@ -93,7 +93,7 @@ pub(crate) struct Senders {
 /// Use of the senders of a tenant: of keys in the last day, and of all else today.
 struct TenantAllowances {
     day: i64,
-    bytes: Spending,
+    bytes: AllowanceUse,
     parked: HashMap<Address, ParkedToday>,
     keys: KeysByHour,
 }
@@ -110,18 +110,18 @@ impl Senders {
     /// Counts events and the bytes of their text; returns the events of their address that were parked today.
     ///
     /// # Errors
-    /// [`Spent`].
+    /// [`ExhaustedAllowance`].
     pub(crate) fn take_events(
         &self,
         sender: &Sender,
         (events, bytes): (usize, usize),
         now: Timestamp,
-    ) -> Result<Option<ParkedToday>, Spent> {
+    ) -> Result<Option<ParkedToday>, ExhaustedAllowance> {
         let bytes = bytes.saturating_add(events.saturating_mul(EVENT_BYTES));
         self.count(sender, now, |had| {
             let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
             if !may_take(self.max_bytes, [&had.bytes], sender.address, bytes) {
-                return Err(Spent { of: Allowance::Bytes, wait: until_midnight(now) });
+                return Err(ExhaustedAllowance { of: Allowance::Bytes, wait: until_midnight(now) });
             }
             had.bytes.add(sender.address, bytes);
             Ok(sender.address.map(|address| {
@@ -134,8 +134,12 @@ impl Senders {
     /// Counts a call with an `Idempotency-Key`.
     ///
     /// # Errors
-    /// [`Spent`].
-    pub(crate) fn take_key(&self, sender: &Sender, now: Timestamp) -> Result<(), Spent> {
+    /// [`ExhaustedAllowance`].
+    pub(crate) fn take_key(
+        &self,
+        sender: &Sender,
+        now: Timestamp,
+    ) -> Result<(), ExhaustedAllowance> {
         self.count(sender, now, |had| had.keys.take(sender.address, now))
     }
 
@@ -149,12 +153,12 @@ impl Senders {
         let mut of_tenants = self.of_tenants.lock();
         let had = of_tenants.entry(sender.tenant.id()).or_insert_with(|| TenantAllowances {
             day: today,
-            bytes: Spending::default(),
+            bytes: AllowanceUse::default(),
             parked: HashMap::new(),
             keys: KeysByHour::default(),
         });
         if had.day != today {
-            (had.day, had.bytes, had.parked) = (today, Spending::default(), HashMap::new());
+            (had.day, had.bytes, had.parked) = (today, AllowanceUse::default(), HashMap::new());
         }
         count(had)
     }
@@ -173,12 +177,12 @@ fn counted_address<V>(known: &HashMap<Address, V>, address: Address) -> Address 
 
 /// Use in a period, of all and of each address.
 #[derive(Default)]
-struct Spending {
+struct AllowanceUse {
     all: u64,
     by: HashMap<Address, u64>,
 }
 
-impl Spending {
+impl AllowanceUse {
     fn add(&mut self, address: Option<Address>, amount: u64) {
         self.all = self.all.saturating_add(amount);
         if let Some(address) = address {
@@ -197,11 +201,11 @@ impl Spending {
 /// every sender.
 fn may_take<'h>(
     max: u64,
-    periods: impl IntoIterator<Item = &'h Spending> + Clone,
+    periods: impl IntoIterator<Item = &'h AllowanceUse> + Clone,
     address: Option<Address>,
     amount: u64,
 ) -> bool {
-    let sum = |amount_of: &dyn Fn(&Spending) -> u64| {
+    let sum = |amount_of: &dyn Fn(&AllowanceUse) -> u64| {
         periods.clone().into_iter().fold(amount, |sum, had| sum.saturating_add(amount_of(had)))
     };
     let Some(left) = max.checked_sub(sum(&|had| had.all)) else { return false };
@@ -210,13 +214,13 @@ fn may_take<'h>(
 
 /// Number of keys that were stored in each of the last 24 hours.
 #[derive(Default)]
-struct KeysByHour(VecDeque<(i64, Spending)>);
+struct KeysByHour(VecDeque<(i64, AllowanceUse)>);
 
 impl KeysByHour {
     /// Hours before this one whose keys may still be stored.
     const HOURS: i64 = 24;
 
-    fn take(&mut self, address: Option<Address>, now: Timestamp) -> Result<(), Spent> {
+    fn take(&mut self, address: Option<Address>, now: Timestamp) -> Result<(), ExhaustedAllowance> {
         let hour = now.as_ms().div_euclid(HOUR_MS);
         // Hours that are ahead are those of a wrong clock.
         self.0.retain(|(taken_in, _)| (hour - Self::HOURS..=hour).contains(taken_in));
@@ -224,12 +228,12 @@ impl KeysByHour {
             let first = self.0.front().map_or(hour, |(first, _)| *first);
             let ms = (first + Self::HOURS + 1) * HOUR_MS - now.as_ms();
             let wait = Duration::from_millis(u64::try_from(ms).unwrap_or(0));
-            return Err(Spent { of: Allowance::Keys, wait });
+            return Err(ExhaustedAllowance { of: Allowance::Keys, wait });
         }
         match self.0.back_mut() {
             Some((last, had)) if *last == hour => had.add(address, 1),
             _ => {
-                let mut had = Spending::default();
+                let mut had = AllowanceUse::default();
                 had.add(address, 1);
                 self.0.push_back((hour, had));
             }
@@ -286,7 +290,10 @@ mod tests {
         assert!(senders.take_events(&sender, (1, 3), noon()).is_ok());
         let rejected = senders.take_events(&sender, (1, 1), noon());
         let half_a_day = Duration::from_secs(12 * 60 * 60);
-        assert_eq!(rejected.unwrap_err(), Spent { of: Allowance::Bytes, wait: half_a_day });
+        assert_eq!(
+            rejected.unwrap_err(),
+            ExhaustedAllowance { of: Allowance::Bytes, wait: half_a_day }
+        );
     }
 
     #[test]
@@ -312,7 +319,10 @@ mod tests {
         let rejected = senders.take_key(&a, at(1)).unwrap_err();
         assert_eq!(
             rejected,
-            Spent { of: Allowance::Keys, wait: Duration::from_secs((24 * 60 - 1) * 60) }
+            ExhaustedAllowance {
+                of: Allowance::Keys,
+                wait: Duration::from_secs((24 * 60 - 1) * 60)
+            }
         );
         assert_eq!(take(&b, at(1)), MAX_KEYS_A_DAY / 4);
         assert!(senders.take_key(&a, at(24 * 60 - 1)).is_err());
@@ -324,7 +334,7 @@ mod tests {
 
     #[test]
     fn addresses_beyond_the_limit_are_counted_as_one() {
-        let mut had = Spending::default();
+        let mut had = AllowanceUse::default();
         for number in 0..2 * MAX_ADDRESSES as u32 {
             had.add(Some(IpAddr::from(number.to_be_bytes()).into()), 1);
         }

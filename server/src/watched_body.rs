@@ -22,9 +22,9 @@ use crate::{
 
 /// A body that is read by one task and watched by another.
 #[derive(Clone)]
-pub(crate) struct WatchedBody(Arc<Mutex<Watched>>);
+pub(crate) struct WatchedBody(Arc<Mutex<BodyState>>);
 
-struct Watched {
+struct BodyState {
     body: Incoming,
     waiting: Arc<ConnectionWait>,
     is_read: bool,
@@ -32,10 +32,10 @@ struct Watched {
 
 impl WatchedBody {
     pub(crate) fn new(body: Incoming, waiting: Arc<ConnectionWait>) -> Self {
-        Self(Arc::new(Mutex::new(Watched { body, waiting, is_read: false })))
+        Self(Arc::new(Mutex::new(BodyState { body, waiting, is_read: false })))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Watched> {
+    fn lock(&self) -> MutexGuard<'_, BodyState> {
         self.0.lock()
     }
 
@@ -94,7 +94,7 @@ impl Body for WatchedBody {
     }
 }
 
-impl Drop for Watched {
+impl Drop for BodyState {
     fn drop(&mut self) {
         self.waiting.end();
     }

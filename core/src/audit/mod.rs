@@ -3,7 +3,7 @@
 //! An entry describes one command of a caller and its target; the changes of each record are stored with the record.
 //! Values are stored as hashes with a salt of the tenant, so that two values can be compared and none can be read.
 
-mod listed;
+mod list_fields;
 mod query;
 
 use std::{fmt::Write as _, net::IpAddr};
@@ -11,7 +11,7 @@ use std::{fmt::Write as _, net::IpAddr};
 use serde::{Deserialize, Serialize};
 
 #[doc(inline)]
-pub use self::{listed::ENTRY, query::AuditQuery};
+pub use self::{list_fields::ENTRY, query::AuditQuery};
 use crate::value::{Document, Json, ObjectId, Timestamp};
 
 /// Version of the form of [`AuditEntry`].
@@ -31,7 +31,7 @@ pub struct AuditEntry {
     /// Outcome of the action.
     pub outcome: AuditOutcome,
     /// Actor: a token, a person with the files of the store, or the service.
-    pub actor: Who,
+    pub actor: AuditActor,
     /// Target of the action, where there is one.
     pub target: Option<Target>,
     /// Numbers of records that the action changed.
@@ -63,7 +63,7 @@ impl AuditOutcome {
 
 /// Actor of an action, as far as the service knows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Who {
+pub enum AuditActor {
     /// The service itself, such as a renewal that is due.
     Service,
     /// The command line on this machine, with the files of the store.
@@ -81,7 +81,7 @@ pub enum Who {
     Unknown,
 }
 
-impl Who {
+impl AuditActor {
     /// Names of the kinds of actors, as lists return them.
     pub const NAMES: [&'static str; 5] = ["service", "local", "token", "session", "unknown"];
 
@@ -125,7 +125,7 @@ impl RecordCounts {
 
 /// Properties of a record that a command changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct ChangedProperties {
     /// Properties with another value after the change.
     pub properties: Vec<Property>,
 }
@@ -168,7 +168,7 @@ pub fn changed(
     before: &Document,
     after: &Document,
     trace: impl Fn(&str, &str) -> ValueTrace,
-) -> Changed {
+) -> ChangedProperties {
     let mut properties = Vec::new();
     for (name, value) in after.iter().filter(|(name, _)| is_shown(name)) {
         let old = before.get(name);
@@ -186,7 +186,7 @@ pub fn changed(
         before: Some(trace(name, old.text())),
         after: None,
     }));
-    Changed { properties }
+    ChangedProperties { properties }
 }
 
 /// Whether responses show a property, and not every update changes it.
@@ -204,7 +204,7 @@ pub struct RecordChange {
     /// Kind of the change: `created`, `updated` or `deleted`.
     pub change: &'static str,
     /// Properties that were changed.
-    pub changed: Changed,
+    pub changed: ChangedProperties,
 }
 
 impl AuditEntry {
@@ -227,7 +227,7 @@ impl AuditEntry {
             AuditOutcome::Denied { cause, count } => (Some(cause.as_str()), *count),
         };
         let (token, name, session) = match &self.actor {
-            Who::Token { id, name, session } => {
+            AuditActor::Token { id, name, session } => {
                 let name = Some(name.as_str()).filter(|name| !name.is_empty());
                 (Some(id.as_str()), name, session.as_deref())
             }
@@ -315,7 +315,11 @@ mod tests {
             at: Timestamp::parse("2026-11-20T12:00:00Z").unwrap(),
             action: "company.update".to_owned(),
             outcome: AuditOutcome::Done,
-            actor: Who::Token { id: "01234567".to_owned(), name: "CRM".to_owned(), session: None },
+            actor: AuditActor::Token {
+                id: "01234567".to_owned(),
+                name: "CRM".to_owned(),
+                session: None,
+            },
             target: Some(Target { resource: "companies".to_owned(), id }),
             records: RecordCounts { updated: 1, ..RecordCounts::default() },
             address: Some([192, 0, 2, 7].into()),
@@ -326,7 +330,7 @@ mod tests {
     #[test]
     fn the_id_of_an_entry_has_its_number() {
         let id = entry().id(258);
-        assert_eq!(id.taken_at(), entry().at);
+        assert_eq!(id.created_at(), entry().at);
         assert_eq!(AuditEntry::sequence_in(id), 258);
     }
 
@@ -348,7 +352,7 @@ mod tests {
     fn a_change_is_returned_with_values_or_with_hashes() {
         let property = |before, after| Property { name: "mrr".to_owned(), before, after };
         let json_of = |property| {
-            let changed = Changed { properties: vec![property] };
+            let changed = ChangedProperties { properties: vec![property] };
             let change = RecordChange {
                 resource: "companies".to_owned(),
                 id: "1".to_owned(),

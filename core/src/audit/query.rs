@@ -1,6 +1,6 @@
 //! The query of a list of the audit log.
 
-use super::{AuditEntry, listed::ENTRY};
+use super::{AuditEntry, list_fields::ENTRY};
 use crate::{
     resources,
     schema::{

@@ -4,21 +4,21 @@ use super::{
     change::Change,
     context::Ctx,
     planned::{Planned, Rejection},
-    record_update::{Assembled, assemble, check_claims},
+    record_update::{AssembledRecord, assemble, check_claims},
 };
 use crate::{
-    schema::{Lookup, ResourceDef, Shaped, SideRecord, index},
+    schema::{CheckedBody, Lookup, ResourceDef, SideRecord, index},
     value::{Document, Json, ObjectId},
 };
 
-/// Plans a new record from a body that [`crate::schema::shape::check_create`] has checked.
+/// Plans a new record from a body that [`crate::schema::checked_body::check_create`] has checked.
 ///
 /// # Errors
 /// [`Rejection::Invalid`] with all problems of the body: its own issues, references to records that do not exist, and
 /// rejections by the rules of the resource. [`Rejection::Conflict`] for a key that is taken.
 pub fn create(
     def: &'static ResourceDef,
-    body: Shaped,
+    body: CheckedBody,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {
@@ -33,7 +33,7 @@ pub fn create(
 pub fn create_as(
     def: &'static ResourceDef,
     id: ObjectId,
-    body: Shaped,
+    body: CheckedBody,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {
@@ -43,7 +43,7 @@ pub fn create_as(
     base.set("createdAt", now.clone());
     base.set("updatedAt", now);
     base.set("__v", Json::integer(0));
-    let Assembled { document, side_records, ignored, issues } =
+    let AssembledRecord { document, side_records, ignored, issues } =
         assemble(def, None, base, body, lookup, ctx)?;
     let added = index::entries(def, &document);
     check_claims(def, None, &added, issues, lookup)?;
@@ -67,7 +67,7 @@ pub(super) fn create_side_records(
 ) -> Result<Vec<Change>, Rejection> {
     let mut changes = Vec::new();
     for SideRecord { def, id, patch } in side_records {
-        changes.extend(create_as(def, id, Shaped::trusted(patch), lookup, ctx)?.changes);
+        changes.extend(create_as(def, id, CheckedBody::trusted(patch), lookup, ctx)?.changes);
     }
     Ok(changes)
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     resources::{license::LICENSE, license_renewal::loss_of},
-    schema::{Lookup, Shaped},
+    schema::{CheckedBody, Lookup},
     value::ObjectId,
 };
 
@@ -29,7 +29,7 @@ impl RenewalDecision {
     pub fn plan(
         self,
         id: ObjectId,
-        body: Shaped,
+        body: CheckedBody,
         lookup: &dyn Lookup,
         ctx: &mut Ctx,
     ) -> Result<Planned, Rejection> {
@@ -41,7 +41,7 @@ impl RenewalDecision {
 }
 
 /// Plans the loss of a license: it becomes `lost`, with the `lostReason` in `body`, which
-/// [`crate::schema::shape::check_update`] has checked. A `toDate` in the body is the end of the license; without it a
+/// [`crate::schema::checked_body::check_update`] has checked. A `toDate` in the body is the end of the license; without it a
 /// fixed license keeps its end, and an open-ended license ends now.
 ///
 /// # Errors
@@ -49,7 +49,7 @@ impl RenewalDecision {
 /// [`Rejection::Invalid`] without a reason, or with other properties.
 pub fn lose(
     id: ObjectId,
-    mut body: Shaped,
+    mut body: CheckedBody,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {

@@ -50,16 +50,16 @@ impl Overlay {
 
     /// The store `below` with the planned changes applied.
     pub fn over<'a>(&'a self, below: &'a dyn Lookup) -> impl Lookup + 'a {
-        Over { overlay: self, below }
+        OverlaidLookup { overlay: self, below }
     }
 }
 
-struct Over<'a> {
+struct OverlaidLookup<'a> {
     overlay: &'a Overlay,
     below: &'a dyn Lookup,
 }
 
-impl Lookup for Over<'_> {
+impl Lookup for OverlaidLookup<'_> {
     fn record(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, LookupError> {
         if self.overlay.gone.contains(&(def.code, id)) {
             return Ok(None);
@@ -117,12 +117,12 @@ mod tests {
     use crate::{
         plan::{Ctx, create, delete, update},
         resources::company::COMPANY,
-        schema::Shaped,
+        schema::CheckedBody,
         value::{IdSequence, Timestamp},
     };
 
-    fn patch(text: &str) -> Shaped {
-        Shaped::trusted(Document::parse(text.as_bytes()).unwrap())
+    fn patch(text: &str) -> CheckedBody {
+        CheckedBody::trusted(Document::parse(text.as_bytes()).unwrap())
     }
 
     #[test]

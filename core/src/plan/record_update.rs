@@ -4,8 +4,8 @@ use super::{context::Ctx, patch::merge, planned::Rejection, unknown_properties::
 use crate::{
     resources,
     schema::{
-        Completion, FieldDef, FieldKind, Fill, FillCtx, IndexEntry, Lookup, LookupError, OnMissing,
-        ReadCtx, Refers, ResourceDef, SentBody, Shaped, SideRecord, index,
+        CheckedBody, Completion, FieldDef, FieldKind, Fill, FillCtx, IndexEntry, Lookup,
+        LookupError, OnMissing, ReadCtx, ReferenceDef, ResourceDef, SentBody, SideRecord, index,
     },
     value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted},
 };
@@ -26,10 +26,10 @@ pub(super) fn assemble(
     def: &'static ResourceDef,
     before: Option<&Document>,
     mut base: Document,
-    mut body: Shaped,
+    mut body: CheckedBody,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Assembled, LookupError> {
+) -> Result<AssembledRecord, LookupError> {
     let mut patch = std::mem::take(&mut body.patch);
     if !ctx.origin.is_import() {
         note_conditional(def, &patch, &mut body.fixed, lookup)?;
@@ -76,7 +76,7 @@ pub(super) fn assemble(
     }
     let document = fill(def, base, ctx.fill(def, lookup)?);
     let ignored = ignored(def, &mut body, before, &document, &ReadCtx::new(ctx.now, lookup))?;
-    Ok(Assembled { document, side_records, ignored, issues: body.issues })
+    Ok(AssembledRecord { document, side_records, ignored, issues: body.issues })
 }
 
 /// Adds values that are stored in some states of the record only to those that the record is compared with (R49).
@@ -106,7 +106,7 @@ pub(super) fn take_stand_ins(stored: &mut Document) -> Vec<(String, Option<Json>
 }
 
 /// A record that can be stored if there are no issues, and the records that are created with it.
-pub(super) struct Assembled {
+pub(super) struct AssembledRecord {
     pub(super) document: Document,
     pub(super) side_records: Vec<SideRecord>,
     /// Names of properties that were sent and are not stored (R49).
@@ -164,14 +164,14 @@ fn resolve_references(
     Ok(())
 }
 
-fn target_of(field: &FieldDef) -> Option<(Refers, &'static ResourceDef)> {
+fn target_of(field: &FieldDef) -> Option<(ReferenceDef, &'static ResourceDef)> {
     let refers = field.refers?;
     Some((refers, resources::by_name(refers.resource)?))
 }
 
 /// The id that is stored for a reference, if it is valid.
 fn resolve_text(
-    refers: Refers,
+    refers: ReferenceDef,
     target: &ResourceDef,
     text: &str,
     lookup: &dyn Lookup,

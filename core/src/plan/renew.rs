@@ -12,7 +12,7 @@ use crate::{
         license::{COMPANY_ID, ID, LICENSE, RENEWAL_STATUS},
         license_renewal::{is_due, likely_successor, obstacle, successor_of},
     },
-    schema::{Lookup, LookupError, Shaped, index},
+    schema::{CheckedBody, Lookup, LookupError, index},
     value::{Document, Issue, Json, ObjectId, issue::quoted},
 };
 
@@ -21,7 +21,7 @@ const MAX_LOOKED_AT: usize = 1_000;
 
 /// Plans the renewal of a license. The successor begins when the license ends. It lasts `renewalPeriod`, or as long as
 /// the license where that is unset, costs `renewalMrr`, and has the license's ultimate `parent`. The properties in
-/// `body`, which [`crate::schema::shape::check_update`] has checked, replace these terms. [`Planned`] names the
+/// `body`, which [`crate::schema::checked_body::check_update`] has checked, replace these terms. [`Planned`] names the
 /// successor. The license becomes `renewed`, so that nothing renews it again.
 ///
 /// # Errors
@@ -33,10 +33,10 @@ const MAX_LOOKED_AT: usize = 1_000;
 /// use svctrack_core::{
 ///     plan::{self, Ctx, memory::Memory},
 ///     resources::{company::COMPANY, license::LICENSE},
-///     schema::Shaped,
+///     schema::CheckedBody,
 ///     value::{Document, IdSequence, Timestamp},
 /// };
-/// let trusted = |text: &str| Shaped::trusted(Document::parse(text.as_bytes()).unwrap());
+/// let trusted = |text: &str| CheckedBody::trusted(Document::parse(text.as_bytes()).unwrap());
 /// let mut store = Memory::default();
 /// let mut ctx = Ctx::new(Timestamp::parse("2026-11-24").unwrap(), IdSequence::new([0; 5]), None);
 /// let company = plan::create(&COMPANY, trusted(r#"{"name":"Acme"}"#), &store, &mut ctx).unwrap();
@@ -56,7 +56,7 @@ const MAX_LOOKED_AT: usize = 1_000;
 /// ```
 pub fn renew(
     id: ObjectId,
-    body: Shaped,
+    body: CheckedBody,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {
@@ -92,14 +92,14 @@ pub fn renew_due(
         let issue = Issue::of_member(RENEWAL_STATUS.name, "successor_unclear", message);
         return Err(Rejection::Conflict(vec![issue]));
     }
-    renew_stored(id, license, Shaped::trusted(Document::default()), lookup, ctx).map(Some)
+    renew_stored(id, license, CheckedBody::trusted(Document::default()), lookup, ctx).map(Some)
 }
 
 /// Plans the renewal of a license that is not decided.
 fn renew_stored(
     id: ObjectId,
     license: Document,
-    mut body: Shaped,
+    mut body: CheckedBody,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {
@@ -117,7 +117,7 @@ fn renew_stored(
     let mut renewed = Document::default();
     renewed.set(RENEWAL_STATUS.name, Json::string("renewed"));
     planned.changes.extend(
-        update_stored(&LICENSE, id, license, Shaped::trusted(renewed), lookup, ctx)?.changes,
+        update_stored(&LICENSE, id, license, CheckedBody::trusted(renewed), lookup, ctx)?.changes,
     );
     Ok(planned)
 }
@@ -159,7 +159,7 @@ mod tests {
     use crate::{
         plan::{memory::Memory, update},
         resources::{company::COMPANY, settings},
-        schema::shape,
+        schema::checked_body,
         value::{IdSequence, Timestamp},
     };
 
@@ -167,8 +167,8 @@ mod tests {
         Document::parse(text.as_bytes()).unwrap()
     }
 
-    fn trusted(text: &str) -> Shaped {
-        Shaped::trusted(body(text))
+    fn trusted(text: &str) -> CheckedBody {
+        CheckedBody::trusted(body(text))
     }
 
     struct Store(Memory, Ctx, ObjectId);
@@ -198,7 +198,7 @@ mod tests {
         }
 
         fn renew(&mut self, id: ObjectId, sent: &str) -> Result<Document, (usize, String)> {
-            let sent = shape::check_update(&LICENSE, &body(sent));
+            let sent = checked_body::check_update(&LICENSE, &body(sent));
             match renew(id, sent, &self.0, &mut self.1) {
                 Ok(planned) => {
                     self.0.apply(&planned.changes);

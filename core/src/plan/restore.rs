@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     schema::{
-        FieldDef, Fill, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef, Shaped,
-        shape::read_value,
+        CheckedBody, FieldDef, Fill, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef,
+        checked_body::read_value,
     },
     value::Document,
 };
@@ -22,7 +22,7 @@ pub(super) fn carry(
     def: &ResourceDef,
     sent: &Document,
     before: Option<&Document>,
-    shaped: &mut Shaped,
+    shaped: &mut CheckedBody,
     (lookup, ctx): (&dyn Lookup, &Ctx),
 ) -> Result<(), LookupError> {
     if !ctx.origin.is_import() {
@@ -33,7 +33,7 @@ pub(super) fn carry(
     if !ctx.origin.is_record() {
         return Ok(());
     }
-    for field in def.fields.iter().filter(|field| field.carried) {
+    for field in def.fields.iter().filter(|field| field.importable) {
         let Some(value) = sent.value(field.name).and_then(|value| read_value(field, value).ok())
         else {
             continue;
@@ -82,8 +82,8 @@ pub(super) fn restored(def: &ResourceDef, patch: Document, ctx: FillCtx) -> Docu
     let shown = |document: &Document| {
         let mut filled = fill(def, document.clone(), ctx);
         // These say how the others came about.
-        let carried = def.fields.iter().filter(|field| field.carried).map(|field| field.name);
-        carried.chain([STAND_INS]).for_each(|name| drop(filled.remove(name)));
+        let importable = def.fields.iter().filter(|field| field.importable).map(|field| field.name);
+        importable.chain([STAND_INS]).for_each(|name| drop(filled.remove(name)));
         filled
     };
     if shown(&set) == shown(&patch) { set } else { patch }

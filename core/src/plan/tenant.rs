@@ -12,7 +12,7 @@ use crate::{
         settings::{SETTINGS, SETTINGS_ID},
         user::{self, USER},
     },
-    schema::{FillCtx, Lookup, Shaped},
+    schema::{CheckedBody, FillCtx, Lookup},
     value::{Document, Issue, Json, ObjectId, RecordRef, Timestamp, issue::quoted},
 };
 
@@ -25,7 +25,7 @@ const MAX_LATER_MS: i64 = 60_000;
 /// # Errors
 /// [`Rejection::Lookup`] if the store cannot be read.
 pub fn settings(lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Vec<Change>, Rejection> {
-    Ok(create_as(&SETTINGS, SETTINGS_ID, Shaped::trusted(Document::default()), lookup, ctx)?
+    Ok(create_as(&SETTINGS, SETTINGS_ID, CheckedBody::trusted(Document::default()), lookup, ctx)?
         .changes)
 }
 
@@ -44,7 +44,7 @@ pub fn token_user(
         let mut patch = Document::default();
         patch.set(user::NAME.name, Json::string(label));
         patch.set(user::FOR_TOKEN.name, Json::bool(true));
-        let planned = create(&USER, Shaped::trusted(patch), lookup, ctx)?;
+        let planned = create(&USER, CheckedBody::trusted(patch), lookup, ctx)?;
         return Ok((planned.id, planned.changes));
     };
     if let Some(id) = lookup.locate(&USER, reference)?

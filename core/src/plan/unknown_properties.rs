@@ -3,7 +3,7 @@
 
 use super::response::response_fields;
 use crate::{
-    schema::{FieldDef, FieldKind, Handling, LookupError, ReadCtx, ResourceDef, Shaped},
+    schema::{CheckedBody, FieldDef, FieldKind, Handling, LookupError, ReadCtx, ResourceDef},
     value::{Document, Issue, JsonRef, Timestamp, issue::quoted, near_name},
 };
 
@@ -14,7 +14,7 @@ use crate::{
 /// If the store cannot be read.
 pub(super) fn ignored(
     def: &ResourceDef,
-    body: &mut Shaped,
+    body: &mut CheckedBody,
     before: Option<&Document>,
     after: &Document,
     ctx: &ReadCtx<'_>,
@@ -34,7 +34,7 @@ pub(super) fn ignored(
 /// As for a record, of a body for something whose responses before and after the change are known.
 pub fn ignored_in_responses(
     def: &ResourceDef,
-    body: &mut Shaped,
+    body: &mut CheckedBody,
     responses: &[Document],
 ) -> Vec<String> {
     let mut names = names_of(&body.fixed);
@@ -43,7 +43,7 @@ pub fn ignored_in_responses(
 }
 
 /// Names unknown members and those in `fixed`, which are not written, or makes each an issue of the body.
-fn handle(def: &ResourceDef, body: &mut Shaped, fixed: Vec<String>) -> Vec<String> {
+fn handle(def: &ResourceDef, body: &mut CheckedBody, fixed: Vec<String>) -> Vec<String> {
     let mut ignored = std::mem::take(&mut body.ignored);
     if body.handling == Handling::Strict {
         let known = def.fields.iter().filter(|field| field.is_sent()).map(|field| field.name);

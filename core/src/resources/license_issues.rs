@@ -279,7 +279,7 @@ mod tests {
             company::{self, COMPANY},
             license::LICENSE,
         },
-        schema::{Lookup as _, Shaped},
+        schema::{CheckedBody, Lookup as _},
         value::{IdSequence, ObjectId},
     };
 
@@ -289,7 +289,7 @@ mod tests {
         let mut ctx = Ctx::new(Timestamp::MIN, IdSequence::new([0; 5]), None);
         let mut create = |store: &mut Memory, def, text: &str| {
             let sent = Document::parse(text.as_bytes()).unwrap();
-            let planned = plan::create(def, Shaped::trusted(sent), &*store, &mut ctx).unwrap();
+            let planned = plan::create(def, CheckedBody::trusted(sent), &*store, &mut ctx).unwrap();
             store.apply(&planned.changes);
             planned.id
         };

@@ -13,7 +13,7 @@ use crate::value::{Number, ObjectId};
 /// Values of a company's properties, in the order in which they were requested.
 pub type AttributesOf<'a> = &'a dyn Fn(ObjectId) -> Vec<Option<String>>;
 /// Whether a company meets the filters by its properties.
-pub type IsAskedFor<'a> = &'a dyn Fn(ObjectId) -> bool;
+pub type CompanyFilter<'a> = &'a dyn Fn(ObjectId) -> bool;
 
 /// Page of the customers, its filters and its order.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use super::calendar::Unit;
 use crate::{
     resources::{license, license_terms},
-    value::{Members, ObjectId, Timestamp, Zone, member::Picked},
+    value::{Members, ObjectId, Timestamp, Zone, member::SelectedMembers},
 };
 
 /// Decision about the renewal of a license: its `renewalStatus`.
@@ -110,7 +110,7 @@ impl LicenseFacts<'static> {
 
     /// [`LicenseFacts::as_written`] in the text of a record, which is not read whole.
     pub fn as_stored(license: &[u8]) -> Option<Self> {
-        Some(LicenseFacts::as_written(&Picked::find(license, READ))?.into_owned())
+        Some(LicenseFacts::as_written(&SelectedMembers::find(license, READ))?.into_owned())
     }
 }
 

@@ -16,10 +16,10 @@
 //! Movements compare the total MRR of a company, never a single license. Amounts are exact; only a [`TextTable`] rounds
 //! them for display.
 
-mod about;
 mod account;
 mod at_stake;
 mod calendar;
+mod capped_list;
 mod chart;
 mod closed_difference;
 mod closing;
@@ -35,7 +35,6 @@ mod hex;
 mod ledger;
 mod license_chain;
 mod license_facts;
-mod listed;
 mod money_units;
 mod movement_class;
 mod mrr_movements;
@@ -48,6 +47,7 @@ mod renewal_line;
 mod renewals;
 mod renewals_explained;
 mod report;
+mod report_header;
 mod retention;
 mod scope;
 mod segments;
@@ -62,9 +62,9 @@ mod usage_report;
 
 #[doc(inline)]
 pub use self::{
-    about::{About, OverdueLicense, Overlap},
     at_stake::{AtStake, CustomerUsage, Weights},
     calendar::{Day, Interval, MAX_INTERVALS, ReportPeriod, Unit},
+    capped_list::MAX_LISTED,
     chart::{Chart, ChartSeries, Mark},
     closed_difference::{
         ChangedLicense, CompanyDifference, Difference, MonthDifference, SinceClosing,
@@ -75,20 +75,19 @@ pub use self::{
     },
     cohorts::{Cohort, CohortCell, CohortColumn, Cohorts, cohorts},
     customers::{CurrencyAmount, Customer, Customers, NameOf, UsageOf, customers},
-    customers_query::{AttributesOf, CustomerPage, IsAskedFor},
+    customers_query::{AttributesOf, CompanyFilter, CustomerPage},
     error::ReportError,
     explain::{
         Cell, CompanyMovements, CompanyShare, Explanation, LicenseShare, ReportLine, explain,
         mrr_by_company,
     },
     explained_line::{LineCell, LineCompany, LineExplanation},
-    forecast::{Forecast, ForecastRow, Later, Scenarios, forecast},
+    forecast::{Forecast, ForecastRow, LaterLicenses, Scenarios, forecast},
     forecast_explained::{
         ExpectedLicense, ForecastCell, ForecastExplanation, ForecastLine, explain_forecast,
     },
     ledger::{Ledger, Reason},
     license_facts::{LicenseFacts, RenewalStatus},
-    listed::MAX_LISTED,
     mrr_movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
     options::{History, MAX_GAP_DAYS, MovementView, ReportOptions, Valuation},
     parameters::{PARAMETERS, Parameter, ParameterType},
@@ -100,6 +99,7 @@ pub use self::{
         RenewalShare, RenewalsCell, RenewalsExplanation, RenewalsLine, explain_renewals,
     },
     report::{Report, RetentionAndCohorts, Sources, report},
+    report_header::{OverdueLicense, Overlap, ReportHeader},
     retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
     scope::{Excluded, MissingRate},
     segments::SegmentBy,

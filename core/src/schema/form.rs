@@ -38,7 +38,7 @@ fn joined(items: &[Json]) -> String {
 
 /// Whether a property has a field of several lines.
 pub fn has_lines(field: &FieldDef) -> bool {
-    field.long
+    field.long_text
         || matches!(field.kind, FieldKind::Object | FieldKind::Values | FieldKind::References)
 }
 

@@ -8,7 +8,7 @@ use super::{
     order::{Sort, SortKey},
     resource::{ListLimits, ResourceDef},
     search::Search,
-    unknown_parameters::{Unknown, sent_twice},
+    unknown_parameters::{UnknownParameter, sent_twice},
 };
 use crate::value::{Document, Issue, Members, ObjectId, Timestamp};
 
@@ -44,7 +44,7 @@ pub struct ReadQuery<T> {
     /// The query, as it was parsed.
     pub query: T,
     /// Parameters that are not known (R49).
-    pub unknown: Vec<Unknown>,
+    pub unknown: Vec<UnknownParameter>,
     /// Names in `select` that are not known (R13).
     pub ignored: Vec<String>,
 }
@@ -285,7 +285,7 @@ fn contains(def: &ResourceDef, record: &dyn Members, search: &Search) -> bool {
 pub(crate) struct PairReader {
     /// Parameters that were set.
     set: Vec<String>,
-    unknown: Vec<Unknown>,
+    unknown: Vec<UnknownParameter>,
     ignored: Vec<String>,
     pub(crate) issues: Vec<Issue>,
 }
@@ -345,8 +345,8 @@ impl PairReader {
     ) {
         let path = split_operator(name).0;
         let known = parameters.into_iter().chain(fields.iter().map(|field| field.name));
-        let Unknown { nearest, .. } = Unknown::among(path, known);
-        self.unknown.push(Unknown { name: name.to_owned(), nearest });
+        let UnknownParameter { nearest, .. } = UnknownParameter::among(path, known);
+        self.unknown.push(UnknownParameter { name: name.to_owned(), nearest });
     }
 
     pub(crate) fn finish<T>(self, query: T) -> Result<ReadQuery<T>, Vec<Issue>> {

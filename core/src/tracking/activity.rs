@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     event::{Event, name},
-    listed::ACTIVITY,
+    list_fields::ACTIVITY,
 };
 use crate::{
     plan::{Activity, ParkedEvent},
@@ -16,12 +16,12 @@ use crate::{
     },
     value::{
         Document, Issue, Json, Number, ObjectId, RecordRef, Timestamp, issue::quoted_list,
-        member::Picked, time::DAY_MS,
+        member::SelectedMembers, time::DAY_MS,
     },
 };
 
 #[doc(inline)]
-pub use super::listed::LIST;
+pub use super::list_fields::LIST;
 
 /// Parameters of a list of activities that are not properties, besides those of every log.
 const OWN_PARAMETERS: [&str; 6] = ["from", "to", "sort", "companyId", "cId", "c"];
@@ -194,12 +194,12 @@ pub fn first_kept(settings: &Document, now: Timestamp) -> Option<ObjectId> {
 /// Properties of the user that the response for an activity has, from the text of the record as it is stored.
 pub fn of_user(stored: &[u8]) -> Document {
     let fields = [end_user::EXTERNAL_ID.name, end_user::NAME.name, end_user::EMAIL.name];
-    Picked::find(stored, fields).to_document()
+    SelectedMembers::find(stored, fields).to_document()
 }
 
 /// Properties of the company that the response for an activity has, from the text of the record as it is stored.
 pub fn of_company(stored: &[u8]) -> Document {
-    Picked::find(stored, [company::NAME.name]).to_document()
+    SelectedMembers::find(stored, [company::NAME.name]).to_document()
 }
 
 /// Response for an activity: names and e-mail are those that the user and the company have now (R38, R51).

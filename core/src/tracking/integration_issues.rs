@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::{
     bulk::MAX_COUNT,
     event::Event,
-    event_lookup::Incoming,
-    listed::ENTRY,
-    pipeline::{Ignored, SDK_CALLS, Why},
+    event_lookup::ReceivedEvent,
+    list_fields::ENTRY,
+    pipeline::{Ignored, IgnoredReason, SDK_CALLS},
 };
 use crate::{
     plan::{Finding, Route},
@@ -29,7 +29,7 @@ use crate::{
 };
 
 #[doc(inline)]
-pub use super::listed::LIST;
+pub use super::list_fields::LIST;
 
 /// Code of a `group` call with the domain of another company.
 pub(super) const DOMAIN_OF_ANOTHER: &str = "domain_of_another";
@@ -146,7 +146,7 @@ impl Note {
     }
 
     /// The entry for the report.
-    pub(super) fn finding(&self, sent: &Incoming<'_>) -> Finding {
+    pub(super) fn finding(&self, sent: &ReceivedEvent<'_>) -> Finding {
         let (code, cause, message) = self.words(sent.event);
         Finding {
             route: sent.route,
@@ -239,7 +239,7 @@ pub fn rejected(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Fin
 
 /// Finding of rows with an invalid `count`, which counts as 1 (rule 7, R36).
 #[must_use]
-pub fn count_replaced(route: Route, rows: u64, at: Timestamp) -> Finding {
+pub fn count_out_of_range(route: Route, rows: u64, at: Timestamp) -> Finding {
     Finding {
         route,
         code: "count_out_of_range",
@@ -258,24 +258,24 @@ pub fn count_replaced(route: Route, rows: u64, at: Timestamp) -> Finding {
 #[must_use]
 pub fn ignored(route: Route, ignored: &Ignored, at: Timestamp) -> Finding {
     let call = quoted(&ignored.call);
-    let (code, message) = match (ignored.why, ignored.call.as_str()) {
-        (Why::Nobody, _) => (
+    let (code, message) = match (ignored.reason, ignored.call.as_str()) {
+        (IgnoredReason::NoUser, _) => (
             "identity_missing",
             format!(
                 "{call} calls with neither user id nor e-mail are ignored: call `identify` first, so that calls have a `userId`; an `anonymousId` does not identify a user"
             ),
         ),
-        (Why::Type, "page" | "screen") => (
+        (IgnoredReason::Type, "page" | "screen") => (
             "ignored_type",
             format!("{call} calls are ignored: turn on `trackPages` to store them as activities"),
         ),
-        (Why::Type, "alias") => (
+        (IgnoredReason::Type, "alias") => (
             "ignored_type",
             format!(
                 "{call} calls are ignored, because users are never merged: send user id and e-mail in one `identify` call"
             ),
         ),
-        (Why::Type, _) => (
+        (IgnoredReason::Type, _) => (
             "ignored_type",
             format!(
                 "{call} calls are ignored: expected `identify`, `track`, `group`, `page` or `screen`"

@@ -11,7 +11,7 @@ use crate::{
         company::{self, COMPANY},
         end_user::{self, END_USER},
     },
-    schema::{Lookup, LookupError, Shaped, index},
+    schema::{CheckedBody, Lookup, LookupError, index},
     value::{Document, Json, ObjectId, RecordRef},
 };
 
@@ -166,7 +166,7 @@ pub(super) fn create_user(
             user.set(name, Json::string(value));
         }
     }
-    match plan::create(&END_USER, Shaped::trusted(user), lookup, ctx) {
+    match plan::create(&END_USER, CheckedBody::trusted(user), lookup, ctx) {
         Ok(planned) => Ok(known(planned)),
         Err(rejection) => Err(unplannable(rejection)),
     }
@@ -199,7 +199,7 @@ pub(super) fn fill_empty(
     if patch.is_empty() {
         return Ok((Vec::new(), user));
     }
-    match plan::update(&END_USER, user.id, Shaped::trusted(patch), lookup, ctx) {
+    match plan::update(&END_USER, user.id, CheckedBody::trusted(patch), lookup, ctx) {
         Ok(planned) => Ok(known(planned)),
         Err(rejection) => Err(unplannable(rejection)),
     }

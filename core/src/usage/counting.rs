@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::{
+    action_names::{ActionNames, index},
     block::{Block, MalformedBlock, UsageEntry, UserPart},
     calendar::Calendar,
-    names::{ActionNames, index},
     presence::{Presence, bits, set},
     report_days::{DayClass, ReportDay, ReportDays, Windows},
     tally::CountedActivity,
@@ -187,7 +187,7 @@ impl UsageCounting {
     ///
     /// # Errors
     /// [`MalformedBlock`]
-    pub fn take_names(&mut self, bytes: &[u8]) -> Result<(), MalformedBlock> {
+    pub fn add_names(&mut self, bytes: &[u8]) -> Result<(), MalformedBlock> {
         for name in Block::parse(bytes)?.names() {
             self.action(name);
         }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::names::index;
+use super::action_names::index;
 
 /// Bits of a word of a set.
 const WORD: usize = 64;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::{
+    action_names::index,
     calendar::Calendar,
-    names::index,
     presence::{NO_PERIOD, period_of_days},
 };
 

@@ -41,24 +41,24 @@ impl<'a> JsonRef<'a> {
 
 /// Some members of an object, found in one pass over its text.
 #[derive(Clone, Copy, Debug)]
-pub struct Picked<'a, const N: usize> {
+pub struct SelectedMembers<'a, const N: usize> {
     names: [&'static str; N],
     values: [Option<JsonRef<'a>>; N],
 }
 
-impl<const N: usize> Members for Picked<'_, N> {
+impl<const N: usize> Members for SelectedMembers<'_, N> {
     fn get(&self, name: &str) -> Option<JsonRef<'_>> {
         let place = self.names.iter().position(|known| *known == name)?;
         *self.values.get(place)?
     }
 }
 
-impl<'a, const N: usize> Picked<'a, N> {
+impl<'a, const N: usize> SelectedMembers<'a, N> {
     /// The members with these names, fastest where they are in the order of the object.
     ///
     /// ```
-    /// use svctrack_core::value::{Members, member::Picked};
-    /// let picked = Picked::find(br#"{"a":1,"b":{"c":2},"c":3}"#, ["a", "c"]);
+    /// use svctrack_core::value::{Members, member::SelectedMembers};
+    /// let picked = SelectedMembers::find(br#"{"a":1,"b":{"c":2},"c":3}"#, ["a", "c"]);
     /// assert_eq!(picked.get("c").unwrap().text(), "3");
     /// assert!(picked.get("b").is_none());
     /// ```
@@ -272,7 +272,7 @@ mod tests {
             }
             prop_assert_eq!(JsonRef::of_stored(&text).member("not there"), None);
             let names = ["a", "b", "", "not there"];
-            let picked = Picked::find(text.as_bytes(), names);
+            let picked = SelectedMembers::find(text.as_bytes(), names);
             for name in names {
                 prop_assert_eq!(Members::get(&picked, name), document.get(name));
             }
@@ -281,7 +281,7 @@ mod tests {
         #[test]
         fn no_text_makes_the_search_panic(text in r#"[{}\[\]",:\\a]{0,40}"#) {
             let _ = JsonRef::of_stored(&text).member("a");
-            let _ = Picked::find(text.as_bytes(), ["a"]);
+            let _ = SelectedMembers::find(text.as_bytes(), ["a"]);
         }
     }
 }

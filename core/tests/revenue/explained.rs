@@ -3,10 +3,10 @@
 use rust_decimal::Decimal;
 use svctrack_core::{
     revenue::{
-        Cell, Day, ForecastCell, ForecastLine, ForecastRow, Interval, Later, Ledger, LicenseFacts,
-        LineExplanation, RenewalOutcome, RenewalRow, RenewalsBy, RenewalsCell, RenewalsLine,
-        ReportLine, ReportOptions, Series, cohorts, explain, explain_forecast, explain_renewals,
-        forecast, renewals,
+        Cell, Day, ForecastCell, ForecastLine, ForecastRow, Interval, LaterLicenses, Ledger,
+        LicenseFacts, LineExplanation, RenewalOutcome, RenewalRow, RenewalsBy, RenewalsCell,
+        RenewalsLine, ReportLine, ReportOptions, Series, cohorts, explain, explain_forecast,
+        explain_renewals, forecast, renewals,
     },
     value::{Number, Timestamp},
 };
@@ -103,12 +103,12 @@ fn a_forecast_is_explained_by_its_licenses() {
 #[test]
 fn what_came_true_is_explained_by_the_licenses_that_are_known_later() {
     let now = ledger(&LICENSES.replace("1200 Suite", "1150 Suite"));
-    let later = Later { ledger: &now, now: at("2024-09-01") };
+    let later = LaterLicenses { ledger: &now, now: at("2024-09-01") };
     let actual = cell(ForecastLine::Actual, None);
     let explained = |later| explain_forecast(&with_terms(), &asked(), later, actual.clone());
     assert_eq!(explained(Some(later)).unwrap().formula, "actual = 1150 + 360 + 250 = 1760");
     // The month has not ended.
-    let early = Later { now: at("2024-08-31T23:59:59Z"), ..later };
+    let early = LaterLicenses { now: at("2024-08-31T23:59:59Z"), ..later };
     for later in [Some(early), None] {
         let error = explained(later).unwrap_err();
         assert_eq!((error.code(), error.option()), ("unknown_cell", "period"));
@@ -219,7 +219,7 @@ fn every_figure_of_forecasts_cohorts_and_renewals_adds_up() {
         let later = compared::ledger_of(seed + 1, &random.licenses(asked.zone));
         let options = compared::options(&asked);
         let later_now = Timestamp::from_ms_clamped(asked.now + 200 * 86_400_000);
-        let later = Later { ledger: &later, now: later_now };
+        let later = LaterLicenses { ledger: &later, now: later_now };
         let told = std::panic::catch_unwind(|| {
             forecast_adds_up(&ledger, &options, later);
             cohorts_add_up(&ledger, &options);
@@ -233,7 +233,7 @@ fn every_figure_of_forecasts_cohorts_and_renewals_adds_up() {
     }
 }
 
-fn forecast_adds_up(ledger: &Ledger, options: &ReportOptions, later: Later<'_>) {
+fn forecast_adds_up(ledger: &Ledger, options: &ReportOptions, later: LaterLicenses<'_>) {
     let report = forecast(ledger, options, Some(later)).unwrap();
     for (currency, rows) in by_currency(&report.currencies, report.converted.as_ref()) {
         for row in rows {

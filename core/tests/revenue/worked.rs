@@ -3,9 +3,9 @@
 
 use svctrack_core::{
     revenue::{
-        Cell, Customer, CustomerUsage, Day, Interval, Later, Ledger, LicenseFacts, MovementView,
-        RenewalRow, RenewalsBy, ReportLine, ReportOptions, RetentionRow, Valuation, Weights,
-        cohorts, customers, explain, forecast, mrr, mrr_by_company, renewals, retention,
+        Cell, Customer, CustomerUsage, Day, Interval, LaterLicenses, Ledger, LicenseFacts,
+        MovementView, RenewalRow, RenewalsBy, ReportLine, ReportOptions, RetentionRow, Valuation,
+        Weights, cohorts, customers, explain, forecast, mrr, mrr_by_company, renewals, retention,
     },
     value::Number,
 };
@@ -336,7 +336,7 @@ fn a_forecast_is_compared_with_what_came_true() {
     let asked =
         ReportOptions { now: at("2024-04-10"), from: super::support::day("2024-04-01"), ..asked() };
     let now = with_forecast();
-    let later = Later { ledger: &now, now: at("2024-07-15") };
+    let later = LaterLicenses { ledger: &now, now: at("2024-07-15") };
     let report = forecast(&known, &asked, Some(later)).unwrap().converted.unwrap();
     let row = |row: &svctrack_core::revenue::ForecastRow| {
         let text =

@@ -8,7 +8,7 @@ use svctrack_core::value::TenantId;
 use svctrack_web::Loads;
 
 use super::Admin;
-use crate::{config::Config, running_at::RunningAt};
+use crate::{address_file::AddressFile, config::Config};
 
 /// How long a server that was not named may take to respond: another program may listen there.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -30,7 +30,7 @@ pub async fn of_running(
         let said = ask(server, ca_cert, tenant, loads).await;
         return said.map(|said| Some((server.to_owned(), said)));
     }
-    let of_folder = RunningAt::read(&config.data);
+    let of_folder = AddressFile::read(&config.data);
     let elsewhere = || (!config.has_store()).then(|| config.own_url());
     let Some(server) = of_folder.or_else(elsewhere) else { return Ok(None) };
     // There may be no server, or another program.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use poem::{Request, http::header::AUTHORIZATION};
-use svctrack_core::{access, audit::Who, value::TenantId};
+use svctrack_core::{access, audit::AuditActor, value::TenantId};
 use svctrack_store::{KnownToken, Tenant};
 
 use super::{
@@ -22,7 +22,7 @@ pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller,
     if let Err(Error::Unauthorized(code)) = &caller
         && *code != EXPIRED
     {
-        let nobody = ("access.deny", Who::Unknown);
+        let nobody = ("access.deny", AuditActor::Unknown);
         RequestSource::from_request(request).note_denied(app, Tenant::OPERATOR, nobody, code);
     }
     caller
@@ -83,7 +83,7 @@ pub(super) fn admit(
         caller.note_denied(app, EXPIRED);
         return Err(Error::Unauthorized(EXPIRED));
     }
-    app.store.token_used(&known.record, now);
+    app.store.note_token_use(&known.record, now);
     note_tenant(tenant.id());
     app.rates.count_request(tenant.id(), &known.record.id, limits)?;
     if is_suspended {

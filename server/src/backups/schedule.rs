@@ -61,7 +61,7 @@ pub struct Schedule {
 
 /// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
-enum NotMade {
+enum ScheduledBackupError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -158,7 +158,7 @@ async fn look(
 }
 
 /// Creates a backup, and removes those beyond the limit.
-async fn make(store: &dyn Store, schedule: &Schedule) -> Result<Manifest, NotMade> {
+async fn make(store: &dyn Store, schedule: &Schedule) -> Result<Manifest, ScheduledBackupError> {
     let (folder, own) = (schedule.folder.clone(), store.id());
     let begin = move || {
         if !folder.try_exists()? {
@@ -170,7 +170,7 @@ async fn make(store: &dyn Store, schedule: &Schedule) -> Result<Manifest, NotMad
         let file = unfinished.file()?;
         Ok(Some((unfinished, file, sequence)))
     };
-    let (unfinished, file, sequence) = apart(begin).await?.ok_or(NotMade::Gone)?;
+    let (unfinished, file, sequence) = apart(begin).await?.ok_or(ScheduledBackupError::Gone)?;
     let (_, manifest) = store.back_up(BackupFile::Given { file, sequence }).await?;
     let (folder, keep, at) = (schedule.folder.clone(), schedule.keep, manifest.at());
     let finish = move || {

@@ -116,14 +116,14 @@ impl TokenSource {
 }
 
 /// A token, or the file that holds it.
-type Given = (Option<String>, Option<PathBuf>);
+type TokenOrFile = (Option<String>, Option<PathBuf>);
 
 /// The first source of a token, if one is given; what comes after it is not read.
-fn first_source(name: &str, given: [Given; 2]) -> Result<Option<TokenSource>, String> {
+fn first_source(name: &str, given: [TokenOrFile; 2]) -> Result<Option<TokenSource>, String> {
     given.into_iter().find_map(|given| source(name, given).transpose()).transpose()
 }
 
-fn source(name: &str, given: Given) -> Result<Option<TokenSource>, String> {
+fn source(name: &str, given: TokenOrFile) -> Result<Option<TokenSource>, String> {
     match given {
         (None, None) => Ok(None),
         (Some(_), Some(_)) => Err(format!("set {name} or {name}-file, not both")),

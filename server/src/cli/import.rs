@@ -12,7 +12,7 @@ use svctrack_core::value::counted;
 use svctrack_server::{
     admin::Admin,
     interchange::{ReadOptions, Separator, parse_mapping},
-    transfer::{self, ImportOptions, Imported},
+    transfer::{self, ImportOptions, ImportedFile},
 };
 use svctrack_store::TenantRecord;
 
@@ -134,8 +134,9 @@ fn tell_others(folder: &Path) -> Result<(), String> {
 }
 
 /// The outcome of the records of a file, as JSON; further messages are printed.
-fn counts(resource: &str, done: Imported) -> Value {
-    let Imported { taken, fates, rejected, without_key, repeated, first_repeated, ignored } = done;
+fn counts(resource: &str, done: ImportedFile) -> Value {
+    let ImportedFile { taken, outcomes, rejected, without_key, repeated, first_repeated, ignored } =
+        done;
     if without_key > 0 {
         print_err(&format!(
             "{resource}: {} without a key; importing again creates them twice",
@@ -154,9 +155,9 @@ fn counts(resource: &str, done: Imported) -> Value {
     }
     json!({
         "taken": taken,
-        "created": fates.map(|fates| fates.created),
-        "updated": fates.map(|fates| fates.updated),
-        "unchanged": fates.map(|fates| fates.unchanged),
+        "created": outcomes.map(|outcomes| outcomes.created),
+        "updated": outcomes.map(|outcomes| outcomes.updated),
+        "unchanged": outcomes.map(|outcomes| outcomes.unchanged),
         "refused": rejected,
         "withoutKey": without_key,
         "repeatedKeys": repeated,

@@ -7,9 +7,9 @@
 use chrono::{Datelike as _, Days, Months, NaiveDate};
 
 use super::{
-    chance::Dice,
     company::{Company, Product, Size, Term, Usage},
     names::{self, AMERICA, ASIA, EUROPE},
+    random::Dice,
     stories,
 };
 

@@ -1,6 +1,6 @@
 //! Invented names: of companies, places and people. Domains end in `.example`, which is reserved.
 
-use super::chance::Dice;
+use super::random::Dice;
 
 const FIRST_HALVES: &[&str] = &[
     "Alder", "Amber", "Anchor", "Arbor", "Aster", "Beacon", "Birch", "Bluefin", "Bramble", "Cedar",

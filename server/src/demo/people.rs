@@ -4,9 +4,9 @@ use chrono::{Days, NaiveDate};
 use serde_json::{Value, json};
 
 use super::{
-    chance::Dice,
     company::{Company, Product},
     names,
+    random::Dice,
 };
 
 /// The part of the seats that are in use.

@@ -4,10 +4,10 @@ use chrono::{Datelike as _, Months, NaiveDate};
 use serde_json::{Map, Value, json};
 
 use super::{
-    chance::Dice,
     company::{Company, Product, Size, Term, TermOutcome, Usage},
     market::MONTHS,
     names,
+    random::Dice,
     zone::TIME_ZONE,
 };
 

@@ -5,10 +5,10 @@ use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc};
 use serde::Serialize;
 
 use super::{
-    chance::Dice,
     company::{Company, Size, TermOutcome, Usage},
     market::MONTHS,
     people::Person,
+    random::Dice,
     zone::day_at,
 };
 

@@ -4,9 +4,9 @@ use chrono::{Datelike as _, Days, NaiveDate, Weekday};
 use serde_json::{Value, json};
 
 use super::{
-    chance::Dice,
     company::{Company, Size},
     market::MONTHS,
+    random::Dice,
     records::{self, Staff},
 };
 

@@ -48,7 +48,7 @@ pub(crate) fn write(registry: &Registry) -> Result<String, fmt::Error> {
 
 impl Collector for Figures {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut to = To(encoder);
+        let mut to = MetricsWriter(encoder);
         self.encode_server(&mut to)?;
         self.encode_requests(&mut to)?;
         self.encode_connections(&mut to)?;
@@ -59,7 +59,7 @@ impl Collector for Figures {
 }
 
 impl Figures {
-    fn encode_server(&self, to: &mut To<'_>) -> fmt::Result {
+    fn encode_server(&self, to: &mut MetricsWriter<'_>) -> fmt::Result {
         let version = [("version", env!("CARGO_PKG_VERSION"))];
         to.gauge("svctrack_build_info", "Version of the server", &[(&version[..], 1.0)])?;
         let started = self.0.observe.started.as_ms() as f64 / SECOND_MS;
@@ -68,7 +68,7 @@ impl Figures {
         to.one_counter("svctrack_log_lines_lost", "Log lines that were dropped", lost)
     }
 
-    fn encode_requests(&self, to: &mut To<'_>) -> fmt::Result {
+    fn encode_requests(&self, to: &mut MetricsWriter<'_>) -> fmt::Result {
         let requests = &self.0.observe.requests;
         let routes = requests.routes();
         let methods = routes.iter().flat_map(|route| {
@@ -126,7 +126,7 @@ impl Figures {
         Ok(())
     }
 
-    fn encode_connections(&self, to: &mut To<'_>) -> fmt::Result {
+    fn encode_connections(&self, to: &mut MetricsWriter<'_>) -> fmt::Result {
         let (open, accepted, rejected) = self.0.observe.connections.counts();
         to.one_gauge("svctrack_connections_open", "Open connections", open as f64)?;
         let help = "Connections since the start";
@@ -138,7 +138,7 @@ impl Figures {
     }
 
     /// Without TLS its metrics have no values.
-    fn encode_tls(&self, to: &mut To<'_>) -> fmt::Result {
+    fn encode_tls(&self, to: &mut MetricsWriter<'_>) -> fmt::Result {
         let tls = self.0.observe.tls.as_deref();
         let not_after = tls.and_then(Tls::validity).map(|validity| validity.not_after as f64);
         let help = "Until when the certificate is valid";
@@ -150,7 +150,7 @@ impl Figures {
         to.one_counter("svctrack_tls_handshakes_failed", "TLS handshakes that failed", failed)
     }
 
-    fn encode_store(&self, to: &mut To<'_>) -> fmt::Result {
+    fn encode_store(&self, to: &mut MetricsWriter<'_>) -> fmt::Result {
         let metrics = self.0.store.metrics();
         let help = "Queued commands: single records and events, and bulk";
         let queued = [
@@ -200,7 +200,7 @@ impl Figures {
     }
 
     /// Health, scrub, clock and backups.
-    fn encode_upkeep(&self, to: &mut To<'_>) -> fmt::Result {
+    fn encode_upkeep(&self, to: &mut MetricsWriter<'_>) -> fmt::Result {
         let status = self.0.store.status();
         let states = Health::ALL.map(|health| {
             ([("status", health.name())], f64::from(u8::from(health == status.health)))
@@ -239,9 +239,9 @@ impl Figures {
 type Labels<'l> = &'l [(&'l str, &'l str)];
 
 /// Target of the metrics.
-struct To<'e>(DescriptorEncoder<'e>);
+struct MetricsWriter<'e>(DescriptorEncoder<'e>);
 
-impl To<'_> {
+impl MetricsWriter<'_> {
     /// Begins a metric; the name of a counter has no `_total` here.
     fn metric<'s>(
         &'s mut self,

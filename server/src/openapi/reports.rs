@@ -418,7 +418,7 @@ pub(super) fn example(gives: BodyKind) -> Option<Value> {
         ledger: &ledger.ok()?,
         later: None,
         attributes_of: &|_| Vec::new(),
-        is_asked_for: &|_| true,
+        company_filter: &|_| true,
         name_of: &|_| Some("Example company".to_owned()),
         usage_of: &|_| CustomerUsage::default(),
     };

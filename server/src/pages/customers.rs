@@ -12,7 +12,7 @@ use svctrack_web::pages::{Choice, CustomerLine, CustomersView, address, customer
 
 use super::{
     by_ids::{by_ids, text},
-    currencies::{CURRENCY, Named, currency_choice, missing_into},
+    currencies::{CURRENCY, CurrencyName, currency_choice, missing_into},
     forms::sent,
     paging::paging,
     respond::html,
@@ -35,7 +35,7 @@ pub(super) struct Customers {
     #[serde(rename = "baseCurrency")]
     base: Option<String>,
     #[serde(rename = "missingRates")]
-    missing: Vec<Named>,
+    missing: Vec<CurrencyName>,
 }
 
 impl Customers {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use svctrack_core::access::OPERATOR;
 use svctrack_store::StoreError;
 use svctrack_web::pages::{
-    Figure, HomeView, LeftOut, RenewalsAhead, Start, address, home_page, money,
+    ExcludedSummary, Figure, HomeView, RenewalsAhead, SetupStep, address, home_page, money,
 };
 
 use super::{
@@ -171,7 +171,7 @@ fn number_of_customers(all: usize, moved: Option<Movement>) -> Figure {
 }
 
 /// Licenses that MRR leaves out; none where it has them all.
-fn excluded(of_reasons: &[ExcludedLicenses]) -> Option<LeftOut> {
+fn excluded(of_reasons: &[ExcludedLicenses]) -> Option<ExcludedSummary> {
     let licenses = of_reasons.iter().map(|it| it.total).sum();
     let ids = of_reasons.iter().flat_map(|it| &it.licenses).map(String::as_str);
     let ids: Vec<&str> = ids.take(LINKED).collect();
@@ -185,7 +185,7 @@ fn excluded(of_reasons: &[ExcludedLicenses]) -> Option<LeftOut> {
         format!("{} {}", it.total, words.map_or(it.reason.as_str(), |(_, words)| words))
     };
     let reasons = of_reasons.iter().map(reason).collect::<Vec<_>>().join(", ");
-    Some(LeftOut { licenses, reasons, path })
+    Some(ExcludedSummary { licenses, reasons, path })
 }
 
 async fn ahead(visit: &Visit) -> Result<RenewalsAhead, Error> {
@@ -194,16 +194,16 @@ async fn ahead(visit: &Visit) -> Result<RenewalsAhead, Error> {
 }
 
 /// Setup steps of a tenant without licenses.
-async fn start(visit: &Visit) -> Result<Start, Error> {
+async fn start(visit: &Visit) -> Result<SetupStep, Error> {
     let has_any = async |path: &str| -> Result<bool, Error> {
         Ok(!visit.api.get::<Vec<Value>>(&address(path, &[], &[("limit", "1")])).await?.is_empty())
     };
     Ok(if visit.api.may("activities:read") && has_any("/activities").await? {
-        Start::Unpaid
+        SetupStep::Unpaid
     } else if has_any("/integrationissues").await? {
-        Start::Parked
+        SetupStep::Parked
     } else {
-        Start::Nothing
+        SetupStep::Nothing
     })
 }
 
@@ -240,11 +240,11 @@ async fn parked(visit: &Visit) -> Result<u64, Error> {
 /// Usage by day, as far as this page needs it.
 #[derive(Deserialize)]
 struct Usage {
-    rows: Vec<UsedOn>,
+    rows: Vec<UsageOfDay>,
 }
 
 #[derive(Deserialize)]
-struct UsedOn {
+struct UsageOfDay {
     users: Active,
     companies: Active,
 }

@@ -2,15 +2,17 @@
 
 use serde_json::{Map, Value};
 use svctrack_core::resources::ticket::TICKET;
-use svctrack_web::pages::{Extra, Figure, Of, RecordView, RelatedList, address};
+use svctrack_web::pages::{
+    ActivityColumns, Figure, RecordSection, RecordView, RelatedList, address,
+};
 
 use super::{activity, by_ids::text, columns::filled_columns, newest::newest, visit::Visit};
 use crate::{error::Error, routes::people::EXPORT_SCOPES};
 
 /// The sections of the page of a person.
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
-    view.extra.push(Extra::Figures(figures(&view.record)));
-    view.extra.extend(activity::sections(visit, ("endUserId", id), Of::Person).await?);
+    view.extra.push(RecordSection::Figures(figures(&view.record)));
+    view.extra.extend(activity::sections(visit, ("endUserId", id), ActivityColumns::Person).await?);
     view.related.extend(tickets(visit, &view.record).await?);
     if EXPORT_SCOPES.iter().all(|scope| visit.api.may(scope)) {
         let export = address("/app/files/endusers/{}/export", &[id], &[("form", "json")]);
@@ -19,7 +21,7 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
     if view.may_delete {
         let action = address("/app/people/{}/erase", &[id], &[]);
         let confirmation = confirmation(&view.record).to_owned();
-        view.extra.push(Extra::Erase { action, confirmation, is_rejected: false });
+        view.extra.push(RecordSection::Erase { action, confirmation, is_rejected: false });
     }
     Ok(())
 }

@@ -5,8 +5,8 @@ use poem::{Request, Response};
 use serde::Deserialize;
 use svctrack_core::value::Timestamp;
 use svctrack_web::pages::{
-    Arrival, Arrived, IssueLine, LANGUAGES, SampleValues, ScriptInfo, SetupView, address,
-    setup_page,
+    IssueLine, LANGUAGES, LastActivity, SampleValues, ScriptInfo, SetupProgress, SetupView,
+    address, setup_page,
 };
 
 use super::{forms::sent, respond::html, visit::Visit};
@@ -33,7 +33,7 @@ struct Company {
 /// An end user, as far as this page needs them.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Identified {
+struct IdentifiedUser {
     name: Option<String>,
     email: Option<String>,
     external_id: Option<String>,
@@ -96,11 +96,11 @@ fn since(pairs: &[(String, String)], now: Timestamp) -> String {
 }
 
 /// The newest event, and the issues after it and after `since`; without an event, the user who was identified last.
-async fn arrival(visit: &Visit, since: &str) -> Result<Option<Arrival>, Error> {
+async fn arrival(visit: &Visit, since: &str) -> Result<Option<SetupProgress>, Error> {
     if !visit.api.may("activities:read") {
         return Ok(None);
     }
-    let found: Vec<Arrived> =
+    let found: Vec<LastActivity> =
         visit.api.get(&address("/activities", &[], &[("limit", "1")])).await?;
     let last = found.into_iter().next();
     let (mut issues, mut refused): (Vec<IssueLine>, _) = (Vec::new(), None);
@@ -123,13 +123,13 @@ async fn arrival(visit: &Visit, since: &str) -> Result<Option<Arrival>, Error> {
         None if visit.api.may("endusers:read") => identified(visit).await?,
         _ => None,
     };
-    Ok(Some(Arrival { last, user, issues, rejected: refused }))
+    Ok(Some(SetupProgress { last, user, issues, rejected: refused }))
 }
 
 /// Name of the user who was identified last.
 async fn identified(visit: &Visit) -> Result<Option<String>, Error> {
     let query = [("lastActive[exists]", "true"), ("sort", "-lastActive"), ("limit", "1")];
-    let found: Vec<Identified> = visit.api.get(&address("/endusers", &[], &query)).await?;
+    let found: Vec<IdentifiedUser> = visit.api.get(&address("/endusers", &[], &query)).await?;
     let names = found.into_iter().flat_map(|user| [user.name, user.email, user.external_id]);
     Ok(names.flatten().next())
 }

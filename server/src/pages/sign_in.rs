@@ -4,7 +4,7 @@ use poem::{
     Request, Response,
     http::{Method, StatusCode, header},
 };
-use svctrack_core::audit::Who;
+use svctrack_core::audit::AuditActor;
 use svctrack_store::Tenant;
 use svctrack_web::pages::{SignInView, address, sign_in_page};
 use url::{Position, Url};
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{RequestSource, session, sign_in::Often},
+    auth::{RequestSource, session, sign_in::SignInFailures},
     error::Error,
     limits::MAX_SIGN_IN_BYTES,
     sender_limits::Address,
@@ -70,15 +70,17 @@ pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response,
 
 /// Shows that the sign-in failed.
 fn failed(app: &App, request: &Request, code: &str, next: &str) -> Response {
-    let (status, problem) = match app.sign_in.has_failed(Address::from_request(request)) {
-        Often::Too => (StatusCode::TOO_MANY_REQUESTS, "Too many attempts. Wait a minute."),
-        Often::Not if code == "link_used" => (
+    let (status, problem) = match app.sign_in.note_failure(Address::from_request(request)) {
+        SignInFailures::TooMany => {
+            (StatusCode::TOO_MANY_REQUESTS, "Too many attempts. Wait a minute.")
+        }
+        SignInFailures::Few if code == "link_used" => (
             StatusCode::UNAUTHORIZED,
             "This link was already used, has expired, or the server was restarted. Sign in with a token.",
         ),
-        Often::Not => (StatusCode::UNAUTHORIZED, "This token is unknown or has expired."),
+        SignInFailures::Few => (StatusCode::UNAUTHORIZED, "This token is unknown or has expired."),
     };
-    let nobody = ("session.open", Who::Unknown);
+    let nobody = ("session.open", AuditActor::Unknown);
     RequestSource::from_request(request).note_denied(app, Tenant::OPERATOR, nobody, code);
     tracing::info!(code, "sign-in failed");
     let (next, problem) = (next.to_owned(), Some(problem.to_owned()));

@@ -40,7 +40,7 @@ const CONTEXT: &str = "context";
 
 /// Forms of a body that a route accepts.
 #[derive(Clone, Copy)]
-enum Takes {
+enum AcceptedForm {
     /// A call, an array of calls, or an envelope.
     Any,
     Batch,
@@ -51,13 +51,13 @@ enum Takes {
 /// `POST /dock/{pipeline}`: one call, an array of calls, or an envelope with a `batch` of them.
 pub(crate) async fn dock(app: &App, request: &mut Request) -> Result<Response, Error> {
     check_pipeline(request)?;
-    take(app, request, Takes::Any, ok()).await
+    take(app, request, AcceptedForm::Any, ok()).await
 }
 
 /// `POST /v1/batch`: an envelope, as SDKs send it.
 pub(crate) async fn batch(app: &App, request: &mut Request) -> Result<Response, Error> {
     check_pipeline(request)?;
-    take(app, request, Takes::Batch, success()).await
+    take(app, request, AcceptedForm::Batch, success()).await
 }
 
 /// `POST /v1/{call}`: one call, whose type is in the address.
@@ -65,7 +65,7 @@ pub(crate) async fn call(app: &App, request: &mut Request) -> Result<Response, E
     check_pipeline(request)?;
     let sent = path_part(request, "call").unwrap_or_default();
     let named = SDK_CALLS.into_iter().find(|name| sent == *name).ok_or(Error::RouteNotFound)?;
-    take(app, request, Takes::One(named), success()).await
+    take(app, request, AcceptedForm::One(named), success()).await
 }
 
 /// Rejects an invalid name of a pipeline, where the address has one.
@@ -83,7 +83,7 @@ fn success() -> Response {
 async fn take(
     app: &App,
     request: &mut Request,
-    takes: Takes,
+    form: AcceptedForm,
     response: Response,
 ) -> Result<Response, Error> {
     let received_at = app.clock.now();
@@ -106,21 +106,23 @@ async fn take(
         }
     };
     let strictness = Strictness::from_request(request);
-    let form = match (takes, envelope) {
-        (Takes::Any, None) => RowsFormat::Calls,
-        (Takes::Any | Takes::Batch, Some(envelope)) if envelope.has_rows() => {
+    let form = match (form, envelope) {
+        (AcceptedForm::Any, None) => RowsFormat::Calls,
+        (AcceptedForm::Any | AcceptedForm::Batch, Some(envelope)) if envelope.has_rows() => {
             form_of(envelope, strictness)?
         }
-        (Takes::Any, Some(_)) => {
-            let one = One { received_at, named: None, bytes };
+        (AcceptedForm::Any, Some(_)) => {
+            let one = SingleCall { received_at, named: None, bytes };
             return one.take(app, request, sender, response).await;
         }
-        (Takes::One(named), Some(envelope)) if !envelope.has_rows() => {
-            let one = One { received_at, named: Some(named), bytes };
+        (AcceptedForm::One(named), Some(envelope)) if !envelope.has_rows() => {
+            let one = SingleCall { received_at, named: Some(named), bytes };
             return one.take(app, request, sender, response).await;
         }
-        (Takes::Batch, _) => return Err(expected("an object with `batch`, an array of calls")),
-        (Takes::One(_), _) => return Err(expected("one call, an object without `batch`")),
+        (AcceptedForm::Batch, _) => {
+            return Err(expected("an object with `batch`, an array of calls"));
+        }
+        (AcceptedForm::One(_), _) => return Err(expected("one call, an object without `batch`")),
     };
     let reading = RowsReader { received_at, form, strictness };
     take_rows(app, request, sender, bytes, reading, response).await
@@ -157,14 +159,14 @@ fn form_of(envelope: Envelope, strictness: Strictness) -> Result<RowsFormat, Err
 }
 
 /// A call that comes alone.
-struct One {
+struct SingleCall {
     received_at: Timestamp,
     /// Type of the call, where the address has it.
     named: Option<&'static str>,
     bytes: Bytes,
 }
 
-impl One {
+impl SingleCall {
     async fn take(
         self,
         app: &App,

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use svctrack_core::{
     plan::{self, Ctx, Rejection, memory::Memory},
     resources::settings::{SETTINGS, SETTINGS_ID},
-    schema::{ResourceDef, shape},
+    schema::{ResourceDef, checked_body},
     value::{Document, IdSequence},
 };
 use svctrack_store::{Clock as _, SystemClock};
 
-use super::fates::count_in;
+use super::outcomes::count_in;
 use crate::{
     admin::Admin,
     interchange::{NDJSON, SWITCH},
@@ -38,7 +38,7 @@ pub(super) type RowOrigin = (usize, u64);
 pub(super) type RejectedOrigin = (RowOrigin, String);
 
 /// Result of a dry run.
-pub(super) struct Judged {
+pub(super) struct DryRunResult {
     pub(super) created: usize,
     pub(super) unchanged: usize,
     /// Rows that the server would reject.
@@ -49,12 +49,12 @@ pub(super) struct Judged {
 ///
 /// # Errors
 /// A message with the reason of a rejection.
-pub(super) fn judge_settings(sent: &Document) -> Result<(), String> {
+pub(super) fn check_settings(sent: &Document) -> Result<(), String> {
     let mut ctx = Ctx::new(SystemClock.now(), IdSequence::new([0; 5]), None);
     let mut made = Memory::default();
     let settings = plan::settings(&made, &mut ctx);
     made.apply(&settings.unwrap_or_default());
-    let body = shape::check_update(&SETTINGS, sent);
+    let body = checked_body::check_update(&SETTINGS, sent);
     match plan::update(&SETTINGS, SETTINGS_ID, body, &made, &mut ctx) {
         Err(Rejection::Invalid(issues) | Rejection::Conflict(issues)) => {
             let messages: Vec<_> = issues.into_iter().map(|issue| issue.message).collect();
@@ -104,9 +104,9 @@ impl DryRun {
     }
 
     /// Asks the server for the result.
-    pub(super) async fn judge(self, admin: &Admin) -> Result<Judged, String> {
+    pub(super) async fn run(self, admin: &Admin) -> Result<DryRunResult, String> {
         let Some(first) = self.defs.first() else {
-            return Ok(Judged { created: 0, unchanged: 0, rejected: Vec::new() });
+            return Ok(DryRunResult { created: 0, unchanged: 0, rejected: Vec::new() });
         };
         let mut file = self.lines.into_inner().map_err(|error| error.to_string())?;
         file.rewind().map_err(|error| error.to_string())?;
@@ -130,6 +130,6 @@ impl DryRun {
         // A record that refers to one of its resource is checked twice.
         let mut seen = HashSet::new();
         rejected.retain(|(origin, _)| seen.insert(*origin));
-        Ok(Judged { created: count("created"), unchanged: count("unchanged"), rejected })
+        Ok(DryRunResult { created: count("created"), unchanged: count("unchanged"), rejected })
     }
 }

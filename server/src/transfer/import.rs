@@ -17,9 +17,9 @@ use svctrack_core::{
 };
 
 use super::{
-    dry_run::{DryRun, Judged, RejectedOrigin, judge_settings, stored_ids},
-    fates::{Fates, count_in},
+    dry_run::{DryRun, DryRunResult, RejectedOrigin, check_settings, stored_ids},
     order::{everything, referred, resource_named},
+    outcomes::{ImportOutcomes, count_in},
 };
 use crate::{
     admin::Admin,
@@ -38,11 +38,11 @@ const FORMATS: [Format; 2] = [Format::Ndjson, Format::Csv];
 
 /// The outcome of the records of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportedFile {
     /// Records that are there now, new or not.
     pub taken: usize,
     /// Outcomes of the records; not known of a dry run of several files.
-    pub fates: Option<Fates>,
+    pub outcomes: Option<ImportOutcomes>,
     /// Records that were rejected.
     pub rejected: usize,
     /// New records without a key: nothing finds them when they are imported again.
@@ -96,9 +96,9 @@ pub async fn import<'a>(
     admin: &'a Admin,
     files: &[RecordFile],
     reading: ImportOptions<'a>,
-) -> Result<Vec<Imported>, String> {
+) -> Result<Vec<ImportedFile>, String> {
     let mut import = Import::new(admin, reading, None);
-    let mut done: Vec<Imported> = Vec::new();
+    let mut done: Vec<ImportedFile> = Vec::new();
     for file in files {
         let (imported, read) = import.file(file).await;
         done.push(imported);
@@ -118,7 +118,7 @@ pub async fn try_out<'a>(
     admin: &'a Admin,
     files: &[RecordFile],
     reading: ImportOptions<'a>,
-) -> Result<Vec<Imported>, String> {
+) -> Result<Vec<ImportedFile>, String> {
     let dry_run = DryRun::begin().map_err(|error| error.to_string())?;
     let mut import = Import::new(admin, reading, Some(dry_run));
     let mut done = Vec::new();
@@ -129,7 +129,7 @@ pub async fn try_out<'a>(
         done.push(imported);
     }
     let Some(dry_run) = import.dry_run.take() else { return Ok(done) };
-    let Judged { created, unchanged, mut rejected } = dry_run.judge(admin).await?;
+    let DryRunResult { created, unchanged, mut rejected } = dry_run.run(admin).await?;
     for ((number, _), _) in &rejected {
         let Some(done) = done.get_mut(*number) else { continue };
         done.taken = done.taken.saturating_sub(1);
@@ -144,7 +144,7 @@ pub async fn try_out<'a>(
     // The counts are those of all files together.
     if let [only] = done.as_mut_slice() {
         let updated = only.taken.saturating_sub(created + unchanged);
-        only.fates = Some(Fates { created, updated, unchanged });
+        only.outcomes = Some(ImportOutcomes { created, updated, unchanged });
     }
     Ok(done)
 }
@@ -268,7 +268,7 @@ struct FromFile<'a> {
     is_referred: bool,
     /// Lines of rejected rows, which are not sent again.
     rejected: HashSet<u64>,
-    done: Imported,
+    done: ImportedFile,
 }
 
 impl<'a> Import<'a> {
@@ -280,18 +280,18 @@ impl<'a> Import<'a> {
 
     /// Imports a file. A reference to a record of the same resource may be to one that comes later, so such records are
     /// sent twice.
-    async fn file(&mut self, file: &RecordFile) -> (Imported, Result<(), String>) {
+    async fn file(&mut self, file: &RecordFile) -> (ImportedFile, Result<(), String>) {
         let def = file.def;
         let is_referred =
             everything().iter().any(|other| referred(other).any(|name| name == def.name));
-        let fates = self.dry_run.is_none().then(Fates::default);
-        let done = Imported { fates, ..Imported::default() };
+        let outcomes = self.dry_run.is_none().then(ImportOutcomes::default);
+        let done = ImportedFile { outcomes, ..ImportedFile::default() };
         let mut from = FromFile { def, file, is_referred, rejected: HashSet::new(), done };
         let mut read = self.pass(&mut from, Pass::First).await;
         if read.is_ok() && referred(def).any(|name| name == def.name) {
-            let Imported { taken, without_key, fates, .. } = from.done;
+            let ImportedFile { taken, without_key, outcomes, .. } = from.done;
             read = self.pass(&mut from, Pass::Again).await;
-            from.done = Imported { taken, without_key, fates, ..from.done };
+            from.done = ImportedFile { taken, without_key, outcomes, ..from.done };
         }
         (from.done, read)
     }
@@ -332,7 +332,7 @@ impl<'a> Import<'a> {
     }
 
     /// Adds rows to a dry run. Those without a key for others to refer to may be records of the tenant.
-    async fn rehearse_rows(
+    async fn dry_run_rows(
         &mut self,
         file: &mut FromFile<'_>,
         batch: Vec<FileRow>,
@@ -348,7 +348,7 @@ impl<'a> Import<'a> {
         self.stored.extend(stored);
         for row in batch {
             match row {
-                Ok(item) => self.rehearse(file, item, pass)?,
+                Ok(item) => self.dry_run_row(file, item, pass)?,
                 Err((line, reason)) => self.reject(file, line, reason),
             }
         }
@@ -356,14 +356,14 @@ impl<'a> Import<'a> {
     }
 
     /// Adds a record to a dry run, with a name for others to refer to.
-    fn rehearse(
+    fn dry_run_row(
         &mut self,
         from: &mut FromFile<'_>,
         mut item: Item,
         pass: Pass,
     ) -> Result<(), String> {
         if *from.def == SETTINGS {
-            match judge_settings(&item.sent) {
+            match check_settings(&item.sent) {
                 Ok(()) => from.done.taken += 1,
                 Err(reason) => self.reject(from, item.line, reason),
             }
@@ -456,7 +456,7 @@ impl<'a> Import<'a> {
         pass: Pass,
     ) -> Result<(), String> {
         if self.dry_run.is_some() {
-            return self.rehearse_rows(file, batch, pass).await;
+            return self.dry_run_rows(file, batch, pass).await;
         }
         let items: Vec<&Item> = batch.iter().filter_map(|row| row.as_ref().ok()).collect();
         let sent = match items.is_empty() {
@@ -502,8 +502,8 @@ impl<'a> Import<'a> {
         let path = format!("/import/{}?ids=true&refusals={}", file.def.path, items.len());
         let response = self.admin.send_again_as(Method::POST, &path, NDJSON, body.into()).await?;
         let summary = response.json().await?;
-        if let Some(fates) = &mut file.done.fates {
-            fates.add(Fates::from_response(&summary));
+        if let Some(outcomes) = &mut file.done.outcomes {
+            outcomes.add(ImportOutcomes::from_response(&summary));
         }
         file.done.without_key += count_in(&summary, "withoutKey");
         let list = |name| summary.get(name).and_then(Value::as_array).into_iter().flatten();
@@ -535,9 +535,9 @@ impl<'a> Import<'a> {
             let response = self.admin.send_again(Method::PUT, &path, body).await?;
             let is_rejected = response.status.is_client_error();
             let outcome = response.json().await;
-            if let (Ok(settings), Some(fates)) = (&outcome, &mut file.done.fates) {
+            if let (Ok(settings), Some(outcomes)) = (&outcome, &mut file.done.outcomes) {
                 let updated = usize::from(version(settings) != before);
-                fates.add(Fates { created: 0, updated, unchanged: 1 - updated });
+                outcomes.add(ImportOutcomes { created: 0, updated, unchanged: 1 - updated });
                 before = version(settings);
             }
             outcomes.push(match outcome {

@@ -6,15 +6,16 @@
 
 mod dry_run;
 mod export;
-mod fates;
 mod import;
 mod order;
+mod outcomes;
 
 pub use self::{
-    export::{Earlier, check_folder, export},
-    fates::Fates,
+    export::{ExistingFiles, check_folder, export},
     import::{
-        ImportOptions, Imported, RecordFile, RejectedRecord, files_at, import, others_in, try_out,
+        ImportOptions, ImportedFile, RecordFile, RejectedRecord, files_at, import, others_in,
+        try_out,
     },
     order::{everything, resource_named},
+    outcomes::ImportOutcomes,
 };

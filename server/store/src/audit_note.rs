@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use svctrack_core::audit::{AuditOutcome, Target, Who};
+use svctrack_core::audit::{AuditActor, AuditOutcome, Target};
 
 /// An entry for the audit log about an action that changes no data: an export, or denied access.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct AuditNote {
     /// Target of the action, if it is known.
     pub target: Option<Target>,
     /// Actor and address, where they are not those of the command.
-    pub by: Option<(Who, Option<IpAddr>)>,
+    pub by: Option<(AuditActor, Option<IpAddr>)>,
 }
 
 impl AuditNote {

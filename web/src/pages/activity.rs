@@ -64,7 +64,7 @@ fn plain(value: &Value) -> String {
 
 /// Columns of a table of activities: one of a person or a company does not repeat them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Of {
+pub enum ActivityColumns {
     #[default]
     All,
     Company,
@@ -74,7 +74,7 @@ pub enum Of {
 /// Rows of activities, in a table whose body has an id, so that a script can add to it.
 pub(super) fn activity_table<'a>(
     caption: &'a str,
-    of: Of,
+    of: ActivityColumns,
     lines: &'a [ActivityLine],
 ) -> impl Renderable + 'a {
     let table = maud! {
@@ -83,9 +83,9 @@ pub(super) fn activity_table<'a>(
             thead {
                 tr {
                     th scope="col" { "Time" }
-                    @if of != Of::Person { th scope="col" { "User" } }
+                    @if of != ActivityColumns::Person { th scope="col" { "User" } }
                     th scope="col" { "Action" }
-                    @if of == Of::All { th scope="col" { "Company" } }
+                    @if of == ActivityColumns::All { th scope="col" { "Company" } }
                     th scope="col" { "Data" }
                     th.num scope="col" { "Count" }
                 }
@@ -96,19 +96,19 @@ pub(super) fn activity_table<'a>(
     scroll(caption, table)
 }
 
-fn row(of: Of, line: &ActivityLine) -> impl Renderable {
+fn row(of: ActivityColumns, line: &ActivityLine) -> impl Renderable {
     let action = address("/app/live", &[], &[("action", &escaped(&line.action))]);
     maud! {
         tr {
             td { (instant(&line.date)) }
-            @if of != Of::Person {
+            @if of != ActivityColumns::Person {
                 th scope="row" { a href=(record_address("endusers", &line.end_user_id)) { (line.who()) } }
             }
             td {
                 a.plain-link href=(action) { (line.action) }
                 @if line.passive { " " span.badge.plain { "passive" } }
             }
-            @if of == Of::All {
+            @if of == ActivityColumns::All {
                 td {
                     @if let Some(company) = &line.company_id {
                         a.plain-link href=(record_address("companies", company)) {

@@ -7,7 +7,7 @@ use svctrack_core::value::counted;
 use super::{
     format::{day, label_of, money, percent},
     page,
-    parts::{Head, Paging, badge, empty, paging, table},
+    parts::{ColumnHead, Paging, badge, empty, paging, table},
     renewals::distance,
     report::{Choice, MissingRates, choice_field, no_rates},
     shell::{Shell, layout, record_address, title_bar},
@@ -181,14 +181,14 @@ pub(super) fn customer_table<'l>(
     table(
         "Customers",
         [
-            Some(Head::Text("Company")),
-            has_status.then_some(Head::Text("Status")),
-            Some(Head::Number("MRR")),
-            Some(Head::Number("At stake")),
-            Some(Head::Text("Why")),
-            Some(Head::Number("Renewal")),
-            Some(Head::Text("Activity")),
-            Some(Head::Number("Tickets")),
+            Some(ColumnHead::Text("Company")),
+            has_status.then_some(ColumnHead::Text("Status")),
+            Some(ColumnHead::Number("MRR")),
+            Some(ColumnHead::Number("At stake")),
+            Some(ColumnHead::Text("Why")),
+            Some(ColumnHead::Number("Renewal")),
+            Some(ColumnHead::Text("Activity")),
+            Some(ColumnHead::Number("Tickets")),
         ]
         .into_iter()
         .flatten(),

@@ -8,7 +8,7 @@ use svctrack_core::value::counted;
 use super::{
     format::{cents, formula_text, grouped, label_of},
     page,
-    parts::{Head, Paging, Problem, badge, empty, paging, problems, table},
+    parts::{ColumnHead, Paging, Problem, badge, empty, paging, problems, table},
     shell::{Shell, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -216,8 +216,8 @@ fn company_table<'v>(currency: &'v str, companies: &'v [CompanyShare]) -> impl R
     let rows = maud! {
         @for company in companies { (rows(currency, company, is_short, has_steps)) }
     };
-    let heads = [Head::Text("Company"), Head::Number("Amount")];
-    let steps = has_steps.then_some(Head::Text("In numbers"));
+    let heads = [ColumnHead::Text("Company"), ColumnHead::Number("Amount")];
+    let steps = has_steps.then_some(ColumnHead::Text("In numbers"));
     table("Companies", heads.into_iter().chain(steps), rows)
 }
 
@@ -245,12 +245,12 @@ fn user_table(users: &[UserShare]) -> impl Renderable {
     table(
         "Users",
         [
-            Head::Text("User"),
-            Head::Text("Company"),
-            Head::Number("First active"),
-            Head::Number("Active days"),
-            Head::Number("Activities"),
-            Head::Number("Occurrences"),
+            ColumnHead::Text("User"),
+            ColumnHead::Text("Company"),
+            ColumnHead::Number("First active"),
+            ColumnHead::Number("Active days"),
+            ColumnHead::Number("Activities"),
+            ColumnHead::Number("Occurrences"),
         ],
         rows,
     )

@@ -43,7 +43,7 @@ mod tokens;
 use hypertext::prelude::*;
 
 pub use self::{
-    activity::{ActivityLine, DayCount, Of},
+    activity::{ActivityColumns, ActivityLine, DayCount},
     address::address,
     audit::{AuditLine, AuditView, RecordChange, audit_page},
     closings::{
@@ -59,9 +59,9 @@ pub use self::{
     format::{epoch_day, label_of, money, percent, property_label},
     health::{
         BackupState, ClockState, HealthReport, HealthView, RequestRates, RouteGroup, Scrubbed,
-        Sizes, health_page,
+        StoreSizes, health_page,
     },
-    home::{Figure, HomeView, LeftOut, RenewalsAhead, Start, home_page},
+    home::{ExcludedSummary, Figure, HomeView, RenewalsAhead, SetupStep, home_page},
     import::{ImportColumn, ImportSummary, ImportView, ImportedRow, RejectedRow, import_page},
     issues::{IssueLine, IssuesView, issues_page},
     list_filters::ListFilter,
@@ -70,7 +70,7 @@ pub use self::{
     problem::problem_page,
     rates::{RateLine, RatesView, rates_page},
     record::{RecordView, RelatedList, document_of, record_form, record_page, title_of},
-    record_sections::Extra,
+    record_sections::RecordSection,
     records::{RecordsView, SavedView, records_page},
     references::{References, choice_of, target_of},
     renewals::{
@@ -79,9 +79,9 @@ pub use self::{
     },
     report::{Choice, MissingRates, ReportCell, ReportTable, ReportView, report_page},
     samples::{LANGUAGES, SampleValues},
-    search::{Hit, HitGroup, SearchView, search_page},
+    search::{HitGroup, SearchHit, SearchView, search_page},
     settings::{SettingsView, settings_page},
-    setup::{Arrival, Arrived, Policy, ScriptFile, ScriptInfo, SetupView, setup_page},
+    setup::{LastActivity, Policy, ScriptFile, ScriptInfo, SetupProgress, SetupView, setup_page},
     shell::{Section, Shell},
     sign_in::{SignInView, sign_in_page},
     tenants::{TenantLine, TenantView, TenantsView, tenant_page, tenants_page},
@@ -89,8 +89,8 @@ pub use self::{
     timeline::{LicenseLine, Timeline},
     timesheets::{TimeEntryLine, TimesheetLine, TimesheetsView, timesheets_page},
     tokens::{
-        NewTokenView, ShownOnce, TokenLine, TokenView, TokensView, new_token_page, shown_once_page,
-        token_page, tokens_page,
+        CreatedToken, NewTokenView, TokenLine, TokenView, TokensView, created_token_page,
+        new_token_page, token_page, tokens_page,
     },
 };
 use crate::page::Page;

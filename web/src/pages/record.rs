@@ -14,7 +14,7 @@ use super::{
     format::{grouped, instant, label_of, property_label},
     page, page_with_form,
     parts::{Problem, problems, prose, scroll},
-    record_sections::{self, Extra},
+    record_sections::{self, RecordSection},
     records::{cell, currency_of, is_number, text_in},
     references::{References, list_id, lists, target_of},
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
@@ -43,7 +43,7 @@ pub struct RecordView {
     pub may_delete: bool,
     pub related: Vec<RelatedList>,
     /// Further sections of the page.
-    pub extra: Vec<Extra>,
+    pub extra: Vec<RecordSection>,
     /// Further actions on the record: a label and an address.
     pub actions: Vec<(&'static str, String)>,
     pub problems: Vec<Problem>,
@@ -89,7 +89,7 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
         (changes(record))
         (problems(&view.problems))
         (record_sections::first(shell, &view.extra))
-        @if view.extra.iter().all(Extra::is_last) {
+        @if view.extra.iter().all(RecordSection::is_last) {
             (properties(view))
             @for list in &view.related { (related(list, &view.base)) }
         } @else {
@@ -268,9 +268,9 @@ pub fn record_form(shell: &Shell, view: &RecordView) -> Page {
 }
 
 impl RecordView {
-    fn filled(&self) -> Filled<'_> {
+    fn filled(&self) -> FormValues<'_> {
         let Self { record, sent, problems, references, .. } = self;
-        Filled { record, sent, problems, references: Some(references), left_out: &[] }
+        FormValues { record, sent, problems, references: Some(references), left_out: &[] }
     }
 }
 
@@ -298,7 +298,7 @@ pub fn document_of(record: &Map<String, Value>) -> Document {
 
 /// Values of a form.
 #[derive(Clone, Copy)]
-pub(super) struct Filled<'v> {
+pub(super) struct FormValues<'v> {
     pub(super) record: &'v Map<String, Value>,
     /// Values that were sent and not saved, by property.
     pub(super) sent: &'v [(String, String)],
@@ -312,7 +312,10 @@ pub(super) struct Filled<'v> {
 /// A field for each property that can be sent.
 ///
 /// Those that are written as JSON are for programs, and come last.
-pub(super) fn inputs<'v>(def: &'static ResourceDef, filled: &Filled<'v>) -> impl Renderable + 'v {
+pub(super) fn inputs<'v>(
+    def: &'static ResourceDef,
+    filled: &FormValues<'v>,
+) -> impl Renderable + 'v {
     let view = *filled;
     let is_here = |field: &&FieldDef| field.is_sent() && !view.left_out.contains(&field.name);
     let fields = def.fields.iter().filter(is_here);
@@ -339,7 +342,7 @@ fn is_code(field: &FieldDef) -> bool {
 }
 
 /// Field of a form for a property: filled with the value that was sent, else with that of the record.
-pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderable {
+pub(super) fn input(view: FormValues<'_>, field: &'static FieldDef) -> impl Renderable {
     let name = field.name;
     let sent = view.sent.iter().find(|(sent, _)| sent == name).map(|(_, text)| text.clone());
     let stored = view.record.get(name).map(Value::to_string);

@@ -44,7 +44,7 @@ pub struct ScriptFile {
 /// Activity that was stored last, as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Arrived {
+pub struct LastActivity {
     pub action: String,
     pub end_user_name: Option<String>,
     pub email: Option<String>,
@@ -55,8 +55,8 @@ pub struct Arrived {
 
 /// The event that arrived last, and what came of the events so far.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Arrival {
-    pub last: Option<Arrived>,
+pub struct SetupProgress {
+    pub last: Option<LastActivity>,
     /// User who was identified last, where there is no activity yet.
     pub user: Option<String>,
     /// Issues since then and since the page was opened, the newest first.
@@ -76,7 +76,7 @@ pub struct SetupView {
     /// Whether the tenant is seen to have no company with an `externalId`, to which new users could belong.
     pub lacks_company: bool,
     /// Events that have arrived; none where the token may not read activities.
-    pub arrival: Option<Arrival>,
+    pub arrival: Option<SetupProgress>,
     /// Time from which issues are shown; a call that checks again repeats it.
     pub since: String,
 }
@@ -122,7 +122,7 @@ pub(super) fn copied<'t>(id: &'t str, text: &'t str) -> impl Renderable + 't {
     }
 }
 
-fn panel<'v>(view: &'v SetupView, arrival: &'v Arrival) -> impl Renderable + 'v {
+fn panel<'v>(view: &'v SetupView, arrival: &'v SetupProgress) -> impl Renderable + 'v {
     let again = view.again();
     let has_none = arrival.issues.is_empty() && arrival.rejected.is_none();
     let state = match (&arrival.last, has_none) {
@@ -169,7 +169,7 @@ fn issue_line(issue: &IssueLine) -> impl Renderable {
     }
 }
 
-fn arrived(last: &Arrived) -> impl Renderable {
+fn arrived(last: &LastActivity) -> impl Renderable {
     let who = [&last.end_user_name, &last.email, &last.external_id];
     let who = who.into_iter().flatten().find(|name| !name.is_empty());
     let who = who.map_or("a user", String::as_str);

@@ -21,7 +21,7 @@ use svctrack_core::{
         company::COMPANY,
         settings::{SETTINGS, SETTINGS_ID},
     },
-    schema::Shaped,
+    schema::CheckedBody,
     tracking::{
         Event, Identity, activity::ActivityQuery, integration_issues::IntegrationIssueQuery,
     },
@@ -38,17 +38,17 @@ use super::{
     *,
 };
 use crate::{
-    IdempotencyKey, PageFor, Tracking,
+    IdempotencyKey, PageOptions, Tracking,
     rows::{self, Rows as _, Snapshot as _, Table, WriteRows as _, keys, stored_value},
-    rules::{command, counters::Counter, lookup_cache, messages, pending},
+    rules::{command, counters::Counter, lookup_cache, message_ids, pending},
 };
 
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
 
 /// A clock that moves only by hand.
-struct Hand(AtomicI64);
+struct ManualClock(AtomicI64);
 
-impl Clock for Hand {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_ms_clamped(self.0.load(Ordering::Relaxed))
     }
@@ -56,13 +56,13 @@ impl Clock for Hand {
 
 struct World {
     store: Embedded,
-    clock: Arc<Hand>,
+    clock: Arc<ManualClock>,
     actor: Actor,
     folder: TempDir,
     log_limits: LogLimits,
 }
 
-fn open(folder: &Path, log_limits: LogLimits, clock: &Arc<Hand>) -> Embedded {
+fn open(folder: &Path, log_limits: LogLimits, clock: &Arc<ManualClock>) -> Embedded {
     // Creates the store, where it is missing.
     drop(Embedded::open(folder, CACHE_BYTES, clock.clone()).unwrap());
     let store_file = Box::new(DiskFile::at(&folder.join(FILE_NAME)));
@@ -77,7 +77,7 @@ impl World {
     async fn with_log(log_limits: LogLimits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let start = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
-        let clock = Arc::new(Hand(AtomicI64::new(start.as_ms())));
+        let clock = Arc::new(ManualClock(AtomicI64::new(start.as_ms())));
         let store = open(folder.path(), log_limits, &clock);
         let tenant = Tenant::assume_authorized(TenantId::from_bytes([0; 16]));
         let nobody = Actor::service(tenant);
@@ -126,8 +126,8 @@ impl World {
     }
 
     async fn add_company(&self, external_id: &str) {
-        self.write(Command::Create { def: &COMPANY, body: Shaped::trusted(company(external_id)) })
-            .await;
+        let body = CheckedBody::trusted(company(external_id));
+        self.write(Command::Create { def: &COMPANY, body }).await;
     }
 
     async fn sweep(&self) {
@@ -135,7 +135,7 @@ impl World {
     }
 
     async fn log(&self, query: impl Into<LogQuery>) -> Page {
-        self.store.log(&self.actor.tenant, query.into(), PageFor::default()).await.unwrap()
+        self.store.log(&self.actor.tenant, query.into(), PageOptions::default()).await.unwrap()
     }
 
     async fn actions(&self) -> Vec<String> {
@@ -217,7 +217,7 @@ async fn ids_of_events_are_removed_when_they_are_past() {
     world.add_company("acme").await;
     let events = (0..1_500)
         .map(|number| Event { message_id: Some(format!("m{number}")), ..event("7", "acme", "") });
-    let counter = Counter::Messages(messages::window_of(world.clock.now()));
+    let counter = Counter::Messages(message_ids::window_of(world.clock.now()));
     world.track(events.collect()).await;
     world.pass(7 * DAY_MS);
     world.sweep().await;
@@ -234,10 +234,10 @@ async fn ids_of_events_are_removed_when_they_are_past() {
 async fn ids_of_too_many_events_are_reported_with_the_way_on_which_they_came() {
     let world = World::new().await;
     world.add_company("acme").await;
-    let full = messages::MAX_MESSAGES_PER_WINDOW;
+    let full = message_ids::MAX_MESSAGES_PER_WINDOW;
     let events = vec![Event { message_id: Some("m".to_owned()), ..event("7", "acme", "x") }];
     let tracking = Tracking::without_findings(events, world.clock.now(), Route::Bulk);
-    let counter = Counter::Messages(messages::window_of(world.clock.now()));
+    let counter = Counter::Messages(message_ids::window_of(world.clock.now()));
     set_counter(&world, counter, full);
     world.write(Command::Track(tracking)).await;
     let query = IntegrationIssueQuery::parse(&[]).unwrap().query;
@@ -302,7 +302,7 @@ fn commit_and_crash(
     world: World,
     command: &Command,
     change: impl FnOnce(&mut WriteTables<'_>),
-) -> (TempDir, Arc<Hand>, Actor) {
+) -> (TempDir, Arc<ManualClock>, Actor) {
     let World { store, clock, actor, folder, .. } = world;
     store.close();
     drop(store);
@@ -310,7 +310,7 @@ fn commit_and_crash(
     let transaction = begin(&database).unwrap();
     {
         let snapshot = RedbSnapshot::new(database.begin_read().unwrap(), Arc::default());
-        let mut rows = engagement::RowsAtHand::read(&snapshot, LogLimits::default()).unwrap();
+        let mut rows = engagement::EngagementState::read(&snapshot, LogLimits::default()).unwrap();
         drop(snapshot);
         let mut tables =
             WriteTables::open(&transaction, lookup_cache::LookupCache::default(), &mut rows)
@@ -339,7 +339,7 @@ async fn events_that_may_be_replayed_are_after_a_crash_and_once() {
     let world = World::new().await;
     let events = (0..2_500).map(|number| event("7", "acme", &number.to_string()));
     world.track(events.collect()).await;
-    let create = Command::Create { def: &COMPANY, body: Shaped::trusted(company("acme")) };
+    let create = Command::Create { def: &COMPANY, body: CheckedBody::trusted(company("acme")) };
     let (folder, clock, actor) = commit_and_crash(world, &create, |_| {});
     for _ in 0..2 {
         let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
@@ -363,7 +363,7 @@ async fn events_that_may_be_replayed_are_after_a_crash_and_once() {
 async fn a_replay_of_an_entry_processes_its_parked_events_and_no_others() {
     let world = World::new().await;
     world.track(vec![event("7", "acme", "a"), event("8", "other", "b"), event("9", "", "c")]).await;
-    let create = Command::Create { def: &COMPANY, body: Shaped::trusted(company("acme")) };
+    let create = Command::Create { def: &COMPANY, body: CheckedBody::trusted(company("acme")) };
     // Without the mark they are not replayed.
     let (folder, clock, actor) =
         commit_and_crash(world, &create, |tables| tables.due.remove_range(..).unwrap());
@@ -397,7 +397,7 @@ async fn paged(world: &World, parameter: (&str, &str), limit: usize) -> Vec<Stri
         let query = ActivityQuery::parse(&pairs).unwrap().query;
         let page = world.log(query).await;
         actions.extend(texts(&page, "action"));
-        let Some(crate::Next::After(id)) = page.next else { return actions };
+        let Some(crate::PageStart::After(id)) = page.next else { return actions };
         after = Some(id);
     }
 }
@@ -457,7 +457,7 @@ fn set(text: &str) -> Command {
     Command::Update {
         def: &SETTINGS,
         reference: RecordRef::Id(SETTINGS_ID),
-        body: Shaped::trusted(Document::parse(text.as_bytes()).unwrap()),
+        body: CheckedBody::trusted(Document::parse(text.as_bytes()).unwrap()),
         precondition: crate::Precondition::Anything,
     }
 }
@@ -521,12 +521,12 @@ async fn a_new_record_replaces_none_that_is_there() {
     drop(meta);
     transaction.commit().unwrap();
     let world = world.reopened(|_| {});
-    let create = Command::Create { def: &COMPANY, body: Shaped::trusted(company("fourth")) };
+    let create = Command::Create { def: &COMPANY, body: CheckedBody::trusted(company("fourth")) };
     let rejected = world.store.write(world.actor.clone(), create).await;
     assert!(matches!(rejected, Err(StoreError::Internal(_))), "{rejected:?}");
     assert_eq!((world.rows(rows::RECORDS), world.rows(rows::INDEX)), (records, index));
     let query = ListQuery::parse(&COMPANY, &[]).unwrap().query;
-    let page = world.store.list(&world.actor.tenant, &COMPANY, query, PageFor::default());
+    let page = world.store.list(&world.actor.tenant, &COMPANY, query, PageOptions::default());
     assert_eq!(texts(&page.await.unwrap(), "externalId"), ["first", "second", "third"]);
 }
 

@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use svctrack_core::{audit::Who, value::ObjectId};
+use svctrack_core::{audit::AuditActor, value::ObjectId};
 
 use super::tenant::Tenant;
 
@@ -49,11 +49,11 @@ impl Actor {
     }
 
     /// Actor for the audit log.
-    pub(crate) fn who(&self) -> Who {
+    pub(crate) fn who(&self) -> AuditActor {
         match (&self.token, &self.origin) {
-            (None, None) => Who::Service,
-            (None, Some(_)) => Who::Local,
-            (Some(id), origin) => Who::Token {
+            (None, None) => AuditActor::Service,
+            (None, Some(_)) => AuditActor::Local,
+            (Some(id), origin) => AuditActor::Token {
                 id: id.clone(),
                 name: origin.as_ref().map(|origin| origin.token_name.clone()).unwrap_or_default(),
                 session: origin.as_ref().and_then(|origin| origin.session.clone()),

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
-use crate::reads::spare_permits::Spare;
+use crate::reads::spare_permits::SparePermits;
 
 /// Permits of one kind of reads.
 pub(crate) struct ReadPermits {
@@ -41,8 +41,8 @@ impl ReadPermits {
     }
 
     /// Permits that no read waits for.
-    pub(crate) fn spare(&self) -> Spare {
-        Spare(self.all.clone())
+    pub(crate) fn spare(&self) -> SparePermits {
+        SparePermits(self.all.clone())
     }
 
     fn for_tenant(&self, tenant: TenantId) -> Arc<Semaphore> {

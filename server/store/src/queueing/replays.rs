@@ -22,7 +22,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_TRIES: u32 = 6;
 
 /// A queued command, and the channel of its reply.
-struct UnderWay {
+struct RunningReplay {
     tenant: Tenant,
     reply: Receiver<CommandResult>,
 }
@@ -37,13 +37,13 @@ struct Failed {
 
 /// The tenants with parked events to replay.
 #[derive(Default)]
-pub(crate) struct Replays {
+pub(crate) struct ReplayQueue {
     due: BTreeMap<TenantId, Tenant>,
-    under_way: Vec<UnderWay>,
+    under_way: Vec<RunningReplay>,
     failed: BTreeMap<TenantId, Failed>,
 }
 
-impl Replays {
+impl ReplayQueue {
     /// Parked events of these tenants are marked.
     pub(crate) fn mark(&mut self, tenants: BTreeMap<TenantId, Tenant>) {
         self.failed.retain(|tenant, _| !tenants.contains_key(tenant));
@@ -56,7 +56,7 @@ impl Replays {
             let actor = Actor::service(tenant);
             let (job, reply) = Job::new(actor, Command::Replay);
             match queues.push(job) {
-                Ok(()) => self.under_way.push(UnderWay { tenant, reply }),
+                Ok(()) => self.under_way.push(RunningReplay { tenant, reply }),
                 Err(error) => self.fail(tenant, &error),
             }
         }

@@ -1,4 +1,4 @@
-//! Books of a tenant as of a point in time: those of now, without the changes of licenses and settings since.
+//! Ledger of a tenant as of a point in time: that of now, without the changes of licenses and settings since.
 //!
 //! Invariant: every change of data that reports read has stored what it replaced, since the first change that did so.
 //! History reaches back to the change before that one, or is complete without such a change.
@@ -10,7 +10,7 @@ use svctrack_core::{
     value::{Document, ObjectId, TenantId, Timestamp, Zone},
 };
 
-use super::ledgers::{Books, LicenseReader, change_of, currencies_of, rejected};
+use super::ledgers::{LicenseReader, TenantLedger, change_of, currencies_of, rejected};
 use crate::{
     StoreError,
     rows::{
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Data that a report is computed from.
-pub(crate) struct Past {
+pub(crate) struct ReportData {
     pub(crate) zone: Zone,
     pub(crate) rates: Option<ExchangeRates>,
     pub(crate) ledger: Arc<Ledger>,
@@ -31,13 +31,13 @@ pub(crate) struct Past {
     pub(crate) history: Option<History>,
 }
 
-impl Past {
+impl ReportData {
     /// Data as it is stored now.
-    pub(crate) fn none(books: &Books) -> Self {
+    pub(crate) fn none(tenant_ledger: &TenantLedger) -> Self {
         Self {
-            zone: books.zone,
-            rates: books.rates.clone(),
-            ledger: books.ledger.clone(),
+            zone: tenant_ledger.zone,
+            rates: tenant_ledger.rates.clone(),
+            ledger: tenant_ledger.ledger.clone(),
             later: None,
             history: None,
         }
@@ -47,42 +47,42 @@ impl Past {
     pub(crate) fn as_of(
         snapshot: &impl Snapshot,
         tenant: TenantId,
-        books: &Books,
+        tenant_ledger: &TenantLedger,
         as_of: Timestamp,
     ) -> Result<Self, StoreError> {
         let since = since(snapshot, tenant)?;
         if let Some(since) = since.filter(|since| as_of < *since) {
             return Err(rejected(ReportError::NoHistory(since)));
         }
-        let undone = Undone::since(snapshot, tenant, |_, at| at <= as_of)?;
+        let undone = ReplacedValues::since(snapshot, tenant, |_, at| at <= as_of)?;
         let history = Some(History { as_of, since });
-        Self::undone(snapshot, tenant, books, undone, history)
+        Self::undone(snapshot, tenant, tenant_ledger, undone, history)
     }
 
     /// Data when a row of the change log was the last one.
     pub(crate) fn at(
         snapshot: &impl Snapshot,
         tenant: TenantId,
-        books: &Books,
+        tenant_ledger: &TenantLedger,
         sequence: u64,
     ) -> Result<Self, StoreError> {
-        let undone = Undone::since(snapshot, tenant, |row, _| row <= sequence)?;
-        Self::undone(snapshot, tenant, books, undone, None)
+        let undone = ReplacedValues::since(snapshot, tenant, |row, _| row <= sequence)?;
+        Self::undone(snapshot, tenant, tenant_ledger, undone, None)
     }
 
     fn undone(
         snapshot: &impl Snapshot,
         tenant: TenantId,
-        books: &Books,
-        undone: Undone,
+        tenant_ledger: &TenantLedger,
+        undone: ReplacedValues,
         history: Option<History>,
     ) -> Result<Self, StoreError> {
         let (zone, rates) = match &undone.settings {
             Some(settings) => currencies_of(settings)?,
-            None => (books.zone, books.rates.clone()),
+            None => (tenant_ledger.zone, tenant_ledger.rates.clone()),
         };
-        let later = if zone == books.zone {
-            books.ledger.clone()
+        let later = if zone == tenant_ledger.zone {
+            tenant_ledger.ledger.clone()
         } else {
             Arc::new(LicenseReader::open(snapshot, tenant)?.ledger(zone)?)
         };
@@ -96,12 +96,12 @@ impl Past {
 
 /// Values that the changes since a point in time have replaced.
 #[derive(Default)]
-struct Undone {
+struct ReplacedValues {
     licenses: BTreeMap<ObjectId, Option<Box<LicenseFacts<'static>>>>,
     settings: Option<Document>,
 }
 
-impl Undone {
+impl ReplacedValues {
     /// The changes back to the first one that `is_before`, by its number in the change log and its time.
     fn since(
         snapshot: &impl Snapshot,

@@ -14,8 +14,8 @@ use svctrack_core::{
 };
 
 use super::{
-    as_of::{Past, each_replaced, settings_of},
-    ledgers::{Books, currencies_of, rejected},
+    as_of::{ReportData, each_replaced, settings_of},
+    ledgers::{TenantLedger, currencies_of, rejected},
 };
 use crate::{
     StoreError,
@@ -23,7 +23,7 @@ use crate::{
     rules::{
         closings::{self, ClosingRow},
         open_tables::RecordTables,
-        view::TenantView,
+        tenant_view::TenantView,
     },
 };
 
@@ -31,7 +31,7 @@ use crate::{
 pub(crate) struct ClosedMonths<'s, S> {
     pub(crate) snapshot: &'s S,
     pub(crate) tenant: TenantId,
-    pub(crate) now: &'s Past,
+    pub(crate) now: &'s ReportData,
 }
 
 impl<S: Snapshot> ClosedMonths<'_, S> {
@@ -106,13 +106,13 @@ impl<S: Snapshot> ClosedMonths<'_, S> {
 /// # Errors
 /// [`StoreError::NotFound`] where it is not closed.
 pub(crate) fn by_company(
-    books: &Books,
+    tenant_ledger: &TenantLedger,
     snapshot: &impl Snapshot,
     tenant: TenantId,
     month: &str,
 ) -> Result<ClosedMonth, StoreError> {
     let row = closings::of_month(&snapshot.open(CLOSINGS)?, tenant, month)?;
     let row = row.ok_or(StoreError::NotFound)?;
-    let past = Past::at(snapshot, tenant, books, row.sequence)?;
+    let past = ReportData::at(snapshot, tenant, tenant_ledger, row.sequence)?;
     row.closing.by_company(&past.ledger, past.rates).map_err(rejected)
 }

@@ -29,7 +29,7 @@ use crate::{
         Bytes as _, CHANGES, Rows, Snapshot, keys,
         stored_value::{self, ChangeRow},
     },
-    rules::{closings, open_tables::RecordTables, view::TenantView},
+    rules::{closings, open_tables::RecordTables, tenant_view::TenantView},
 };
 
 /// Bytes of all cached ledgers, with their reports: half a million licenses. The least recently used are dropped first.
@@ -46,19 +46,19 @@ const RUNS_AHEAD: usize = 16;
 const MAX_CHANGES: usize = 20_000;
 
 /// Licenses of a tenant, and the data to count them.
-pub(crate) struct Books {
+pub(crate) struct TenantLedger {
     pub(crate) zone: Zone,
     pub(crate) rates: Option<ExchangeRates>,
     pub(crate) ledger: Arc<Ledger>,
-    /// Position in the change log when the books were computed: their data has not changed since.
+    /// Position in the change log when the ledger was computed: its data has not changed since.
     pub(crate) sequence: u64,
     /// Bytes of the ledger, and of the reports that may be written of it.
     bytes: usize,
-    /// Reports that were written of these books: they are of one version.
+    /// Reports that were written of this ledger: they are of one version.
     pub(crate) written: WrittenReports,
 }
 
-impl Books {
+impl TenantLedger {
     fn new(
         zone: Zone,
         rates: Option<ExchangeRates>,
@@ -71,18 +71,18 @@ impl Books {
     }
 }
 
-/// The books of a tenant up to a row of the change log.
+/// The ledger of a tenant up to a row of the change log.
 #[derive(Clone)]
-struct CachedBooks {
+struct CachedLedger {
     read_to: u64,
     /// Row at `read_to`: of a tenant that was deleted and created again, it is another one.
     last: Option<ChangeRow>,
-    books: Arc<Books>,
+    tenant_ledger: Arc<TenantLedger>,
 }
 
-/// Changes since the books were cached.
+/// Changes since the ledger was cached.
 #[derive(Default)]
-struct Since {
+struct LedgerChanges {
     licenses: BTreeSet<ObjectId>,
     has_settings: bool,
     has_companies: bool,
@@ -91,36 +91,36 @@ struct Since {
     last: Option<ChangeRow>,
 }
 
-/// Relation of cached books to a snapshot.
+/// Relation of a cached ledger to a snapshot.
 enum CacheState {
-    Behind(Since),
-    /// The books are of a later snapshot.
+    Behind(LedgerChanges),
+    /// The ledger is of a later snapshot.
     Ahead,
-    /// The books are of another tenant, or too much has changed.
+    /// The ledger is of another tenant, or too much has changed.
     Unknown,
 }
 
-/// The books of the tenants, and the reports that are computed from usage as well, which has no row in the change log.
+/// The ledgers of the tenants, and the reports that are computed from usage as well, which has no row in the change log.
 pub(crate) struct Ledgers {
-    /// Books of the tenants, those that were used last at the end.
-    books: Mutex<Vec<(TenantId, CachedBooks)>>,
+    /// Ledgers of the tenants, the most recently used at the end.
+    cached: Mutex<Vec<(TenantId, CachedLedger)>>,
     /// Reports of usage, by tenant as well, and by its version.
     pub(crate) of_usage: WrittenReports,
 }
 
 impl Default for Ledgers {
     fn default() -> Self {
-        Self { books: Mutex::default(), of_usage: WrittenReports::up_to(MAX_USAGE_BYTES) }
+        Self { cached: Mutex::default(), of_usage: WrittenReports::up_to(MAX_USAGE_BYTES) }
     }
 }
 
 impl Ledgers {
-    /// Books of a tenant in a snapshot.
-    pub(crate) fn books(
+    /// Ledger of a tenant in a snapshot.
+    pub(crate) fn tenant_ledger(
         &self,
         snapshot: &impl Snapshot,
         tenant: TenantId,
-    ) -> Result<Arc<Books>, StoreError> {
+    ) -> Result<Arc<TenantLedger>, StoreError> {
         let kept = self.take(tenant);
         let standing = match &kept {
             Some(kept) => kept.standing(snapshot, tenant)?,
@@ -133,36 +133,37 @@ impl Ledgers {
             (_, standing) => {
                 let reader = LicenseReader::open(snapshot, tenant)?;
                 let (read_to, last) = end_of_log(snapshot, tenant)?;
-                let kept = CachedBooks { read_to, last, books: reader.books(read_to)? };
+                let kept =
+                    CachedLedger { read_to, last, tenant_ledger: reader.tenant_ledger(read_to)? };
                 if matches!(standing, CacheState::Ahead) {
-                    return Ok(kept.books);
+                    return Ok(kept.tenant_ledger);
                 }
                 kept
             }
         };
-        let books = now.books.clone();
+        let tenant_ledger = now.tenant_ledger.clone();
         self.put(tenant, now);
-        Ok(books)
+        Ok(tenant_ledger)
     }
 
-    fn take(&self, tenant: TenantId) -> Option<CachedBooks> {
-        let kept = self.books.lock();
+    fn take(&self, tenant: TenantId) -> Option<CachedLedger> {
+        let kept = self.cached.lock();
         kept.iter().find(|(known, _)| *known == tenant).map(|(_, kept)| kept.clone())
     }
 
-    fn put(&self, tenant: TenantId, now: CachedBooks) {
-        let mut kept = self.books.lock();
+    fn put(&self, tenant: TenantId, now: CachedLedger) {
+        let mut kept = self.cached.lock();
         kept.retain(|(known, _)| *known != tenant);
-        // If the books are of an earlier snapshot than another reader's, they are updated from there again.
+        // If the ledger is of an earlier snapshot than another reader's, it is updated from there again.
         kept.push((tenant, now));
-        let mut bytes: usize = kept.iter().map(|(_, kept)| kept.books.bytes).sum();
+        let mut bytes: usize = kept.iter().map(|(_, kept)| kept.tenant_ledger.bytes).sum();
         while bytes > MAX_LEDGER_BYTES && !kept.is_empty() {
-            bytes -= kept.remove(0).1.books.bytes;
+            bytes -= kept.remove(0).1.tenant_ledger.bytes;
         }
     }
 }
 
-impl CachedBooks {
+impl CachedLedger {
     fn standing(
         &self,
         snapshot: &impl Snapshot,
@@ -170,8 +171,11 @@ impl CachedBooks {
     ) -> Result<CacheState, StoreError> {
         let log = snapshot.open(CHANGES)?;
         let (first, last) = (keys::change(tenant, self.read_to), keys::change(tenant, u64::MAX));
-        let mut since =
-            Since { read_to: self.read_to, last: self.last.clone(), ..Since::default() };
+        let mut since = LedgerChanges {
+            read_to: self.read_to,
+            last: self.last.clone(),
+            ..LedgerChanges::default()
+        };
         let mut rows = log.range(first.as_slice()..=last.as_slice())?;
         if self.last.is_some() {
             let Some(row) = rows.next() else { return Ok(CacheState::Ahead) };
@@ -189,33 +193,35 @@ impl CachedBooks {
         Ok(CacheState::Behind(since))
     }
 
-    /// Applies the changes since to the cached books.
+    /// Applies the changes since to the cached ledger.
     fn follow(
         self,
         reader: &LicenseReader<'_, impl Snapshot>,
-        since: Since,
+        since: LedgerChanges,
     ) -> Result<Self, StoreError> {
-        let Since { licenses, has_settings, has_companies, has_closings, read_to, last } = since;
-        let books = if !has_settings && !has_companies && !has_closings && licenses.is_empty() {
-            self.books
-        } else {
-            let (zone, rates) = reader.settings()?;
-            if zone == self.books.zone {
-                let ledger = match licenses.is_empty() {
-                    true => self.books.ledger.clone(),
-                    false => Arc::new(reader.changed(&self.books, &licenses)?),
-                };
-                Books::new(zone, rates, ledger, read_to)
+        let LedgerChanges { licenses, has_settings, has_companies, has_closings, read_to, last } =
+            since;
+        let tenant_ledger =
+            if !has_settings && !has_companies && !has_closings && licenses.is_empty() {
+                self.tenant_ledger
             } else {
-                // Licenses end at midnights of the zone.
-                reader.books(read_to)?
-            }
-        };
-        Ok(Self { read_to, last, books })
+                let (zone, rates) = reader.settings()?;
+                if zone == self.tenant_ledger.zone {
+                    let ledger = match licenses.is_empty() {
+                        true => self.tenant_ledger.ledger.clone(),
+                        false => Arc::new(reader.changed(&self.tenant_ledger, &licenses)?),
+                    };
+                    TenantLedger::new(zone, rates, ledger, read_to)
+                } else {
+                    // Licenses end at midnights of the zone.
+                    reader.tenant_ledger(read_to)?
+                }
+            };
+        Ok(Self { read_to, last, tenant_ledger })
     }
 }
 
-impl Since {
+impl LedgerChanges {
     fn note(&mut self) {
         let Some(row) = &self.last else { return };
         if row.resource == LICENSE.code {
@@ -266,9 +272,9 @@ impl<'s, S: Snapshot> LicenseReader<'s, S> {
         currencies_of(&settings::of_tenant(&self.view())?)
     }
 
-    fn books(&self, read_to: u64) -> Result<Arc<Books>, StoreError> {
+    fn tenant_ledger(&self, read_to: u64) -> Result<Arc<TenantLedger>, StoreError> {
         let (zone, rates) = self.settings()?;
-        Ok(Books::new(zone, rates, Arc::new(self.ledger(zone)?), read_to))
+        Ok(TenantLedger::new(zone, rates, Arc::new(self.ledger(zone)?), read_to))
     }
 
     /// All licenses, with their ends in a zone. Two threads read them: finding the facts in their text takes long.
@@ -320,16 +326,20 @@ impl<'s, S: Snapshot> LicenseReader<'s, S> {
     }
 
     /// The ledger with licenses that have changed.
-    fn changed(&self, books: &Books, licenses: &BTreeSet<ObjectId>) -> Result<Ledger, StoreError> {
+    fn changed(
+        &self,
+        tenant_ledger: &TenantLedger,
+        licenses: &BTreeSet<ObjectId>,
+    ) -> Result<Ledger, StoreError> {
         let view = self.view();
         let mut changes = BTreeMap::new();
         for id in licenses {
             let facts = view.read(&LICENSE, *id, |stored| {
-                Ok(LicenseFacts::of_stored(stored.text(), books.zone))
+                Ok(LicenseFacts::of_stored(stored.text(), tenant_ledger.zone))
             })?;
             changes.insert(*id, facts.flatten());
         }
-        books.ledger.changed(&changes).map_err(rejected)
+        tenant_ledger.ledger.changed(&changes).map_err(rejected)
     }
 }
 
@@ -353,20 +363,20 @@ pub(crate) fn rejected(error: ReportError) -> StoreError {
 mod tests {
     use super::*;
 
-    fn books() -> Arc<Books> {
-        Books::new(Zone::UTC, None, Arc::default(), 0)
+    fn tenant_ledger() -> Arc<TenantLedger> {
+        TenantLedger::new(Zone::UTC, None, Arc::default(), 0)
     }
 
     #[test]
     fn ledgers_that_were_used_first_make_room() {
         let ledgers = Ledgers::default();
         let tenant = |number: u8| TenantId::from_bytes([number; 16]);
-        let kept = CachedBooks { read_to: 0, last: None, books: books() };
+        let kept = CachedLedger { read_to: 0, last: None, tenant_ledger: tenant_ledger() };
         for number in 0..200 {
             ledgers.put(tenant(number), kept.clone());
             ledgers.put(tenant(0), kept.clone());
         }
-        assert_eq!(ledgers.books.lock().len(), MAX_LEDGER_BYTES / MAX_REPORTS_BYTES);
+        assert_eq!(ledgers.cached.lock().len(), MAX_LEDGER_BYTES / MAX_REPORTS_BYTES);
         assert!(ledgers.take(tenant(0)).is_some() && ledgers.take(tenant(199)).is_some());
         assert!(ledgers.take(tenant(1)).is_none());
     }

@@ -20,17 +20,17 @@ use svctrack_core::{
 use super::{
     bidirectional_scan::{Direction, ScanCursor, ScanFrontier},
     pager::{FoundPage, PIECE_BYTES, Pager},
-    spare_permits::Spare,
+    spare_permits::SparePermits,
 };
 use crate::{
-    PageFor, StoreError,
+    PageOptions, StoreError,
     rows::{
         Bytes as _, CHANGES, Rows as _, Snapshot,
         engagement::ReadEngagement,
         keys,
         stored_value::{self, ChangeRow, StoredRecord},
     },
-    rules::{open_tables::RecordTables, view::TenantView},
+    rules::{open_tables::RecordTables, tenant_view::TenantView},
 };
 
 /// Rows of a list that are read before another thread reads from its end: these take a millisecond, and a thread a
@@ -109,26 +109,26 @@ pub(crate) struct ListRequest {
     pub(crate) def: &'static ResourceDef,
     pub(crate) query: ListQuery,
     pub(crate) now: Timestamp,
-    pub(crate) page_for: PageFor,
+    pub(crate) page_options: PageOptions,
 }
 
 /// A page of records.
 pub(crate) fn list(
     snapshot: &impl Snapshot,
     asked: &ListRequest,
-    spare: &Spare,
+    spare: &SparePermits,
 ) -> Result<FoundPage, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let view = TenantView::of_snapshot(asked.tenant, &tables);
     let mut query = asked.query.clone();
     resources::resolve(&mut query.filters, asked.def, &view)?;
     let listing = Listing::new(snapshot, &tables, &view, (asked.def, asked.now), &query);
-    let page = Pager::new(&query, &asked.page_for, query.offset);
+    let page = Pager::new(&query, &asked.page_options, query.offset);
     match query.sort_by_value() {
         None => listing.by_id(page, spare),
         Some(sort) => match listing.ordered(sort) {
             Some((field, dates)) => listing.by_date(page, sort, field, dates),
-            None => listing.by_value(sort, &asked.page_for),
+            None => listing.by_value(sort, &asked.page_options),
         },
     }
 }
@@ -145,7 +145,8 @@ pub(crate) fn read_on(
     let (mut texts, mut bytes) = (Vec::new(), 0);
     while bytes < PIECE_BYTES {
         let Some(id) = ids.next() else { break };
-        let response = |stored: StoredRecord<'_>| asked.page_for.write(listing.response(stored)?.0);
+        let response =
+            |stored: StoredRecord<'_>| asked.page_options.write(listing.response(stored)?.0);
         let Some(text) = view.read(asked.def, id, response)? else { continue };
         bytes += text.len();
         texts.push(text);
@@ -194,7 +195,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     }
 
     /// In the order of ids: records are read until the page is full.
-    fn by_id(&self, mut page: Pager<'_>, spare: &Spare) -> Result<FoundPage, StoreError> {
+    fn by_id(&self, mut page: Pager<'_>, spare: &SparePermits) -> Result<FoundPage, StoreError> {
         if self.query.count {
             page.set_total(self.total()?);
         }
@@ -262,7 +263,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     }
 
     /// A page in another order: the first records are found among all that match, and those of the page are read.
-    fn by_value(&self, sort: &Sort, page_for: &PageFor) -> Result<FoundPage, StoreError> {
+    fn by_value(&self, sort: &Sort, page_options: &PageOptions) -> Result<FoundPage, StoreError> {
         let query = self.query;
         // One record more than the page holds shows whether there is another page.
         let wanted = query.offset.saturating_add(query.limit).saturating_add(1);
@@ -279,7 +280,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
             first.add(key, id).map_err(|issue| StoreError::Invalid(vec![issue]))?;
             Ok(true)
         })?;
-        let mut page = Pager::new(query, page_for, 0);
+        let mut page = Pager::new(query, page_options, 0);
         if query.count {
             page.set_total(total);
         }
@@ -366,7 +367,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     /// from both ends at a time, which takes half the time where a processor is idle.
     fn for_each_from_both_ends(
         &self,
-        spare: &Spare,
+        spare: &SparePermits,
         visit: &mut Visitor<'_>,
     ) -> Result<(), StoreError> {
         let meeting = ScanFrontier::default();
@@ -403,7 +404,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     fn start_far<'s>(
         &'s self,
         scope: &'s Scope<'s, '_>,
-        spare: &'s Spare,
+        spare: &'s SparePermits,
         meeting: &'s ScanFrontier,
     ) -> Option<ScopedJoinHandle<'s, Result<Vec<ObjectId>, StoreError>>> {
         let turn = spare.take()?;

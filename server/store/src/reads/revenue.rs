@@ -18,28 +18,29 @@ use svctrack_core::{
         ticket::{self, TICKET},
     },
     revenue::{
-        CustomerUsage, Later, Report, ReportError, ReportOptions, ReportQuery, Sources, report,
+        CustomerUsage, LaterLicenses, Report, ReportError, ReportOptions, ReportQuery, Sources,
+        report,
     },
     schema::{Lookup as _, ResourceDef},
     value::{Members as _, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
 use super::{
-    as_of::Past,
+    as_of::ReportData,
     closing_changes::{self, ClosedMonths},
-    ledgers::{Books, Ledgers, rejected},
+    ledgers::{Ledgers, TenantLedger, rejected},
     usage,
-    written_reports::Holds,
+    written_reports::ReportValidity,
 };
 use crate::{
     ReportJob, StoreError, WrittenReport,
     rows::{Bytes as _, Rows as _, Snapshot, engagement::ReadRows as _, keys, stored_value},
-    rules::{open_tables::RecordTables, view::TenantView},
+    rules::{open_tables::RecordTables, tenant_view::TenantView},
 };
 
 /// Tenant and time of a report.
 #[derive(Clone, Copy)]
-pub(crate) struct Asker {
+pub(crate) struct ReportRequest {
     pub(crate) tenant: TenantId,
     /// Version of the tenant from before the snapshot was taken.
     pub(crate) version: u64,
@@ -50,12 +51,12 @@ pub(crate) struct Asker {
 pub(crate) fn revenue(
     ledgers: &Ledgers,
     snapshot: &impl Snapshot,
-    asker: Asker,
+    request: ReportRequest,
     job: &ReportJob,
 ) -> Result<WrittenReport, StoreError> {
-    let Asker { tenant, version, now } = asker;
+    let ReportRequest { tenant, version, now } = request;
     if !job.query.is_of_activities() && !job.query.needs_usage() {
-        return of_licenses(&*ledgers.books(snapshot, tenant)?, snapshot, asker, job);
+        return of_licenses(&*ledgers.tenant_ledger(snapshot, tenant)?, snapshot, request, job);
     }
     let key = format!("{tenant} {}", job.key);
     if let Some(written) = ledgers.of_usage.get(&key, version, now) {
@@ -63,56 +64,57 @@ pub(crate) fn revenue(
     }
     let (written, until) = match job.query.is_of_activities() {
         true => usage::usage(snapshot, tenant, job, now)?,
-        false => of_customers(&*ledgers.books(snapshot, tenant)?, snapshot, asker, job)?,
+        false => of_customers(&*ledgers.tenant_ledger(snapshot, tenant)?, snapshot, request, job)?,
     };
-    ledgers.of_usage.keep(key, Holds { time: now..until, version }, &written);
+    ledgers.of_usage.keep(key, ReportValidity { time: now..until, version }, &written);
     Ok(written)
 }
 
 /// A report of licenses alone.
 fn of_licenses(
-    books: &Books,
+    tenant_ledger: &TenantLedger,
     snapshot: &impl Snapshot,
-    asker: Asker,
+    request: ReportRequest,
     job: &ReportJob,
 ) -> Result<WrittenReport, StoreError> {
-    if let Some(written) = books.written.get(&job.key, 0, asker.now) {
+    if let Some(written) = tenant_ledger.written.get(&job.key, 0, request.now) {
         return Ok(written);
     }
     let (text, time) = match job.query.closed_month() {
         Some(month) => {
-            let month = closing_changes::by_company(books, snapshot, asker.tenant, month)?;
+            let month =
+                closing_changes::by_company(tenant_ledger, snapshot, request.tenant, month)?;
             let text = (job.write)(&Report::ClosedMonth(month.into()), &job.query)?;
             (text, Timestamp::MIN..Timestamp::MAX)
         }
-        None => of_history(books, snapshot, asker, job)?,
+        None => of_history(tenant_ledger, snapshot, request, job)?,
     };
-    let written = WrittenReport::new(text, books.sequence);
-    books.written.keep(job.key.clone(), Holds { time, version: 0 }, &written);
+    let written = WrittenReport::new(text, tenant_ledger.sequence);
+    tenant_ledger.written.keep(job.key.clone(), ReportValidity { time, version: 0 }, &written);
     Ok(written)
 }
 
 /// A report of the licenses at a point in time, and the time in which it stays the same.
 fn of_history(
-    books: &Books,
+    tenant_ledger: &TenantLedger,
     snapshot: &impl Snapshot,
-    Asker { tenant, now, .. }: Asker,
+    ReportRequest { tenant, now, .. }: ReportRequest,
     job: &ReportJob,
 ) -> Result<(String, Range<Timestamp>), StoreError> {
     let past = match job.query.as_of() {
         Some(as_of) if as_of > now => return Err(rejected(ReportError::AsOfAhead)),
-        Some(as_of) => Past::as_of(snapshot, tenant, books, as_of)?,
-        None => Past::none(books),
+        Some(as_of) => ReportData::as_of(snapshot, tenant, tenant_ledger, as_of)?,
+        None => ReportData::none(tenant_ledger),
     };
     let present = job.query.as_of().unwrap_or(now);
     let zone = job.query.zone(past.zone);
-    let time = past.ledger.quiet_time(present, zone);
-    let later = past.later.as_ref().filter(|_| job.query.needs_later());
-    let later_time = later.map(|ledger| ledger.quiet_time(now, zone));
+    let time = past.ledger.stable_range(present, zone);
+    let later = past.later.as_ref().filter(|_| job.query.needs_later_licenses());
+    let later_time = later.map(|ledger| ledger.stable_range(now, zone));
     let later = later.zip(later_time.as_ref());
-    let later = later.map(|(ledger, time)| Later { ledger, now: time.start });
-    let maker = Maker::new(snapshot, tenant, &past, now)?;
-    let made = maker.make(&job.query, time.start, &maker.companies(&job.query)?, later)?;
+    let later = later.map(|(ledger, time)| LaterLicenses { ledger, now: time.start });
+    let builder = ReportBuilder::new(snapshot, tenant, &past, now)?;
+    let made = builder.make(&job.query, time.start, &builder.companies(&job.query)?, later)?;
     let text = (job.write)(&made, &job.query)?;
     let time = match later_time {
         Some(time) => time,
@@ -125,18 +127,18 @@ fn of_history(
 
 /// The report of customers, and the time until which it stays the same.
 fn of_customers(
-    books: &Books,
+    tenant_ledger: &TenantLedger,
     snapshot: &impl Snapshot,
-    Asker { tenant, now, .. }: Asker,
+    ReportRequest { tenant, now, .. }: ReportRequest,
     job: &ReportJob,
 ) -> Result<(WrittenReport, Timestamp), StoreError> {
-    let past = Past::none(books);
-    let time = past.ledger.quiet_time(now, job.query.zone(past.zone));
-    let maker = Maker::new(snapshot, tenant, &past, now)?;
-    let mut companies = maker.companies(&job.query)?;
-    let until = maker.add_usage(&job.query, &mut companies)?.min(time.end);
-    let made = maker.make(&job.query, time.start, &companies, None)?;
-    let written = WrittenReport::new((job.write)(&made, &job.query)?, books.sequence);
+    let past = ReportData::none(tenant_ledger);
+    let time = past.ledger.stable_range(now, job.query.zone(past.zone));
+    let builder = ReportBuilder::new(snapshot, tenant, &past, now)?;
+    let mut companies = builder.companies(&job.query)?;
+    let until = builder.add_usage(&job.query, &mut companies)?.min(time.end);
+    let made = builder.make(&job.query, time.start, &companies, None)?;
+    let written = WrittenReport::new((job.write)(&made, &job.query)?, tenant_ledger.sequence);
     Ok((WrittenReport { next_offset: made.next_offset(&job.query), ..written }, until))
 }
 
@@ -154,25 +156,25 @@ struct Company {
     name: Option<String>,
     attributes: Vec<Option<String>>,
     /// Whether the company meets the filters of the report.
-    is_asked_for: bool,
+    passes_filters: bool,
     usage: CustomerUsage,
 }
 
 type Companies = BTreeMap<ObjectId, Company>;
 
-struct Maker<'b, S: Snapshot> {
+struct ReportBuilder<'b, S: Snapshot> {
     tables: RecordTables<S>,
     tenant: TenantId,
-    past: &'b Past,
+    past: &'b ReportData,
     closed: ClosedMonths<'b, S>,
     now: Timestamp,
 }
 
-impl<'b, S: Snapshot> Maker<'b, S> {
+impl<'b, S: Snapshot> ReportBuilder<'b, S> {
     fn new(
         snapshot: &'b S,
         tenant: TenantId,
-        past: &'b Past,
+        past: &'b ReportData,
         now: Timestamp,
     ) -> Result<Self, StoreError> {
         let closed = ClosedMonths { snapshot, tenant, now: past };
@@ -185,7 +187,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
         query: &ReportQuery,
         since: Timestamp,
         companies: &Companies,
-        later: Option<Later<'_>>,
+        later: Option<LaterLicenses<'_>>,
     ) -> Result<Report, StoreError> {
         let past = self.past;
         let company = self.company(query)?;
@@ -205,7 +207,7 @@ impl<'b, S: Snapshot> Maker<'b, S> {
             attributes_of: &|id| {
                 facts_of(id).map(|known| known.attributes.clone()).unwrap_or_default()
             },
-            is_asked_for: &|id| facts_of(id).is_some_and(|known| known.is_asked_for),
+            company_filter: &|id| facts_of(id).is_some_and(|known| known.passes_filters),
             name_of: &|id| facts_of(id).map_or_else(|| name(id), |known| known.name.clone()),
             usage_of: &|id| facts_of(id).map(|known| known.usage.clone()).unwrap_or_default(),
         };
@@ -259,9 +261,9 @@ impl<'b, S: Snapshot> Maker<'b, S> {
                 let attributes = query.attributes().iter();
                 let attributes = attributes.map(|property| property.segment_of(&company)).collect();
                 let name = name.map(Cow::into_owned);
-                let is_asked_for = filters.iter().all(|filter| filter.admits(&company));
+                let passes_filters = filters.iter().all(|filter| filter.admits(&company));
                 let usage = CustomerUsage::default();
-                companies.insert(id, Company { name, attributes, is_asked_for, usage });
+                companies.insert(id, Company { name, attributes, passes_filters, usage });
                 Ok(())
             })?;
         }

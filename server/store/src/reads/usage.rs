@@ -17,13 +17,13 @@ use svctrack_core::{
 use super::ledgers::rejected;
 use crate::{
     ReportJob, StoreError, WrittenReport,
-    at_once::at_once,
+    parallel::run_both,
     rows::{ACTIVITIES, Bytes as _, INDEX, Rows as _, Snapshot, USAGE, keys, stored_value},
     rules::{
         history,
         open_tables::RecordTables,
+        tenant_view::TenantView,
         usage::{self, LIMITS, TallyHead},
-        view::TenantView,
     },
 };
 
@@ -114,14 +114,14 @@ fn count_blocks(
     is_asked_for: &(dyn Fn(ObjectId) -> bool + Sync),
 ) -> Result<UsageCounting, StoreError> {
     // Both parts must number actions alike.
-    each_block(snapshot, tenant, |_| true, |block| counting.take_names(block))?;
+    each_block(snapshot, tenant, |_| true, |block| counting.add_names(block))?;
     let count_part = |part: usize| {
         let mut counting = counting.clone();
         let is_own = |number: usize| number % 2 == part;
         each_block(snapshot, tenant, is_own, |block| counting.add_block(block, is_asked_for))?;
         Ok::<_, StoreError>(counting)
     };
-    let (other, own) = at_once("usage", || count_part(1), || count_part(0));
+    let (other, own) = run_both("usage", || count_part(1), || count_part(0));
     let mut counted = own?;
     counted.join(other?);
     Ok(counted)

@@ -12,7 +12,7 @@ const MAX_REPORT_BYTES: usize = 2 * 1024 * 1024;
 
 /// Conditions under which a written report is valid, besides its query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Holds {
+pub(crate) struct ReportValidity {
     /// Points in time at which the report is the same.
     pub(crate) time: Range<Timestamp>,
     /// Version of the data that the report is computed from.
@@ -28,7 +28,7 @@ pub(crate) struct WrittenReports {
 #[derive(Default)]
 struct ReportCache {
     bytes: usize,
-    reports: BTreeMap<String, (Holds, WrittenReport)>,
+    reports: BTreeMap<String, (ReportValidity, WrittenReport)>,
 }
 
 impl WrittenReports {
@@ -45,7 +45,7 @@ impl WrittenReports {
     }
 
     /// Caches a report for as long as it is valid.
-    pub(crate) fn keep(&self, key: String, holds: Holds, report: &WrittenReport) {
+    pub(crate) fn keep(&self, key: String, holds: ReportValidity, report: &WrittenReport) {
         let bytes = key.len() + report.text.len();
         if bytes > MAX_REPORT_BYTES {
             return;
@@ -75,7 +75,7 @@ mod tests {
     fn a_report_is_stored_for_its_time_and_its_version_and_few_are() {
         let at = Timestamp::from_ms_clamped;
         let reports = WrittenReports::up_to(MOST_BYTES);
-        let holds = Holds { time: at(10)..at(20), version: 3 };
+        let holds = ReportValidity { time: at(10)..at(20), version: 3 };
         let keep = |key: &str, bytes| reports.keep(key.to_owned(), holds.clone(), &report(bytes));
         let found = |key: &str, now| reports.get(key, 3, at(now)).is_some();
         keep("a", 7);

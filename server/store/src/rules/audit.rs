@@ -10,8 +10,8 @@ use std::borrow::Cow;
 use sha2::{Digest as _, Sha256};
 use svctrack_core::{
     audit::{
-        AuditEntry, AuditOutcome, Changed, ENTRY_VERSION, HASH_BYTES, RecordCounts, Target,
-        ValueTrace, changed,
+        AuditEntry, AuditOutcome, ChangedProperties, ENTRY_VERSION, HASH_BYTES, RecordCounts,
+        Target, ValueTrace, changed,
     },
     plan::RenewalDecision,
     resources::{
@@ -27,8 +27,8 @@ use super::{
     closings,
     open_tables::{Tables, Transaction},
     pending::Pending,
+    tenant_view::TenantView,
     tenants,
-    view::TenantView,
 };
 use crate::{
     Actor, AuditNote, Command, Reply, StoreError, Tenant, Upserts,
@@ -48,7 +48,7 @@ const SALT_BYTES: usize = 16;
 const MAX_VALUE_BYTES: usize = 1_024;
 
 /// Changes of the running command so far, where it is audited.
-pub(crate) struct Trail {
+pub(crate) struct AuditTrail {
     tenant: TenantId,
     noun: &'static str,
     verb: &'static str,
@@ -63,13 +63,13 @@ pub(crate) struct Trail {
 
 /// Storage of a tenant's values: as hashes or as text.
 #[derive(Clone, Copy)]
-pub(crate) struct Traces {
+pub(crate) struct AuditValuePolicy {
     salt: [u8; SALT_BYTES],
     /// Whether values are stored, and no hashes.
     keeps_values: bool,
 }
 
-impl Traces {
+impl AuditValuePolicy {
     fn trace(&self, name: &str, json: &str) -> ValueTrace {
         if self.keeps_values && json.len() <= MAX_VALUE_BYTES {
             return ValueTrace::Value(json.to_owned());
@@ -96,7 +96,7 @@ pub(crate) fn begin(
         _ => actor.tenant.id(),
     };
     let compares = !matches!(command, Command::Erase { .. } | Command::ContinueErasure(_));
-    pending.trail = Some(Trail {
+    pending.trail = Some(AuditTrail {
         tenant,
         noun,
         verb,
@@ -155,15 +155,15 @@ pub(crate) fn compared(
     tenant: TenantId,
     before: Option<&Document>,
     after: Option<&Document>,
-) -> Result<Changed, StoreError> {
+) -> Result<ChangedProperties, StoreError> {
     let trail = pending.trail.as_ref().filter(|trail| trail.tenant == tenant);
     if !trail.is_some_and(|trail| trail.compares) {
-        return Ok(Changed::default());
+        return Ok(ChangedProperties::default());
     }
     let traces = traces_of(tables, pending, tenant)?;
     // For a new record, a hash would tell no more than its first change does.
     if before.is_none() && !traces.keeps_values {
-        return Ok(Changed::default());
+        return Ok(ChangedProperties::default());
     }
     let absent = Document::default();
     let (before, after) = (before.unwrap_or(&absent), after.unwrap_or(&absent));
@@ -175,7 +175,7 @@ fn traces_of(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     tenant: TenantId,
-) -> Result<Traces, StoreError> {
+) -> Result<AuditValuePolicy, StoreError> {
     if let Some(known) = pending.traces.get(&tenant) {
         return Ok(*known);
     }
@@ -193,7 +193,7 @@ fn traces_of(
         }
     };
     let settings = settings::of_tenant(&TenantView::in_transaction(tenant, tables))?;
-    let traces = Traces { salt, keeps_values: settings::audit_values(&settings) };
+    let traces = AuditValuePolicy { salt, keeps_values: settings::audit_values(&settings) };
     pending.traces.insert(tenant, traces);
     Ok(traces)
 }
@@ -204,7 +204,7 @@ pub(crate) fn note(
     pending: &mut Pending,
     tenant: TenantId,
     (sequence, logged): (u64, &LoggedChange),
-    changed: Changed,
+    changed: ChangedProperties,
 ) -> Result<(), StoreError> {
     let trail = pending.trail.as_mut().filter(|trail| trail.tenant == tenant);
     let Some(trail) = trail else { return Ok(()) };
@@ -255,7 +255,7 @@ pub(crate) fn finish(
         Command::ChangeTenant { id, .. } => Tenant::assume_authorized(*id),
         _ => return Ok(()),
     };
-    let alone = Trail { first: None, records: RecordCounts::default(), ..trail };
+    let alone = AuditTrail { first: None, records: RecordCounts::default(), ..trail };
     write(&actor.in_tenant(other), action, (&alone, target), tables, pending, now)
 }
 
@@ -269,7 +269,7 @@ struct Action {
 fn write(
     actor: &Actor,
     Action { noun, verb }: Action,
-    (trail, target): (&Trail, Option<Target>),
+    (trail, target): (&AuditTrail, Option<Target>),
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     now: Timestamp,
@@ -338,7 +338,7 @@ fn put(
                 kind: ChangeKind::Updated,
                 version: 0,
             };
-            log_change(tables, pending, actor, entry.at, what, None, Changed::default())?
+            log_change(tables, pending, actor, entry.at, what, None, ChangedProperties::default())?
         }
     };
     entry.at = pending.sequences.get(&tenant).map_or(entry.at, |(_, at)| *at);
@@ -348,7 +348,7 @@ fn put(
 }
 
 /// Whether a command has changed something.
-fn has_done(command: &Command, reply: &Reply, trail: &Trail) -> bool {
+fn has_done(command: &Command, reply: &Reply, trail: &AuditTrail) -> bool {
     match reply {
         Reply::Tenant(_) | Reply::TokenAdded(_) | Reply::Replayed(_) => true,
         Reply::TokensRevoked(count) | Reply::Unsuppressed(count) => *count > 0,
@@ -360,7 +360,7 @@ fn has_done(command: &Command, reply: &Reply, trail: &Trail) -> bool {
 }
 
 /// Target of a command, where there is one; else its resource alone.
-fn target_of(command: &Command, reply: &Reply, trail: &Trail) -> Option<Target> {
+fn target_of(command: &Command, reply: &Reply, trail: &AuditTrail) -> Option<Target> {
     let target =
         |resource: &str, id: Option<String>| Some(Target { resource: resource.to_owned(), id });
     let record_id = || match reply {

@@ -14,7 +14,7 @@ use svctrack_core::{
 };
 
 use super::{
-    messages,
+    message_ids,
     open_tables::{Tables, Transaction},
     pending::Pending,
     usage,
@@ -89,10 +89,10 @@ pub(crate) fn counted(
     bytes: &[u8],
     count: impl FnOnce(CountedActivity<'_>),
 ) -> Result<(), StoreError> {
-    let read: LoggedActivity<Front<'_>> = stored_value::unseal_front(key, bytes)?;
+    let read: LoggedActivity<ActivityPrefix<'_>> = stored_value::unseal_front(key, bytes)?;
     if let LoggedActivity::Activity(
         _,
-        Front { passive: false, user, action, count: times, date, received_at, .. },
+        ActivityPrefix { passive: false, user, action, count: times, date, received_at, .. },
     ) = read
     {
         count(CountedActivity::new(user, action, times, date, received_at));
@@ -102,7 +102,7 @@ pub(crate) fn counted(
 
 /// First fields of a stored [`Activity`].
 #[derive(Debug, Deserialize)]
-struct Front<'a> {
+struct ActivityPrefix<'a> {
     _id: ObjectId,
     _company: Option<ObjectId>,
     user: ObjectId,
@@ -203,7 +203,7 @@ fn erase_one(
         return Ok(None);
     };
     if let Some(message) = &erased.message_id {
-        messages::forget(tables, pending, tenant, message, erased.received_at)?;
+        message_ids::forget(tables, pending, tenant, message, erased.received_at)?;
     }
     tables.activity_marks.remove(keys::mark(tenant, resource, user, id).as_slice())?;
     if let Some(company) = erased.company_id {

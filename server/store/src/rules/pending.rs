@@ -9,7 +9,7 @@ use svctrack_core::{
 };
 
 use super::{
-    audit::{Traces, Trail},
+    audit::{AuditTrail, AuditValuePolicy},
     counters::{Counter, Counters},
     date_ranges::LatestSpans,
     engagement,
@@ -40,15 +40,15 @@ pub(crate) struct Pending {
     /// Companies that a user has left who was active last.
     pub(crate) lost_the_last: Vec<EngagementOwner>,
     /// Changes of the running command so far, where it is audited.
-    pub(crate) trail: Option<Trail>,
+    pub(crate) trail: Option<AuditTrail>,
     /// Storage of values in the audit log, for each tenant that was looked up.
-    pub(crate) traces: BTreeMap<TenantId, Traces>,
+    pub(crate) traces: BTreeMap<TenantId, AuditValuePolicy>,
     counters: Counters,
-    findings: BTreeMap<(TenantId, &'static str), OfCode>,
+    findings: BTreeMap<(TenantId, &'static str), FindingsOfCode>,
 }
 
 /// Findings of one code, each by the route and its cause.
-type OfCode = BTreeMap<(Route, String), Finding>;
+type FindingsOfCode = BTreeMap<(Route, String), Finding>;
 
 impl Pending {
     /// Time by which ages are judged; before it is known nothing is old.

@@ -13,7 +13,7 @@ use super::{
     apply::apply,
     open_tables::{Tables, Transaction},
     pending::Pending,
-    view::TenantView,
+    tenant_view::TenantView,
 };
 use crate::{
     Actor, Reply, Revoked, StoreError, Tenant, TenantRecord, TenantState, TokenRecord, corruption,
@@ -375,36 +375,36 @@ fn lost_scope(
     ids: &[String],
     now: Timestamp,
 ) -> Result<Option<&'static str>, StoreError> {
-    let (mut before, mut after) = ([Lasts::Not; 2], [Lasts::Not; 2]);
+    let (mut before, mut after) = ([ScopeDuration::Absent; 2], [ScopeDuration::Absent; 2]);
     for id in token_ids(&tables.tokens_of_tenant, tenant)? {
         let token = match corruption::contained(|| token(&tables.tokens, &id)) {
             Err(error) if error.is_of_the_file() => return Err(error),
             read => read.ok().flatten(),
         };
         let Some(token) = token else { continue };
-        let lasts = match token.expires_at {
+        let duration = match token.expires_at {
             _ if token.replaced_by.is_some() => continue,
-            None => Lasts::WithoutEnd,
-            Some(end) if end > now => Lasts::ForAWhile,
+            None => ScopeDuration::Unlimited,
+            Some(end) if end > now => ScopeDuration::UntilExpiry,
             Some(_) => continue,
         };
         let held = KEPT_SCOPES.map(|scope| allows(&token.scopes, scope));
         let is_kept = !ids.contains(&id);
         for ((before, after), _) in before.iter_mut().zip(&mut after).zip(held).filter(|of| of.1) {
-            *before = lasts.max(*before);
-            *after = if is_kept { lasts.max(*after) } else { *after };
+            *before = duration.max(*before);
+            *after = if is_kept { duration.max(*after) } else { *after };
         }
     }
     let lost = KEPT_SCOPES.into_iter().zip(before.into_iter().zip(after));
     Ok(lost.filter(|(_, (before, after))| after < before).map(|(scope, _)| scope).next())
 }
 
-/// How long tokens have a scope.
+/// How long tokens of a tenant have a scope, the shortest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Lasts {
-    Not,
-    ForAWhile,
-    WithoutEnd,
+enum ScopeDuration {
+    Absent,
+    UntilExpiry,
+    Unlimited,
 }
 
 /// Tokens of the line of a token, and all that come from it, also where that token was revoked before.

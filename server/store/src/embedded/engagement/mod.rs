@@ -8,7 +8,7 @@ mod writing;
 pub use self::rows::LogLimits;
 pub(crate) use self::{
     log::is_aside,
-    reading::{LogAt, LogRead, SnapshotEngagement},
-    rows::{Changes, RowsAtHand},
+    reading::{LogRead, SnapshotEngagement, SnapshotLog},
+    rows::{Changes, EngagementState},
     writing::TransactionEngagement,
 };

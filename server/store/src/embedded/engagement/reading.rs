@@ -27,10 +27,10 @@ type LoggedRows = HashMap<EngagementOwner, (u64, Arc<EngagementRow>), RandomStat
 
 /// Cache of the log of a database, up to its newest entry: a reader of a later snapshot reads only newer entries.
 #[derive(Debug, Default)]
-pub(crate) struct LogRead(Mutex<ReadTo>);
+pub(crate) struct LogRead(Mutex<CachedLog>);
 
 #[derive(Debug, Default)]
-struct ReadTo {
+struct CachedLog {
     /// First entry of the log at that time, and the first that was not read.
     first: u64,
     end: u64,
@@ -38,7 +38,7 @@ struct ReadTo {
 }
 
 /// Entries of a snapshot that the cache has.
-enum KnownEntries {
+enum CachedEntries {
     All(Arc<LoggedRows>),
     /// The entries before this one.
     UpTo(u64),
@@ -46,14 +46,14 @@ enum KnownEntries {
     Later,
 }
 
-impl ReadTo {
-    fn known(&self, first: u64, end: u64) -> KnownEntries {
+impl CachedLog {
+    fn known(&self, first: u64, end: u64) -> CachedEntries {
         if self.end > end || self.first > first {
-            return KnownEntries::Later;
+            return CachedEntries::Later;
         }
         match (self.first, self.end) == (first, end) {
-            true => KnownEntries::All(self.rows.clone()),
-            false => KnownEntries::UpTo(first.max(self.end)),
+            true => CachedEntries::All(self.rows.clone()),
+            false => CachedEntries::UpTo(first.max(self.end)),
         }
     }
 
@@ -79,25 +79,25 @@ impl LogRead {
         let (first, end) = (*numbers.start(), *numbers.end() + 1);
         loop {
             let known = match self.read_to().known(first, end) {
-                KnownEntries::All(rows) => return Ok(rows),
-                KnownEntries::Later => first,
-                KnownEntries::UpTo(known) => known,
+                CachedEntries::All(rows) => return Ok(rows),
+                CachedEntries::Later => first,
+                CachedEntries::UpTo(known) => known,
             };
             // Not under the lock: the disk may hang.
             let mut rows = LoggedRows::default();
             add(log, known..=end - 1, &mut rows)?;
             let mut read = self.read_to();
             match read.known(first, end) {
-                KnownEntries::UpTo(now) if now == known => read.add(first, end, rows),
+                CachedEntries::UpTo(now) if now == known => read.add(first, end, rows),
                 // These are all rows.
-                KnownEntries::Later if known == first => return Ok(Arc::new(rows)),
+                CachedEntries::Later if known == first => return Ok(Arc::new(rows)),
                 // Another reader has advanced the cache.
                 _ => {}
             }
         }
     }
 
-    fn read_to(&self) -> MutexGuard<'_, ReadTo> {
+    fn read_to(&self) -> MutexGuard<'_, CachedLog> {
         self.0.lock()
     }
 }
@@ -111,13 +111,13 @@ fn add(
 }
 
 /// The log in a snapshot, which is read when it is first requested.
-pub(crate) struct LogAt {
+pub(crate) struct SnapshotLog {
     log: Option<EngagementLog<ReadTable>>,
     log_read: Arc<LogRead>,
     logged: OnceLock<Arc<LoggedRows>>,
 }
 
-impl LogAt {
+impl SnapshotLog {
     /// The log in a snapshot of the database that `log_read` was read from.
     pub(crate) fn open(
         snapshot: &ReadTransaction,
@@ -141,7 +141,7 @@ impl LogAt {
 
 pub(crate) struct SnapshotEngagement {
     table: ReadTable,
-    log: Arc<LogAt>,
+    log: Arc<SnapshotLog>,
 }
 
 impl SnapshotEngagement {

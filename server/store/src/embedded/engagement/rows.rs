@@ -40,7 +40,7 @@ impl Default for LogLimits {
 
 /// State that committed transactions leave to the next one.
 #[derive(Debug, Default)]
-pub(crate) struct RowsAtHand {
+pub(crate) struct EngagementState {
     pub(crate) known: HashMap<EngagementOwner, EngagementRow, RandomState>,
     pub(crate) log: LogState,
     /// Owners of the rows to fold, in the reverse order of their keys.
@@ -98,7 +98,7 @@ impl Changes {
     }
 }
 
-impl RowsAtHand {
+impl EngagementState {
     /// Rows and log as the store has them.
     pub(crate) fn read(snapshot: &RedbSnapshot, limits: LogLimits) -> Result<Self, StoreError> {
         let mut rows = Self { limits, forgets_from: limits.at_hand, ..Self::default() };

@@ -10,7 +10,7 @@ use svctrack_core::value::TenantId;
 
 use super::{
     log::EngagementLog,
-    rows::{Changes, LogState, RowsAtHand},
+    rows::{Changes, EngagementState, LogState},
 };
 use crate::{
     StoreError,
@@ -29,13 +29,13 @@ const FOLDED_FOR_EACH: usize = 2;
 pub(crate) struct TransactionEngagement<'t> {
     table: WriteTable<'t>,
     log: EngagementLog<WriteTable<'t>>,
-    rows: &'t mut RowsAtHand,
+    rows: &'t mut EngagementState,
 }
 
 impl<'t> TransactionEngagement<'t> {
     pub(crate) fn open(
         transaction: &'t WriteTransaction,
-        rows: &'t mut RowsAtHand,
+        rows: &'t mut EngagementState,
     ) -> Result<Self, TableError> {
         rows.begin();
         let log = match rows.is_log_corrupted {
@@ -70,7 +70,7 @@ impl<'t> TransactionEngagement<'t> {
         let mut changes = self.begin()?;
         let own = changes.log.entries.end;
         let mut adding = self.log.begin(own);
-        let RowsAtHand { known, undo, .. } = &mut *self.rows;
+        let EngagementState { known, undo, .. } = &mut *self.rows;
         for (owner, _) in undo {
             if let Some(row) = known.get_mut(owner) {
                 row.changes += 1;
@@ -87,7 +87,7 @@ impl<'t> TransactionEngagement<'t> {
     /// Writes the rows that were touched into the table: for so few, the log saves nothing.
     pub(crate) fn write_in_place(mut self) -> Result<Changes, StoreError> {
         let changes = self.begin()?;
-        let RowsAtHand { known, undo, .. } = &mut *self.rows;
+        let EngagementState { known, undo, .. } = &mut *self.rows;
         let mut touched: Vec<_> = undo.iter().map(|(owner, _)| *owner).collect();
         // Rows are written faster in the order of their keys.
         touched.sort_unstable();
@@ -229,7 +229,7 @@ impl<'t> WriteEngagement for TransactionEngagement<'t> {
     type Table = WriteTable<'t>;
 
     fn row(&mut self, owner: EngagementOwner) -> Result<&mut EngagementRow, StoreError> {
-        let RowsAtHand { known, undo, transaction, .. } = &mut *self.rows;
+        let EngagementState { known, undo, transaction, .. } = &mut *self.rows;
         let row = match known.entry(owner) {
             hash_map::Entry::Occupied(known) => {
                 let row = known.into_mut();

@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use redb::{Database, ReadableDatabase as _, StorageBackend, WriteTransaction};
 
 use super::{
-    blocks::At,
+    blocks::OpenAt,
     corruption, nonblocking_read,
     open::{self, OpenError},
     progress::DiskProgress,
@@ -67,7 +67,7 @@ impl DatabaseHandle {
     pub(crate) fn to_read(
         store_file: &dyn StoreFile,
         progress: &Arc<DiskProgress>,
-        at: At,
+        at: OpenAt,
         cache_bytes: usize,
     ) -> Result<Self, OpenError> {
         let (gate, storage) = Fence::before(store_file.open()?, progress);
@@ -138,7 +138,7 @@ impl Fence {
     /// A gate before storage, whose disk is watched.
     fn before(under: Storage, progress: &Arc<DiskProgress>) -> (Self, Storage) {
         let (gate, progress) = (Self::default(), progress.clone());
-        (gate.clone(), Storage::new(Fenced { under, gate, progress }))
+        (gate.clone(), Storage::new(FencedStorage { under, gate, progress }))
     }
 
     fn shut(&self) {
@@ -151,19 +151,19 @@ impl Fence {
 }
 
 /// Storage that a gate can shut off.
-struct Fenced {
+struct FencedStorage {
     under: Storage,
     gate: Fence,
     progress: Arc<DiskProgress>,
 }
 
-impl fmt::Debug for Fenced {
+impl fmt::Debug for FencedStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.under.fmt(f)
     }
 }
 
-impl Fenced {
+impl FencedStorage {
     /// Runs an operation, and keeps the gate open until it ends.
     fn through<T>(&self, operate: impl FnOnce(&Storage) -> io::Result<T>) -> io::Result<T> {
         let is_shut = nonblocking_read::lock_shared(&self.gate.is_shut);
@@ -177,7 +177,7 @@ impl Fenced {
     }
 }
 
-impl StorageBackend for Fenced {
+impl StorageBackend for FencedStorage {
     fn len(&self) -> io::Result<u64> {
         self.through(Storage::len)
     }
@@ -237,7 +237,8 @@ mod tests {
     fn what_is_read_stays_as_it_is_while_another_database_writes() {
         let folder = tempfile::tempdir().unwrap();
         let (_, store_file) = store(folder.path());
-        let read = DatabaseHandle::to_read(&store_file, &Arc::default(), At::LastWhole, 0).unwrap();
+        let read =
+            DatabaseHandle::to_read(&store_file, &Arc::default(), OpenAt::LastWhole, 0).unwrap();
         let (written, held) =
             DatabaseHandle::for_second_writer(&store_file, &Arc::default(), 0).unwrap();
         for number in 0..20_u8 {
@@ -256,7 +257,8 @@ mod tests {
     fn a_database_to_read_alone_takes_no_writes_and_knows_that_its_file_has_failed() {
         let folder = tempfile::tempdir().unwrap();
         let (_, store_file) = store(folder.path());
-        let read = DatabaseHandle::to_read(&store_file, &Arc::default(), At::LastWhole, 0).unwrap();
+        let read =
+            DatabaseHandle::to_read(&store_file, &Arc::default(), OpenAt::LastWhole, 0).unwrap();
         assert!(read.can_be_read_apart() && read.begin().is_err());
         let snapshot = read.snapshot().unwrap();
         read.shut();
@@ -283,7 +285,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (_, store_file) = store(folder.path());
         let (shut, other) = (
-            DatabaseHandle::to_read(&store_file, &Arc::default(), At::LastWhole, 0).unwrap(),
+            DatabaseHandle::to_read(&store_file, &Arc::default(), OpenAt::LastWhole, 0).unwrap(),
             DatabaseHandle::to_write(&store_file, &Arc::default(), 0).unwrap(),
         );
         let (of_shut, of_other) = (shut.snapshot().unwrap(), other.snapshot().unwrap());

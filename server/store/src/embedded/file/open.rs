@@ -5,7 +5,7 @@ use std::{fs, io, path::Path};
 use redb::{Database, ReadableDatabase as _, StorageBackend as _};
 
 use super::{
-    blocks::{At, Blocks},
+    blocks::{Blocks, OpenAt},
     corruption,
     disk_file::DiskFile,
     overlay::OverlayBackend,
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     StoreError, disk_full,
     embedded::{
-        engagement::RowsAtHand,
+        engagement::EngagementState,
         tables::{redb_table::ReadTable, transaction::WriteTables},
     },
     rows::{
@@ -164,7 +164,7 @@ pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenErro
     let database = redb::Builder::new().create_with_backend(Blocks::create(storage))?;
     let transaction = begin(&database)?;
     {
-        let mut rows = RowsAtHand::default();
+        let mut rows = EngagementState::default();
         let mut tables = WriteTables::open(&transaction, LookupCache::default(), &mut rows)
             .map_err(StoreError::from)?;
         meta::found(&mut tables.meta, store_bytes)?;
@@ -193,11 +193,11 @@ pub(crate) fn try_out(store_file: &dyn StoreFile) -> Result<(), OpenError> {
         return Err(OpenError::Empty);
     }
     // A program that was killed during a commit leaves it in the memory of the system, also if its sync has failed.
-    let in_writing = Blocks::open(storage, At::LastWhole)?.places_in_writing();
+    let in_writing = Blocks::open(storage, OpenAt::LastWhole)?.places_in_writing();
     if !in_writing.is_empty() {
         store_file.forget_cached(&in_writing)?;
     }
-    let found = open_to_read(store_file.open()?, At::LastWhole, TRIAL_CACHE_BYTES)?;
+    let found = open_to_read(store_file.open()?, OpenAt::LastWhole, TRIAL_CACHE_BYTES)?;
     corruption::drop_quietly(found);
     Ok(())
 }
@@ -207,7 +207,7 @@ pub(crate) fn try_out(store_file: &dyn StoreFile) -> Result<(), OpenError> {
 /// # Errors
 /// As [`open`].
 pub(crate) fn open_to_write(storage: Storage, cache_bytes: usize) -> Result<Database, OpenError> {
-    let blocks = Blocks::open(storage, At::LastWhole)?;
+    let blocks = Blocks::open(storage, OpenAt::LastWhole)?;
     if blocks.is_older() {
         tracing::warn!("last commit incomplete: rolled back");
     }
@@ -220,7 +220,7 @@ pub(crate) fn open_to_write(storage: Storage, cache_bytes: usize) -> Result<Data
 /// As [`open`].
 pub(crate) fn open_to_read(
     storage: Storage,
-    at: At,
+    at: OpenAt,
     cache_bytes: usize,
 ) -> Result<Database, OpenError> {
     let trial = OverlayBackend::over(Storage::new(Blocks::open(storage, at)?))?;

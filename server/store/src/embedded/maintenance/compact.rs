@@ -50,14 +50,14 @@ pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError
 }
 
 /// Checks a row, by its table, key and value, before it is copied; an error ends the copy.
-pub(crate) type LookAtRow<'l> = &'l mut dyn FnMut(&Table, &[u8], &[u8]) -> Result<(), StoreError>;
+pub(crate) type RowCheck<'l> = &'l mut dyn FnMut(&Table, &[u8], &[u8]) -> Result<(), StoreError>;
 
 /// Rewrites a store, which must be held open, and replaces it with the new file.
 pub(crate) fn replace(
     store_file: &dyn StoreFile,
     old: &Database,
     cache_bytes: usize,
-    look: LookAtRow<'_>,
+    look: RowCheck<'_>,
 ) -> Result<(), OpenError> {
     store_file
         .replace(&mut |new| corruption::contained_open(|| copy(old, new, cache_bytes, &mut *look)))
@@ -72,7 +72,7 @@ fn copy(
     old: &Database,
     new: Storage,
     cache_bytes: usize,
-    look: LookAtRow<'_>,
+    look: RowCheck<'_>,
 ) -> Result<(), OpenError> {
     let snapshot = old.begin_read().map_err(StoreError::from)?;
     let known: Vec<String> = snapshot
@@ -121,7 +121,7 @@ fn copy_table(
     snapshot: &ReadTransaction,
     transaction: &WriteTransaction,
     definition: Table,
-    look: LookAtRow<'_>,
+    look: RowCheck<'_>,
 ) -> Result<(), StoreError> {
     let from = ReadTable::open(snapshot, definition)?;
     let mut to = WriteTable::open(transaction, definition)?;

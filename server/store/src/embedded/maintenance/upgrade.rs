@@ -6,7 +6,7 @@ use redb::{Database, ReadableDatabase as _, TableHandle as _};
 use crate::{
     StoreError,
     embedded::{
-        engagement::RowsAtHand,
+        engagement::EngagementState,
         file::transaction::begin,
         tables::{
             redb_table::{ReadTable, WriteTable},
@@ -30,7 +30,7 @@ fn create_missing_tables(database: &Database) -> Result<(), StoreError> {
         return Ok(());
     }
     let transaction = begin(database)?;
-    drop(WriteTables::open(&transaction, LookupCache::default(), &mut RowsAtHand::default())?);
+    drop(WriteTables::open(&transaction, LookupCache::default(), &mut EngagementState::default())?);
     Ok(transaction.commit()?)
 }
 

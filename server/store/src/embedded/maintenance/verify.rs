@@ -13,7 +13,7 @@ use crate::{
         FILE_NAME,
         engagement::is_aside,
         file::{
-            blocks::At,
+            blocks::OpenAt,
             corruption,
             disk_file::DiskFile,
             open::{self, OpenError},
@@ -21,7 +21,7 @@ use crate::{
         },
         tables::{redb_table, snapshot::RedbSnapshot},
     },
-    reads::check::check_row,
+    reads::row_check::check_row,
     rows::{self, Rows as _, Table},
     support::panics,
 };
@@ -97,13 +97,13 @@ pub fn verify_file(store_file: &dyn StoreFile, cache_bytes: usize) -> Result<Ver
     let mut verified = Verified::default();
     // A store on a disk that takes no writes is verified too, so an error is ignored.
     let _ = store_file.forget_cached(&[EVERYTHING]);
-    let database = open::open_to_read(store_file.open()?, At::LastWhole, cache_bytes)?;
+    let database = open::open_to_read(store_file.open()?, OpenAt::LastWhole, cache_bytes)?;
     let done = corruption::contained(|| check_rows(&database, &mut verified));
     corruption::drop_quietly(database);
     verified.take("pages", done)?;
     if verified.is_sound() {
         check_pages(
-            open::open_to_read(store_file.open()?, At::LastWhole, cache_bytes)?,
+            open::open_to_read(store_file.open()?, OpenAt::LastWhole, cache_bytes)?,
             &mut verified,
         );
     }

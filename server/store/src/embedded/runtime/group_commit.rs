@@ -21,8 +21,8 @@ use crate::{
     queueing::{
         batch::{Batch, BatchSize, BulkThrottle},
         commit_scope::scope_of,
-        queue::{CommandResult, Work},
-        replays::Replays,
+        queue::{CommandResult, WriterTask},
+        replays::ReplayQueue,
         sequence::Sequence,
     },
     rules::{lookup_cache::LookupCache, meta, pending::Pending, tenants},
@@ -43,7 +43,7 @@ pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) sequence: Sequence,
     /// Tenants with parked events to replay.
-    pub(crate) replays: Replays,
+    pub(crate) replays: ReplayQueue,
     pub(crate) kept: WriterState,
     pub(crate) pace: BulkThrottle,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Writer {
 pub(crate) struct WriterState {
     known: LookupCache,
     /// Read from the store when there is none.
-    engagement: Option<engagement::RowsAtHand>,
+    engagement: Option<engagement::EngagementState>,
 }
 
 impl WriterState {
@@ -77,7 +77,7 @@ impl WriterState {
 }
 
 /// Results of a batch before it is committed.
-struct CarriedOut {
+struct BatchResults {
     outcomes: Vec<CommandResult>,
     to_replay: BTreeMap<TenantId, Tenant>,
     known: LookupCache,
@@ -107,11 +107,11 @@ impl Writer {
         self.replays.queue(&self.shared.queues);
         while let Some(work) = self.shared.queues.work(self.replays.next_try()) {
             match work {
-                Work::Serve(first) => self.serve(Batch::open(first)),
+                WriterTask::Serve(first) => self.serve(Batch::open(first)),
                 // The file may have been reopened since the request.
-                Work::Reopen if !self.shared.is(Health::Recovering) => {}
-                Work::Reopen => self.recover(),
-                Work::TryAgain => {
+                WriterTask::Reopen if !self.shared.is(Health::Recovering) => {}
+                WriterTask::Reopen => self.recover(),
+                WriterTask::TryAgain => {
                     self.replays.try_again();
                     self.replays.queue(&self.shared.queues);
                 }
@@ -193,7 +193,7 @@ impl Writer {
         let carried_out = self.carry_out_all(&transaction, &mut engagement, batch);
         self.kept.engagement = Some(engagement);
         match carried_out {
-            Ok(CarriedOut { outcomes, to_replay, known, engagement, found, rows }) => {
+            Ok(BatchResults { outcomes, to_replay, known, engagement, found, rows }) => {
                 let began = Instant::now();
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
                 self.count_commit(began.elapsed(), batch.jobs.len(), rows, found);
@@ -229,9 +229,9 @@ impl Writer {
     fn carry_out_all(
         &mut self,
         transaction: &WriteTransaction,
-        engagement: &mut engagement::RowsAtHand,
+        engagement: &mut engagement::EngagementState,
         batch: &mut Batch,
-    ) -> Result<CarriedOut, Failed> {
+    ) -> Result<BatchResults, Failed> {
         let of_store = |error: StoreError| Failed::Store(error);
         let of_all = |error: StoreError| match error.is_of_the_file() {
             true => Failed::Store(error),
@@ -279,7 +279,7 @@ impl Writer {
             false => tables.finish(),
         });
         let (known, engagement) = finished.map_err(of_all)?;
-        Ok(CarriedOut { outcomes, to_replay, known, engagement, found, rows: load.rows() })
+        Ok(BatchResults { outcomes, to_replay, known, engagement, found, rows: load.rows() })
     }
 
     /// Notes the times of the store, from which a start continues.
@@ -294,10 +294,10 @@ impl Writer {
     }
 
     /// State of the engagement rows; the end of the transaction puts it back.
-    fn engagement(&mut self) -> Result<engagement::RowsAtHand, StoreError> {
+    fn engagement(&mut self) -> Result<engagement::EngagementState, StoreError> {
         let known = self.kept.engagement.take();
         let read =
-            || engagement::RowsAtHand::read(&*self.shared.snapshot()?, self.shared.log_limits);
+            || engagement::EngagementState::read(&*self.shared.snapshot()?, self.shared.log_limits);
         known.map_or_else(|| corruption::contained(read), Ok)
     }
 }

@@ -19,13 +19,13 @@ use crate::{
     Health, StoreError,
     embedded::{
         file::{
-            blocks::At, corruption, database_handle::DatabaseHandle, open::OpenError,
+            blocks::OpenAt, corruption, database_handle::DatabaseHandle, open::OpenError,
             storage::EVERYTHING,
         },
         maintenance::compact,
         tables::redb_table::WriteTable,
     },
-    reads::check::check_row,
+    reads::row_check::check_row,
     rows::{self, Rows as _, Snapshot, Table, WriteRows as _, meta::META_LAST_ID},
 };
 
@@ -76,12 +76,12 @@ fn try_to_recover(shared: &Shared) -> Result<(), OpenError> {
     let (store_file, progress) = (&*shared.store_file, &shared.progress);
     let read_apart = |at| DatabaseHandle::to_read(store_file, progress, at, CACHE_BYTES_BESIDE);
     if !shared.opened().can_be_read_apart() {
-        shared.go_on_over(read_apart(At::LastOnDisk)?);
+        shared.go_on_over(read_apart(OpenAt::LastOnDisk)?);
     }
     store_file.try_to_write()?;
     store_file.forget_cached(&[EVERYTHING])?;
     // From here on both are of the commit that is on disk.
-    shared.go_on_over(read_apart(At::LastWhole)?);
+    shared.go_on_over(read_apart(OpenAt::LastWhole)?);
     let (opened, held) =
         DatabaseHandle::for_second_writer(store_file, progress, shared.cache_bytes)?;
     // A failed database must not write any more, not even when it is dropped.

@@ -8,7 +8,7 @@ use svctrack_core::value::ObjectId;
 
 use super::{held_snapshots::HeldSnapshot, shared::Shared};
 use crate::{
-    Later, StoreError,
+    RecordStream, StoreError,
     embedded::{apart, file::corruption},
     queueing::read_permits::ReadPermits,
     reads::list::{self, ListRequest},
@@ -27,7 +27,7 @@ pub(crate) fn read(
     asked: ListRequest,
     held: Arc<HeldSnapshot>,
     ids: Vec<ObjectId>,
-) -> Later {
+) -> RecordStream {
     let tenant = asked.tenant;
     let rest = UnreadRows { asked, held, ids: ids.into_iter() };
     stream::try_unfold(rest, move |mut rest| {

@@ -10,7 +10,7 @@ use redb::ReadTransaction;
 use super::redb_table::ReadTable;
 use crate::{
     StoreError,
-    embedded::engagement::{LogAt, LogRead, SnapshotEngagement},
+    embedded::engagement::{LogRead, SnapshotEngagement, SnapshotLog},
     rows::{Snapshot, Table},
 };
 
@@ -18,7 +18,7 @@ use crate::{
 pub(crate) struct RedbSnapshot {
     transaction: ReadTransaction,
     log_read: Arc<LogRead>,
-    log: OnceLock<Arc<LogAt>>,
+    log: OnceLock<Arc<SnapshotLog>>,
 }
 
 impl RedbSnapshot {
@@ -28,11 +28,11 @@ impl RedbSnapshot {
     }
 
     /// Log of engagement of the snapshot.
-    pub(crate) fn log(&self) -> Result<Arc<LogAt>, StoreError> {
+    pub(crate) fn log(&self) -> Result<Arc<SnapshotLog>, StoreError> {
         if let Some(log) = self.log.get() {
             return Ok(log.clone());
         }
-        let log = Arc::new(LogAt::open(&self.transaction, self.log_read.clone())?);
+        let log = Arc::new(SnapshotLog::open(&self.transaction, self.log_read.clone())?);
         Ok(self.log.get_or_init(|| log).clone())
     }
 }

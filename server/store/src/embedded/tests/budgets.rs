@@ -96,7 +96,7 @@ async fn beyond_the_limit_of_stored_keys_new_ones_are_rejected_and_those_of_even
     let world = World::new().await;
     let call = async |key: u8| {
         let key = IdempotencyKey { key: [key; 32], body: [0; 32], part: None };
-        let body = Shaped::trusted(company(&format!("{key:?}")));
+        let body = CheckedBody::trusted(company(&format!("{key:?}")));
         let command = Box::new(Command::Create { def: &COMPANY, body });
         world.store.write(world.actor.clone(), Command::Idempotent { key, command }).await
     };

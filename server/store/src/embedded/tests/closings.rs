@@ -25,7 +25,7 @@ async fn a_month_is_not_closed_with_figures_from_before_a_change() {
     let world = World::new().await;
     world.add_company("acme").await;
     let license = r#"{"companyId":"extid-acme","externalId":"l","fromDate":"2026-01-01","mrr":1}"#;
-    let body = Shaped::trusted(Document::parse(license.as_bytes()).unwrap());
+    let body = CheckedBody::trusted(Document::parse(license.as_bytes()).unwrap());
     world.write(Command::Create { def: &LICENSE, body }).await;
     // The license is the last row of the log; one row is in the log of the operator.
     let sequence = world.rows(rows::CHANGES) - 1;

@@ -24,7 +24,8 @@ async fn two_tenants() -> (World, Actor) {
     let world = World::new().await;
     let behind = world.tenant(8).await;
     for actor in [&world.actor, &behind] {
-        let company = Command::Create { def: &COMPANY, body: Shaped::trusted(company("acme")) };
+        let company =
+            Command::Create { def: &COMPANY, body: CheckedBody::trusted(company("acme")) };
         world.store.write(actor.clone(), company).await.unwrap();
     }
     (world, behind)

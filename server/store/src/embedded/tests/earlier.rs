@@ -33,7 +33,7 @@ async fn tables_and_entries_of_the_index_that_a_store_lacks_are_added_when_it_is
         let license = format!(
             r#"{{"companyId":"extid-acme","externalId":"{number}","fromDate":"2026-01-01","toDate":"2027-01-01","fixedPeriod":true,"value":1}}"#
         );
-        let body = Shaped::trusted(Document::parse(license.as_bytes()).unwrap());
+        let body = CheckedBody::trusted(Document::parse(license.as_bytes()).unwrap());
         world.write(Command::Create { def: &LICENSE, body }).await;
     }
     let entries = world.rows(rows::INDEX);

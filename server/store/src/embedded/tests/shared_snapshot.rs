@@ -4,7 +4,7 @@ use redb::{Database, ReadableDatabase as _, backends::InMemoryBackend};
 
 use super::*;
 use crate::{
-    embedded::{engagement::RowsAtHand, tables::transaction::WriteTables},
+    embedded::{engagement::EngagementState, tables::transaction::WriteTables},
     rules::lookup_cache::LookupCache,
 };
 
@@ -12,7 +12,10 @@ use crate::{
 fn a_shared_snapshot_is_shared_until_another_snapshot_is_and_one_of_before_does_not_stay() {
     let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
     let writing = database.begin_write().unwrap();
-    drop(WriteTables::open(&writing, LookupCache::default(), &mut RowsAtHand::default()).unwrap());
+    drop(
+        WriteTables::open(&writing, LookupCache::default(), &mut EngagementState::default())
+            .unwrap(),
+    );
     writing.commit().unwrap();
     let take = || RedbSnapshot::new(database.begin_read().unwrap(), Arc::default());
     let latest = SnapshotCache::default();

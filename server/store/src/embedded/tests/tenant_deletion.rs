@@ -44,7 +44,7 @@ async fn as_tenant(world: &World, actor: &Actor, command: Command) -> Reply {
 async fn fill(world: &World, actor: &Actor) {
     let create = |def, text: &str| {
         let patch = Document::parse(text.as_bytes()).unwrap();
-        as_tenant(world, actor, Command::Create { def, body: Shaped::trusted(patch) })
+        as_tenant(world, actor, Command::Create { def, body: CheckedBody::trusted(patch) })
     };
     create(&COMPANY, r#"{"name":"Acme","externalId":"acme","domains":["acme.example"]}"#).await;
     // Data that is removed for its age is counted before.
@@ -56,7 +56,7 @@ async fn fill(world: &World, actor: &Actor) {
     as_tenant(world, actor, Command::Sweep).await;
     create(&TICKET, r#"{"sourceId":"t","email":"ada@acme.example"}"#).await;
     let ada = create(&END_USER, r#"{"companyId":"extid-acme","externalId":"ada"}"#).await;
-    let once = Command::Create { def: &COMPANY, body: Shaped::trusted(company("once")) };
+    let once = Command::Create { def: &COMPANY, body: CheckedBody::trusted(company("once")) };
     let key = IdempotencyKey { key: [1; 32], body: [2; 32], part: None };
     as_tenant(world, actor, Command::Idempotent { key, command: Box::new(once) }).await;
     let mut events: Vec<Event> =
@@ -102,7 +102,7 @@ async fn a_deletion_resumes_after_every_crash_and_leaves_nothing() {
     assert!(matches!(marked, Ok(Reply::Tenant(_))), "{marked:?}");
     let mut steps = 0;
     loop {
-        let late = Command::Create { def: &COMPANY, body: Shaped::trusted(company("late")) };
+        let late = Command::Create { def: &COMPANY, body: CheckedBody::trusted(company("late")) };
         let late = world.store.write(actor.clone(), late).await;
         assert!(matches!(late, Err(StoreError::TenantNotFound)), "{late:?}");
         assert!(!world.store.has_tenant(id).await.unwrap());

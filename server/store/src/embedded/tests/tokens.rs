@@ -9,15 +9,19 @@ use crate::Revoked;
 async fn a_user_of_a_token_of_before_there_was_a_mark_is_marked_by_the_cleanup() {
     let world = World::new().await;
     let patch = Document::parse(br#"{"name":"nightly import"}"#).unwrap();
-    let created = world.write(Command::Create { def: &USER, body: Shaped::trusted(patch) }).await;
+    let created =
+        world.write(Command::Create { def: &USER, body: CheckedBody::trusted(patch) }).await;
     let Reply::Record(user) = created else { panic!("{created:?}") };
     let (tenant, now) = (world.actor.tenant.id(), world.clock.now());
     let token = Box::new(TokenRecord::for_test(tenant, "nightly import", now));
     world.write(Command::AddToken { token, user: Some(RecordRef::Id(user.id)) }).await;
     let listed = async || {
         let query = ListQuery::parse(&USER, &[]).unwrap().query;
-        let page =
-            world.store.list(&world.actor.tenant, &USER, query, PageFor::default()).await.unwrap();
+        let page = world
+            .store
+            .list(&world.actor.tenant, &USER, query, PageOptions::default())
+            .await
+            .unwrap();
         texts(&page, "name")
     };
     assert_eq!(listed().await, ["nightly import"]);

@@ -22,9 +22,9 @@ const TICKETS: u64 = 5;
 const HOUR_MS: u64 = 60 * 60 * 1_000;
 
 /// A clock that moves only by hand.
-struct Hand(AtomicI64);
+struct ManualClock(AtomicI64);
 
-impl Clock for Hand {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_ms_clamped(self.0.load(Ordering::Relaxed))
     }
@@ -43,7 +43,7 @@ impl Random {
 
 struct World {
     store: Memory,
-    clock: Arc<Hand>,
+    clock: Arc<ManualClock>,
     random: Random,
     /// Reports that were computed.
     computed: Arc<AtomicUsize>,
@@ -52,7 +52,7 @@ struct World {
 impl World {
     fn new(seed: u64) -> Self {
         let start = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
-        let clock = Arc::new(Hand(AtomicI64::new(start.as_ms())));
+        let clock = Arc::new(ManualClock(AtomicI64::new(start.as_ms())));
         let store = founded_at(clock.clone());
         let world = Self { store, clock, random: Random(seed), computed: Arc::default() };
         for company in 0..COMPANIES {
@@ -112,8 +112,9 @@ impl World {
             }
             11 => self.upsert(&COMPANY, &format!(r#"{{"externalId":"c{company}","name":"D"}}"#)),
             12 => {
-                let body =
-                    Shaped::trusted(document(&format!(r#"{{"companyId":"extid-c{company}"}}"#)));
+                let body = CheckedBody::trusted(document(&format!(
+                    r#"{{"companyId":"extid-c{company}"}}"#
+                )));
                 let precondition = Precondition::Anything;
                 let command =
                     Command::Update { def: &END_USER, reference: user, body, precondition };

@@ -70,7 +70,7 @@ fn step(store: &Memory, random: &mut Random) {
         }
         88..95 => {
             let text = format!(r#"{{"companyId":"extid-c{}"}}"#, random.below(COMPANIES));
-            let (reference, body) = (user(random), Shaped::trusted(document(&text)));
+            let (reference, body) = (user(random), CheckedBody::trusted(document(&text)));
             write(
                 store,
                 Command::Update { def: &END_USER, reference, body, precondition: anything() },
@@ -127,7 +127,7 @@ fn json(report: &Report, _: &ReportQuery) -> Result<String, StoreError> {
 /// The users of each company, by the list of users.
 fn companies(store: &Memory) -> BTreeMap<ObjectId, ObjectId> {
     let query = ListQuery::parse(&END_USER, &[]).unwrap().query;
-    let page = store.list(&actor().tenant, &END_USER, query, PageFor::default());
+    let page = store.list(&actor().tenant, &END_USER, query, PageOptions::default());
     let page = page.now_or_never().unwrap().unwrap();
     let items = page.items.iter().map(|item| document(item));
     let id = |item: &Document, name| ObjectId::parse(&item.text(name)?);
@@ -137,7 +137,7 @@ fn companies(store: &Memory) -> BTreeMap<ObjectId, ObjectId> {
 /// The report of all activities that are listed.
 fn expected(store: &Memory, query: &ReportQuery, now: Timestamp) -> String {
     let all = ActivityQuery::parse(&[("limit".to_owned(), "2000".to_owned())]).unwrap().query;
-    let page = store.log(&actor().tenant, all.into(), PageFor::default());
+    let page = store.log(&actor().tenant, all.into(), PageOptions::default());
     let page = page.now_or_never().unwrap().unwrap();
     assert!(page.next.is_none());
     let companies = companies(store);
@@ -169,8 +169,9 @@ fn a_report_is_that_of_the_activities_that_are_there() {
     for seed in 0..12 {
         let (store, mut random) = (founded(), Random(seed));
         for company in 0..COMPANIES {
-            let body =
-                Shaped::trusted(document(&format!(r#"{{"name":"C","externalId":"c{company}"}}"#)));
+            let body = CheckedBody::trusted(document(&format!(
+                r#"{{"name":"C","externalId":"c{company}"}}"#
+            )));
             write(&store, Command::Create { def: &COMPANY, body }).unwrap();
         }
         for _ in 0..150 {

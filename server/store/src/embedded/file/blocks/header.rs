@@ -60,7 +60,7 @@ pub(crate) struct Header {
 
 /// At which commit a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum At {
+pub(crate) enum OpenAt {
     /// The last commit whose blocks the file has, as it is read.
     LastWhole,
     /// The last commit whose blocks are known to be on disk: of a later one the system may have blocks in memory that
@@ -101,7 +101,7 @@ impl Header {
     /// # Errors
     /// [`OpenError::Foreign`] when the file is not a store, [`OpenError::Format`] when it has another version,
     /// [`OpenError::Corrupted`] when no copy is as it was written.
-    pub(crate) fn load(under: &Storage, at: At) -> Result<LoadedHeader, OpenError> {
+    pub(crate) fn load(under: &Storage, at: OpenAt) -> Result<LoadedHeader, OpenError> {
         let mut bytes = vec![0; HEADER_BLOCKS as usize * BLOCK_BYTES];
         read_there(under, 0, &mut bytes)?;
         let mut copies = Vec::new();
@@ -118,8 +118,8 @@ impl Header {
         let newest = copies.pop().ok_or(rejection)?;
         let epoch = newest.epoch;
         let counts = match at {
-            At::LastWhole => newest.names.are_there(under)?,
-            At::LastOnDisk => newest.names.is_empty(),
+            OpenAt::LastWhole => newest.names.are_there(under)?,
+            OpenAt::LastOnDisk => newest.names.is_empty(),
         };
         if counts {
             return Ok(newest.found(epoch, None));
@@ -276,7 +276,7 @@ mod tests {
 
     fn stored(storage: &Storage) -> u8 {
         let mut byte = [0];
-        Header::load(storage, At::LastWhole).unwrap().header.read(40, &mut byte).unwrap();
+        Header::load(storage, OpenAt::LastWhole).unwrap().header.read(40, &mut byte).unwrap();
         byte[0]
     }
 
@@ -337,7 +337,7 @@ mod tests {
             for copy in 0..HEADER_BLOCKS {
                 storage.write(layout::offset(copy) + 16, &format.to_be_bytes()).unwrap();
             }
-            let rejected = Header::load(&storage, At::LastWhole).unwrap_err().to_string();
+            let rejected = Header::load(&storage, OpenAt::LastWhole).unwrap_err().to_string();
             assert_eq!(rejected, format!("it has format {format}, this program knows format 1"));
         }
     }

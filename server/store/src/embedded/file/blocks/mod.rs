@@ -25,7 +25,7 @@ use foldhash::fast::RandomState;
 use parking_lot::{Mutex, MutexGuard};
 use redb::StorageBackend;
 
-pub(crate) use self::header::At;
+pub(crate) use self::header::OpenAt;
 use self::{
     checksums::{ChecksumGroup, NEVER_WRITTEN, is_sound, sum_of},
     header::{Header, LoadedHeader},
@@ -71,7 +71,7 @@ struct Known {
 
 /// Kinds of changes that are written to disk with the blocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum With {
+enum FlushedMetadata {
     Sums,
     SumsAndHeader,
 }
@@ -87,7 +87,7 @@ impl Blocks {
     ///
     /// # Errors
     /// [`OpenError`] when the file is not a store, has a later version, or its header is corrupted.
-    pub(crate) fn open(under: Storage, at: At) -> Result<Self, OpenError> {
+    pub(crate) fn open(under: Storage, at: OpenAt) -> Result<Self, OpenError> {
         let LoadedHeader { header, names, passed_over } = Header::load(&under, at)?;
         let opened = Self { passed_over, ..Self::with(under, header, names.clone()) };
         // If the program was killed before its sync was over, sums may not be those of the blocks.
@@ -175,15 +175,15 @@ impl Blocks {
         if self.known().may_wait() {
             return Ok(());
         }
-        self.sync(With::SumsAndHeader)?;
+        self.sync(FlushedMetadata::SumsAndHeader)?;
         while self.known().header.is_due() {
-            self.sync(With::SumsAndHeader)?;
+            self.sync(FlushedMetadata::SumsAndHeader)?;
         }
         self.clear()
     }
 
     /// Writes the next copies of what has changed, and syncs the file.
-    fn sync(&self, with: With) -> io::Result<()> {
+    fn sync(&self, with: FlushedMetadata) -> io::Result<()> {
         let (changes, twin) = {
             let mut known = self.known();
             (known.take_changes(with), known.other_twin())
@@ -258,10 +258,10 @@ impl Blocks {
             return Ok(());
         }
         if !self.known().is_unnamed {
-            self.sync(With::Sums)?;
+            self.sync(FlushedMetadata::Sums)?;
             self.clear()?;
         }
-        self.sync(With::Sums)
+        self.sync(FlushedMetadata::Sums)
     }
 
     /// Changes the storage below, unless that has failed before.
@@ -312,13 +312,13 @@ impl Known {
     }
 
     /// Takes the changes to write. The header comes last, and only where it names all of the blocks.
-    fn take_changes(&mut self, with: With) -> Vec<(u64, Vec<u8>)> {
+    fn take_changes(&mut self, with: FlushedMetadata) -> Vec<(u64, Vec<u8>)> {
         let has_room = Header::has_room_for(&self.fresh);
         self.in_writing = std::mem::take(&mut self.fresh);
         let mut changes: Vec<_> =
             self.groups.values_mut().filter_map(ChecksumGroup::take_change).collect();
         changes.sort_unstable_by_key(|(place, _)| *place);
-        if with == With::SumsAndHeader && has_room && self.header.is_due() {
+        if with == FlushedMetadata::SumsAndHeader && has_room && self.header.is_due() {
             changes.push(self.header.take_change(&self.in_writing));
         }
         changes

@@ -237,7 +237,7 @@ impl Written {
     }
 
     fn on(disk: Disk) -> Self {
-        Self { blocks: Blocks::open(Storage::new(disk.clone()), At::LastWhole).unwrap(), disk }
+        Self { blocks: Blocks::open(Storage::new(disk.clone()), OpenAt::LastWhole).unwrap(), disk }
     }
 
     fn write(&self, block: u64, byte: u8) {
@@ -314,11 +314,11 @@ fn what_may_be_in_memory_alone_is_read_or_not_as_is_asked_for_and_is_known() {
         (written.found().0, written.blocks.places_in_writing().len())
     };
     // Block, sums and header, whether all of them are there or not.
-    assert_eq!(open(written.disk.before_sync(), At::LastWhole), (2, 3));
-    assert_eq!(open(written.disk.before_sync(), At::LastOnDisk), (1, 3));
+    assert_eq!(open(written.disk.before_sync(), OpenAt::LastWhole), (2, 3));
+    assert_eq!(open(written.disk.before_sync(), OpenAt::LastOnDisk), (1, 3));
     let header_alone = written.disk.before_sync().when(Change::is_of_header);
-    assert_eq!(open(header_alone, At::LastWhole), (1, 3));
-    assert_eq!(open(written.disk.when(|_| true), At::LastOnDisk), (2, 0));
+    assert_eq!(open(header_alone, OpenAt::LastWhole), (1, 3));
+    assert_eq!(open(written.disk.when(|_| true), OpenAt::LastOnDisk), (2, 0));
 }
 
 #[test]

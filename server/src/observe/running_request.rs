@@ -32,13 +32,13 @@ const CLIENT_GONE: u16 = 499;
 
 /// Facts of a request before its route is known.
 #[derive(Clone, Copy)]
-pub(crate) struct Arrived {
+pub(crate) struct RequestStart {
     method: &'static str,
     client: Option<IpAddr>,
     began: Instant,
 }
 
-impl Arrived {
+impl RequestStart {
     pub(crate) fn from_request(request: &Request) -> Self {
         let client = request.remote_addr().as_socket_addr().map(|client| client.ip());
         let method = name_of(request.method());
@@ -47,19 +47,19 @@ impl Arrived {
 }
 
 /// A running request. When it is dropped without a response, its client has disconnected.
-pub(crate) struct Watch<'a> {
+pub(crate) struct RunningRequest<'a> {
     observe: &'a Arc<Observe>,
     request_id: Arc<str>,
-    arrived: Arrived,
+    arrived: RequestStart,
     route: &'a Arc<RouteMetrics>,
     has_ended: bool,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> RunningRequest<'a> {
     pub(crate) fn new(
         observe: &'a Arc<Observe>,
         request_id: Arc<str>,
-        arrived: Arrived,
+        arrived: RequestStart,
         route: Option<&'a Arc<RouteMetrics>>,
     ) -> Self {
         observe.requests.begin();
@@ -108,7 +108,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Drop for Watch<'_> {
+impl Drop for RunningRequest<'_> {
     fn drop(&mut self) {
         if !self.has_ended {
             self.observe.requests.abort();
@@ -127,7 +127,7 @@ struct WatchedResponse {
 struct RequestEnd {
     observe: Arc<Observe>,
     request_id: Arc<str>,
-    arrived: Arrived,
+    arrived: RequestStart,
     route: Arc<RouteMetrics>,
     trace: RequestTrace,
     status: u16,
@@ -157,7 +157,7 @@ struct RequestOutcome<'a> {
 fn log(
     observe: &Observe,
     request_id: &str,
-    arrived: &Arrived,
+    arrived: &RequestStart,
     route: Option<&str>,
     trace: &RequestTrace,
     &RequestOutcome { status, cause, bytes_out, took }: &RequestOutcome<'_>,

@@ -3,9 +3,9 @@
 use super::{
     account::overdue_of,
     calendar::{Day, Interval},
+    capped_list::CappedList,
     hex,
     ledger::NEVER,
-    listed::Capped,
     money_units::money,
     options::{MovementView, Valuation},
     payer::Payer,
@@ -20,7 +20,7 @@ const MAX_NAMED: usize = 4;
 /// Options of a report as they were applied, and what the report could not count.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct About {
+pub struct ReportHeader {
     /// The first day of the report.
     pub from: Day,
     /// First day after the report.
@@ -89,7 +89,7 @@ pub(super) mod text {
     }
 }
 
-impl About {
+impl ReportHeader {
     pub(super) fn from_scope(scope: &ReportScope<'_>) -> Self {
         let options = scope.options;
         let constant = options.rate_date.unwrap_or(options.to.before());
@@ -113,7 +113,7 @@ impl About {
     }
 }
 
-impl About {
+impl ReportHeader {
     /// What the figures leave out: `no rate for USD, SEK; 2 licenses excluded`. Empty where that is nothing.
     pub(super) fn note(&self) -> String {
         let missing = &self.missing_rates;
@@ -151,7 +151,7 @@ pub struct OverdueLicense {
 pub(super) fn overdue_licenses(
     scope: &ReportScope<'_>,
     payer: &Payer<'_>,
-    list: &mut Capped<OverdueLicense>,
+    list: &mut CappedList<OverdueLicense>,
 ) {
     for license in overdue_of(scope, payer) {
         list.push(|| OverdueLicense {
@@ -182,8 +182,12 @@ pub struct Overlap {
 
 /// Each license of a company that begins while another one of the same product and currency lasts, if both do in the
 /// report.
-pub(super) fn overlaps_of(scope: &ReportScope<'_>, payer: &Payer<'_>, list: &mut Capped<Overlap>) {
-    let (Some(first), Some(last)) = (scope.borders.starts().first(), scope.borders.ends().last())
+pub(super) fn overlaps_of(
+    scope: &ReportScope<'_>,
+    payer: &Payer<'_>,
+    list: &mut CappedList<Overlap>,
+) {
+    let (Some(first), Some(last)) = (scope.bounds.starts().first(), scope.bounds.ends().last())
     else {
         return;
     };

@@ -8,7 +8,7 @@ use crate::value::{Document, Issue, Json};
 
 /// A body, checked against the fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shaped {
+pub struct CheckedBody {
     /// Members to store; `null` clears a property. An invalid value is replaced by an empty object: it counts as
     /// present, and no field reads anything from it.
     pub patch: Document,
@@ -24,7 +24,7 @@ pub struct Shaped {
     pub issues: Vec<Issue>,
 }
 
-impl Shaped {
+impl CheckedBody {
     /// A body that a program wrote itself, and that is stored as it is: nothing checks its members. What comes from outside
     /// is checked by [`check_create`] or [`check_update`].
     pub fn trusted(patch: Document) -> Self {
@@ -71,7 +71,7 @@ pub enum Handling {
 const BOOKKEEPING: [&str; 3] = ["_id", "updatedAt", "__v"];
 
 /// Checks the body of a create: every value, and that no required one is missing.
-pub fn check_create(def: &ResourceDef, sent: &Document) -> Shaped {
+pub fn check_create(def: &ResourceDef, sent: &Document) -> CheckedBody {
     let mut shaped = check(def, sent);
     let missing = def.fields.iter().filter(|field| field.required && is_blank(sent, field));
     shaped.issues.extend(missing.map(|field| {
@@ -81,7 +81,7 @@ pub fn check_create(def: &ResourceDef, sent: &Document) -> Shaped {
 }
 
 /// Checks the body of an update: every value, and that no required one is cleared.
-pub fn check_update(def: &ResourceDef, sent: &Document) -> Shaped {
+pub fn check_update(def: &ResourceDef, sent: &Document) -> CheckedBody {
     let mut shaped = check(def, sent);
     let named = def.fields.iter().filter(|field| field.required && sent.get(field.name).is_some());
     shaped.issues.extend(named.filter(|field| is_blank(sent, field)).map(|field| {
@@ -96,8 +96,8 @@ fn is_blank(sent: &Document, field: &FieldDef) -> bool {
         .is_none_or(|value| value.as_str().is_some_and(|text| text.trim().is_empty()))
 }
 
-fn check(def: &ResourceDef, sent: &Document) -> Shaped {
-    let mut shaped = Shaped::trusted(Document::default());
+fn check(def: &ResourceDef, sent: &Document) -> CheckedBody {
+    let mut shaped = CheckedBody::trusted(Document::default());
     for (name, value) in sent.iter() {
         match def.field(name) {
             None => shaped.ignored.push(name.to_owned()),

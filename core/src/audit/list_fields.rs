@@ -1,6 +1,6 @@
 //! The properties of an entry of the audit log, as lists return them.
 
-use super::{AuditOutcome, Who};
+use super::{AuditActor, AuditOutcome};
 use crate::schema::{FieldDef, FieldKind, ListLimits, ResourceDef};
 
 /// Fields of an entry, as `/audit` returns it.
@@ -27,7 +27,7 @@ pub static ENTRY: ResourceDef = ResourceDef {
             FieldKind::Text,
             "Who acted: a token, a session of the web application, the command line on the files of the store (`local`), the service, or somebody unknown.",
         )
-        .one_of(&Who::NAMES)
+        .one_of(&AuditActor::NAMES)
         .required(),
         field("tokenId", FieldKind::Key, "Id of the token, or of the session's token."),
         field("tokenName", FieldKind::Text, "Label of the token at the time."),

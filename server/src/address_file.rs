@@ -12,9 +12,9 @@ use crate::text_file;
 const FILE_NAME: &str = "svctrack.url";
 
 /// Note of a running server; it is removed when the server stops.
-pub(crate) struct RunningAt(PathBuf);
+pub(crate) struct AddressFile(PathBuf);
 
-impl RunningAt {
+impl AddressFile {
     /// Writes the note. A server works without it, so a read-only disk does not stop it.
     pub(crate) fn note(folder: &Path, own_url: &str) -> Self {
         let path = folder.join(FILE_NAME);
@@ -35,7 +35,7 @@ impl RunningAt {
     }
 }
 
-impl Drop for RunningAt {
+impl Drop for AddressFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }

@@ -4,13 +4,13 @@ use serde_json::Value;
 
 /// Outcomes of imported records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fates {
+pub struct ImportOutcomes {
     pub created: usize,
     pub updated: usize,
     pub unchanged: usize,
 }
 
-impl Fates {
+impl ImportOutcomes {
     /// Counts in the summary of an import.
     pub(super) fn from_response(response: &Value) -> Self {
         let count = |name| count_in(response, name);
