@@ -162,7 +162,7 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
                 Breakdown::Companies { currency, amount: sum, companies } => {
                     (figure(view, &format!("{currency} {}", cents(*sum)), companies.len() > 1))
                     @if companies.is_empty() {
-                        (empty("No companies are behind this figure.", "It is zero in this period."))
+                        (empty("No companies contribute to this figure.", "It is zero in this period."))
                     } @else {
                         (company_table(currency, companies))
                     }
@@ -170,7 +170,7 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
                 Breakdown::Users { total, users } => {
                     (figure(view, &counted(grouped(&total.to_string()), "user"), true))
                     @if users.is_empty() {
-                        (empty("No users are behind this figure.", "It is zero in this period."))
+                        (empty("This figure counts no users.", "It is zero in this period."))
                     } @else {
                         @if let Some(listed) = view.paging.total.filter(|it| *it < *total as u64) {
                             p.muted { "The " (grouped(&listed.to_string())) " with the most activities are listed." }

@@ -319,7 +319,7 @@ pub(super) fn inputs<'v>(
     let view = *filled;
     let is_here = |field: &&FieldDef| field.is_sent() && !view.left_out.contains(&field.name);
     let fields = def.fields.iter().filter(is_here);
-    // Settings have no records behind their fields, and few of them: all are shown.
+    // Settings refer to no records and have few fields: all are shown.
     let is_last = |field: &&FieldDef| view.references.is_some() && is_code(field);
     let (coded, plain): (Vec<&FieldDef>, Vec<&FieldDef>) = fields.partition(is_last);
     let has_problem =
