@@ -274,7 +274,7 @@ impl RemainingPage {
         });
         let piece = piece?;
         if !read_later {
-            self.room.give_back(self.handed_over);
+            self.room.release(self.handed_over);
         }
         self.waits_since = Some(Instant::now());
         self.handed_over = piece.len();

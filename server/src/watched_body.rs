@@ -45,12 +45,14 @@ impl WatchedBody {
     }
 
     /// Whether the next request can follow: all has been read, or little is left, which is read now and arrives soon.
-    /// If the body `is_asked_for`, its sender waits for a response before sending it.
-    pub(crate) async fn can_be_passed(&mut self, is_asked_for: bool) -> bool {
+    /// If the request `expects_continue`, its sender waits for a response before sending it.
+    pub(crate) async fn can_be_passed(&mut self, expects_continue: bool) -> bool {
         if self.is_read() {
             return true;
         }
-        if is_asked_for || self.size_hint().exact().is_none_or(|left| left > MAX_DISCARDED_BYTES) {
+        if expects_continue
+            || self.size_hint().exact().is_none_or(|left| left > MAX_DISCARDED_BYTES)
+        {
             return false;
         }
         let rest = async { while let Some(Ok(_)) = self.frame().await {} };

@@ -535,9 +535,9 @@ impl IntegrationIssueQuery {
     }
 
     /// Whether an entry with a number of parked events matches the query.
-    pub fn admits(&self, entry: &ReportEntry, parked: u64) -> bool {
+    pub fn matches(&self, entry: &ReportEntry, parked: u64) -> bool {
         let response = || entry.to_response_with(parked);
-        self.from.is_none_or(|from| entry.at >= from) && self.page.admits(response)
+        self.from.is_none_or(|from| entry.at >= from) && self.page.matches(response)
     }
 }
 
@@ -577,7 +577,7 @@ mod tests {
         let entry =
             ReportEntry::from_finding(&finding(Timestamp::MIN, 1), ObjectId::MIN, Vec::new());
         let check = |name: &str, value: &str, expect: bool| {
-            assert_eq!(query(name, value).admits(&entry, 0), expect, "{name}={value}");
+            assert_eq!(query(name, value).matches(&entry, 0), expect, "{name}={value}");
         };
         check("limit", "1", true);
         check("from", "1970-01-01", true);

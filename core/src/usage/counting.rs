@@ -218,13 +218,13 @@ impl UsageCounting {
     pub fn add_block(
         &mut self,
         bytes: &[u8],
-        is_asked_for: &dyn Fn(ObjectId) -> bool,
+        is_included: &dyn Fn(ObjectId) -> bool,
     ) -> Result<(), MalformedBlock> {
         let block = Block::parse(bytes)?;
         let actions: Vec<u32> = block.names().iter().map(|name| self.action(name)).collect();
         for part in block {
             let part = part?;
-            if is_asked_for(part.user) {
+            if is_included(part.user) {
                 self.add_part(&part, &actions)?;
             }
         }

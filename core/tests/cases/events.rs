@@ -324,8 +324,8 @@ impl World {
             activity::to_response(activity, user.as_ref(), company.as_ref())
         };
         let is_asked_for = |activity: &&Activity| {
-            query.admits(activity, companies.as_deref(), end_user.flatten())
-                && query.page.filters.iter().all(|filter| filter.admits(&shown(activity)))
+            query.matches(activity, companies.as_deref(), end_user.flatten())
+                && query.page.filters.iter().all(|filter| filter.matches(&shown(activity)))
         };
         let mut found: Vec<&Activity> = self.store.activities.iter().collect();
         found.sort_by_key(|activity| match query.order {
@@ -354,7 +354,7 @@ impl World {
         resources::resolve(&mut query.page.filters, &ENTRY, &self.store).unwrap();
         let entries = self.entries.iter().rev();
         let found: Vec<&ReportEntry> =
-            entries.filter(|entry| query.admits(entry, self.parked_of(entry))).collect();
+            entries.filter(|entry| query.matches(entry, self.parked_of(entry))).collect();
         let of_page =
             found.iter().filter(|entry| query.page.after.is_none_or(|after| entry.id < after));
         let of_page = of_page.take(query.page.limit);

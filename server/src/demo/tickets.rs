@@ -7,7 +7,7 @@ use super::{
     company::{Company, Usage},
     market::MONTHS,
     people::Person,
-    random::Dice,
+    random::RandomStream,
     records::{self, Staff},
     stories::AT_RISK,
     usage::{active, written},
@@ -54,7 +54,7 @@ pub(super) fn tickets(
     today: NaiveDate,
     now_ms: i64,
 ) -> Vec<Value> {
-    let mut desk = TicketGenerator { dice: Dice::seeded("tickets"), now_ms, number: 1_000 };
+    let mut desk = TicketGenerator { dice: RandomStream::seeded("tickets"), now_ms, number: 1_000 };
     let first = today.checked_sub_days(Days::new(u64::from(MONTHS) * 365 / 12)).unwrap_or(today);
     let mut tickets = Vec::new();
     for day in first.iter_days().take_while(|day| *day <= today) {
@@ -72,7 +72,7 @@ pub(super) fn tickets(
 }
 
 struct TicketGenerator {
-    dice: Dice,
+    dice: RandomStream,
     now_ms: i64,
     number: u32,
 }

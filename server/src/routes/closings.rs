@@ -36,7 +36,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     for _ in 0..ATTEMPTS {
         let key = format!("closing {sent:?}");
         let job = ReportJob { query: asked.query.clone(), key, write: Arc::new(figures) };
-        let report = app.store.revenue(&tenant, job).await?;
+        let report = app.store.report(&tenant, job).await?;
         let closing: Closing = serde_json::from_str(&report.text).map_err(internal)?;
         let new = NewClosing { closing, sequence: report.sequence };
         if let Some(closed) = app.store.close_month(actor.clone(), new).await? {

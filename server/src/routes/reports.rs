@@ -69,7 +69,7 @@ pub(super) async fn respond(
     form: ReportFormat,
 ) -> Result<Response, Error> {
     let job = ReportJob { query, key: format!("{form:?} {}", request.uri()), write: form.writer() };
-    let WrittenReport { text, hash, next_offset, .. } = app.store.revenue(tenant, job).await?;
+    let WrittenReport { text, hash, next_offset, .. } = app.store.report(tenant, job).await?;
     let mut response = tagged(request, etag_of_list(text.len(), hash), || {
         let mut response = json_body(app.response_budget.hold(tenant.id(), text.to_string())?);
         form.mark(response.headers_mut());

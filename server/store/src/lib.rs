@@ -476,7 +476,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::NotFound`] where that month is not closed.
-    fn revenue(
+    fn report(
         &self,
         tenant: &Tenant,
         job: ReportJob,

@@ -92,7 +92,7 @@ impl Page {
     /// Lets go of the records.
     pub(crate) fn clear(&mut self) {
         self.items = Vec::new();
-        self.room.give_back(self.digest.bytes);
+        self.room.release(self.digest.bytes);
     }
 }
 

@@ -63,7 +63,7 @@ impl Room {
     }
 
     /// Releases bytes before the room itself is dropped.
-    pub fn give_back(&mut self, bytes: usize) {
+    pub fn release(&mut self, bytes: usize) {
         self.shrink_to(self.bytes.saturating_sub(bytes));
     }
 
@@ -95,7 +95,7 @@ mod tests {
         assert!(matches!(room.take(2 * STEP_BYTES), Err(StoreError::NoRoom)));
         let mut other = room_of(2).empty();
         other.take(2 * STEP_BYTES).unwrap();
-        room.give_back(4 * STEP_BYTES);
+        room.release(4 * STEP_BYTES);
         assert_eq!(taken(&room), STEP_BYTES);
         drop((room, other));
         assert!(room_of(3).empty().take(4 * STEP_BYTES).is_ok());

@@ -62,7 +62,7 @@ pub struct ClockState {
 
 /// The times by which ages are judged.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct JudgedTimes {
+pub(crate) struct SettledTimes {
     pub(crate) time: Timestamp,
     /// Latest plausible time: data with a later one was stored by a wrong clock.
     pub(crate) latest: Timestamp,
@@ -121,14 +121,14 @@ impl Times {
     }
 
     /// The times by which ages are judged, of a clock that has just been read.
-    pub(crate) fn judge(&mut self, reading: ClockReading) -> JudgedTimes {
+    pub(crate) fn judge(&mut self, reading: ClockReading) -> SettledTimes {
         let time = self.settle(reading);
         let stood = self.behind_since.map(|since| reading.running.saturating_sub(since));
         let latest = match stood.is_some_and(|stood| stood >= BEHIND_AFTER) {
             true => Timestamp::from_ms_clamped(time.as_ms().saturating_add(MAX_AHEAD_MS)),
             false => Timestamp::MAX,
         };
-        JudgedTimes { time, latest }
+        SettledTimes { time, latest }
     }
 
     /// Notes that data is stored with this time.

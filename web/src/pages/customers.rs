@@ -40,7 +40,7 @@ pub struct CustomerLine {
     pub users_active: u64,
     pub beat_trend: f64,
     pub open_tickets: u64,
-    pub at_stake: Option<Stake>,
+    pub at_stake: Option<MrrAtStake>,
 }
 
 /// MRR of a customer in a currency.
@@ -54,7 +54,7 @@ pub struct CurrencyMrr {
 /// Amount at stake, and why.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Stake {
+pub struct MrrAtStake {
     pub amount: f64,
     /// MRR with that of overdue licenses.
     pub mrr: f64,
@@ -68,7 +68,7 @@ pub struct Stake {
     pub text: String,
 }
 
-impl Stake {
+impl MrrAtStake {
     /// Reasons, without the amounts before them.
     pub(super) fn why(&self) -> &str {
         self.text.split_once(": ").map_or(&self.text, |(_, why)| why)

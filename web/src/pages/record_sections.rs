@@ -6,7 +6,7 @@ use hypertext::prelude::*;
 use super::{
     activity::{ActivityColumns, ActivityLine, DayCount, activity_table, day_bars},
     audit::{AuditLine, audit_table},
-    customers::{CustomerLine, Stake},
+    customers::{CustomerLine, MrrAtStake},
     format::{decimals, money},
     home::Figure,
     parts::{ColumnHead, chart, table},
@@ -153,7 +153,7 @@ fn stake(line: Option<&CustomerLine>) -> impl Renderable {
 }
 
 /// The amount at stake as the product that it is, and the sum of its points.
-fn stake_formula<'l>(line: &'l CustomerLine, stake: &'l Stake) -> impl Renderable + 'l {
+fn stake_formula<'l>(line: &'l CustomerLine, stake: &'l MrrAtStake) -> impl Renderable + 'l {
     let overdue = line.overdue.filter(|overdue| *overdue > 0.0);
     let terms = [
         ("Every customer", stake.base_points),

@@ -428,7 +428,7 @@ impl Store for Embedded {
         self.shared.listeners.subscribe(tenant.id())
     }
 
-    fn revenue(
+    fn report(
         &self,
         tenant: &Tenant,
         job: ReportJob,

@@ -260,7 +260,7 @@ impl Store for Memory {
         self.listeners.subscribe(tenant.id())
     }
 
-    fn revenue(
+    fn report(
         &self,
         tenant: &Tenant,
         job: ReportJob,

@@ -15,7 +15,7 @@ use crate::{
         open_tables::{Tables, Transaction},
         pending::Pending,
     },
-    times::JudgedTimes,
+    times::SettledTimes,
 };
 
 /// State from which ids and times continue.
@@ -31,7 +31,7 @@ impl Sequence {
     pub(crate) fn carry_out(
         &mut self,
         job: &mut Job,
-        (clock, settle): (&dyn Clock, impl FnOnce(Timestamp) -> JudgedTimes),
+        (clock, settle): (&dyn Clock, impl FnOnce(Timestamp) -> SettledTimes),
         tables: &mut Tables<impl Transaction>,
         pending: &mut Pending,
     ) -> Result<CommandResult, StoreError> {

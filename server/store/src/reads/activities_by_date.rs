@@ -47,7 +47,7 @@ pub(crate) fn activities(
     histories.look_through(&stretches, |found| {
         let place = (found.date, found.id);
         let is_behind = behind.is_none_or(|behind| place < behind);
-        if (is_behind || query.page.count) && filter.admits(query, &found, &view)? {
+        if (is_behind || query.page.count) && filter.matches(query, &found, &view)? {
             total += 1;
             if is_behind {
                 newest.push(Reverse(place));

@@ -45,7 +45,7 @@ pub(crate) fn list(
     };
     match &query.record {
         None => log.all(before, |sequence, entry| {
-            if !query.admits(sequence, &entry) {
+            if !query.matches(sequence, &entry) {
                 return Ok(query.from.is_none_or(|from| entry.at >= from));
             }
             fill.take(entry.id(sequence), || {
@@ -57,7 +57,7 @@ pub(crate) fn list(
                 return Ok(fill.finish());
             };
             log.of_record((def, id), before, |sequence, entry, changes| {
-                if !query.admits(sequence, &entry) {
+                if !query.matches(sequence, &entry) {
                     return Ok(query.from.is_none_or(|from| entry.at >= from));
                 }
                 fill.take(entry.id(sequence), || Ok(entry.to_response(sequence, &changes)))

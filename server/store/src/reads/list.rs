@@ -253,7 +253,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         while let Some(id) = next() {
             let id = id?;
             let add = |stored: StoredRecord<'_>| {
-                Ok(!self.admits(stored)? || page.add(id, || self.response(stored))?)
+                Ok(!self.matches(stored)? || page.add(id, || self.response(stored))?)
             };
             if self.view.read(self.def, id, add)? == Some(false) {
                 break;
@@ -322,7 +322,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         visit: &mut Visitor<'_>,
     ) -> Result<(), StoreError> {
         let mut visit_admitted =
-            |id, stored: StoredRecord<'_>| Ok(!self.admits(stored)? || visit(id, stored)?);
+            |id, stored: StoredRecord<'_>| Ok(!self.matches(stored)? || visit(id, stored)?);
         match (candidates, self.direction()) {
             (Some(ids), Direction::Ascending) => {
                 self.for_each_of(ids.into_iter(), &mut visit_admitted)
@@ -336,9 +336,9 @@ impl<'a, S: Snapshot> Listing<'a, S> {
 
     /// Whether a record matches. A filter on a value that is computed at read is the only reason to read the record as
     /// a whole, once it passes the others.
-    fn admits(&self, stored: StoredRecord<'_>) -> Result<bool, StoreError> {
+    fn matches(&self, stored: StoredRecord<'_>) -> Result<bool, StoreError> {
         let is_read_as_stored = |field: &FieldDef| field.computed_at_read().is_none();
-        if !self.query.admits_where(self.def, &stored, is_read_as_stored) {
+        if !self.query.matches_where(self.def, &stored, is_read_as_stored) {
             return Ok(false);
         }
         if !self.filters_computed {
@@ -347,7 +347,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         let filters = || self.query.filters.iter().filter(|filter| is_computed_filter(filter));
         let computed =
             self.computed(stored, &|name| filters().any(|filter| filter.field.name == name))?;
-        Ok(filters().all(|filter| filter.admits(&computed)))
+        Ok(filters().all(|filter| filter.matches(&computed)))
     }
 
     fn for_each_of(
@@ -384,7 +384,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
                 if !near.goes_on_to(id) {
                     return Ok(false);
                 }
-                if self.admits(stored)? {
+                if self.matches(stored)? {
                     admitted += 1;
                     wants_more = visit(id, stored)?;
                 }
@@ -428,7 +428,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
             if found.len() == MAX_FOUND || !far.goes_on_to(id) {
                 return Ok(false);
             }
-            if self.admits(stored)? {
+            if self.matches(stored)? {
                 found.push(id);
             }
             Ok(true)

@@ -55,7 +55,7 @@ fn integration_issues(
         let entry: ReportEntry = stored_value::unseal_row(key.value(), value.value())?;
         let parked = parked::count(&waiting, tenant, &entry)?;
         let response = || Ok(entry.to_response_with(parked));
-        if query.admits(&entry, parked) && !fill.take(entry.id, response)? {
+        if query.matches(&entry, parked) && !fill.take(entry.id, response)? {
             break;
         }
     }

@@ -157,7 +157,7 @@ fn for_each(
     mut take: impl FnMut(Activity) -> Result<bool, StoreError>,
 ) -> Result<(), StoreError> {
     let tenant = view.tenant;
-    let mut take = |found: Activity| Ok(!filter.admits(query, &found, view)? || take(found)?);
+    let mut take = |found: Activity| Ok(!filter.matches(query, &found, view)? || take(found)?);
     let stretches = date_ranges::stretches(snapshot, tenant, query, before)?;
     if let Some(mut histories) = filter.histories(snapshot, tenant, before)? {
         return histories.look_through(&stretches, take);
@@ -226,7 +226,7 @@ pub(crate) fn activities_since(
         since.cursor = keys::id_at_end(key.value()).unwrap_or(since.cursor);
         let Some(found) = history::unseal(key.value(), value.value())? else { continue };
         let Some(filter) = &filter else { continue };
-        if filter.admits(query, &found, &view)? {
+        if filter.matches(query, &found, &view)? {
             let text =
                 selected(query.page.select.as_deref(), activity_response(&found, &view)?).to_text();
             bytes += text.len();
@@ -325,19 +325,19 @@ impl Filter {
         Ok(Some(Histories(histories)))
     }
 
-    pub(crate) fn admits(
+    pub(crate) fn matches(
         &self,
         query: &ActivityQuery,
         activity: &Activity,
         view: &TenantView<'_, impl Source>,
     ) -> Result<bool, StoreError> {
-        if !query.admits(activity, self.companies.as_deref(), self.end_user) {
+        if !query.matches(activity, self.companies.as_deref(), self.end_user) {
             return Ok(false);
         }
         if self.others.is_empty() {
             return Ok(true);
         }
         let response = activity_response(activity, view)?;
-        Ok(self.others.iter().all(|filter| filter.admits(&response)))
+        Ok(self.others.iter().all(|filter| filter.matches(&response)))
     }
 }

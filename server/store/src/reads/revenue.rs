@@ -261,7 +261,7 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
                 let attributes = query.attributes().iter();
                 let attributes = attributes.map(|property| property.segment_of(&company)).collect();
                 let name = name.map(Cow::into_owned);
-                let passes_filters = filters.iter().all(|filter| filter.admits(&company));
+                let passes_filters = filters.iter().all(|filter| filter.matches(&company));
                 let usage = CustomerUsage::default();
                 companies.insert(id, Company { name, attributes, passes_filters, usage });
                 Ok(())

@@ -18,7 +18,7 @@ use super::{
     open_tables::{Tables, Transaction},
     usage,
 };
-use crate::{StoreError, Tenant, rows::engagement::EngagementOwner, times::JudgedTimes};
+use crate::{StoreError, Tenant, rows::engagement::EngagementOwner, times::SettledTimes};
 
 /// Maximum number of causes of one code that a transaction reports for a tenant separately: a flood of invented ids
 /// costs no more rows than this, and further causes are counted together.
@@ -36,7 +36,7 @@ pub(crate) struct Pending {
     /// The spans to which activities are added.
     pub(crate) spans: LatestSpans,
     /// The times by which ages are judged, once the clock has been read.
-    pub(crate) settled: Option<JudgedTimes>,
+    pub(crate) settled: Option<SettledTimes>,
     /// Companies that a user has left who was active last.
     pub(crate) lost_the_last: Vec<EngagementOwner>,
     /// Changes of the running command so far, where it is audited.

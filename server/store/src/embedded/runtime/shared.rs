@@ -38,7 +38,7 @@ use crate::{
         versions::CommitScope,
     },
     rules::parked,
-    times::{ClockReading, JudgedTimes, Times},
+    times::{ClockReading, SettledTimes, Times},
 };
 
 /// How long a read waits for a file that is being reopened.
@@ -233,7 +233,7 @@ impl Shared {
     }
 
     /// Times by which ages are judged when the clock shows `now`.
-    pub(crate) fn settle(&self, now: Timestamp) -> JudgedTimes {
+    pub(crate) fn settle(&self, now: Timestamp) -> SettledTimes {
         let reading = ClockReading::take(&*self.clock, now);
         self.times().judge(reading)
     }

@@ -150,7 +150,7 @@ impl World {
             company.map(|id| ("companyId".to_owned(), id.to_owned())).into_iter().collect();
         let query = ReportQuery::parse(kind, &pairs).unwrap();
         let job = ReportJob { query, key: key.to_owned(), write };
-        let written = self.store.revenue(&actor().tenant, job).now_or_never().unwrap().unwrap();
+        let written = self.store.report(&actor().tenant, job).now_or_never().unwrap().unwrap();
         let mut report = document(&written.text);
         report.remove("now");
         report.to_string()
@@ -232,7 +232,7 @@ fn whichever_access_fails_an_explanation_names_its_companies_or_is_an_error() {
         let write: WriteReport = Arc::new(|report, _| Ok(serde_json::to_string(report).unwrap()));
         let job = ReportJob { query: query.clone(), key: accesses.to_string(), write };
         world.store.faults().fail_after(accesses);
-        let found = world.store.revenue(&actor().tenant, job).now_or_never().unwrap();
+        let found = world.store.report(&actor().tenant, job).now_or_never().unwrap();
         world.store.faults().clear();
         let Ok(found) = found else { continue };
         let named = found.text.matches(r#""name":"C""#).count();
