@@ -14,7 +14,7 @@ use std::{env, fs, process::ExitCode};
 use svctrack_core::{
     plan::{self, Ctx, Rejection, memory::Memory},
     resources::{company::COMPANY, license::LICENSE},
-    schema::{CheckedBody, ReadCtx, shape},
+    schema::{CheckedBody, ReadCtx, checked_body},
     value::{Document, IdSequence, Issue, Json, Timestamp},
 };
 
@@ -48,7 +48,7 @@ fn derive(text: &[u8]) -> Result<String, String> {
 
     let mut sent = Document::parse(text).map_err(|error| error.message)?;
     sent.set("companyId", Json::string(&company.id.to_string()));
-    let body = shape::check_create(&LICENSE, &sent);
+    let body = checked_body::check_create(&LICENSE, &sent);
     let planned = plan::create(&LICENSE, body, &store, &mut ctx).map_err(in_words)?;
     let read = ReadCtx::new(now, &store);
     let response =

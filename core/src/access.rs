@@ -134,7 +134,7 @@ fn covers(scope: &str, wanted: &str) -> bool {
 }
 
 /// First scope of a token that a caller does not hold, and so cannot issue.
-pub fn first_not_held<'s>(held: &[String], scopes: &'s [String]) -> Option<&'s str> {
+pub fn first_missing_scope<'s>(held: &[String], scopes: &'s [String]) -> Option<&'s str> {
     scopes.iter().map(String::as_str).find(|scope| !allows(held, scope))
 }
 

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use svctrack_core::value::TenantId;
 use svctrack_store::{Actor, Clock, RateLimits, Store, support::shares::Shares};
-use svctrack_web::{Addresses, Reference, ReferenceIndex, Served};
+use svctrack_web::{Addresses, Reference, ReferenceIndex, ServedFile};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
@@ -135,7 +135,7 @@ pub struct App {
     pub(crate) addresses: Addresses,
     pub(crate) texts: Texts,
     /// The files that browsers load, by the path at which each is served.
-    pub(crate) files: BTreeMap<String, Served>,
+    pub(crate) files: BTreeMap<String, ServedFile>,
     pub(crate) bodies: BodyBudget,
     pub(crate) response_budget: ResponseBudget,
     pub(crate) compressions: Compressions,

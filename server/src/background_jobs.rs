@@ -14,7 +14,7 @@ use svctrack_store::{
 
 use crate::{
     app::App,
-    observe::{Observe, recent::NOTED_EVERY},
+    observe::{Observe, recent_totals::NOTED_EVERY},
 };
 
 /// Pause between two cleanups: data retained for days may stay some minutes longer.

@@ -46,13 +46,13 @@ pub(crate) struct Secret;
 
 /// A coding of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Coding {
+enum ContentCoding {
     Zstd,
     Brotli,
     Gzip,
 }
 
-impl Coding {
+impl ContentCoding {
     /// All codings, the cheapest for its savings first.
     const ALL: [Self; 3] = [Self::Zstd, Self::Brotli, Self::Gzip];
 
@@ -85,14 +85,14 @@ fn weighted(item: &str) -> (&str, f32) {
 
 /// Codings that a caller accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedCodings {
     /// Preferred coding; none where plain is preferred, or none is requested.
-    coding: Option<Coding>,
+    coding: Option<ContentCoding>,
     /// Whether a plain response will do.
     identity: bool,
 }
 
-impl Accepted {
+impl AcceptedCodings {
     /// Codings that the headers of a request accept.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         if !headers.contains_key(header::ACCEPT_ENCODING) {
@@ -100,7 +100,7 @@ impl Accepted {
         }
         let identity = weight(headers, "identity");
         let mut best = (0.0, None);
-        for coding in Coding::ALL {
+        for coding in ContentCoding::ALL {
             let weight = weight(headers, coding.name()).unwrap_or(0.0);
             if weight > best.0 {
                 best = (weight, Some(coding));
@@ -129,7 +129,7 @@ impl Default for Compressions {
 
 impl Compressions {
     /// The response, compressed where that is requested and worth it.
-    pub(crate) fn compress(&self, mut response: Response, accepted: Accepted) -> Response {
+    pub(crate) fn compress(&self, mut response: Response, accepted: AcceptedCodings) -> Response {
         if !is_compressible(&response) {
             return response;
         }
@@ -164,7 +164,7 @@ impl Compressions {
     /// A body that is compressed as it is sent; the plain one where there is no permit.
     fn compressed_in_pieces(
         &self,
-        coding: Coding,
+        coding: ContentCoding,
         body: BoxBody<Bytes, io::Error>,
     ) -> Result<Body, Body> {
         let body = Body::from(body);
@@ -210,7 +210,10 @@ fn in_pieces(
 }
 
 /// A complete body, compressed.
-fn compressed_at_once(coding: Coding, body: BoxBody<Bytes, io::Error>) -> Result<Body, Body> {
+fn compressed_at_once(
+    coding: ContentCoding,
+    body: BoxBody<Bytes, io::Error>,
+) -> Result<Body, Body> {
     // The body is there as a whole, so nothing is waited for.
     let Some(Ok(plain)) = Body::from(body).into_bytes().now_or_never() else {
         return Err(Body::empty());
@@ -218,7 +221,7 @@ fn compressed_at_once(coding: Coding, body: BoxBody<Bytes, io::Error>) -> Result
     packed(coding, &plain).map(Body::from).map_err(|_| Body::from(plain))
 }
 
-fn packed(coding: Coding, plain: &[u8]) -> io::Result<Vec<u8>> {
+fn packed(coding: ContentCoding, plain: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = Encoder::new(coding)?;
     let mut packed = Vec::new();
     for piece in plain.chunks(ENCODER_PIECE_BYTES) {
@@ -232,7 +235,7 @@ fn packed(coding: Coding, plain: &[u8]) -> io::Result<Vec<u8>> {
 /// requested, and cached.
 pub(crate) struct Forms {
     plain: Bytes,
-    packed: [OnceCell<Bytes>; Coding::ALL.len()],
+    packed: [OnceCell<Bytes>; ContentCoding::ALL.len()],
 }
 
 impl Forms {
@@ -249,7 +252,7 @@ impl Forms {
         let depends_on = HeaderValue::from_static("Accept-Encoding");
         response.headers_mut().insert(header::VARY, depends_on);
         let plain = self.plain.clone();
-        let form = match Accepted::from_headers(request).coding {
+        let form = match AcceptedCodings::from_headers(request).coding {
             Some(coding) => self.packed(coding).await.ok().map(|packed| (coding, packed)),
             None => None,
         };
@@ -263,7 +266,7 @@ impl Forms {
         response
     }
 
-    async fn packed(self: Arc<Self>, coding: Coding) -> io::Result<Bytes> {
+    async fn packed(self: Arc<Self>, coding: ContentCoding) -> io::Result<Bytes> {
         if let Some(packed) = self.cell(coding).get() {
             return Ok(packed.clone());
         }
@@ -279,12 +282,12 @@ impl Forms {
         made.await.map_err(io::Error::other)?
     }
 
-    fn cell(&self, coding: Coding) -> &OnceCell<Bytes> {
+    fn cell(&self, coding: ContentCoding) -> &OnceCell<Bytes> {
         let [zstd, brotli, gzip] = &self.packed;
         match coding {
-            Coding::Zstd => zstd,
-            Coding::Brotli => brotli,
-            Coding::Gzip => gzip,
+            ContentCoding::Zstd => zstd,
+            ContentCoding::Brotli => brotli,
+            ContentCoding::Gzip => gzip,
         }
     }
 }
@@ -293,7 +296,7 @@ fn declared_length(response: &Response) -> Option<u64> {
     response.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-fn name_coding(headers: &mut HeaderMap, coding: Coding) {
+fn name_coding(headers: &mut HeaderMap, coding: ContentCoding) {
     headers.remove(header::CONTENT_LENGTH);
     headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
     let strong = headers.get(header::ETAG).and_then(|etag| etag.to_str().ok());
@@ -333,21 +336,23 @@ enum Encoder {
 }
 
 impl Encoder {
-    fn new(coding: Coding) -> io::Result<Self> {
+    fn new(coding: ContentCoding) -> io::Result<Self> {
         let out = Vec::new();
         Ok(match coding {
-            Coding::Zstd => {
+            ContentCoding::Zstd => {
                 let mut encoder = zstd::stream::write::Encoder::new(out, ZSTD_LEVEL)?;
                 encoder.window_log(ZSTD_WINDOW_BITS)?;
                 Self::Zstd(encoder)
             }
-            Coding::Brotli => Self::Brotli(Box::new(brotli::CompressorWriter::new(
+            ContentCoding::Brotli => Self::Brotli(Box::new(brotli::CompressorWriter::new(
                 out,
                 BROTLI_BUFFER_BYTES,
                 BROTLI_QUALITY,
                 BROTLI_WINDOW_BITS,
             ))),
-            Coding::Gzip => Self::Gzip(GzEncoder::new(out, flate2::Compression::new(GZIP_LEVEL))),
+            ContentCoding::Gzip => {
+                Self::Gzip(GzEncoder::new(out, flate2::Compression::new(GZIP_LEVEL)))
+            }
         })
     }
 
@@ -396,10 +401,10 @@ mod tests {
         text
     }
 
-    fn accepted(sent: &'static str) -> Accepted {
+    fn accepted(sent: &'static str) -> AcceptedCodings {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(sent));
-        Accepted::from_headers(&headers)
+        AcceptedCodings::from_headers(&headers)
     }
 
     fn response(body: impl Into<Body>) -> Response {
@@ -409,16 +414,16 @@ mod tests {
 
     #[test]
     fn the_coding_is_the_one_that_the_caller_likes_best() {
-        let check = |sent: &'static str, coding: Option<Coding>, identity| {
-            assert_eq!(accepted(sent), Accepted { coding, identity }, "{sent}");
+        let check = |sent: &'static str, coding: Option<ContentCoding>, identity| {
+            assert_eq!(accepted(sent), AcceptedCodings { coding, identity }, "{sent}");
         };
-        check("gzip, deflate, br, zstd", Some(Coding::Zstd), true);
-        check("gzip, br;q=0.9", Some(Coding::Gzip), true);
-        check("GZIP;q=0.1", Some(Coding::Gzip), true);
-        check("*", Some(Coding::Zstd), true);
-        check("zstd;q=0, *;q=0.5", Some(Coding::Brotli), true);
-        check("identity;q=0, gzip", Some(Coding::Gzip), false);
-        check("*;q=0, gzip", Some(Coding::Gzip), false);
+        check("gzip, deflate, br, zstd", Some(ContentCoding::Zstd), true);
+        check("gzip, br;q=0.9", Some(ContentCoding::Gzip), true);
+        check("GZIP;q=0.1", Some(ContentCoding::Gzip), true);
+        check("*", Some(ContentCoding::Zstd), true);
+        check("zstd;q=0, *;q=0.5", Some(ContentCoding::Brotli), true);
+        check("identity;q=0, gzip", Some(ContentCoding::Gzip), false);
+        check("*;q=0, gzip", Some(ContentCoding::Gzip), false);
         check("gzip;q=0.5, identity", None, true);
         check("deflate", None, true);
         check("gzip;q=0", None, true);

@@ -19,10 +19,10 @@ use crate::{
 };
 
 /// A pending response of a handler.
-pub(crate) type Handled = BoxFuture<'static, Result<Response, Error>>;
-pub(crate) type Handler = fn(Arc<App>, Request) -> Handled;
+pub(crate) type HandlerFuture = BoxFuture<'static, Result<Response, Error>>;
+pub(crate) type Handler = fn(Arc<App>, Request) -> HandlerFuture;
 /// Handles one request to any resource.
-pub(crate) type RecordHandler = fn(Arc<App>, Request, &'static ResourceDef) -> Handled;
+pub(crate) type RecordHandler = fn(Arc<App>, Request, &'static ResourceDef) -> HandlerFuture;
 
 /// A handler, with the resource that it serves.
 #[derive(Clone, Copy)]
@@ -33,14 +33,14 @@ pub(crate) enum ResourceHandler {
 
 /// Handler of a method of a route.
 #[derive(Clone, Copy)]
-pub(crate) struct Served {
+pub(crate) struct ServedMethod {
     pub(crate) serve: ResourceHandler,
     /// Whether the handler has parameters in the query.
     pub(crate) has_parameters: bool,
 }
 
 /// The handlers of a path, by method.
-pub(crate) type Methods = Vec<(Method, Served)>;
+pub(crate) type Methods = Vec<(Method, ServedMethod)>;
 
 /// All routes that are no pages.
 pub(crate) struct Api {
@@ -49,16 +49,16 @@ pub(crate) struct Api {
 }
 
 /// A pending response, and the metrics of its route, if it has one.
-pub(crate) type Routed<'a> = (Option<&'a Arc<RouteMetrics>>, Handled);
+pub(crate) type RoutedResponse<'a> = (Option<&'a Arc<RouteMetrics>>, HandlerFuture);
 
 impl Api {
     /// The response of a route.
-    pub(crate) fn serve(&self, request: Request) -> Handled {
+    pub(crate) fn serve(&self, request: Request) -> HandlerFuture {
         self.route(request).1
     }
 
     /// Starts nothing before it is polled, where a panic is caught.
-    pub(crate) fn route(&self, mut request: Request) -> Routed<'_> {
+    pub(crate) fn route(&self, mut request: Request) -> RoutedResponse<'_> {
         if let Err(error) = request_head::check(&request) {
             return (None, future::err(error).boxed());
         }
@@ -67,10 +67,12 @@ impl Api {
         };
         let app = self.app.clone();
         let handled = match handler(&mut request, pattern, methods) {
-            Ok(Served { serve, has_parameters: false }) if request.uri().query().is_some() => {
+            Ok(ServedMethod { serve, has_parameters: false })
+                if request.uri().query().is_some() =>
+            {
                 serve_unread(serve, app, request)
             }
-            Ok(Served { serve, .. }) => serve.handle(app, request),
+            Ok(ServedMethod { serve, .. }) => serve.handle(app, request),
             Err(error) => future::err(error).boxed(),
         };
         (Some(metrics), handled)
@@ -78,7 +80,7 @@ impl Api {
 }
 
 impl ResourceHandler {
-    fn handle(self, app: Arc<App>, request: Request) -> Handled {
+    fn handle(self, app: Arc<App>, request: Request) -> HandlerFuture {
         match self {
             Self::Alone(handler) => handler(app, request),
             Self::Record(handler, def) => handler(app, request, def),
@@ -87,7 +89,7 @@ impl ResourceHandler {
 }
 
 /// Response of a route without parameters to a request that has some: it names them (R6).
-fn serve_unread(serve: ResourceHandler, app: Arc<App>, request: Request) -> Handled {
+fn serve_unread(serve: ResourceHandler, app: Arc<App>, request: Request) -> HandlerFuture {
     let names = match unread_names(&request) {
         Ok(names) => names,
         Err(error) => return future::err(error).boxed(),
@@ -100,7 +102,11 @@ fn serve_unread(serve: ResourceHandler, app: Arc<App>, request: Request) -> Hand
 }
 
 /// Handler of a request, which carries the path of its route from then on.
-fn handler(request: &mut Request, pattern: &Pattern, methods: &Methods) -> Result<Served, Error> {
+fn handler(
+    request: &mut Request,
+    pattern: &Pattern,
+    methods: &Methods,
+) -> Result<ServedMethod, Error> {
     let method = match *request.method() {
         Method::HEAD => &Method::GET, // The HTTP layer leaves the body out.
         ref other => other,

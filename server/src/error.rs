@@ -19,9 +19,9 @@ use crate::{
         MAX_HEAD_BYTES, MAX_HEADERS, MAX_URI_BYTES, PARKED_FULL_WAIT, RETRY_AFTER_SECONDS,
         SUSPENDED_RETRY_AFTER_SECONDS,
     },
-    observe::watch::Cause,
+    observe::running_request::Cause,
     pages::respond::html,
-    rate_limit::{BURST_SECONDS, TooMany},
+    rate_limit::{BURST_SECONDS, LimitExceeded},
     sender_limits::{Allowance, ExceededAllowance},
 };
 
@@ -82,7 +82,7 @@ pub(crate) enum Error {
     /// A call with the same `Idempotency-Key` is running.
     StillRunning,
     /// The caller sends too many requests.
-    TooMany(TooMany),
+    TooMany(LimitExceeded),
     /// Callers without a token have used up an allowance.
     ExceededAllowance(ExceededAllowance),
     /// All bodies together are too large at the moment.
@@ -97,8 +97,8 @@ pub(crate) enum Error {
     PartDone(Box<Error>, String),
 }
 
-impl From<TooMany> for Error {
-    fn from(too_many: TooMany) -> Self {
+impl From<LimitExceeded> for Error {
+    fn from(too_many: LimitExceeded) -> Self {
         Self::TooMany(too_many)
     }
 }
@@ -208,7 +208,7 @@ impl Error {
             Self::UnsupportedEncoding => verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "the encoding must be gzip"),
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
             Self::StillRunning => verdict(S::CONFLICT, "idempotency_key_running", "a call with this `Idempotency-Key` is still running: retry later"),
-            Self::TooMany(TooMany { limit, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_requests", format!("the rate limit of {} per second is reached: retry later", counted(limit, "request"))),
+            Self::TooMany(LimitExceeded { limit, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_requests", format!("the rate limit of {} per second is reached: retry later", counted(limit, "request"))),
             Self::ExceededAllowance(ExceededAllowance { of: Allowance::Bytes, .. }) => verdict(S::TOO_MANY_REQUESTS, "daily_limit_reached", "the daily limit of events from this network is reached for this tenant"),
             Self::ExceededAllowance(ExceededAllowance { of: Allowance::Keys, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_keys", "the limit of stored `messageId`s and `Idempotency-Key`s is reached; nothing was stored"),
             Self::ExceededAllowance(ExceededAllowance { of: Allowance::Parked, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_parked", "the event's user or company is unknown, and the limit of parked events is reached: the event is not stored"),
@@ -287,7 +287,7 @@ impl Error {
             _ => None,
         };
         let wait = match self.cause() {
-            Self::TooMany(TooMany { wait, .. })
+            Self::TooMany(LimitExceeded { wait, .. })
             | Self::ExceededAllowance(ExceededAllowance { wait, .. }) => Some(*wait),
             _ => None,
         };
@@ -360,7 +360,7 @@ fn add_headers(
 }
 
 /// Adds the limit, as the drafts of `RateLimit` have it.
-fn add_rate_limit(headers: &mut HeaderMap, TooMany { limit, wait }: TooMany) {
+fn add_rate_limit(headers: &mut HeaderMap, LimitExceeded { limit, wait }: LimitExceeded) {
     let seconds = wait.as_secs() + 1;
     let quota = limit.get().saturating_mul(BURST_SECONDS);
     let fields = [

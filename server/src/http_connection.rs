@@ -32,7 +32,7 @@ use crate::{
     observe::connection_counts::{ConnectionCounts, RejectionCause},
     proxies::Proxies,
     request_head::WithoutTls,
-    tls::acceptor::{Opened, Tls},
+    tls::acceptor::{AcceptedConnection, Tls},
     watched_body::WatchedBody,
 };
 
@@ -116,8 +116,8 @@ where
         }
         let client = self.peers.address();
         match tls.open(stream, &self.waiting).await {
-            Ok(Opened::Tls(stream)) => self.serve_http(stream, Transport::Tls).await,
-            Ok(Opened::PlainHttp(stream)) => {
+            Ok(AcceptedConnection::Tls(stream)) => self.serve_http(stream, Transport::Tls).await,
+            Ok(AcceptedConnection::PlainHttp(stream)) => {
                 self.serve_http(stream, Transport::TcpInsteadOfTls).await
             }
             Err(error) => tracing::debug!(%client, cause = %error, "TLS handshake failed"),
@@ -166,14 +166,14 @@ async fn respond(
         head.extensions.insert(WithoutTls);
     }
     // A client that asks whether to send the body does not send it in vain.
-    let is_asked_for = head.headers.contains_key(header::EXPECT);
+    let expects_continue = head.headers.contains_key(header::EXPECT);
     let body = (!body.is_end_stream()).then(|| WatchedBody::new(body, waiting.clone()));
     let sent = body.clone().map_or_else(Body::empty, |body| BoxBody::new(body).into());
     let head = RequestParts::from((head, local, remote, over.scheme()));
     let result = endpoint.call(Request::from_parts(head, sent)).await;
     let mut response = result.unwrap_or_else(|error| error.into_response());
     if let Some(mut body) = body
-        && !body.can_be_passed(is_asked_for).await
+        && !body.can_be_passed(expects_continue).await
     {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         // Who was too slow gets no more time.

@@ -15,7 +15,7 @@ pub(crate) const MEMORY_BUDGET_BYTES: usize = SMALL_BODY_BUDGET_BYTES
     + ANSWER_BUDGET_BYTES
     + MAX_COMPRESSIONS * ENCODER_BYTES
     + MAX_IMPORTS * IMPORT_HELD_BYTES
-    + MAX_DRY_RUNS * MAX_REHEARSED_BYTES
+    + MAX_DRY_RUNS * MAX_DRY_RUN_BYTES
     + MAX_STREAMS * STREAM_HELD_BYTES;
 /// Asserts that the budgets leave enough of 256 MiB to the cache of 64 MiB and the program: 16 MiB at rest, and the
 /// memory that the writer, the readers of bodies and the allocator hold for a short time.
@@ -71,12 +71,12 @@ pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(130);
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Minimum rate of a body: a number of bytes, or the rest of the body, within each period of this length.
-pub(crate) struct Pace {
+pub(crate) struct MinimumRate {
     pub(crate) bytes: usize,
     pub(crate) within: Duration,
 }
 
-impl Pace {
+impl MinimumRate {
     /// Time in which a number of bytes must arrive.
     pub(crate) fn time_of(&self, bytes: usize) -> Duration {
         self.within.mul_f64(bytes as f64 / self.bytes as f64)
@@ -84,9 +84,11 @@ impl Pace {
 }
 
 /// Pace of a KiB a second, which every line reaches.
-pub(crate) const SMALL_BODY_PACE: Pace = Pace { bytes: 10 * 1024, within: Duration::from_secs(10) };
+pub(crate) const SMALL_BODY_PACE: MinimumRate =
+    MinimumRate { bytes: 10 * 1024, within: Duration::from_secs(10) };
 /// Pace of a body that takes much of the room for large ones: a slow mobile line keeps to it.
-pub(crate) const LARGE_BODY_PACE: Pace = Pace { bytes: 192 * 1024, within: Duration::from_secs(3) };
+pub(crate) const LARGE_BODY_PACE: MinimumRate =
+    MinimumRate { bytes: 192 * 1024, within: Duration::from_secs(3) };
 
 /// The rest of a body after its response is read and discarded, so that the next request can follow: up to this size in
 /// bytes, as of an event, and within this time.
@@ -245,7 +247,7 @@ pub(crate) const DEFAULT_LISTED_REJECTED_ROWS: usize = 100;
 pub(crate) const MAX_LISTED_REJECTED_ROWS: usize = 10_000;
 pub(crate) const MAX_REJECTED_ROWS_BYTES: usize = 2 * 1024 * 1024;
 /// Maximum size of the rows that a dry run would write, in bytes of text: it is held until the run ends.
-pub(crate) const MAX_REHEARSED_BYTES: usize = 32 * 1024 * 1024;
+pub(crate) const MAX_DRY_RUN_BYTES: usize = 32 * 1024 * 1024;
 /// Maximum number of fields in a form of a page: each takes more memory than its bytes, and no form has a tenth of
 /// these.
 pub(crate) const MAX_FORM_PAIRS: usize = 10_000;

@@ -55,19 +55,19 @@ enum LogMessage {
 #[derive(Clone)]
 pub(crate) struct LogLines {
     waiting: SyncSender<LogMessage>,
-    lost: Arc<Lost>,
+    lost: Arc<LostLines>,
 }
 
 /// Number of lost lines.
 #[derive(Default)]
-struct Lost {
+struct LostLines {
     /// Number since the last line that reported them.
     unsaid: AtomicU64,
     /// Since the program was started.
     all: AtomicU64,
 }
 
-impl Lost {
+impl LostLines {
     fn add_one(&self) {
         self.unsaid.fetch_add(1, Ordering::Relaxed);
         self.all.fetch_add(1, Ordering::Relaxed);
@@ -78,7 +78,7 @@ impl LogLines {
     /// Starts the thread that writes lines.
     fn to(to: impl Write + Send + 'static, format: LogFormat) -> io::Result<Self> {
         let (waiting, received) = mpsc::sync_channel(MAX_WAITING_LINES);
-        let lost = Arc::<Lost>::default();
+        let lost = Arc::<LostLines>::default();
         let counter = lost.clone();
         let write = move || write_lines(&received, &counter, to, format);
         thread::Builder::new().name("log".to_owned()).spawn(write)?;
@@ -111,7 +111,12 @@ impl Write for LogLines {
 }
 
 /// Writes lines until all senders are dropped; before a line, the number of lost ones.
-fn write_lines(waiting: &Receiver<LogMessage>, lost: &Lost, mut to: impl Write, format: LogFormat) {
+fn write_lines(
+    waiting: &Receiver<LogMessage>,
+    lost: &LostLines,
+    mut to: impl Write,
+    format: LogFormat,
+) {
     let mut is_torn = false;
     for entry in waiting {
         match entry {

@@ -31,7 +31,7 @@ const FORGETS_EVERY: u32 = 1_000;
 
 /// A request beyond the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooMany {
+pub(crate) struct LimitExceeded {
     /// Requests a second that are served.
     pub(crate) limit: NonZeroU32,
     /// Time until the next request is served.
@@ -57,14 +57,14 @@ impl<C: Clock + Clone> Limiter<C> {
         Self { limit, keys, counted: AtomicU32::new(0) }
     }
 
-    pub(crate) fn count(&self, key: &[u8]) -> Result<(), TooMany> {
+    pub(crate) fn count(&self, key: &[u8]) -> Result<(), LimitExceeded> {
         let counted = self.counted.fetch_add(1, Ordering::Relaxed);
         if counted.is_multiple_of(FORGETS_EVERY) && self.keys.len() > MAX_REMEMBERED {
             self.keys.retain_recent();
         }
         self.keys.check_key(&key.to_vec()).map_err(|until| {
             let wait = until.wait_time_from(self.keys.clock().now());
-            TooMany { limit: self.limit, wait }
+            LimitExceeded { limit: self.limit, wait }
         })
     }
 }
@@ -92,7 +92,7 @@ impl<C: Clock + Clone> Limiters<C> {
     }
 
     /// Counts a call to tracking routes, for its address first: a call beyond that limit does not count for its tenant.
-    fn count_tracking(&self, sender: &Sender) -> Result<(), TooMany> {
+    fn count_tracking(&self, sender: &Sender) -> Result<(), LimitExceeded> {
         let tenant = sender.tenant.id();
         if let (Some(limiter), Some(address)) = (&self.tracking_of_address, &sender.address) {
             limiter.count(&[tenant.as_bytes(), address.as_bytes()].concat())?;
@@ -125,7 +125,7 @@ impl<C: Clock + Clone> RateLimiting<C> {
         tenant: TenantId,
         token: &str,
         limits: RateLimits,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), LimitExceeded> {
         let own = self.of_tenant(tenant, limits);
         let own = own.as_ref().and_then(|own| own.requests.as_ref());
         let limiters = self.operator.requests.iter().chain(own);
@@ -133,7 +133,7 @@ impl<C: Clock + Clone> RateLimiting<C> {
     }
 
     /// Counts a call to a tracking route that is to be stored: a rejected call uses up nothing.
-    pub(crate) fn count_tracking(&self, sender: &Sender) -> Result<(), TooMany> {
+    pub(crate) fn count_tracking(&self, sender: &Sender) -> Result<(), LimitExceeded> {
         self.operator.count_tracking(sender)?;
         let own = self.of_tenant(sender.tenant.id(), sender.limits);
         own.map_or(Ok(()), |own| own.count_tracking(sender))

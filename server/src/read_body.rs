@@ -23,7 +23,7 @@ use crate::{
     limits::{
         BODY_BUDGET_WAIT, BODY_TIMEOUT, FREE_BODY_BYTES, LARGE_BODY_BUDGET_BYTES,
         LARGE_BODY_BUDGET_WAIT, LARGE_BODY_PACE, LARGE_BODY_SHARE_BYTES, MAX_PACKED_BYTES,
-        MAX_RECORD_BYTES, PACKED_BODY_BUDGET_BYTES, Pace, READ_AHEAD_BYTES,
+        MAX_RECORD_BYTES, MinimumRate, PACKED_BODY_BUDGET_BYTES, READ_AHEAD_BYTES,
         SMALL_BODY_BUDGET_BYTES, SMALL_BODY_PACE, SMALL_BODY_SHARE_BYTES,
     },
     sender_limits::Address,
@@ -186,7 +186,7 @@ impl<'a> ArrivingBody<'a> {
     }
 
     /// Minimum rate of a body with `arrived` bytes so far.
-    fn pace(&self, arrived: usize) -> &'static Pace {
+    fn pace(&self, arrived: usize) -> &'static MinimumRate {
         match self.is_large(self.declared.unwrap_or(arrived)) {
             true => &LARGE_BODY_PACE,
             false => &SMALL_BODY_PACE,
@@ -305,11 +305,11 @@ impl BodyProgress {
     }
 
     /// Time by which the body must meet its pace again.
-    pub(crate) fn deadline(&self, pace: &Pace) -> Instant {
+    pub(crate) fn deadline(&self, pace: &MinimumRate) -> Instant {
         self.enough_until.max(self.since + pace.within)
     }
 
-    pub(crate) fn count(&mut self, bytes: usize, pace: &Pace) {
+    pub(crate) fn count(&mut self, bytes: usize, pace: &MinimumRate) {
         let now = Instant::now();
         let enough_until = self.enough_until.max(now) + pace.time_of(bytes);
         self.enough_until = enough_until.min(now + pace.within);

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use poem::Body;
 use svctrack_core::value::TenantId;
 use svctrack_store::{
-    Page, RecordStream, Room, RoomOf, StoreError, UNCOUNTED_BYTES, support::shares::Shares,
+    Page, RecordStream, Room, RoomBudget, StoreError, UNCOUNTED_BYTES, support::shares::Shares,
 };
 use tokio::{
     task::AbortHandle,
@@ -41,8 +41,8 @@ impl Default for ResponseBudget {
 }
 
 impl ResponseBudget {
-    pub(crate) fn for_tenant(&self, tenant: TenantId) -> RoomOf {
-        RoomOf::tenant(self.0.clone(), tenant)
+    pub(crate) fn for_tenant(&self, tenant: TenantId) -> RoomBudget {
+        RoomBudget::tenant(self.0.clone(), tenant)
     }
 
     /// The body of a response that is complete.
@@ -274,7 +274,7 @@ impl RemainingPage {
         });
         let piece = piece?;
         if !read_later {
-            self.room.give_back(self.handed_over);
+            self.room.release(self.handed_over);
         }
         self.waits_since = Some(Instant::now());
         self.handed_over = piece.len();

@@ -12,7 +12,7 @@ pub(crate) struct RouteDef<H> {
 }
 
 /// A route for the OpenAPI description.
-pub(crate) struct Described {
+pub(crate) struct DescribedRoute {
     pub(crate) method: Method,
     /// Path of the route, with `:id` for the variable part.
     pub(crate) path: String,

@@ -14,19 +14,19 @@ use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, with
 
 use crate::{
     app::App,
-    compression::Accepted,
-    dispatch::{Api, Handler, Methods, RecordHandler, ResourceHandler, Served},
+    compression::AcceptedCodings,
+    dispatch::{Api, Handler, Methods, RecordHandler, ResourceHandler, ServedMethod},
     error::Error,
     observe::{
+        running_request::{RequestStart, RunningRequest},
         trace,
-        watch::{RequestStart, Watch},
     },
     openapi,
     pages::Pages,
     path_tree::PathTree,
     request_id::RequestId,
     route_def::{
-        BodyKind, Described,
+        BodyKind, DescribedRoute,
         RouteAccess::{Anyone, OfResource, Scope, Scopes, TenantAsUser},
         RouteDef, RouteDoc,
     },
@@ -125,17 +125,17 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(POST "/integrationissues/:id/replay", Scope("admin"), Nothing => Replayed, "Replay parked events", alone!(routes::integration_issues::replay),
         "Processes the parked events of an entry again, after the cause is fixed. The first of them are processed before the response, the others after it."),
     route!(GET "/reports/mrr", Scope("reports:read"), Nothing => Mrr, "Report MRR and its movements", alone!(routes::reports::mrr),
-        "MRR at the start and end of each period, and its movements: new, reactivation, expansion, contraction, churn. By currency and converted, and by segment with `by`. Licenses that do not count are listed under `excluded`. `explain` returns the companies and licenses behind a figure."),
+        "MRR at the start and end of each period, and its movements: new, reactivation, expansion, contraction, churn. By currency and converted, and by segment with `by`. Licenses that do not count are listed under `excluded`. `explain` returns the companies and licenses that contribute to a figure."),
     route!(GET "/reports/retention", Scope("reports:read"), Nothing => Retention, "Report retention and cohorts", alone!(routes::reports::retention),
-        "NRR, GRR, gross and net MRR churn, logo churn and quick ratio: by period, for the 12 months that end with it, and for the whole report, with their formulas. Cohorts are by the month, quarter or year of the first payment. `explain` returns the companies and licenses behind a figure."),
+        "NRR, GRR, gross and net MRR churn, logo churn and quick ratio: by period, for the 12 months that end with it, and for the whole report, with their formulas. Cohorts are by the month, quarter or year of the first payment. `explain` returns the companies and licenses that contribute to a figure."),
     route!(GET "/reports/renewals", Scope("reports:read"), Nothing => Renewals, "Report renewals", alone!(routes::reports::renewals),
-        "Fixed licenses that are due in each period, with their outcomes (renewed, upgraded, downgraded, churned, overdue, open), renewal rates, and the list of licenses. `explain` returns the companies and licenses behind a figure."),
+        "Fixed licenses that are due in each period, with their outcomes (renewed, upgraded, downgraded, churned, overdue, open), renewal rates, and the list of licenses. `explain` returns the companies and licenses that contribute to a figure."),
     route!(GET "/reports/forecast", Scope("reports:read"), Nothing => Forecast, "Forecast MRR", alone!(routes::reports::forecast),
-        "MRR at the end of each period in three scenarios: confirmed by licenses that are still active, and unconfirmed from licenses that may be renewed. `explain` returns the companies and licenses behind a figure."),
+        "MRR at the end of each period in three scenarios: confirmed by licenses that are still active, and unconfirmed from licenses that may be renewed. `explain` returns the companies and licenses that contribute to a figure."),
     route!(GET "/reports/customers", Scope("reports:read"), Nothing => Customers, "Report customers by MRR at stake", alone!(routes::reports::customers),
         "One row per company with licenses: MRR, next renewal, usage, and MRR at stake with its formula in numbers."),
     route!(GET "/reports/usage", Scope("reports:read"), Nothing => Usage, "Report usage", alone!(routes::reports::usage),
-        "Active users and companies by period (active, new, returning, DAU, WAU, MAU, stickiness), user retention by week of first activity, and activities by action. `explain` returns the users behind a figure."),
+        "Active users and companies by period (active, new, returning, DAU, WAU, MAU, stickiness), user retention by week of first activity, and activities by action. `explain` returns the users that a figure counts."),
     route!(POST "/reports/closings", Scope("admin"), NewClosing => Closing, "Close a month", alone!(routes::closings::create),
         "Stores the current MRR figures of a month, with the time and the token. Later monthly MRR reports show the changes since under `closings`. Months are closed in order, after they have ended. Closing a closed month again returns the stored figures."),
     route!(GET "/reports/closings", Scope("reports:read"), Nothing => Closings, "List closed months", alone!(routes::closings::list),
@@ -207,15 +207,15 @@ static ROUTES: &[RouteDef<Handler>] = &[
 ];
 
 /// Every route with its path in the form of the API.
-fn described() -> Vec<Described> {
+fn described() -> Vec<DescribedRoute> {
     let alone = ROUTES.iter().map(|RouteDef { method, path, doc, .. }| {
         let def = REGISTRY.iter().find(|def| path.split('/').nth(1) == Some(def.path)).copied();
-        Described { method: method.clone(), path: (*path).to_owned(), doc: *doc, def }
+        DescribedRoute { method: method.clone(), path: (*path).to_owned(), doc: *doc, def }
     });
     let of_records = REGISTRY.iter().flat_map(|def| {
         RECORD_ROUTES.iter().map(|RouteDef { method, path, doc, .. }| {
             let path = path.replacen('*', def.path, 1);
-            Described { method: method.clone(), path, doc: *doc, def: Some(*def) }
+            DescribedRoute { method: method.clone(), path, doc: *doc, def: Some(*def) }
         })
     });
     of_records.chain(alone).collect()
@@ -254,7 +254,7 @@ fn by_path(addresses: &Addresses) -> Result<BTreeMap<String, Methods>, String> {
     }
     for path in addresses.files().into_keys() {
         let serve = ResourceHandler::Alone(alone!(routes::files::read));
-        let methods = vec![(Method::GET, Served { serve, has_parameters: false })];
+        let methods = vec![(Method::GET, ServedMethod { serve, has_parameters: false })];
         paths.insert(path, methods);
     }
     Ok(paths)
@@ -282,7 +282,7 @@ fn own_paths() -> BTreeMap<String, Methods> {
     let mut paths: BTreeMap<String, Methods> = BTreeMap::new();
     for route in ROUTES {
         let has_parameters = openapi::has_parameters(route.path, &route.doc, None);
-        let served = Served { serve: ResourceHandler::Alone(route.handler), has_parameters };
+        let served = ServedMethod { serve: ResourceHandler::Alone(route.handler), has_parameters };
         paths.entry(route.path.to_owned()).or_default().push((route.method.clone(), served));
     }
     for def in REGISTRY {
@@ -290,7 +290,7 @@ fn own_paths() -> BTreeMap<String, Methods> {
             let path = route.path.replacen('*', def.path, 1);
             let has_parameters = openapi::has_parameters(&path, &route.doc, Some(def));
             let served =
-                Served { serve: ResourceHandler::Record(route.handler, def), has_parameters };
+                ServedMethod { serve: ResourceHandler::Record(route.handler, def), has_parameters };
             paths.entry(path).or_default().push((route.method.clone(), served));
         }
     }
@@ -342,7 +342,7 @@ impl Endpoint for RequestLayer {
         let (request_id, arrived) =
             (self.app.request_ids.next(), RequestStart::from_request(&request));
         request.extensions_mut().insert(RequestId(request_id.clone()));
-        let accepted = Accepted::from_headers(request.headers());
+        let accepted = AcceptedCodings::from_headers(request.headers());
         let for_any_page = routes::cors::is_for_any_page(&self.app, request.uri().path());
         let path = request.uri().path();
         let is_file = || self.app.files.contains_key(path);
@@ -353,18 +353,18 @@ impl Endpoint for RequestLayer {
             true => self.pages.route(request),
             false => self.api.route(request),
         };
-        let watch = Watch::new(&self.app.observe, request_id, arrived, route);
+        let running = RunningRequest::new(&self.app.observe, request_id, arrived, route);
         let served = AssertUnwindSafe(served).catch_unwind();
         trace::scope(served.map(move |served| {
             let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
             let served = served.unwrap_or_else(panicked);
-            let response = served.unwrap_or_else(|error| error.into_response(watch.request_id()));
+            let response = served.unwrap_or_else(|error| error.into_response(running.request_id()));
             let mut response = self.app.compressions.compress(response, accepted);
             if for_any_page {
                 routes::cors::allow_any_origin(response.headers_mut());
             }
-            complete(&mut response, watch.request_id());
-            watch.respond(&mut response);
+            complete(&mut response, running.request_id());
+            running.respond(&mut response);
             Ok(response)
         }))
     }
@@ -428,7 +428,7 @@ mod tests {
         let mut routes = PathTree::default();
         let app = App::for_test(folder.path());
         let metrics = app.observe.requests.add_route("/x", [Method::GET].iter());
-        let served = Served { serve: ResourceHandler::Alone(handler), has_parameters: false };
+        let served = ServedMethod { serve: ResourceHandler::Alone(handler), has_parameters: false };
         routes.add("/x", (vec![(Method::GET, served)], metrics)).unwrap();
         let api = Arc::new(Api { app: app.clone(), routes });
         let pages = Pages::new(app.clone(), api.clone()).unwrap();

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use svctrack_core::value::TenantId;
-use svctrack_web::{Addresses, Loads, Served, lasting_files, snippet, snippet_source};
+use svctrack_web::{Addresses, Loads, ServedFile, lasting_files, snippet, snippet_source};
 
 /// The source in a policy without which no WebAssembly runs.
 pub const WASM_SOURCE: &str = "'wasm-unsafe-eval'";
@@ -11,7 +11,7 @@ pub const WASM_SOURCE: &str = "'wasm-unsafe-eval'";
 /// Everything as JSON; snippet and policy where a tenant is named.
 pub fn to_json(addresses: &Addresses, tenant: Option<TenantId>, loads: Loads) -> Value {
     let files = lasting_files(addresses.script_path());
-    let file = |(path, served): (String, Served)| {
+    let file = |(path, served): (String, ServedFile)| {
         let url = [addresses.base_url(), &path].concat();
         json!({ "url": url, "integrity": served.asset.integrity })
     };

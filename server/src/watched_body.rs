@@ -22,9 +22,9 @@ use crate::{
 
 /// A body that is read by one task and watched by another.
 #[derive(Clone)]
-pub(crate) struct WatchedBody(Arc<Mutex<Watched>>);
+pub(crate) struct WatchedBody(Arc<Mutex<BodyState>>);
 
-struct Watched {
+struct BodyState {
     body: Incoming,
     waiting: Arc<ConnectionWait>,
     is_read: bool,
@@ -32,10 +32,10 @@ struct Watched {
 
 impl WatchedBody {
     pub(crate) fn new(body: Incoming, waiting: Arc<ConnectionWait>) -> Self {
-        Self(Arc::new(Mutex::new(Watched { body, waiting, is_read: false })))
+        Self(Arc::new(Mutex::new(BodyState { body, waiting, is_read: false })))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Watched> {
+    fn lock(&self) -> MutexGuard<'_, BodyState> {
         self.0.lock()
     }
 
@@ -45,12 +45,14 @@ impl WatchedBody {
     }
 
     /// Whether the next request can follow: all has been read, or little is left, which is read now and arrives soon.
-    /// If the body `is_asked_for`, its sender waits for a response before sending it.
-    pub(crate) async fn can_be_passed(&mut self, is_asked_for: bool) -> bool {
+    /// If the request `expects_continue`, its sender waits for a response before sending it.
+    pub(crate) async fn can_be_passed(&mut self, expects_continue: bool) -> bool {
         if self.is_read() {
             return true;
         }
-        if is_asked_for || self.size_hint().exact().is_none_or(|left| left > MAX_DISCARDED_BYTES) {
+        if expects_continue
+            || self.size_hint().exact().is_none_or(|left| left > MAX_DISCARDED_BYTES)
+        {
             return false;
         }
         let rest = async { while let Some(Ok(_)) = self.frame().await {} };
@@ -94,7 +96,7 @@ impl Body for WatchedBody {
     }
 }
 
-impl Drop for Watched {
+impl Drop for BodyState {
     fn drop(&mut self) {
         self.waiting.end();
     }

@@ -72,7 +72,7 @@ pub enum Fault {
 
 /// What is left of the changes that had not been synced.
 #[derive(Clone, Copy, Debug)]
-pub enum Left {
+pub enum UnsyncedChanges {
     /// All, as the system has it in memory: the program was killed, and the machine keeps running.
     All,
     Nothing,
@@ -81,7 +81,7 @@ pub enum Left {
     Sectors,
 }
 
-impl Left {
+impl UnsyncedChanges {
     /// All that can be left.
     pub const ALL: [Self; 4] = [Self::All, Self::Nothing, Self::Some, Self::Sectors];
 }
@@ -165,10 +165,10 @@ impl Disk {
     }
 
     /// Takes the power away, if it is not gone yet, and gives the disk that is found when it is back.
-    pub fn after_power_cut(&self, left: Left, random: &mut Random) -> Self {
+    pub fn after_power_cut(&self, left: UnsyncedChanges, random: &mut Random) -> Self {
         let mut state = self.state();
         state.is_off = true;
-        if matches!(left, Left::All) {
+        if matches!(left, UnsyncedChanges::All) {
             let State { bytes, durable, since, lost, .. } = &*state;
             let (bytes, durable) = (bytes.clone(), durable.clone());
             let (since, lost) = (since.clone(), lost.clone());
@@ -194,15 +194,15 @@ impl Change {
         }
     }
 
-    fn survive(&self, bytes: &mut Vec<u8>, left: Left, random: &mut Random) {
+    fn survive(&self, bytes: &mut Vec<u8>, left: UnsyncedChanges, random: &mut Random) {
         let whole = match left {
-            Left::All => true,
-            Left::Nothing => false,
-            Left::Some | Left::Sectors => random.percent(50),
+            UnsyncedChanges::All => true,
+            UnsyncedChanges::Nothing => false,
+            UnsyncedChanges::Some | UnsyncedChanges::Sectors => random.percent(50),
         };
         match self {
             Self::Length(len) if whole => bytes.resize(*len, 0),
-            Self::Write(offset, data) if matches!(left, Left::Sectors) => {
+            Self::Write(offset, data) if matches!(left, UnsyncedChanges::Sectors) => {
                 for part in sectors(*offset, data.len()) {
                     if random.percent(50) {
                         write(bytes, offset + part.start, &data[part]);

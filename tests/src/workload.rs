@@ -85,7 +85,7 @@ enum After {
     /// A token with this label.
     Token(String),
     /// The report has been read; of its first entry this comes next.
-    Report(OfEntry),
+    Report(EntryState),
     /// An event waits for its company, which comes next.
     Company(Box<Step>),
     /// A step whose effect is not checked.
@@ -94,7 +94,7 @@ enum After {
 
 /// The state of an entry of the report.
 #[derive(Clone, Copy, Debug)]
-enum OfEntry {
+enum EntryState {
     Removed,
     Replayed,
 }
@@ -102,7 +102,7 @@ enum OfEntry {
 /// The route of the report.
 const REPORT: &str = "/integrationissues";
 
-impl OfEntry {
+impl EntryState {
     fn step(self, id: &str) -> Step {
         let (method, path) = match self {
             Self::Removed => (Method::DELETE, format!("{REPORT}/{id}")),
@@ -415,7 +415,8 @@ impl Sender {
 
     /// Cleaning up, and the report.
     fn look_after(&mut self) -> Step {
-        let of_entry = if self.random.percent(50) { OfEntry::Removed } else { OfEntry::Replayed };
+        let of_entry =
+            if self.random.percent(50) { EntryState::Removed } else { EntryState::Replayed };
         let (method, path) = (Method::GET, REPORT.to_owned());
         Step { method, path, key: None, body: Value::Null, after: After::Report(of_entry) }
     }

@@ -10,7 +10,7 @@ use svctrack_tests::{
     TENANT,
     client::Client,
     direct::Direct,
-    disk::{Disk, Fault, Left},
+    disk::{Disk, Fault, UnsyncedChanges},
     in_process::{InProcess, StillClock},
     model::Random,
 };
@@ -293,7 +293,7 @@ async fn after_a_power_cut_each_write_has_its_entry_and_each_entry_its_write() {
     let tokens = Direct::found(Box::new(empty.clone()), clock.clone()).await;
     let (mut random, mut cuts, mut at) = (Random::seeded(26), 0, OPERATIONS_BETWEEN);
     loop {
-        let disk = empty.after_power_cut(Left::All, &mut random);
+        let disk = empty.after_power_cut(UnsyncedChanges::All, &mut random);
         disk.fail(Fault::Power(disk.operations() + at));
         let opened = Direct::open(Box::new(disk.clone()), clock.clone(), tokens.clone());
         let acknowledged = match &opened {
@@ -301,7 +301,7 @@ async fn after_a_power_cut_each_write_has_its_entry_and_each_entry_its_write() {
             Err(_) => Vec::new(),
         };
         let is_over = !disk.is_off();
-        for left in Left::ALL {
+        for left in UnsyncedChanges::ALL {
             let found = disk.after_power_cut(left, &mut random);
             let server = Direct::open(Box::new(found), clock.clone(), tokens.clone()).unwrap();
             check_entries(&server, &acknowledged).await;

@@ -13,7 +13,7 @@ use svctrack_tests::{
     TENANT,
     client::Client,
     direct::Direct,
-    disk::{Disk, Fault, Left},
+    disk::{Disk, Fault, UnsyncedChanges},
     model::Random,
     process::{PATIENCE, Server},
 };
@@ -261,7 +261,7 @@ async fn each_license_is_renewed_once_wherever_the_power_goes() {
         let is_off = disk.is_off();
         server.store.close();
         drop(server);
-        let left = *random.one_of(&Left::ALL);
+        let left = *random.one_of(&UnsyncedChanges::ALL);
         let server = open(&disk.after_power_cut(left, &mut random)).unwrap();
         server.clean_up().await.unwrap();
         let found = server.get("/licenses?limit=2000").await;

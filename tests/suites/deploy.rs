@@ -10,10 +10,9 @@ use std::{
 
 use svctrack_server::auth::Token;
 use svctrack_tests::{
-    TENANT,
-    demand::{self, not_tried},
-    docs,
+    TENANT, docs,
     process::{PATIENCE, Server, binary},
+    required_tools::{self, not_tried},
 };
 
 use crate::proxy::{Proxy, caddy_with, free_port, nginx_with};
@@ -114,7 +113,7 @@ fn nginx_servers(folder: &Path, port: u16, address: &str) -> Option<String> {
         .arg(&certificate)
         .output();
     if made.is_err() {
-        not_tried(demand::TOOLS, "`openssl` is not installed");
+        not_tried(required_tools::TOOLS, "`openssl` is not installed");
         return None;
     }
     let folder_of_name = format!("/etc/letsencrypt/live/{NAME}");
@@ -143,7 +142,7 @@ fn caddy_warns_of_nothing_in_its_recipe() {
     let mut caddy = Command::new("caddy");
     caddy.args(["adapt", "--adapter", "caddyfile", "--config"]).arg(&path);
     let Ok(adapted) = caddy.env("HOME", folder.path()).output() else {
-        return not_tried(demand::TOOLS, "`caddy` is not installed");
+        return not_tried(required_tools::TOOLS, "`caddy` is not installed");
     };
     let said = String::from_utf8_lossy(&adapted.stderr);
     assert!(adapted.status.success() && !said.contains("warn"), "{said}");
@@ -176,7 +175,7 @@ fn the_unit_leaves_the_server_little_of_the_machine() {
         let mut tool = Command::new("systemd-analyze");
         tool.args(["security", "--no-pager", "--offline=yes", "--threshold", MAX_EXPOSURE]);
         let Ok(judged) = tool.arg(&path).output() else {
-            return not_tried(demand::TOOLS, "`systemd-analyze` is not installed");
+            return not_tried(required_tools::TOOLS, "`systemd-analyze` is not installed");
         };
         let said = [judged.stdout, judged.stderr].concat();
         assert!(judged.status.success(), "{}", String::from_utf8_lossy(&said));
@@ -188,7 +187,7 @@ fn systemd_can_read_the_unit() {
     let folder = tempfile::tempdir().unwrap();
     let path = unit_in(folder.path());
     let Ok(verified) = Command::new("systemd-analyze").arg("verify").arg(&path).output() else {
-        return not_tried(demand::TOOLS, "`systemd-analyze` is not installed");
+        return not_tried(required_tools::TOOLS, "`systemd-analyze` is not installed");
     };
     let said = String::from_utf8_lossy(&verified.stderr);
     let of_unit: Vec<_> = said.lines().filter(|line| line.contains("svctrack.service")).collect();

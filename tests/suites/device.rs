@@ -22,10 +22,10 @@ use svctrack_store::embedded::{
     storage::{EVERYTHING, StoreFile as _},
 };
 use svctrack_tests::{
-    demand::{self, not_tried},
     device::{DEVICE_TOOLS, Device, Failing, Journal, SMALL_DISK_TOOLS, SmallDisk, obstacle},
     model::Random,
     process::{PATIENCE, Remote, Server},
+    required_tools::{self, not_tried},
     workload::{self, Sender},
 };
 use tokio::task::JoinHandle;
@@ -54,7 +54,7 @@ const REQUESTS_BESIDE_FAULTS: usize = 40;
 /// Whether a disk can be created with these tools; prints why where it cannot.
 pub(crate) fn is_possible(tools: &[&str]) -> bool {
     let Some(obstacle) = obstacle(tools) else { return true };
-    not_tried(demand::DISKS, &obstacle);
+    not_tried(required_tools::DISKS, &obstacle);
     false
 }
 

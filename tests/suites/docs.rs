@@ -10,10 +10,10 @@ use std::{
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    demand::{self, not_tried},
     docs::{Block, blocks, is_shown, pages, read, transcript},
     process::{Server, binary},
     project,
+    required_tools::{self, not_tried},
 };
 
 /// What begins a command that is not run: it needs another machine, takes long, or is what runs the tests.
@@ -121,7 +121,7 @@ impl Run<'_> {
         let is_missing =
             needed.is_some_and(|(_, tool)| Command::new(tool).arg("--version").output().is_err());
         if is_missing {
-            not_tried(demand::TOOLS, &format!("{}: {command}", self.page));
+            not_tried(required_tools::TOOLS, &format!("{}: {command}", self.page));
         }
         is_missing
     }

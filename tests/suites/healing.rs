@@ -27,7 +27,7 @@ use svctrack_store::{
 use svctrack_tests::{
     TENANT,
     direct::SMALL_LOG,
-    disk::{Disk, Fault, Left},
+    disk::{Disk, Fault, UnsyncedChanges},
     in_process::InProcess,
     model::Random,
     process::PATIENCE,
@@ -164,7 +164,7 @@ async fn reads_continue_from_the_last_good_state_whatever_fails_and_however_slow
             reader.await.unwrap();
         }
         assert_eq!(server.store.status().damaged, 0);
-        let (left, reads) = (Left::Nothing, names.reads.load(Ordering::SeqCst));
+        let (left, reads) = (UnsyncedChanges::Nothing, names.reads.load(Ordering::SeqCst));
         let restarted = disk.after_power_cut(left, &mut Random::seeded(cache_bytes as u64));
         let restarted = InProcess::with_file_and_cache(Box::new(restarted), cache_bytes).await;
         let company = restarted.client.get("/companies/extid-acme").await.json();
@@ -214,7 +214,7 @@ async fn a_store_that_is_stopped_while_its_disk_fails_is_started_as_it_is_on_dis
     for _ in 0..3 {
         assert_eq!(change(&server, &names).await, StatusCode::OK);
     }
-    let restarted = disk.after_power_cut(Left::Nothing, &mut Random::seeded(1));
+    let restarted = disk.after_power_cut(UnsyncedChanges::Nothing, &mut Random::seeded(1));
     let restarted = InProcess::with_file_and_cache(Box::new(restarted), CACHE_BYTES).await;
     let company = restarted.client.get("/companies/extid-acme").await.json();
     check(&company, names.acknowledged.load(Ordering::SeqCst), &names);
@@ -254,18 +254,22 @@ async fn a_program_that_is_killed_and_a_power_cut_at_its_next_start_lose_nothing
         disk.fail(Fault::Power(disk.operations() + killed_after));
         change(&server, &names).await;
         server.store.close();
-        kills.push((disk.after_power_cut(Left::All, &mut random), names));
+        kills.push((disk.after_power_cut(UnsyncedChanges::All, &mut random), names));
     }
     // The more is in memory alone, the more a power cut can take.
     kills.sort_by_key(|(killed, _)| Reverse(killed.unsynced()));
     let mut cuts = 0;
     for (killed, names) in kills.iter().take(size(2, usize::MAX)) {
-        let of_a_start = open_and_close(&killed.after_power_cut(Left::All, &mut random));
+        let of_a_start = open_and_close(&killed.after_power_cut(UnsyncedChanges::All, &mut random));
         for cut_after in 0..=of_a_start {
-            let disk = killed.after_power_cut(Left::All, &mut random);
+            let disk = killed.after_power_cut(UnsyncedChanges::All, &mut random);
             disk.fail(Fault::Power(disk.operations() + cut_after));
             open_and_close(&disk);
-            let left = *random.one_of(&[Left::Nothing, Left::Some, Left::Sectors]);
+            let left = *random.one_of(&[
+                UnsyncedChanges::Nothing,
+                UnsyncedChanges::Some,
+                UnsyncedChanges::Sectors,
+            ]);
             let found = disk.after_power_cut(left, &mut random);
             let server = InProcess::with_file(Box::new(found)).await;
             let company = server.client.get("/companies/extid-acme").await.json();

@@ -22,10 +22,10 @@ use svctrack_store::{
     embedded::{OpenError, verify_file},
 };
 use svctrack_tests::{
-    alone::is_alone,
     direct::Direct,
-    disk::{Disk, Fault, Left},
+    disk::{Disk, Fault, UnsyncedChanges},
     in_process::StillClock,
+    isolated_process::is_alone,
     model::Random,
     process::PATIENCE,
     tokens::Tokens,
@@ -117,7 +117,7 @@ impl World {
         if let Ok(server) = self.open() {
             server.store.close();
         }
-        self.disk = self.disk.after_power_cut(*random.one_of(&Left::ALL), random);
+        self.disk = self.disk.after_power_cut(*random.one_of(&UnsyncedChanges::ALL), random);
     }
 
     /// All that was acknowledged must be there, and all must fit together.
@@ -144,7 +144,7 @@ async fn a_crash_loses_nothing_that_was_acknowledged() {
             world = World::new(&mut random).await;
         }
         requests += world.send_until_the_power_goes(REQUESTS, &mut random).await;
-        world.disk = world.disk.after_power_cut(*random.one_of(&Left::ALL), &mut random);
+        world.disk = world.disk.after_power_cut(*random.one_of(&UnsyncedChanges::ALL), &mut random);
         while random.percent(40) {
             recoveries += 1;
             world.cut_the_recovery(&mut random);
@@ -195,7 +195,7 @@ async fn live_through(fault: impl Fn(u64) -> Fault, number: u64, random: &mut Ra
     sender.send(&server, REQUESTS_BESIDE_FAULTS).await;
     server.store.close();
     // What is read may never have come to the disk, where a write of it failed.
-    world.disk = world.disk.after_power_cut(Left::Nothing, random);
+    world.disk = world.disk.after_power_cut(UnsyncedChanges::Nothing, random);
     let server = world.open().unwrap();
     sender.check(&server).await;
     server.store.close();

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     browser::Browser,
-    demand::{self, not_tried},
     docs,
     process::{Server, command},
     project,
+    required_tools::{self, not_tried},
 };
 use svctrack_web::npm_package;
 use tempfile::TempDir;
@@ -144,7 +144,7 @@ async fn a_folder_of_another_package_is_left_as_it_is() {
 /// A program that is run where it is installed; none otherwise.
 fn run(program: &str, folder: &Path, arguments: &[&str]) -> Option<String> {
     let Ok(output) = Command::new(program).args(arguments).current_dir(folder).output() else {
-        not_tried(demand::TOOLS, &format!("`{program}` is not installed"));
+        not_tried(required_tools::TOOLS, &format!("`{program}` is not installed"));
         return None;
     };
     let said = [output.stdout, output.stderr].concat();

@@ -32,7 +32,7 @@ pub(crate) async fn server() -> InProcess {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_figure_of_a_report_leads_to_the_licenses_behind_it() {
+async fn every_figure_of_a_report_leads_to_the_licenses_that_contribute_to_it() {
     let server = server().await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     for (report, least) in [("mrr", 20), ("retention", 20), ("renewals", 6), ("forecast", 6)] {
@@ -198,7 +198,7 @@ fn is_amount(before: &str, after: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_figure_of_usage_leads_to_the_users_behind_it() {
+async fn every_figure_of_usage_leads_to_the_users_that_are_counted_in_it() {
     let server = server().await;
     let events = json!([
         {"euExtId": "ada", "cId": "acme", "action": "Log, in", "date": "2026-01-05", "count": 3},

@@ -16,9 +16,9 @@ use svctrack_tests::{
     TENANT,
     browser::Browser,
     client::Client,
-    demand::{self, not_tried},
     docs,
     process::{PATIENCE, Server, command},
+    required_tools::{self, not_tried},
 };
 use svctrack_web::WASM_PATH;
 use tokio::process::{Child, Command};
@@ -46,7 +46,7 @@ impl Proxy {
     /// Runs a proxy that is reached at `base`; none when it is not installed.
     pub(crate) fn run(program: &str, mut command: Command, base: String) -> Option<Self> {
         let Ok(child) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
-            not_tried(demand::TOOLS, &format!("`{program}` is not installed"));
+            not_tried(required_tools::TOOLS, &format!("`{program}` is not installed"));
             return None;
         };
         Some(Self { child, base })

@@ -72,11 +72,11 @@ async fn fresh(client: &Client, kind: ReportKind, query: &str, zone: Zone) -> Va
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let pairs: Vec<_> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let query = ReportQuery::parse(kind, &pairs).unwrap();
-    let now = ledger.quiet_time(at(NOW), zone).start;
+    let now = ledger.stable_range(at(NOW), zone).start;
     let sources = Sources {
         ledger: &ledger,
         later: None,
-        is_asked_for: &|_| true,
+        company_filter: &|_| true,
         attributes_of: &|_| Vec::new(),
         name_of: &|_| None,
         usage_of: &|_| CustomerUsage::default(),

@@ -23,11 +23,11 @@ use svctrack_store::embedded::{
 };
 use svctrack_tests::{
     TENANT,
-    alone::is_alone,
     client::{Client, Response},
     device::{DEVICE_TOOLS, Device, Journal},
     disk::Disk,
     in_process::InProcess,
+    isolated_process::is_alone,
     process::{PATIENCE, Server},
 };
 use tokio::{task::spawn_blocking, time::timeout};

@@ -34,9 +34,6 @@ struct Term {
 /// Files that people read besides the pages of the docs.
 const FURTHER: [&str; 3] = ["core/README.md", "web/README.md", "web/npm/README.md"];
 
-/// Pages whose words are those of the contract, or name what the wire has.
-const LEFT_OUT: [&str; 1] = ["tests/bench.md"];
-
 /// Folders of sources whose messages people read.
 const SOURCES: [&str; 6] = [
     "core/src",
@@ -60,7 +57,7 @@ const TEXTS: [&str; 5] = ["description", "summary", "title", "detail", "message"
 fn texts() -> Vec<Text> {
     let mut texts = Vec::new();
     let further = FURTHER.map(|file| (file, fs::read_to_string(project().join(file)).unwrap()));
-    for (file, text) in pages().chain(further).filter(|(file, _)| !LEFT_OUT.contains(file)) {
+    for (file, text) in pages().chain(further) {
         let mut is_code = false;
         for (index, line) in text.lines().enumerate() {
             is_code ^= line.starts_with("```");

@@ -34,7 +34,7 @@ pub struct Addresses {
 
 /// A file at an address.
 #[derive(Clone, Copy, Debug)]
-pub struct Served {
+pub struct ServedFile {
     pub asset: &'static Asset,
     /// Whether the name has the version, so that the file is the same indefinitely.
     pub is_lasting: bool,
@@ -106,9 +106,9 @@ impl Addresses {
     }
 
     /// Every file by the path at which it is served.
-    pub fn files(&self) -> BTreeMap<String, Served> {
-        let plain = |asset| Served { asset, is_lasting: false };
-        let mut files: BTreeMap<String, Served> =
+    pub fn files(&self) -> BTreeMap<String, ServedFile> {
+        let plain = |asset| ServedFile { asset, is_lasting: false };
+        let mut files: BTreeMap<String, ServedFile> =
             ASSETS.iter().map(|asset| (asset.path.to_owned(), plain(asset))).collect();
         for path in [DEFAULT_SCRIPT_PATH, &self.script_path] {
             files.extend(loader().map(|loader| (path.to_owned(), plain(loader))));
@@ -119,7 +119,7 @@ impl Addresses {
 }
 
 /// Files of the script with names that have their version, where the script is at `script_path`.
-pub fn lasting_files(script_path: &str) -> impl Iterator<Item = (String, Served)> {
+pub fn lasting_files(script_path: &str) -> impl Iterator<Item = (String, ServedFile)> {
     let folder = script_path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let beside = |path| [folder, path].concat();
     let names = [
@@ -129,7 +129,7 @@ pub fn lasting_files(script_path: &str) -> impl Iterator<Item = (String, Served)
     ];
     names
         .into_iter()
-        .filter_map(|(path, asset)| Some((path, Served { asset: asset?, is_lasting: true })))
+        .filter_map(|(path, asset)| Some((path, ServedFile { asset: asset?, is_lasting: true })))
 }
 
 /// Path of a file with `{hash}` for its version: the same in every build.

@@ -6,7 +6,7 @@ mod search;
 use hypertext::prelude::*;
 
 use self::search::search;
-pub(crate) use self::search::{FoundIn, Section};
+pub(crate) use self::search::{Section, SectionPage};
 use crate::{
     escape::html,
     page::{Page, fill},

@@ -22,8 +22,8 @@ mod constants;
 
 pub use self::{
     addresses::{
-        Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, GLUE_PATH, MAX_PATH_BYTES, Served,
-        WASM_PATH, lasting_files, without_version,
+        Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, GLUE_PATH, MAX_PATH_BYTES,
+        ServedFile, WASM_PATH, lasting_files, without_version,
     },
     asset::{ASSETS, Asset, asset},
     demo::{DemoTenant, demo_page},

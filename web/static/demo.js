@@ -155,7 +155,7 @@ function track() {
     sayStatus('track', 'Enter an action: it is empty.', true);
     return;
   }
-  // The tracker keeps the user of the last `identify`, whatever stands in the fields since.
+  // The tracker keeps the user of the last `identify`, whatever the fields have since.
   const isOther = JSON.stringify(readUser()) !== identified;
   if (isOther && !identify()) {
     sayStatus('track', 'Not sent: see why under “Who is it?”.', true);

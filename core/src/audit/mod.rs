@@ -3,7 +3,7 @@
 //! An entry describes one command of a caller and its target; the changes of each record are stored with the record.
 //! Values are stored as hashes with a salt of the tenant, so that two values can be compared and none can be read.
 
-mod listed;
+mod list_fields;
 mod query;
 
 use std::{fmt::Write as _, net::IpAddr};
@@ -11,7 +11,7 @@ use std::{fmt::Write as _, net::IpAddr};
 use serde::{Deserialize, Serialize};
 
 #[doc(inline)]
-pub use self::{listed::ENTRY, query::AuditQuery};
+pub use self::{list_fields::ENTRY, query::AuditQuery};
 use crate::value::{Document, Json, ObjectId, Timestamp};
 
 /// Version of the form of [`AuditEntry`].
@@ -125,7 +125,7 @@ impl RecordCounts {
 
 /// Properties of a record that a command changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct ChangedProperties {
     /// Properties with another value after the change.
     pub properties: Vec<Property>,
 }
@@ -168,7 +168,7 @@ pub fn changed(
     before: &Document,
     after: &Document,
     trace: impl Fn(&str, &str) -> ValueTrace,
-) -> Changed {
+) -> ChangedProperties {
     let mut properties = Vec::new();
     for (name, value) in after.iter().filter(|(name, _)| is_shown(name)) {
         let old = before.get(name);
@@ -186,7 +186,7 @@ pub fn changed(
         before: Some(trace(name, old.text())),
         after: None,
     }));
-    Changed { properties }
+    ChangedProperties { properties }
 }
 
 /// Whether responses show a property, and not every update changes it.
@@ -204,7 +204,7 @@ pub struct RecordChange {
     /// Kind of the change: `created`, `updated` or `deleted`.
     pub change: &'static str,
     /// Properties that were changed.
-    pub changed: Changed,
+    pub changed: ChangedProperties,
 }
 
 impl AuditEntry {
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn the_id_of_an_entry_has_its_number() {
         let id = entry().id(258);
-        assert_eq!(id.taken_at(), entry().at);
+        assert_eq!(id.created_at(), entry().at);
         assert_eq!(AuditEntry::sequence_in(id), 258);
     }
 
@@ -352,7 +352,7 @@ mod tests {
     fn a_change_is_returned_with_values_or_with_hashes() {
         let property = |before, after| Property { name: "mrr".to_owned(), before, after };
         let json_of = |property| {
-            let changed = Changed { properties: vec![property] };
+            let changed = ChangedProperties { properties: vec![property] };
             let change = RecordChange {
                 resource: "companies".to_owned(),
                 id: "1".to_owned(),

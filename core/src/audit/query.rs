@@ -1,6 +1,6 @@
 //! The query of a list of the audit log.
 
-use super::{AuditEntry, listed::ENTRY};
+use super::{AuditEntry, list_fields::ENTRY};
 use crate::{
     resources,
     schema::{
@@ -50,10 +50,10 @@ impl AuditQuery {
 
     /// Whether an entry, with its number in the change log, matches the query, as far as that is known without its
     /// record.
-    pub fn admits(&self, sequence: u64, entry: &AuditEntry) -> bool {
+    pub fn matches(&self, sequence: u64, entry: &AuditEntry) -> bool {
         self.from.is_none_or(|from| entry.at >= from)
             && self.to.is_none_or(|to| entry.at < to)
-            && self.page.admits(|| entry.to_response(sequence, &[]))
+            && self.page.matches(|| entry.to_response(sequence, &[]))
     }
 }
 
@@ -85,8 +85,8 @@ mod tests {
     #[test]
     fn an_entry_is_asked_for_by_time_and_by_its_properties() {
         let check = |name: &str, value: &str, expect: bool| {
-            let admits = query(&[(name, value)]).admits(7, &entry());
-            assert_eq!(admits, expect, "{name}={value}");
+            let matches = query(&[(name, value)]).matches(7, &entry());
+            assert_eq!(matches, expect, "{name}={value}");
         };
         check("limit", "1", true);
         check("from", "2026-11-20T12:00:00Z", true);

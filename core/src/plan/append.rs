@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::{Document, ObjectId, Timestamp, engagement::Engaged};
+use crate::value::{Document, ObjectId, Timestamp, engagement::EngagementUpdate};
 
 /// A row of a log.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Appended {
+pub enum AppendedRow {
     /// An activity of an end user.
     Activity(Box<Activity>),
     /// An event whose user or company is not known yet (R35).
@@ -15,7 +15,7 @@ pub enum Appended {
     /// A problem that a sender should fix (R42).
     Finding(Box<Finding>),
     /// Addition of an event to the engagement of its user and their company (R37).
-    Engaged(Engaged),
+    Engaged(EngagementUpdate),
     /// The sender's id of an accepted event, with the settled time (`Ctx::settled`) and its route (R39).
     Message(String, Timestamp, Route),
     /// An end user that an event has created at this settled time, where a tenant limits how many are (R41), or a

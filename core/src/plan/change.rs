@@ -1,6 +1,6 @@
 //! One change to stored data, as any store can apply it.
 
-use super::append::Appended;
+use super::append::AppendedRow;
 use crate::{
     schema::{IndexEntry, ResourceDef},
     value::{Document, Members, ObjectId},
@@ -36,7 +36,7 @@ pub enum Change {
         removed: Vec<IndexEntry>,
     },
     /// Add to a log.
-    Append(Appended),
+    Append(AppendedRow),
 }
 
 impl Change {

@@ -4,14 +4,14 @@ use super::{
     change::Change,
     context::Ctx,
     planned::{Planned, Rejection},
-    record_update::{Assembled, assemble, check_claims},
+    record_update::{AssembledRecord, assemble, check_claims},
 };
 use crate::{
     schema::{CheckedBody, Lookup, ResourceDef, SideRecord, index},
     value::{Document, Json, ObjectId},
 };
 
-/// Plans a new record from a body that [`crate::schema::shape::check_create`] has checked.
+/// Plans a new record from a body that [`crate::schema::checked_body::check_create`] has checked.
 ///
 /// # Errors
 /// [`Rejection::Invalid`] with all problems of the body: its own issues, references to records that do not exist, and
@@ -43,7 +43,7 @@ pub fn create_as(
     base.set("createdAt", now.clone());
     base.set("updatedAt", now);
     base.set("__v", Json::integer(0));
-    let Assembled { document, side_records, ignored, issues } =
+    let AssembledRecord { document, side_records, ignored, issues } =
         assemble(def, None, base, body, lookup, ctx)?;
     let added = index::entries(def, &document);
     check_claims(def, None, &added, issues, lookup)?;

@@ -5,8 +5,8 @@ use super::patch::merge;
 use crate::{
     schema::{
         CheckedBody, Completion, Fill, Lookup, LookupError, Origin, ResourceDef, SentBody,
+        checked_body::{check_create, check_update},
         form::read,
-        shape::{check_create, check_update},
     },
     value::{Document, IdSequence, Issue, ObjectId, Timestamp},
 };

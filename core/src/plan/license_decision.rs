@@ -41,7 +41,7 @@ impl RenewalDecision {
 }
 
 /// Plans the loss of a license: it becomes `lost`, with the `lostReason` in `body`, which
-/// [`crate::schema::shape::check_update`] has checked. A `toDate` in the body is the end of the license; without it a
+/// [`crate::schema::checked_body::check_update`] has checked. A `toDate` in the body is the end of the license; without it a
 /// fixed license keeps its end, and an open-ended license ends now.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    append::{Activity, Appended, Finding, ParkedEvent},
+    append::{Activity, AppendedRow, Finding, ParkedEvent},
     change::Change,
 };
 use crate::{
@@ -90,21 +90,21 @@ impl Memory {
         self.suppressed.remove(&(row.to_owned(), key.to_owned()))
     }
 
-    fn append(&mut self, appended: Appended) {
+    fn append(&mut self, appended: AppendedRow) {
         match appended {
-            Appended::Activity(activity) => self.activities.push(*activity),
-            Appended::Parked(event) => self.parked.push(*event),
-            Appended::Engaged(engaged) => {
+            AppendedRow::Activity(activity) => self.activities.push(*activity),
+            AppendedRow::Parked(event) => self.parked.push(*event),
+            AppendedRow::Engaged(engaged) => {
                 let owners = [Some(engaged.end_user_id), engaged.company_id];
                 for owner in owners.into_iter().flatten() {
                     self.engagement.entry(owner).or_default().add(&engaged);
                 }
             }
-            Appended::Finding(finding) => self.findings.push(*finding),
-            Appended::Message(id, at, _) => {
+            AppendedRow::Finding(finding) => self.findings.push(*finding),
+            AppendedRow::Message(id, at, _) => {
                 self.messages.insert(id, at);
             }
-            Appended::NewEndUser(at) => {
+            AppendedRow::NewEndUser(at) => {
                 self.new_end_users.push(at);
             }
         }

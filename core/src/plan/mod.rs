@@ -58,7 +58,7 @@ pub use self::form::check_form;
 #[doc(inline)]
 pub use self::{
     append::{
-        Activity, Appended, Finding, MAX_PARKED, MAX_PARKED_BYTES, MAX_REPORTED, PARKED_DAYS,
+        Activity, AppendedRow, Finding, MAX_PARKED, MAX_PARKED_BYTES, MAX_REPORTED, PARKED_DAYS,
         ParkedEvent, ParkedWait, REPORTED_DAYS, Route,
     },
     change::{Change, version_of},

@@ -34,7 +34,7 @@ pub(super) fn assemble(
     mut body: CheckedBody,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Assembled, LookupError> {
+) -> Result<AssembledRecord, LookupError> {
     let mut patch = std::mem::take(&mut body.patch);
     if !ctx.origin.is_import() {
         note_conditional(def, &patch, &mut body.fixed, lookup)?;
@@ -81,7 +81,7 @@ pub(super) fn assemble(
     }
     let document = fill(def, base, ctx.fill(def, lookup)?);
     let ignored = ignored(def, &mut body, before, &document, &ReadCtx::new(ctx.now, lookup))?;
-    Ok(Assembled { document, side_records, ignored, issues: body.issues })
+    Ok(AssembledRecord { document, side_records, ignored, issues: body.issues })
 }
 
 /// Adds values that are stored in some states of the record only to those that the record is compared with (R49).
@@ -111,7 +111,7 @@ pub(super) fn take_stand_ins(stored: &mut Document) -> Vec<(String, Option<Json>
 }
 
 /// A record that can be stored if there are no issues, and the records that are created with it.
-pub(super) struct Assembled {
+pub(super) struct AssembledRecord {
     pub(super) document: Document,
     pub(super) side_records: Vec<SideRecord>,
     /// Names of properties that were sent and are not stored (R49).

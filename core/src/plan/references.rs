@@ -2,7 +2,9 @@
 
 use crate::{
     resources,
-    schema::{FieldDef, FieldKind, Lookup, LookupError, OnMissing, Refers, ResourceDef, index},
+    schema::{
+        FieldDef, FieldKind, Lookup, LookupError, OnMissing, ReferenceDef, ResourceDef, index,
+    },
     value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted},
 };
 
@@ -56,14 +58,14 @@ pub(super) fn resolve_references(
     Ok(())
 }
 
-pub(super) fn target_of(field: &FieldDef) -> Option<(Refers, &'static ResourceDef)> {
+pub(super) fn target_of(field: &FieldDef) -> Option<(ReferenceDef, &'static ResourceDef)> {
     let refers = field.refers?;
     Some((refers, resources::by_name(refers.resource)?))
 }
 
 /// The id that is stored for a reference, if it is valid.
 pub(super) fn resolve_text(
-    refers: Refers,
+    refers: ReferenceDef,
     target: &ResourceDef,
     text: &str,
     lookup: &dyn Lookup,

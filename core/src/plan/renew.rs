@@ -21,7 +21,7 @@ const MAX_LOOKED_AT: usize = 1_000;
 
 /// Plans the renewal of a license. The successor begins when the license ends. It lasts `renewalPeriod`, or as long as
 /// the license where that is unset, costs `renewalMrr`, and has the license's ultimate `parent`. The properties in
-/// `body`, which [`crate::schema::shape::check_update`] has checked, replace these terms. [`Planned`] names the
+/// `body`, which [`crate::schema::checked_body::check_update`] has checked, replace these terms. [`Planned`] names the
 /// successor. The license becomes `renewed`, so that nothing renews it again.
 ///
 /// # Errors
@@ -159,7 +159,7 @@ mod tests {
     use crate::{
         plan::{memory::Memory, update},
         resources::{company::COMPANY, settings},
-        schema::shape,
+        schema::checked_body,
         value::{IdSequence, Timestamp},
     };
 
@@ -198,7 +198,7 @@ mod tests {
         }
 
         fn renew(&mut self, id: ObjectId, sent: &str) -> Result<Document, (usize, String)> {
-            let sent = shape::check_update(&LICENSE, &body(sent));
+            let sent = checked_body::check_update(&LICENSE, &body(sent));
             match renew(id, sent, &self.0, &mut self.1) {
                 Ok(planned) => {
                     self.0.apply(&planned.changes);

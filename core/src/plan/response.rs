@@ -3,7 +3,7 @@
 use super::record_update::STAND_INS;
 use crate::{
     resources,
-    schema::{AtRead, FieldDef, Lookup, LookupError, ReadCtx, ResourceDef},
+    schema::{ComputedOnRead, FieldDef, Lookup, LookupError, ReadCtx, ResourceDef},
     value::{Document, Json, ObjectId},
 };
 
@@ -38,9 +38,9 @@ pub fn response_fields(
     for field in def.fields.iter().filter(|field| wanted(field)) {
         let value = match field.computed_at_read() {
             None => None,
-            Some(AtRead::Computed(compute)) => compute(stored, ctx)?,
-            Some(AtRead::NameOf(reference)) => name_of(def, reference, stored, ctx.lookup)?,
-            Some(AtRead::Derived) => {
+            Some(ComputedOnRead::Computed(compute)) => compute(stored, ctx)?,
+            Some(ComputedOnRead::NameOf(reference)) => name_of(def, reference, stored, ctx.lookup)?,
+            Some(ComputedOnRead::Derived) => {
                 let names = stored.value(STAND_INS).map(|names| names.to_json());
                 Some(names.unwrap_or_else(|| Json::strings([])))
             }

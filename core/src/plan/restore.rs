@@ -9,7 +9,7 @@ use super::{
 use crate::{
     schema::{
         CheckedBody, FieldDef, Fill, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef,
-        shape::read_value,
+        checked_body::read_value,
     },
     value::Document,
 };
@@ -33,7 +33,7 @@ pub(super) fn carry(
     if !ctx.origin.is_record() {
         return Ok(());
     }
-    for field in def.fields.iter().filter(|field| field.carried && !field.is_on_request()) {
+    for field in def.fields.iter().filter(|field| field.importable && !field.is_on_request()) {
         let Some(value) = sent.value(field.name).and_then(|value| read_value(field, value).ok())
         else {
             continue;
@@ -78,8 +78,8 @@ pub(super) fn restored(
     let shown = |document: &Document| {
         let mut filled = fill(def, document.clone(), ctx);
         // These say how the others came about.
-        let carried = def.fields.iter().filter(|field| field.carried).map(|field| field.name);
-        carried.chain([STAND_INS]).for_each(|name| drop(filled.remove(name)));
+        let importable = def.fields.iter().filter(|field| field.importable).map(|field| field.name);
+        importable.chain([STAND_INS]).for_each(|name| drop(filled.remove(name)));
         filled
     };
     let as_it_was = shown(&patch);

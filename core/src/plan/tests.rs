@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{memory::Memory, *};
 use crate::{
     resources::{company::COMPANY, end_user::END_USER, license::LICENSE, product::PRODUCT},
-    schema::{Lookup, ReadCtx, ResourceDef, shape},
+    schema::{Lookup, ReadCtx, ResourceDef, checked_body},
     value::{Document, IdSequence, ObjectId, RecordRef, Timestamp},
 };
 
@@ -22,7 +22,7 @@ impl World {
 
     fn create(&mut self, def: &'static ResourceDef, sent: &str) -> Result<ObjectId, Rejection> {
         let sent = Document::parse(sent.as_bytes()).unwrap();
-        let body = shape::check_create(def, &sent);
+        let body = checked_body::check_create(def, &sent);
         let planned = create(def, body, &self.store, &mut self.ctx)?;
         self.store.apply(&planned.changes);
         Ok(planned.id)
@@ -35,7 +35,7 @@ impl World {
         sent: &str,
     ) -> Result<usize, Rejection> {
         let sent = Document::parse(sent.as_bytes()).unwrap();
-        let body = shape::check_update(def, &sent);
+        let body = checked_body::check_update(def, &sent);
         let planned = update(def, id, body, &self.store, &mut self.ctx)?;
         self.store.apply(&planned.changes);
         Ok(planned.changes.len())

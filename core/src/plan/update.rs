@@ -5,14 +5,14 @@ use super::{
     context::Ctx,
     create::create_side_records,
     planned::{Planned, Rejection},
-    record_update::{Assembled, assemble, check_claims},
+    record_update::{AssembledRecord, assemble, check_claims},
 };
 use crate::{
     schema::{CheckedBody, Fill, Lookup, ResourceDef, index},
     value::{Document, Issue, Json, ObjectId},
 };
 
-/// Plans the merge of a body that [`crate::schema::shape::check_update`] has checked into the record `id`. If nothing
+/// Plans the merge of a body that [`crate::schema::checked_body::check_update`] has checked into the record `id`. If nothing
 /// changes, there are no changes, and version and date stay (R4).
 ///
 /// # Errors
@@ -40,10 +40,10 @@ pub(super) fn update_stored(
     let passed: Vec<_> = def
         .fields
         .iter()
-        .filter(|field| field.carried && matches!(field.fill, Fill::Service))
+        .filter(|field| field.importable && matches!(field.fill, Fill::Service))
         .filter(|field| body.patch.get(field.name).is_none())
         .collect();
-    let Assembled { mut document, side_records, ignored, issues } =
+    let AssembledRecord { mut document, side_records, ignored, issues } =
         assemble(def, Some(&stored), stored.clone(), body, lookup, ctx)?;
     if document == stored && issues.is_empty() {
         return Ok(Planned { changes: Vec::new(), id, document, ignored });

@@ -11,7 +11,8 @@ use super::{
 use crate::{
     resources::end_user::SUPPRESSED,
     schema::{
-        CheckedBody, Handling, Lookup, LookupError, Origin, ResourceDef, index::key_of, shape,
+        CheckedBody, Handling, Lookup, LookupError, Origin, ResourceDef, checked_body,
+        index::key_of,
     },
     value::{
         Document, Issue, Json, JsonRef, Malformed, ObjectId, issue::shortened, key::MAX_KEY_BYTES,
@@ -164,7 +165,7 @@ fn change(
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Rejection> {
-    let mut shaped = shape::check_update(def, sent);
+    let mut shaped = checked_body::check_update(def, sent);
     carry(def, sent, Some(&found.stored), &mut shaped, (lookup, ctx))?;
     leave_finding_key(def, &found, &mut shaped.patch);
     shaped.add_issues(locked(def, &found, &shaped.patch));
@@ -234,7 +235,7 @@ fn make(
 
 /// Checks an item that creates a record: its own values, and the further requirements of a bulk upsert.
 fn check_item(def: &ResourceDef, sent: &Document) -> CheckedBody {
-    let mut shaped = shape::check_create(def, sent);
+    let mut shaped = checked_body::check_create(def, sent);
     shaped.add_issues((def.check_bulk_create)(sent));
     shaped
 }
@@ -244,9 +245,9 @@ fn check_record(def: &ResourceDef, sent: &Document) -> CheckedBody {
     let is_personal = |issue: &Issue| {
         def.field(issue.pointer.trim_start_matches('/')).is_some_and(|field| field.personal)
     };
-    let shaped = shape::check_create(def, sent);
+    let shaped = checked_body::check_create(def, sent);
     match shaped.issues.iter().all(is_personal) {
-        true => shape::check_update(def, sent),
+        true => checked_body::check_update(def, sent),
         false => shaped,
     }
 }

@@ -1,5 +1,5 @@
 //! Company: a customer of the tenant (R28). Events find it by its `externalId` or its domains (R35). Values are checked
-//! in `schema::shape`; the status is computed in `company_status`.
+//! in `schema::checked_body`; the status is computed in `company_status`.
 
 use super::{
     company_renewal,

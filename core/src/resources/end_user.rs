@@ -9,8 +9,8 @@ use super::{
 use crate::{
     fields,
     schema::{
-        Completion, FillCtx, ListLimits, Lookup, LookupError, ResourceDef, SentBody, index::key_of,
-        shape,
+        Completion, FillCtx, ListLimits, Lookup, LookupError, ResourceDef, SentBody, checked_body,
+        index::key_of,
     },
     value::{Document, Issue, Json, email, engagement::ACTIVITY_STATES, issue::quoted},
 };
@@ -112,7 +112,7 @@ pub fn is_suppressed(name: &str, value: &str, lookup: &dyn Lookup) -> Result<boo
 /// # Errors
 /// Every problem found; a body without a key has one.
 pub fn read_keys(sent: &Document) -> Result<PersonKeys, Vec<Issue>> {
-    let shaped = shape::check_update(&END_USER, sent).checked()?;
+    let shaped = checked_body::check_update(&END_USER, sent).checked()?;
     let (mut keys, mut ignored) = (Vec::new(), shaped.ignored);
     for (name, value) in shaped.patch.iter() {
         let known = KEYS.into_iter().find(|key| *key == name).and_then(|key| END_USER.field(key));

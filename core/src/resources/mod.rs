@@ -2,7 +2,7 @@
 //! line in [`REGISTRY`].
 //!
 //! A field is also a typed handle: `company::NAME.get(&document)`. Code that lists, imports or describes resources uses
-//! the registry and names no resource. Values are checked in `schema::shape` and `schema::sent_value`.
+//! the registry and names no resource. Values are checked in `schema::checked_body` and `schema::sent_value`.
 
 pub mod asset;
 pub mod company;
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::{
         plan::{self, Ctx, memory::Memory},
-        schema::{CheckedBody, Fill, ReadCtx, shape},
+        schema::{CheckedBody, Fill, ReadCtx, checked_body},
         value::{Document, IdSequence, ObjectId, Timestamp},
     };
 
@@ -144,7 +144,7 @@ mod tests {
         let mut store = Memory::default();
         let mut ctx = Ctx::new(Timestamp::MIN, IdSequence::new([0; 5]), None);
         let mut create = |def: &'static ResourceDef, text: &str| {
-            let body = shape::check_create(def, &parse(text));
+            let body = checked_body::check_create(def, &parse(text));
             let planned = plan::create(def, body, &store, &mut ctx).unwrap();
             store.apply(&planned.changes);
             (def, planned.id)
@@ -158,12 +158,12 @@ mod tests {
     fn every_example_works_as_it_is() {
         let (store, mut ctx, made) = with_examples();
         for (def, id) in made {
-            let body = shape::check_update(def, &parse(def.example_update));
+            let body = checked_body::check_update(def, &parse(def.example_update));
             let planned = plan::update(def, id, body, &store, &mut ctx).unwrap();
             assert!(!planned.changes.is_empty(), "{}", def.path);
         }
         let update = parse(settings::SETTINGS.example_update);
-        assert_eq!(shape::check_update(&settings::SETTINGS, &update).issues, []);
+        assert_eq!(checked_body::check_update(&settings::SETTINGS, &update).issues, []);
     }
 
     /// Notes the greatest number of records that is read at once.

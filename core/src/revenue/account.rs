@@ -6,7 +6,7 @@
 use std::ops::AddAssign;
 
 use super::{
-    movement_class::{MovementTally, Spread},
+    movement_class::{IntervalSums, MovementTally},
     options::MovementView,
     overdue::{Overdue, overdue_of},
     payer::{Payer, ReportWindows, Revalued, Stream, places},
@@ -18,30 +18,30 @@ use super::{
 pub(super) struct Account {
     windows: usize,
     view: MovementView,
-    by_currency: Vec<Option<Box<InCurrency>>>,
+    by_currency: Vec<Option<Box<CurrencyAccounts>>>,
     mixed: Option<Box<AccountSeries>>,
     mixed_fx: Vec<i128>,
 }
 
 #[derive(Debug)]
-struct InCurrency {
+struct CurrencyAccounts {
     /// Companies with this currency only, and companies with others.
     alone: AccountSeries,
     shared: Option<AccountSeries>,
-    overdue: Spread<Overdue>,
+    overdue: IntervalSums<Overdue>,
 }
 
 #[derive(Debug)]
 struct AccountSeries {
-    pairs: Spread<MovementTally>,
+    pairs: IntervalSums<MovementTally>,
     /// Movements within each window, in the view of activities.
-    activities: Option<Spread<MovementTally>>,
+    activities: Option<IntervalSums<MovementTally>>,
 }
 
 impl AccountSeries {
     fn over(windows: usize, view: MovementView) -> Self {
-        let activities = (view == MovementView::Activities).then(|| Spread::over(windows));
-        Self { pairs: Spread::over(windows), activities }
+        let activities = (view == MovementView::Activities).then(|| IntervalSums::over(windows));
+        Self { pairs: IntervalSums::over(windows), activities }
     }
 
     fn add(&mut self, scope: &ReportScope<'_>, stream: &Stream, windows: ReportWindows<'_>) {
@@ -61,7 +61,7 @@ impl AccountSeries {
     /// Amounts paid, and the movements of the view.
     fn sums(&self) -> Vec<(MovementTally, MovementTally)> {
         let pairs = self.pairs.sums();
-        let moves = self.activities.as_ref().map_or_else(|| pairs.clone(), Spread::sums);
+        let moves = self.activities.as_ref().map_or_else(|| pairs.clone(), IntervalSums::sums);
         pairs.into_iter().zip(moves).collect()
     }
 }
@@ -112,7 +112,7 @@ impl Account {
         let place = self.by_currency.get_mut(index(currency))?;
         let sums = place.get_or_insert_with(|| {
             let alone = AccountSeries::over(windows, view);
-            Box::new(InCurrency { alone, shared: None, overdue: Spread::over(windows) })
+            Box::new(CurrencyAccounts { alone, shared: None, overdue: IntervalSums::over(windows) })
         });
         Some(if is_alone {
             &mut sums.alone

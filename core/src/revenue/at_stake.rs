@@ -78,7 +78,7 @@ fn turns_old(ticket: &impl Members) -> Option<Timestamp> {
     Some(created.map_or(Timestamp::MAX, |created| Timestamp::from_ms_clamped(after(created))))
 }
 
-/// Weights of the terms. The points of a customer are at most [`Weights::most`].
+/// Weights of the terms. The points of a customer are at most [`Weights::max_points`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weights {
     /// Points of every customer.
@@ -117,7 +117,7 @@ impl Default for Weights {
 
 impl Weights {
     /// Maximum number of points of a customer.
-    pub fn most(&self) -> Decimal {
+    pub fn max_points(&self) -> Decimal {
         let idle = self.idle.iter().map(|(_, points)| *points).max().unwrap_or_default();
         self.base + idle + self.users + self.beats + self.tickets[2]
     }
@@ -140,8 +140,8 @@ impl Weights {
     }
 
     fn tickets(&self, [new, old]: [u64; 2]) -> Decimal {
-        let [of_new, of_old, most] = self.tickets;
-        (of_new * Decimal::from(new) + of_old * Decimal::from(old)).min(most)
+        let [of_new, of_old, max_points] = self.tickets;
+        (of_new * Decimal::from(new) + of_old * Decimal::from(old)).min(max_points)
     }
 }
 
@@ -179,7 +179,7 @@ pub struct AtStake {
 
 /// Facts of one customer that the amount at stake depends on.
 #[derive(Debug)]
-pub(super) struct StakeCase<'c> {
+pub(super) struct StakeFacts<'c> {
     pub(super) mrr: Number,
     pub(super) currency: &'c str,
     /// Days to the renewal or to the last day of notice.
@@ -193,7 +193,7 @@ pub(super) struct StakeCase<'c> {
     pub(super) zone: Zone,
 }
 
-impl StakeCase<'_> {
+impl StakeFacts<'_> {
     pub(super) fn weigh(&self, weights: &Weights) -> AtStake {
         let day = |time| self.zone.day(time);
         let last_active = self.usage.and_then(|usage| usage.last_active);
@@ -283,7 +283,7 @@ mod tests {
         let last_active =
             idle.map(|days| Timestamp::from_ms_clamped(now.as_ms() - days * 86_400_000));
         let usage = CustomerUsage { last_active, users_active, beats, ..CustomerUsage::default() };
-        let case = StakeCase {
+        let case = StakeFacts {
             mrr: Decimal::from(mrr).into(),
             currency: "EUR",
             days,
@@ -334,6 +334,6 @@ mod tests {
         );
         check((700, None, Some(16)), [[0, 3], [0, 30], [0, 0]], ["0.3000", "65.00", "136.50"]);
         check((100, Some(365), Some(0)), [[0, 0]; 3], ["0.2000", "5.00", "1.00"]);
-        assert_eq!(Weights::default().most(), Decimal::ONE_HUNDRED);
+        assert_eq!(Weights::default().max_points(), Decimal::ONE_HUNDRED);
     }
 }

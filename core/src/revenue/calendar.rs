@@ -117,16 +117,16 @@ impl Interval {
     }
 }
 
-/// The borders of a report's intervals: one more than intervals.
+/// The bounds of a report's intervals: one more than intervals.
 #[derive(Clone, Debug)]
-pub(super) struct Borders {
+pub(super) struct IntervalBounds {
     days: Vec<Day>,
     times: Vec<i64>,
     interval: Interval,
 }
 
-impl Borders {
-    /// Borders from `from` to the exclusive `to`. The first and the last interval are cut where these are no borders of
+impl IntervalBounds {
+    /// Bounds from `from` to the exclusive `to`. The first and the last interval are cut where these are no bounds of
     /// the calendar.
     pub(super) fn between(
         from: Day,
@@ -150,7 +150,7 @@ impl Borders {
         Ok(Self { days, times, interval })
     }
 
-    /// The borders of a single interval.
+    /// The bounds of a single interval.
     pub(super) fn around(
         from: Day,
         to: Day,
@@ -233,8 +233,8 @@ mod tests {
 
     fn names(from: &str, to: &str, interval: &str) -> Vec<String> {
         let interval = Interval::parse(interval).unwrap();
-        let borders = Borders::between(day(from), day(to), interval, Zone::UTC).unwrap();
-        borders
+        let bounds = IntervalBounds::between(day(from), day(to), interval, Zone::UTC).unwrap();
+        bounds
             .periods()
             .into_iter()
             .map(|period| format!("{} {}", period.period, period.from))
@@ -265,8 +265,8 @@ mod tests {
     #[test]
     fn intervals_are_limited() {
         let count = |from: &str, to: &str| {
-            let borders = Borders::between(day(from), day(to), Interval::Day, Zone::UTC);
-            borders.map(|borders| borders.len())
+            let bounds = IntervalBounds::between(day(from), day(to), Interval::Day, Zone::UTC);
+            bounds.map(|bounds| bounds.len())
         };
         assert_eq!(count("2024-01-01", "2026-09-27"), Ok(1_000));
         assert_eq!(count("2024-01-01", "2026-09-28"), Err(ReportError::TooManyIntervals));
@@ -278,8 +278,9 @@ mod tests {
     #[test]
     fn a_border_is_midnight_of_the_zone() {
         let zone = Zone::parse("Asia/Tokyo").unwrap();
-        let borders = Borders::between(day("2024-06-01"), day("2024-07-01"), Interval::Month, zone);
+        let bounds =
+            IntervalBounds::between(day("2024-06-01"), day("2024-07-01"), Interval::Month, zone);
         let expect = Timestamp::parse("2024-05-31T15:00:00Z").unwrap().as_ms();
-        assert_eq!(borders.unwrap().starts(), [expect]);
+        assert_eq!(bounds.unwrap().starts(), [expect]);
     }
 }

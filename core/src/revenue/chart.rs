@@ -1,7 +1,6 @@
 //! The content of a chart: labels, series and a description. Renderers add nothing.
 
 use super::{
-    about::About,
     cohorts::Cohorts,
     customers::Customers,
     explain::Explanation,
@@ -12,6 +11,7 @@ use super::{
     query::{ReportPart, ReportQuery},
     renewals::{RenewalRow, Renewals},
     report::Report,
+    report_header::ReportHeader,
     retention::Retention,
     series::Series,
 };
@@ -112,7 +112,7 @@ fn shown<'s, S>(
 }
 
 fn chart(
-    about: &About,
+    about: &ReportHeader,
     what: &str,
     unit: &str,
     labels: Vec<String>,

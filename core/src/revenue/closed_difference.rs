@@ -34,7 +34,7 @@ pub struct MonthDifference {
     /// The closed month, such as `2026-10`.
     pub month: String,
     /// Time of the closing.
-    #[serde(serialize_with = "super::about::text::serialize")]
+    #[serde(serialize_with = "super::report_header::text::serialize")]
     pub closed_at: Timestamp,
     /// Difference in each currency.
     pub currencies: Vec<Difference>,

@@ -49,7 +49,7 @@ pub struct Closing {
     /// Name of the month, such as `2026-01`.
     pub month: String,
     /// Time of the closing.
-    #[serde(with = "super::about::text")]
+    #[serde(with = "super::report_header::text")]
     pub closed_at: Timestamp,
     /// Id of the token that closed the month.
     pub closed_by: Option<String>,
@@ -96,7 +96,7 @@ pub struct ReopenedMonth {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reopening {
     /// Time of the reopening.
-    #[serde(with = "super::about::text")]
+    #[serde(with = "super::report_header::text")]
     pub at: Timestamp,
     /// Id of the token that reopened the month.
     pub by: Option<String>,

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use super::{
-    about::About,
     account::{Account, MrrSums},
     calendar::{Day, Interval, ReportPeriod},
     error::ReportError,
@@ -12,6 +11,7 @@ use super::{
     money_units::{CONVERTED_SCALE, number_of, ratio},
     options::{MovementView, ReportOptions},
     payer::{Payer, ReportWindows, each_payer},
+    report_header::ReportHeader,
     scope::ReportScope,
     series::{Series, scopes},
     table::{TableRow, TextTable},
@@ -27,7 +27,7 @@ const INTERVALS: &[&str] = &["month", "quarter", "year"];
 pub struct Cohorts {
     /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
-    pub about: About,
+    pub about: ReportHeader,
     /// Intervals with cells at their ends.
     pub columns: Vec<CohortColumn>,
     /// Cohorts in each currency.
@@ -80,7 +80,7 @@ pub struct CohortCell {
 pub fn cohorts(ledger: &Ledger, options: &ReportOptions) -> Result<Cohorts, ReportError> {
     check_interval(options.interval)?;
     let scope = ReportScope::new(ledger, options)?;
-    let windows = ReportWindows { starts: scope.borders.starts(), ends: scope.borders.ends() };
+    let windows = ReportWindows { starts: scope.bounds.starts(), ends: scope.bounds.ends() };
     let mut accounts: BTreeMap<Day, Account> = BTreeMap::new();
     each_payer(&scope, |payer| {
         let Some(first) = cohort_of(&scope, payer) else { return };
@@ -103,7 +103,7 @@ pub fn cohorts(ledger: &Ledger, options: &ReportOptions) -> Result<Cohorts, Repo
         builder.series(base, CONVERTED_SCALE, |account| Some(account.converted(&scope)))
     });
     Ok(Cohorts {
-        about: About::from_scope(&scope),
+        about: ReportHeader::from_scope(&scope),
         columns: builder.columns,
         currencies,
         converted,
@@ -123,7 +123,7 @@ pub(super) fn check_interval(interval: Interval) -> Result<(), ReportError> {
 /// First day of the interval in which a company first pays; none if it does not before the end of the report.
 pub(super) fn cohort_of(scope: &ReportScope<'_>, payer: &Payer<'_>) -> Option<Day> {
     let first = payer.parts.iter().filter_map(|(_, stream)| stream.first_paid()).min()?;
-    let last = scope.borders.ends().last().filter(|last| first < **last);
+    let last = scope.bounds.ends().last().filter(|last| first < **last);
     let day = Day::at(Timestamp::from_ms_clamped(first), scope.options.zone);
     last.map(|_| scope.options.interval.start_of(day))
 }
@@ -131,7 +131,7 @@ pub(super) fn cohort_of(scope: &ReportScope<'_>, payer: &Payer<'_>) -> Option<Da
 fn columns(scope: &ReportScope<'_>) -> Vec<CohortColumn> {
     let now = scope.options.now.as_ms();
     let interval = scope.options.interval;
-    let columns = scope.borders.periods().into_iter().zip(scope.borders.ends());
+    let columns = scope.bounds.periods().into_iter().zip(scope.bounds.ends());
     let column = |(period, end): (ReportPeriod, &i64)| {
         let is_complete = *end <= now && interval.start_of(period.to) == period.to;
         CohortColumn { period, is_complete }

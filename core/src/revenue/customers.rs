@@ -5,8 +5,7 @@ use std::cmp::Reverse;
 use rust_decimal::Decimal;
 
 use super::{
-    about::About,
-    at_stake::{AtStake, CustomerUsage, StakeCase, Weights},
+    at_stake::{AtStake, CustomerUsage, StakeFacts, Weights},
     calendar::Day,
     error::ReportError,
     hex,
@@ -16,6 +15,7 @@ use super::{
     overdue::overdue_of,
     payer::{Payer, each_payer},
     renewals::notice_of,
+    report_header::ReportHeader,
     scope::ReportScope,
     status::status_of,
     table::{TableRow, TextTable},
@@ -36,7 +36,7 @@ pub type NameOf<'n> = &'n dyn Fn(ObjectId) -> Option<String>;
 pub struct Customers {
     /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
-    pub about: About,
+    pub about: ReportHeader,
     /// Whether usage is known: `known`, or `unknown` where no user was ever active.
     pub usage: &'static str,
     /// Maximum number of points of a customer.
@@ -126,9 +126,9 @@ pub fn customers(
         .collect();
     rows.sort_by_key(|row| (Reverse(row.at_stake.as_ref().map(|stake| stake.amount)), row.company));
     Ok(Customers {
-        about: About::from_scope(&scope),
+        about: ReportHeader::from_scope(&scope),
         usage: if is_known { "known" } else { "unknown" },
-        most_points: weights.most().into(),
+        most_points: weights.max_points().into(),
         total: rows.len(),
         rows,
     })
@@ -197,7 +197,7 @@ impl Customer {
             return self;
         };
         let mrr = mrr.as_decimal().max(Decimal::ZERO) + overdue.as_decimal().max(Decimal::ZERO);
-        let case = StakeCase {
+        let case = StakeFacts {
             mrr: mrr.into(),
             currency,
             days: self.days,

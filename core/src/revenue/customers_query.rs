@@ -92,7 +92,7 @@ impl CustomerPage {
 
     /// Applies the filters, the order and the page to the customers.
     pub(super) fn apply(&self, customers: &mut Customers, name_of: NameOf<'_>) {
-        customers.rows.retain(|row| self.admits(row));
+        customers.rows.retain(|row| self.matches(row));
         customers.total = customers.rows.len();
         for row in &mut customers.rows {
             row.name = name_of(row.company);
@@ -105,7 +105,7 @@ impl CustomerPage {
         customers.rows = rows.skip(self.offset).take(self.limit).collect();
     }
 
-    fn admits(&self, row: &Customer) -> bool {
+    fn matches(&self, row: &Customer) -> bool {
         let state = self.activity_state.as_deref();
         self.status.is_none_or(|status| row.status.name() == status)
             && state.is_none_or(|state| row.activity_state.as_deref() == Some(state))

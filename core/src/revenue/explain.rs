@@ -256,7 +256,7 @@ pub fn explain(
     let base = scope.base.clone().unwrap_or_default();
     let mut has_segment = cell.segment.is_none();
     let mut has_cohort = cell.cohort.is_none();
-    let looker = ExplanationBuilder {
+    let explainer = ExplanationBuilder {
         scope: &scope,
         number,
         line: cell.line,
@@ -277,12 +277,12 @@ pub fn explain(
             has_cohort = true;
         }
         let amounts = [MovementView::EndPoints, MovementView::Activities]
-            .map(|view| looker.amount(payer, view));
+            .map(|view| explainer.amount(payer, view));
         totals.iter_mut().zip(amounts).for_each(|(total, amount)| *total += amount);
         let [end_points, activities] = amounts;
         let own = if options.view == MovementView::Activities { activities } else { end_points };
         if own != 0 {
-            companies.push((own, looker.share(payer, own)));
+            companies.push((own, explainer.share(payer, own)));
         }
     });
     if !has_segment {
@@ -292,7 +292,7 @@ pub fn explain(
         return Err(ReportError::UnknownCell("cohort"));
     }
     companies.sort_by_key(|(amount, share)| (std::cmp::Reverse(amount.abs()), share.company));
-    let [end_points, activities] = totals.map(|total| looker.number(total));
+    let [end_points, activities] = totals.map(|total| explainer.number(total));
     let amount = if options.view == MovementView::Activities { activities } else { end_points };
     Ok(Explanation {
         line: cell.line,
@@ -347,9 +347,9 @@ impl ExplanationBuilder<'_> {
 
     /// The period as a single window.
     fn window(&self) -> (i64, i64) {
-        let borders = &self.scope.borders;
-        let start = borders.starts().first().copied().unwrap_or_default();
-        (start, borders.ends().last().copied().unwrap_or_default())
+        let bounds = &self.scope.bounds;
+        let start = bounds.starts().first().copied().unwrap_or_default();
+        (start, bounds.ends().last().copied().unwrap_or_default())
     }
 
     fn amount(&self, payer: &Payer<'_>, view: MovementView) -> i128 {
@@ -497,7 +497,7 @@ pub fn mrr_by_company(
     options: &ReportOptions,
 ) -> Result<Vec<CompanyMovements>, ReportError> {
     let scope = ReportScope::of_span(ledger, options)?;
-    let (Some(start), Some(end)) = (scope.borders.starts().first(), scope.borders.ends().last())
+    let (Some(start), Some(end)) = (scope.bounds.starts().first(), scope.bounds.ends().last())
     else {
         return Ok(Vec::new());
     };

@@ -3,14 +3,14 @@
 use std::ops::{AddAssign, SubAssign};
 
 use super::{
-    about::About,
     calendar::ReportPeriod,
     error::ReportError,
     ledger::{Ledger, License, NEVER},
     money_units::{CONVERTED_SCALE, number_of},
-    movement_class::Spread,
+    movement_class::IntervalSums,
     options::ReportOptions,
     payer::{Payer, each_payer},
+    report_header::ReportHeader,
     scope::{ReportScope, index},
     series::{Series, scopes},
     table::{TableRow, TextTable},
@@ -23,7 +23,7 @@ use crate::value::{Number, Timestamp, number::MONEY_SCALE};
 pub struct Forecast {
     /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
-    pub about: About,
+    pub about: ReportHeader,
     /// Whether all ongoing licenses are assumed to be renewed, not only those that renew automatically.
     pub assume_renewed: bool,
     /// Forecast in each currency.
@@ -88,8 +88,8 @@ pub fn forecast(
     let (known, known_scope) =
         later_sums.as_ref().zip(later_scope.as_ref()).unwrap_or((&expected, &scope));
     let now = later.map_or(options.now, |later| later.now);
-    let passed = scope.borders.ends().partition_point(|end| *end <= now.as_ms());
-    let periods = scope.borders.periods();
+    let passed = scope.bounds.ends().partition_point(|end| *end <= now.as_ms());
+    let periods = scope.bounds.periods();
     let series = |currency: String, rows: Vec<Expected>, actual: Vec<Number>, scale| {
         let rows = periods.iter().zip(&rows).enumerate();
         let rows =
@@ -114,7 +114,7 @@ pub fn forecast(
     let converted =
         base.map(|base| series(base, expected.converted(&scope), actual, CONVERTED_SCALE));
     let assume_renewed = options.assume_renewed;
-    Ok(Forecast { about: About::from_scope(&scope), assume_renewed, currencies, converted })
+    Ok(Forecast { about: ReportHeader::from_scope(&scope), assume_renewed, currencies, converted })
 }
 
 /// Expected MRR at a time: signed, and in three scenarios.
@@ -162,30 +162,27 @@ impl SubAssign for Expected {
     }
 }
 
-struct ExpectedSums(Vec<Spread<Expected>>);
+struct ExpectedSums(Vec<IntervalSums<Expected>>);
 
 impl ExpectedSums {
     fn from_scope(scope: &ReportScope<'_>) -> Self {
         let currencies = 0..scope.ledger.currency_count();
-        let mut sums = Self(currencies.map(|_| Spread::over(scope.borders.len())).collect());
+        let mut sums = Self(currencies.map(|_| IntervalSums::over(scope.bounds.len())).collect());
         each_payer(scope, |payer| sums.add(scope, payer));
         sums
     }
 
     fn add(&mut self, scope: &ReportScope<'_>, payer: &Payer<'_>) {
-        let ends = scope.borders.ends();
+        let ends = scope.bounds.ends();
         for (at, (license, end)) in payer.links.with_ends(payer.licenses).enumerate() {
             let Some(sums) = self.0.get_mut(index(license.currency)) else { continue };
             if !scope.counts(license) {
                 continue;
             }
-            // Just before a border a license is active if it began before, and is over at the border or later.
-            let begins = ends.partition_point(|border| *border <= license.from);
-            let over = if end == NEVER {
-                ends.len()
-            } else {
-                ends.partition_point(|border| *border <= end)
-            };
+            // Just before a bound a license is active if it began before, and is over at the bound or later.
+            let begins = ends.partition_point(|bound| *bound <= license.from);
+            let over =
+                if end == NEVER { ends.len() } else { ends.partition_point(|bound| *bound <= end) };
             sums.add(begins, over, Expected { confirmed: license.mrr, scenarios: [0; 3] });
             if let Some(scenarios) = expected_of(scope, payer, at, license) {
                 sums.add(over, ends.len(), Expected { confirmed: 0, scenarios });
@@ -194,11 +191,11 @@ impl ExpectedSums {
     }
 
     fn in_currency(&self, currency: u32) -> Vec<Expected> {
-        self.0.get(index(currency)).map(Spread::sums).unwrap_or_default()
+        self.0.get(index(currency)).map(IntervalSums::sums).unwrap_or_default()
     }
 
     fn converted(&self, scope: &ReportScope<'_>) -> Vec<Expected> {
-        let mut rows = vec![Expected::default(); scope.borders.len()];
+        let mut rows = vec![Expected::default(); scope.bounds.len()];
         for (sums, currency) in self.0.iter().zip(0_u32..) {
             for (at, (row, sums)) in rows.iter_mut().zip(sums.sums()).enumerate() {
                 *row += sums.at(scope.rate(at, currency));

@@ -149,9 +149,9 @@ pub fn explain_forecast(
     let later_scope =
         later.map(|later| ReportScope::of_span(later.ledger, &options)).transpose()?;
     let scope = later_scope.as_ref().unwrap_or(&asked);
-    let border = scope.borders.ends().last().copied().unwrap_or_default();
+    let bound = scope.bounds.ends().last().copied().unwrap_or_default();
     let now = later.map_or(options.now, |later| later.now);
-    if is_actual && border > now.as_ms() {
+    if is_actual && bound > now.as_ms() {
         return Err(ReportError::UnknownCell("period"));
     }
     let in_currency = match cell.currency.as_deref() {
@@ -168,8 +168,8 @@ pub fn explain_forecast(
     each_payer(scope, |payer| {
         let licenses = payer.links.with_ends(payer.licenses).enumerate();
         let licenses = licenses.filter_map(|(at, (license, end))| {
-            let is_confirmed = border <= end;
-            let counts = scope.counts(license) && license.from < border;
+            let is_confirmed = bound <= end;
+            let counts = scope.counts(license) && license.from < bound;
             let license = Some(license).filter(|_| counts)?;
             let monthly = monthly_of(scope, payer, (at, license), is_confirmed, counted)?;
             Some(share(&counter, license, is_confirmed, monthly))
@@ -179,7 +179,7 @@ pub fn explain_forecast(
     Ok(counter.explanation(cell, companies))
 }
 
-/// Monthly amount of a license just before a border, and the property that it comes from.
+/// Monthly amount of a license just before a bound, and the property that it comes from.
 fn monthly_of(
     scope: &ReportScope<'_>,
     payer: &Payer<'_>,

@@ -326,7 +326,7 @@ impl Ledger {
 
     /// The time range around `now` in which no license and no day of the zone begins or ends: its start, and its
     /// exclusive end. A report is the same at any time in it.
-    pub fn quiet_time(&self, now: Timestamp, zone: Zone) -> Range<Timestamp> {
+    pub fn stable_range(&self, now: Timestamp, zone: Zone) -> Range<Timestamp> {
         let today = Day::at(now, zone);
         let mut first = today.begin(zone).unwrap_or(now).as_ms();
         let mut next = today.after().begin(zone).map_or(NEVER, Timestamp::as_ms);

@@ -116,7 +116,7 @@ impl LicenseLinks {
     /// before it that a gap leaves without successor: of its currency, else of another one, since a renewal may change
     /// the currency.
     fn follow_parents(&mut self, licenses: &[License]) {
-        let parents = Parents::from_licenses(licenses);
+        let parents = ParentLinks::from_licenses(licenses);
         let mut lines: Vec<(ObjectId, i64, ObjectId, usize)> = licenses
             .iter()
             .enumerate()
@@ -128,7 +128,7 @@ impl LicenseLinks {
             if line.iter().skip(1).all(follows) {
                 continue;
             }
-            let mut free = Free::default();
+            let mut free = UnsucceededLicenses::default();
             for begun in line.chunk_by(|a, b| a.1 == b.1) {
                 let to_currency =
                     |(.., at): &(_, _, _, usize)| Some((*at, licenses.get(*at)?.currency));
@@ -160,12 +160,12 @@ impl LicenseLinks {
 
 /// Licenses of a line without successor so far, by currency, each with its number in the order of their starts.
 #[derive(Default)]
-struct Free {
+struct UnsucceededLicenses {
     count: usize,
     by_currency: Vec<(u32, Vec<(usize, usize)>)>,
 }
 
-impl Free {
+impl UnsucceededLicenses {
     fn add(&mut self, at: usize, currency: u32) {
         self.count += 1;
         match self.by_currency.iter_mut().find(|(known, _)| *known == currency) {
@@ -188,9 +188,9 @@ impl Free {
 }
 
 /// Licenses with a parent, and the parent, in the order of their ids.
-struct Parents(Vec<(ObjectId, ObjectId)>);
+struct ParentLinks(Vec<(ObjectId, ObjectId)>);
 
-impl Parents {
+impl ParentLinks {
     fn from_licenses(licenses: &[License]) -> Self {
         let mut parents: Vec<_> =
             licenses.iter().filter_map(|license| Some((license.id, license.parent?))).collect();
@@ -268,9 +268,9 @@ impl<'l> LicenseGroup<'l> {
     fn nearest(&mut self, end: usize) -> Option<Pair> {
         let license = self.licenses.get(end).filter(|license| license.end != NEVER)?;
         let day = *self.end_days.get(end)?;
-        let border = self.starts.partition_point(|start| start.0 < day);
-        let after = self.first_free(border, usize::MAX, license);
-        let before = self.last_free_day(border, day, license);
+        let bound = self.starts.partition_point(|start| start.0 < day);
+        let after = self.first_free(bound, usize::MAX, license);
+        let before = self.last_free_day(bound, day, license);
         let pair = |place: usize| {
             let start = self.starts.get(place)?;
             let apart = (start.0 - day).abs();

@@ -16,10 +16,10 @@
 //! Movements compare the total MRR of a company, never a single license. Amounts are exact; only a [`TextTable`] rounds
 //! them for display.
 
-mod about;
 mod account;
 mod at_stake;
 mod calendar;
+mod capped_list;
 mod chart;
 mod closed_difference;
 mod closing;
@@ -35,7 +35,6 @@ mod hex;
 mod ledger;
 mod license_chain;
 mod license_facts;
-mod listed;
 mod money_units;
 mod movement_class;
 mod mrr_movements;
@@ -49,6 +48,7 @@ mod renewal_line;
 mod renewals;
 mod renewals_explained;
 mod report;
+mod report_header;
 mod retention;
 mod scope;
 mod segments;
@@ -63,9 +63,9 @@ mod usage_report;
 
 #[doc(inline)]
 pub use self::{
-    about::{About, Overlap},
     at_stake::{AtStake, CustomerUsage, Weights},
     calendar::{Day, Interval, MAX_INTERVALS, ReportPeriod, Unit},
+    capped_list::MAX_LISTED,
     chart::{Chart, ChartSeries, Mark},
     closed_difference::{
         ChangedLicense, CompanyDifference, Difference, MonthDifference, SinceClosing,
@@ -89,7 +89,6 @@ pub use self::{
     },
     ledger::{Ledger, Reason},
     license_facts::{LicenseFacts, RenewalStatus},
-    listed::MAX_LISTED,
     mrr_movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
     options::{History, MAX_GAP_DAYS, MovementView, ReportOptions, Valuation},
     overdue::OverdueLicense,
@@ -102,6 +101,7 @@ pub use self::{
         RenewalShare, RenewalsCell, RenewalsExplanation, RenewalsLine, explain_renewals,
     },
     report::{Report, RetentionAndCohorts, Sources, report},
+    report_header::{Overlap, ReportHeader},
     retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
     scope::{Excluded, MissingRate},
     segments::SegmentBy,

@@ -144,11 +144,11 @@ impl SubAssign for MovementTally {
 
 /// Sums by interval; each part is added to a range of intervals at the cost of its two ends.
 #[derive(Clone, Debug)]
-pub(super) struct Spread<T> {
+pub(super) struct IntervalSums<T> {
     changes: Vec<T>,
 }
 
-impl<T: Copy + Default + AddAssign + SubAssign> Spread<T> {
+impl<T: Copy + Default + AddAssign + SubAssign> IntervalSums<T> {
     pub(super) fn over(intervals: usize) -> Self {
         Self { changes: vec![T::default(); intervals + 1] }
     }
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_part_counts_in_its_range_alone() {
-        let mut spread = Spread::over(4);
+        let mut spread = IntervalSums::over(4);
         spread.add(1, 3, 5_i128);
         spread.add(2, 4, 1);
         spread.add(3, 3, 9);

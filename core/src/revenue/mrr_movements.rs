@@ -6,17 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    about::{About, Overlap, overlaps_of},
     account::{Account, MrrSums},
     calendar::ReportPeriod,
+    capped_list::CappedList,
     closed_difference::MonthDifference,
     error::ReportError,
     ledger::Ledger,
-    listed::Capped,
     money_units::{CONVERTED_SCALE, number_of, per},
     options::ReportOptions,
     overdue::{OverdueLicense, overdue_licenses},
     payer::{Payer, ReportWindows, each_payer},
+    report_header::{Overlap, ReportHeader, overlaps_of},
     scope::ReportScope,
     series::{Series, scopes},
     table::{TableRow, TextTable},
@@ -41,7 +41,7 @@ pub type SegmentOf<'s> = &'s dyn Fn(ObjectId) -> Option<String>;
 pub struct Movements {
     /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
-    pub about: About,
+    pub about: ReportHeader,
     /// Movements in each currency.
     pub currencies: Vec<Series<MovementRow>>,
     /// Movements in the base currency; null where a rate is missing.
@@ -138,12 +138,12 @@ pub fn mrr(
     segment: Option<SegmentOf<'_>>,
 ) -> Result<Movements, ReportError> {
     let scope = ReportScope::new(ledger, options)?;
-    let windows = ReportWindows { starts: scope.borders.starts(), ends: scope.borders.ends() };
+    let windows = ReportWindows { starts: scope.bounds.starts(), ends: scope.bounds.ends() };
     let segments = segment.map(|segment_of| Segments::from_scope(&scope, segment_of));
     let places = segments.as_ref().map_or(1, |segments| segments.names.len());
     let mut accounts: Vec<Account> =
         (0..places).map(|_| Account::new(&scope, windows.len(), options.view)).collect();
-    let (mut overdue, mut overlaps) = (Capped::default(), Capped::default());
+    let (mut overdue, mut overlaps) = (CappedList::default(), CappedList::default());
     let mut companies = segments.iter().flat_map(|segments| &segments.places);
     each_payer(&scope, |payer| {
         let place = companies.next().copied().unwrap_or_default();
@@ -155,9 +155,9 @@ pub fn mrr(
     });
     let mut total = Account::new(&scope, windows.len(), options.view);
     accounts.iter().for_each(|account| total.join(account));
-    let series = MovementsBuilder { scope: &scope, periods: scope.borders.periods() };
+    let series = MovementsBuilder { scope: &scope, periods: scope.bounds.periods() };
     Ok(Movements {
-        about: About::from_scope(&scope),
+        about: ReportHeader::from_scope(&scope),
         currencies: series.currencies(&total),
         converted: series.converted(&total),
         segments: segments.map(|segments| segments.print(&series, &accounts)),
@@ -243,7 +243,7 @@ impl Segments {
 
 /// MRR of a company at the end of the report; 1 for a customer where that cannot be converted.
 fn size_of(scope: &ReportScope<'_>, payer: &Payer<'_>) -> i128 {
-    let end = scope.borders.ends().last().copied().unwrap_or_default();
+    let end = scope.bounds.ends().last().copied().unwrap_or_default();
     let paid = payer
         .parts
         .iter()

@@ -4,7 +4,7 @@
 use std::ops::{AddAssign, SubAssign};
 
 use super::{
-    calendar::Day, hex, ledger::License, listed::Capped, money_units::money, payer::Payer,
+    calendar::Day, capped_list::CappedList, hex, ledger::License, money_units::money, payer::Payer,
     scope::ReportScope,
 };
 use crate::value::{Number, ObjectId, Timestamp};
@@ -65,7 +65,7 @@ pub struct OverdueLicense {
 pub(super) fn overdue_licenses(
     scope: &ReportScope<'_>,
     payer: &Payer<'_>,
-    list: &mut Capped<OverdueLicense>,
+    list: &mut CappedList<OverdueLicense>,
 ) {
     for license in overdue_of(scope, payer) {
         list.push(|| OverdueLicense {

@@ -159,25 +159,25 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "explain",
         of: MOVING,
         kind: ParameterType::Choice(ReportLine::NAMES),
-        doc: "Returns the companies and licenses behind this figure, with the formula in numbers, instead of the report.",
+        doc: "Returns the companies and licenses that contribute to this figure, with the formula in numbers, instead of the report.",
     },
     Parameter {
         name: "explain",
         of: &[Forecast],
         kind: ParameterType::Choice(ForecastLine::NAMES),
-        doc: "Returns the companies and licenses behind this figure at the end of the period, with the formula in numbers, instead of the report.",
+        doc: "Returns the companies and licenses that contribute to this figure at the end of the period, with the formula in numbers, instead of the report.",
     },
     Parameter {
         name: "explain",
         of: &[Renewals],
         kind: ParameterType::Choice(RenewalsLine::NAMES),
-        doc: "Returns the companies and licenses behind this figure, with the formula in numbers, instead of the report.",
+        doc: "Returns the companies and licenses that contribute to this figure, with the formula in numbers, instead of the report.",
     },
     Parameter {
         name: "explain",
         of: &[Usage],
         kind: ParameterType::Choice(UsageLine::NAMES),
-        doc: "Returns the users behind this figure instead of the report; `kept` is the cell of a `cohort` in the week `period`.",
+        doc: "Returns the users that this figure counts instead of the report; `kept` is the cell of a `cohort` in the week `period`.",
     },
     Parameter {
         name: "period",
@@ -231,7 +231,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "part",
         of: &[Renewals],
         kind: ParameterType::Choice(parts_of(Renewals)),
-        doc: "Table of the CSV: the `figures`, or the `licenses` behind them.",
+        doc: "Table of the CSV: the `figures`, or the `licenses` that contribute to them.",
     },
     Parameter {
         name: "sort",

@@ -181,8 +181,8 @@ impl Stream {
             return;
         };
         let (mut i, mut j, mut at) = (self.before(*start), self.before(*end), 0);
-        let window_after = |steps: usize, borders: &[i64]| match self.steps.get(steps) {
-            Some(step) => borders.partition_point(|border| *border <= step.at),
+        let window_after = |steps: usize, bounds: &[i64]| match self.steps.get(steps) {
+            Some(step) => bounds.partition_point(|bound| *bound <= step.at),
             None => windows.len(),
         };
         while at < windows.len() {
@@ -198,10 +198,10 @@ impl Stream {
         }
     }
 
-    /// The number of steps before a border, counted on from a smaller number.
-    fn advance(&self, mut steps: usize, border: Option<&i64>) -> usize {
-        while let (Some(step), Some(border)) = (self.steps.get(steps), border)
-            && step.at < *border
+    /// The number of steps before a bound, counted on from a smaller number.
+    fn advance(&self, mut steps: usize, bound: Option<&i64>) -> usize {
+        while let (Some(step), Some(bound)) = (self.steps.get(steps), bound)
+            && step.at < *bound
         {
             steps += 1;
         }
@@ -251,8 +251,8 @@ impl Revalued<'_> {
         windows: ReportWindows<'_>,
         mut add: impl FnMut(usize, MovementTally),
     ) {
-        let borders = windows.starts.iter().zip(windows.ends).enumerate();
-        for ((at, (start, end)), interval) in borders.zip(self.scope.intervals_of(windows.len())) {
+        let bounds = windows.starts.iter().zip(windows.ends).enumerate();
+        for ((at, (start, end)), interval) in bounds.zip(self.scope.intervals_of(windows.len())) {
             let rate = |currency| self.scope.rate(interval, currency);
             let (a, b) = (self.paid(*start, false, rate), self.paid(*end, false, rate));
             if (a.counted, b.counted) != (0, 0) {

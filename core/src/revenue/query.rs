@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     resources::company::COMPANY,
-    schema::{Filter, Unknown, sent_twice},
+    schema::{Filter, UnknownParameter, sent_twice},
     value::{Issue, ObjectId, RecordRef, Timestamp, Zone},
 };
 
@@ -149,7 +149,7 @@ impl ReportQuery {
     }
 
     /// Whether the report compares the licenses of a point in time with those of now: the actual MRR of a forecast.
-    pub fn needs_later(&self) -> bool {
+    pub fn needs_later_licenses(&self) -> bool {
         self.kind == ReportKind::Forecast && self.as_of.is_some()
     }
 
@@ -276,7 +276,7 @@ impl<'s> SentParameters<'s> {
             _ => {
                 let of_companies = kind.has_filters().then(|| SegmentBy::nearest(name));
                 let names = known().map(|parameter| parameter.name).chain(of_companies.flatten());
-                self.issues.push(Unknown::among(name, names).issue());
+                self.issues.push(UnknownParameter::among(name, names).issue());
             }
         }
     }

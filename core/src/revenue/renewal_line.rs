@@ -6,8 +6,8 @@ use serde::{Serialize, Serializer};
 
 use super::{
     calendar::Day,
+    capped_list::MAX_LISTED,
     hex,
-    listed::MAX_LISTED,
     renewals::{RenewalOutcome, RenewalsBy},
     scope::index,
     table::TableRow,

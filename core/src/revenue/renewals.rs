@@ -4,7 +4,6 @@
 //! of the base, and of the decided part, which is the base without overdue and open.
 
 use super::{
-    about::About,
     calendar::{Day, ReportPeriod},
     error::ReportError,
     ledger::{Ledger, License},
@@ -14,6 +13,7 @@ use super::{
     payer::{Payer, each_payer},
     renewal_line::{RenewalLine, RenewalLines},
     renewals_explained::RenewalsLine,
+    report_header::ReportHeader,
     scope::{ReportScope, index},
     series::{Series, scopes},
     table::{TableRow, TextTable},
@@ -78,7 +78,7 @@ impl RenewalOutcome {
 pub struct Renewals {
     /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
-    pub about: About,
+    pub about: ReportHeader,
     /// By which day licenses belong to a period.
     pub by: RenewalsBy,
     /// Renewals in each currency.
@@ -155,7 +155,7 @@ pub fn renewals(
     by: RenewalsBy,
 ) -> Result<Renewals, ReportError> {
     let scope = ReportScope::new(ledger, options)?;
-    let windows = scope.borders.len();
+    let windows = scope.bounds.len();
     let mut sums = vec![Vec::new(); ledger.currency_count()];
     sums.fill_with(|| vec![RenewalSums::default(); windows]);
     let mut total = vec![RenewalSums::default(); windows];
@@ -181,14 +181,14 @@ pub fn renewals(
         }
         lines.extend(ending.iter().filter_map(|ending| ending.line(&scope, payer)));
     });
-    let periods = scope.borders.periods();
+    let periods = scope.bounds.periods();
     let currencies = scope.currencies.iter().filter_map(|number| {
         let currency = ledger.currency(*number).to_owned();
         Some(series(currency, &periods, sums.get(index(*number))?, MONEY_SCALE))
     });
     let base = scope.base.clone().filter(|_| scope.converts());
     Ok(Renewals {
-        about: About::from_scope(&scope),
+        about: ReportHeader::from_scope(&scope),
         by,
         currencies: currencies.collect(),
         converted: base.map(|base| series(base, &periods, &total, CONVERTED_SCALE)),
@@ -234,8 +234,8 @@ impl EndingLicense {
             RenewalsBy::End => license.end,
             RenewalsBy::Notice => notice_of(scope, license)?.begin(scope.options.zone)?.as_ms(),
         };
-        let interval = scope.borders.ends().partition_point(|end| *end <= time);
-        scope.borders.starts().get(interval).filter(|start| **start <= time)?;
+        let interval = scope.bounds.ends().partition_point(|end| *end <= time);
+        scope.bounds.starts().get(interval).filter(|start| **start <= time)?;
         let (outcome, renewed, renewed_currency) = outcome_of(scope, payer, at, license);
         let (currency, mrr) = (license.currency, license.mrr);
         Some(Self { at, interval, currency, mrr, outcome, renewed, renewed_currency })

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     at_stake::Weights,
-    calendar::{Borders, Day, Interval},
+    calendar::{Day, Interval, IntervalBounds},
     closing::ClosedMonth,
     cohorts::{Cohorts, cohorts},
     customers::{Customers, NameOf, UsageOf, customers},
@@ -38,7 +38,7 @@ pub struct Sources<'s> {
     /// The values of a company's properties, in the order of [`ReportQuery::attributes`].
     pub attributes_of: AttributesOf<'s>,
     /// Whether a company meets [`ReportQuery::filters`].
-    pub is_asked_for: CompanyFilter<'s>,
+    pub company_filter: CompanyFilter<'s>,
     /// The name of a company.
     pub name_of: NameOf<'s>,
     /// Usage of each company, where the report needs it.
@@ -139,8 +139,8 @@ fn filtered(
 ) -> Result<Report, ReportError> {
     let mut query = query.clone();
     query.filters.clear();
-    let ledger = sources.ledger.of_companies_that(sources.is_asked_for);
-    let later = sources.later.map(|later| later.ledger.of_companies_that(sources.is_asked_for));
+    let ledger = sources.ledger.of_companies_that(sources.company_filter);
+    let later = sources.later.map(|later| later.ledger.of_companies_that(sources.company_filter));
     let later = later.as_ref().zip(sources.later);
     let later = later.map(|(ledger, later)| LaterLicenses { ledger, ..later });
     report(&query, options, Sources { ledger: &ledger, later, ..sources })
@@ -199,8 +199,9 @@ impl Explain {
         if self.period == SPAN {
             return Ok((options.from, options.to));
         }
-        let borders = Borders::between(options.from, options.to, options.interval, options.zone)?;
-        let mut periods = borders.periods().into_iter();
+        let bounds =
+            IntervalBounds::between(options.from, options.to, options.interval, options.zone)?;
+        let mut periods = bounds.periods().into_iter();
         let found = periods.find(|period| period.period == self.period);
         found.map(|period| (period.from, period.to)).ok_or(ReportError::UnknownCell("period"))
     }

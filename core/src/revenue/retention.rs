@@ -2,7 +2,6 @@
 //! the whole report.
 
 use super::{
-    about::About,
     account::{Account, MrrSums},
     calendar::ReportPeriod,
     error::ReportError,
@@ -10,6 +9,7 @@ use super::{
     money_units::{CONVERTED_SCALE, number_of, ratio},
     options::ReportOptions,
     payer::{ReportWindows, each_payer},
+    report_header::ReportHeader,
     scope::ReportScope,
     series::scopes,
     table::{TableRow, TextTable},
@@ -22,7 +22,7 @@ use crate::value::{Number, number::MONEY_SCALE};
 pub struct Retention {
     /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
-    pub about: About,
+    pub about: ReportHeader,
     /// Formula of each ratio.
     pub formulas: Formulas,
     /// Retention in each currency.
@@ -103,8 +103,8 @@ pub struct RetentionRow {
 /// When an option is invalid.
 pub fn retention(ledger: &Ledger, options: &ReportOptions) -> Result<Retention, ReportError> {
     let scope = ReportScope::new(ledger, options)?;
-    let (starts, ends) = (scope.borders.starts(), scope.borders.ends());
-    let (year_days, years) = scope.borders.a_year_before_ends(options.zone)?;
+    let (starts, ends) = (scope.bounds.starts(), scope.bounds.ends());
+    let (year_days, years) = scope.bounds.a_year_before_ends(options.zone)?;
     let (first, last) = (starts.get(..1), ends.len().checked_sub(1).and_then(|at| ends.get(at..)));
     let windows = [
         ReportWindows { starts, ends },
@@ -118,7 +118,7 @@ pub fn retention(ledger: &Ledger, options: &ReportOptions) -> Result<Retention, 
     each_payer(&scope, |payer| {
         accounts.iter_mut().for_each(|(account, windows)| account.add(&scope, payer, *windows));
     });
-    let periods = scope.borders.periods();
+    let periods = scope.bounds.periods();
     let trailing = periods.iter().zip(year_days);
     let trailing = trailing.map(|(period, from)| ReportPeriod { from, ..period.clone() }).collect();
     let span = ReportPeriod { period: "span".to_owned(), from: options.from, to: options.to };
@@ -131,7 +131,7 @@ pub fn retention(ledger: &Ledger, options: &ReportOptions) -> Result<Retention, 
     });
     let base = scope.base.clone().filter(|_| scope.converts());
     Ok(Retention {
-        about: About::from_scope(&scope),
+        about: ReportHeader::from_scope(&scope),
         formulas: FORMULAS,
         currencies: currencies.collect(),
         converted: base.and_then(|base| {

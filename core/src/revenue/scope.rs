@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::{
-    calendar::{Borders, Day},
+    calendar::{Day, IntervalBounds},
+    capped_list::MAX_LISTED,
     error::ReportError,
     ledger::{Ledger, License, Reason},
-    listed::MAX_LISTED,
     money_units,
     options::{ReportOptions, Valuation},
     rates::ExchangeRates,
@@ -18,7 +18,7 @@ use crate::value::ObjectId;
 pub(super) struct ReportScope<'r> {
     pub(super) ledger: &'r Ledger,
     pub(super) options: &'r ReportOptions,
-    pub(super) borders: Borders,
+    pub(super) bounds: IntervalBounds,
     product: ProductFilter,
     /// The currencies that occur, by name.
     pub(super) currencies: Vec<u32>,
@@ -62,8 +62,9 @@ pub struct Excluded {
 
 impl<'r> ReportScope<'r> {
     pub(super) fn new(ledger: &'r Ledger, options: &'r ReportOptions) -> Result<Self, ReportError> {
-        let borders = Borders::between(options.from, options.to, options.interval, options.zone)?;
-        Self::with(ledger, options, borders)
+        let bounds =
+            IntervalBounds::between(options.from, options.to, options.interval, options.zone)?;
+        Self::with(ledger, options, bounds)
     }
 
     /// Scope with the whole report as its only interval.
@@ -71,14 +72,15 @@ impl<'r> ReportScope<'r> {
         ledger: &'r Ledger,
         options: &'r ReportOptions,
     ) -> Result<Self, ReportError> {
-        let borders = Borders::around(options.from, options.to, options.interval, options.zone)?;
-        Self::with(ledger, options, borders)
+        let bounds =
+            IntervalBounds::around(options.from, options.to, options.interval, options.zone)?;
+        Self::with(ledger, options, bounds)
     }
 
     fn with(
         ledger: &'r Ledger,
         options: &'r ReportOptions,
-        borders: Borders,
+        bounds: IntervalBounds,
     ) -> Result<Self, ReportError> {
         options.check()?;
         let product = match &options.product {
@@ -90,7 +92,7 @@ impl<'r> ReportScope<'r> {
         let mut scope = Self {
             ledger,
             options,
-            borders,
+            bounds,
             product,
             currencies: Vec::new(),
             base: None,
@@ -191,7 +193,7 @@ impl<'r> ReportScope<'r> {
             Valuation::Constant => {
                 vec![self.options.rate_date.unwrap_or(self.options.to.before())]
             }
-            Valuation::Dated => self.borders.last_days().collect(),
+            Valuation::Dated => self.bounds.last_days().collect(),
         }
     }
 
@@ -246,12 +248,12 @@ impl<'r> ReportScope<'r> {
 
     /// The rate at the end of the report.
     pub(super) fn last_rate(&self, currency: u32) -> i128 {
-        self.row(self.borders.len(), currency)
+        self.row(self.bounds.len(), currency)
     }
 
     /// Intervals at whose ends a number of windows are valued: each at its own, or a single one at the last.
     pub(super) fn intervals_of(&self, windows: usize) -> Range<usize> {
-        self.borders.len().saturating_sub(windows)..self.borders.len()
+        self.bounds.len().saturating_sub(windows)..self.bounds.len()
     }
 
     fn row(&self, row: usize, currency: u32) -> i128 {

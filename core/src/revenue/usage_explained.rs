@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use super::{
     calendar::Day,
+    capped_list::MAX_LISTED,
     chart::{Chart, Mark, drawn},
     hex,
-    listed::MAX_LISTED,
     table::{TableRow, TextTable},
     usage_line::UsageLine,
     usage_plan::{UsageCell, UsagePlan},

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::{
-    calendar::{Borders, Day, Interval, ReportPeriod},
+    calendar::{Day, Interval, IntervalBounds, ReportPeriod},
     error::ReportError,
     options::ReportOptions,
     query::{Explain, ExplainedLine, ReportQuery, SPAN},
@@ -62,7 +62,7 @@ impl UsagePlan {
     /// When its days, or the figure to explain, are invalid.
     pub fn from_query(query: &ReportQuery, options: &ReportOptions) -> Result<Self, ReportError> {
         let &ReportOptions { from, to, interval, zone, now, .. } = options;
-        let periods = Borders::between(from, to, interval, zone)?.periods();
+        let periods = IntervalBounds::between(from, to, interval, zone)?.periods();
         if to.number() - from.number() > i64::from(MAX_DAYS) {
             return Err(ReportError::TooLong(MAX_DAYS));
         }
@@ -71,7 +71,7 @@ impl UsagePlan {
         let first_cohort = end.back(MAX_WEEKS - 1, Unit::Week).unwrap_or(from).max(from);
         let weeks_from = Interval::Week.start_of(first_cohort);
         let weeks = if end > from {
-            Borders::between(weeks_from, end, Interval::Week, zone)?.periods()
+            IntervalBounds::between(weeks_from, end, Interval::Week, zone)?.periods()
         } else {
             Vec::new()
         };

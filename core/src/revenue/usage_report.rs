@@ -5,10 +5,10 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use rust_decimal::Decimal;
 
 use super::{
-    about::text,
     calendar::{Day, Interval, ReportPeriod},
     hex,
     money_units::ratio,
+    report_header::text,
     table::{TableRow, TextTable},
     usage_plan::{MONTH, UsagePlan, WEEK},
 };

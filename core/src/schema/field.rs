@@ -69,7 +69,7 @@ pub enum Fill {
 
 /// Source of the value of a field that is computed at read.
 #[derive(Clone, Copy, Debug)]
-pub enum AtRead {
+pub enum ComputedOnRead {
     /// A function of the record and of the records that it refers to.
     Computed(FillOnRead),
     /// The `name` of the record that the field of this name refers to.
@@ -80,7 +80,7 @@ pub enum AtRead {
 
 /// Reference of a field to a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refers {
+pub struct ReferenceDef {
     /// Name of the resource.
     pub resource: &'static str,
     /// Effect of a reference to a record that does not exist.
@@ -123,7 +123,7 @@ pub struct FieldDef {
     /// Function that completes a stored value when it is read: with values that depend on now or on other records.
     pub at_read: Option<FillOnRead>,
     /// Resource whose records the field refers to.
-    pub refers: Option<Refers>,
+    pub refers: Option<ReferenceDef>,
     /// Members of each value, where the values are objects of a known form.
     pub members: &'static [FieldDef],
     /// Allowed values, if there are few.
@@ -133,7 +133,7 @@ pub struct FieldDef {
     /// Least and greatest number.
     pub range: Option<(i64, i64)>,
     /// Whether the text of the field may be as long as a ticket's description (R9).
-    pub long: bool,
+    pub long_text: bool,
     /// Unit of the number.
     pub unit: Option<&'static str>,
     /// Currency of the number, where it is an amount of money.
@@ -141,7 +141,7 @@ pub struct FieldDef {
     /// Whether a body may have the field although the service fills it: the resource's `prepare` reads it.
     pub prepared: bool,
     /// Whether an import restores the value although the service sets it.
-    pub carried: bool,
+    pub importable: bool,
     /// Whether a value that was sent is stored in some states of the record only (R49).
     pub conditional: bool,
     /// Whether at most one record of a tenant may hold a value.
@@ -185,11 +185,11 @@ impl FieldDef {
             values: &[],
             aliases: &[],
             range: None,
-            long: false,
+            long_text: false,
             unit: None,
             currency: None,
             prepared: false,
-            carried: false,
+            importable: false,
             conditional: false,
             unique: false,
             claims_as: None,
@@ -231,8 +231,8 @@ impl FieldDef {
     }
 
     /// Makes an import restore the value although the service sets it.
-    pub const fn carried(mut self) -> Self {
-        self.carried = true;
+    pub const fn importable(mut self) -> Self {
+        self.importable = true;
         self
     }
 
@@ -261,8 +261,8 @@ impl FieldDef {
     }
 
     /// Allows text as long as a ticket's description.
-    pub const fn long(mut self) -> Self {
-        self.long = true;
+    pub const fn long_text(mut self) -> Self {
+        self.long_text = true;
         self
     }
 
@@ -310,26 +310,26 @@ impl FieldDef {
 
     /// Makes the field a reference to a record of another resource, which must exist.
     pub const fn refers(mut self, resource: &'static str) -> Self {
-        self.refers = Some(Refers { resource, on_missing: OnMissing::Reject });
+        self.refers = Some(ReferenceDef { resource, on_missing: OnMissing::Reject });
         self.indexed = true;
         self
     }
 
     /// Makes the field a reference to a record of another resource; a plain id is stored as given.
     pub const fn refers_loosely(mut self, resource: &'static str) -> Self {
-        self.refers = Some(Refers { resource, on_missing: OnMissing::Keep });
+        self.refers = Some(ReferenceDef { resource, on_missing: OnMissing::Keep });
         self
     }
 
     /// Makes the field a reference to a record of another resource, which the resource resolves by rules of its own.
     pub const fn refers_by_own_rules(mut self, resource: &'static str) -> Self {
-        self.refers = Some(Refers { resource, on_missing: OnMissing::Own });
+        self.refers = Some(ReferenceDef { resource, on_missing: OnMissing::Own });
         self.indexed = true;
         self
     }
 
     /// Adds other words for the values, each with the value that it means.
-    pub const fn also(mut self, aliases: &'static [(&'static str, &'static str)]) -> Self {
+    pub const fn with_aliases(mut self, aliases: &'static [(&'static str, &'static str)]) -> Self {
         self.aliases = aliases;
         self
     }
@@ -378,7 +378,7 @@ impl FieldDef {
 
     /// Whether an import reads the field: callers can set it, it finds the record, or an export restores it.
     pub fn is_imported(&self) -> bool {
-        self.is_sent() || self.carried || self.name == "_id"
+        self.is_sent() || self.importable || self.name == "_id"
     }
 
     /// Whether the field is part of the stored record.
@@ -392,12 +392,12 @@ impl FieldDef {
     }
 
     /// Source of the value when it is read, if not all of it is stored.
-    pub fn computed_at_read(&self) -> Option<AtRead> {
+    pub fn computed_at_read(&self) -> Option<ComputedOnRead> {
         match self.fill {
-            Fill::OnRead(compute) => Some(AtRead::Computed(compute)),
-            Fill::NameOf(field) => Some(AtRead::NameOf(field)),
-            Fill::Derived => Some(AtRead::Derived),
-            _ => self.at_read.map(AtRead::Computed),
+            Fill::OnRead(compute) => Some(ComputedOnRead::Computed(compute)),
+            Fill::NameOf(field) => Some(ComputedOnRead::NameOf(field)),
+            Fill::Derived => Some(ComputedOnRead::Derived),
+            _ => self.at_read.map(ComputedOnRead::Computed),
         }
     }
 }

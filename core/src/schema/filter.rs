@@ -111,7 +111,7 @@ impl Filter {
     }
 
     /// Whether a record meets the condition.
-    pub fn admits(&self, record: &dyn Members) -> bool {
+    pub fn matches(&self, record: &dyn Members) -> bool {
         let value = record.get(self.field.name);
         let value = match &self.key {
             Some(key) => value.and_then(|object| object.member(key)),
@@ -123,7 +123,7 @@ impl Filter {
             Condition::OneOf(operands) => self.is_one_of(value, operands),
             Condition::NoneOf(operands) => !self.is_one_of(value, operands),
             Condition::Compared(side, operand) => any(value, &|value| {
-                operand.order_of(self.field, value).is_some_and(|order| side.admits(order))
+                operand.order_of(self.field, value).is_some_and(|order| side.matches(order))
             }),
             Condition::Contains(search) => any(value, &|value| search.is_in(&text_of(value))),
             Condition::Prefix(start) => any(value, &|value| start.begins(&text_of(value))),
@@ -202,7 +202,7 @@ impl Filter {
 }
 
 impl Comparison {
-    fn admits(self, order: Ordering) -> bool {
+    fn matches(self, order: Ordering) -> bool {
         match self {
             Self::AtLeast => order.is_ge(),
             Self::Above => order.is_gt(),
@@ -468,8 +468,8 @@ mod tests {
         let (name, value) = query.split_once('=').unwrap();
         let filter = Filter::parse(def.fields, name, value).unwrap().unwrap();
         let document = Document::parse(RECORD.as_bytes()).unwrap();
-        assert_eq!(filter.admits(&document), expect, "{query}");
-        assert_eq!(filter.admits(&JsonRef::of_stored(RECORD)), expect, "{query}");
+        assert_eq!(filter.matches(&document), expect, "{query}");
+        assert_eq!(filter.matches(&JsonRef::of_stored(RECORD)), expect, "{query}");
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn joined(items: &[Json]) -> String {
 
 /// Whether a property has a field of several lines.
 pub fn has_lines(field: &FieldDef) -> bool {
-    field.long
+    field.long_text
         || matches!(field.kind, FieldKind::Object | FieldKind::Values | FieldKind::References)
 }
 
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use crate::{
         resources::{REGISTRY, company::COMPANY, settings::SETTINGS},
-        schema::shape::check_update,
+        schema::checked_body::check_update,
     };
 
     fn check(def: &ResourceDef, record: &str, name: &str, text: &str, expect: Result<&str, &str>) {

@@ -8,7 +8,7 @@ use super::{
     order::{Sort, SortKey},
     resource::{ListLimits, ResourceDef},
     search::Search,
-    unknown_parameters::{Unknown, sent_twice},
+    unknown_parameters::{UnknownParameter, sent_twice},
 };
 use crate::value::{Document, Issue, Members, ObjectId, Timestamp};
 
@@ -44,7 +44,7 @@ pub struct ReadQuery<T> {
     /// The query, as it was parsed.
     pub query: T,
     /// Parameters that are not known (R49).
-    pub unknown: Vec<Unknown>,
+    pub unknown: Vec<UnknownParameter>,
     /// Names in `select` that are not known (R13).
     pub ignored: Vec<String>,
 }
@@ -153,12 +153,12 @@ impl ListQuery {
     }
 
     /// Whether a record, as it is returned, matches the query. References in filters have been resolved to ids.
-    pub fn admits(&self, def: &ResourceDef, record: &dyn Members) -> bool {
-        self.admits_where(def, record, |_| true)
+    pub fn matches(&self, def: &ResourceDef, record: &dyn Members) -> bool {
+        self.matches_where(def, record, |_| true)
     }
 
     /// Whether a record passes the filters by some fields.
-    pub fn admits_where(
+    pub fn matches_where(
         &self,
         def: &ResourceDef,
         record: &dyn Members,
@@ -166,7 +166,7 @@ impl ListQuery {
     ) -> bool {
         let mut filters = self.filters.iter().filter(|filter| is(filter.field));
         let updated = || Timestamp::parse(&record.get("updatedAt")?.as_str()?);
-        filters.all(|filter| filter.admits(record))
+        filters.all(|filter| filter.matches(record))
             && !self.leaves_out(def, record)
             && self
                 .updated_since
@@ -185,7 +185,7 @@ impl ListQuery {
     pub fn page(&self, def: &ResourceDef, records: Vec<Document>) -> ListedRecords {
         let id = |record: &Document| record.text("_id").and_then(|id| ObjectId::parse(&id));
         let mut found: Vec<_> =
-            records.into_iter().filter(|record| self.admits(def, record)).collect();
+            records.into_iter().filter(|record| self.matches(def, record)).collect();
         let total = found.len();
         found.retain(|record| self.after.is_none_or(|after| self.is_behind(id(record), after)));
         if let Some(sort) = &self.sort {
@@ -285,7 +285,7 @@ fn contains(def: &ResourceDef, record: &dyn Members, search: &Search) -> bool {
 pub(crate) struct PairReader {
     /// Parameters that were set.
     set: Vec<String>,
-    unknown: Vec<Unknown>,
+    unknown: Vec<UnknownParameter>,
     ignored: Vec<String>,
     pub(crate) issues: Vec<Issue>,
 }
@@ -345,8 +345,8 @@ impl PairReader {
     ) {
         let path = split_operator(name).0;
         let known = parameters.into_iter().chain(fields.iter().map(|field| field.name));
-        let Unknown { nearest, .. } = Unknown::among(path, known);
-        self.unknown.push(Unknown { name: name.to_owned(), nearest });
+        let UnknownParameter { nearest, .. } = UnknownParameter::among(path, known);
+        self.unknown.push(UnknownParameter { name: name.to_owned(), nearest });
     }
 
     pub(crate) fn finish<T>(self, query: T) -> Result<ReadQuery<T>, Vec<Issue>> {
@@ -500,10 +500,10 @@ mod tests {
     fn filters_hold_together() {
         let record = Document::parse(br#"{"name":"A","mrr":5,"fixedPeriod":true,"packages":["x","y"],"createdAt":"2026-01-01T00:00:00.000Z"}"#).unwrap();
         let text = record.to_text();
-        let admits = |query: &str| {
+        let matches = |query: &str| {
             let query = read(&PRODUCT, query).unwrap().query;
-            let admitted = query.admits(&PRODUCT, &record);
-            assert_eq!(query.admits(&PRODUCT, &JsonRef::of_stored(&text)), admitted);
+            let admitted = query.matches(&PRODUCT, &record);
+            assert_eq!(query.matches(&PRODUCT, &JsonRef::of_stored(&text)), admitted);
             admitted
         };
         for query in [
@@ -514,10 +514,10 @@ mod tests {
             "packages=y",
             "name=A&mrr=5",
         ] {
-            assert!(admits(query), "{query}");
+            assert!(matches(query), "{query}");
         }
         for query in ["name=a", "mrr=6", "fixedPeriod=false", "packages=z", "externalId=1"] {
-            assert!(!admits(query), "{query}");
+            assert!(!matches(query), "{query}");
         }
     }
 }

@@ -60,11 +60,11 @@ impl LogPage {
     }
 
     /// Whether an entry passes the filters, as it is returned.
-    pub fn admits(&self, response: impl FnOnce() -> Document) -> bool {
+    pub fn matches(&self, response: impl FnOnce() -> Document) -> bool {
         if self.filters.is_empty() {
             return true;
         }
         let response = response();
-        self.filters.iter().all(|filter| filter.admits(&response))
+        self.filters.iter().all(|filter| filter.matches(&response))
     }
 }

@@ -1,7 +1,7 @@
 //! Resources as data: the table of fields, and the rules that a table cannot express.
 //!
 //! Programs read and write records of any resource through its [`ResourceDef`]. [`field`] is one field of the
-//! table; [`form`] and [`cell`] read values as people write them; [`shape`] checks a body; [`index`] derives index
+//! table; [`form`] and [`cell`] read values as people write them; [`checked_body`] checks a body; [`index`] derives index
 //! entries; [`list`], [`filter`] and [`order`] read the query of a list. Rules find other records through [`Lookup`],
 //! which a store implements.
 //!
@@ -9,6 +9,7 @@
 //! [`resources`](crate::resources), and changes nothing in this module.
 
 pub mod cell;
+pub mod checked_body;
 pub mod field;
 #[cfg(feature = "records")]
 pub mod filter;
@@ -27,17 +28,18 @@ pub mod resource;
 #[cfg(feature = "records")]
 mod search;
 mod sent_value;
-pub mod shape;
 #[cfg(feature = "records")]
 mod unknown_parameters;
 
 #[doc(inline)]
 pub use self::{
-    field::{AtRead, CurrencyOf, Field, FieldDef, FieldKind, Fill, OnMissing, Refers},
+    checked_body::{CheckedBody, Handling},
+    field::{
+        ComputedOnRead, CurrencyOf, Field, FieldDef, FieldKind, Fill, OnMissing, ReferenceDef,
+    },
     index::IndexEntry,
     lookup::{FillCtx, Lookup, LookupError, ReadCtx},
     resource::{Completion, ListLimits, Origin, ResourceDef, SentBody, SideRecord, VERSION},
-    shape::{CheckedBody, Handling},
 };
 #[cfg(feature = "records")]
 #[doc(inline)]
@@ -48,5 +50,5 @@ pub use self::{
     operators::Operator,
     order::{FirstRecords, Sort, SortKey},
     search::Search,
-    unknown_parameters::{Unknown, sent_twice, unread_query},
+    unknown_parameters::{UnknownParameter, sent_twice, unread_query},
 };

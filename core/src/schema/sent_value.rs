@@ -53,7 +53,7 @@ fn read_text(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
         let expected = format!("one of {}", quoted_list(field.values));
         return Err(invalid(field, &expected, &text));
     }
-    let most = if field.long { MAX_MEMBER_BYTES } else { MAX_STRING_BYTES };
+    let most = if field.long_text { MAX_MEMBER_BYTES } else { MAX_STRING_BYTES };
     if text.len() > most {
         return Err(invalid(field, &format!("at most {most} bytes long"), &text));
     }

@@ -1,7 +1,7 @@
 //! Parameters that a call does not have: unknown ones with the nearest known name (R49), repeated ones, and those of a
 //! call without parameters (R6).
 
-use super::shape::Handling;
+use super::checked_body::Handling;
 use crate::value::{Issue, issue::quoted, nearest};
 
 /// Code of an unknown parameter.
@@ -11,14 +11,14 @@ const DRY_RUN: &str = "dryRun";
 
 /// A parameter that is no parameter and no property.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unknown {
+pub struct UnknownParameter {
     /// Name as it was sent.
     pub name: String,
     /// The nearest known name, if there is one.
     pub nearest: Option<String>,
 }
 
-impl Unknown {
+impl UnknownParameter {
     /// Finds the known name nearest to `name`.
     pub fn among<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Self {
         let nearest = nearest(name, known);
@@ -64,7 +64,7 @@ pub fn unread_query(
     };
     let issue = |pair: &(String, String)| match is_dry_run(pair) {
         true => Some(no_dry_run(&pair.0)),
-        false if handling == Handling::Strict => Some(Unknown::among(&pair.0, []).issue()),
+        false if handling == Handling::Strict => Some(UnknownParameter::among(&pair.0, []).issue()),
         false => None,
     };
     let issues: Vec<Issue> = pairs.iter().filter_map(issue).collect();

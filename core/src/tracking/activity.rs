@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     event::{Event, name},
-    listed::ACTIVITY,
+    list_fields::ACTIVITY,
 };
 use crate::{
     plan::{Activity, ParkedEvent},
@@ -21,7 +21,7 @@ use crate::{
 };
 
 #[doc(inline)]
-pub use super::listed::LIST;
+pub use super::list_fields::LIST;
 
 /// Parameters of a list of activities that are not properties, besides those of every log.
 const OWN_PARAMETERS: [&str; 6] = ["from", "to", "sort", "companyId", "cId", "c"];
@@ -148,7 +148,7 @@ impl ActivityQuery {
 
     /// Whether an activity passes the filters that need no other record; `companies` and `end_user` are the ids of the
     /// query's references.
-    pub fn admits(
+    pub fn matches(
         &self,
         activity: &Activity,
         companies: Option<&[ObjectId]>,
@@ -342,7 +342,7 @@ pub(super) mod tests {
     fn an_activity_matches_when_all_of_a_query_does() {
         let check = |query: &str, expect: bool| {
             let query = read(query).unwrap();
-            assert_eq!(query.admits(&sample(), None, None), expect, "{query:?}");
+            assert_eq!(query.matches(&sample(), None, None), expect, "{query:?}");
         };
         for admitted in [
             "limit=1",
@@ -366,9 +366,9 @@ pub(super) mod tests {
             check(other, false);
         }
         let all = read("limit=1").unwrap();
-        assert!(all.admits(&sample(), Some(&[id(OTHER), id(ID)]), Some(id(OTHER))));
-        assert!(!all.admits(&sample(), Some(&[id(OTHER)]), None));
-        assert!(!all.admits(&sample(), None, Some(id(ID))));
+        assert!(all.matches(&sample(), Some(&[id(OTHER), id(ID)]), Some(id(OTHER))));
+        assert!(!all.matches(&sample(), Some(&[id(OTHER)]), None));
+        assert!(!all.matches(&sample(), None, Some(id(ID))));
     }
 
     #[test]

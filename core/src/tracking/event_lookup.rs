@@ -16,7 +16,7 @@ pub const MESSAGE_ID_MS: i64 = 7 * DAY_MS;
 
 /// An event that was received.
 #[derive(Clone, Copy, Debug)]
-pub struct Incoming<'a> {
+pub struct ReceivedEvent<'a> {
     /// The event as it was parsed.
     pub event: &'a Event,
     /// When it was received.
@@ -118,7 +118,7 @@ impl KnownUser {
 
 /// Whether an event with the same id was received within the last 7 days (R39).
 pub(super) fn is_repeated(
-    sent: &Incoming<'_>,
+    sent: &ReceivedEvent<'_>,
     lookup: &dyn EventLookup,
     ctx: &Ctx,
 ) -> Result<bool, LookupError> {

@@ -1,7 +1,7 @@
 //! What ingestion notes about an event, and the entry in the report of possible integration issues that it becomes (rule
 //! 5).
 
-use super::{event::Event, event_lookup::Incoming};
+use super::{event::Event, event_lookup::ReceivedEvent};
 use crate::{
     plan::Finding,
     value::{
@@ -125,7 +125,7 @@ impl Note {
     }
 
     /// The entry for the report.
-    pub(super) fn finding(&self, sent: &Incoming<'_>) -> Finding {
+    pub(super) fn finding(&self, sent: &ReceivedEvent<'_>) -> Finding {
         let (code, cause, message) = self.words(sent.event);
         Finding {
             route: sent.route,

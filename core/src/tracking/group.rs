@@ -3,13 +3,13 @@
 
 use super::{
     event::{GroupCall, PipelineCall},
-    event_lookup::{EventLookup, Incoming, TrackingSettings, is_repeated},
+    event_lookup::{EventLookup, ReceivedEvent, TrackingSettings, is_repeated},
     event_notes::{DOMAIN_OF_ANOTHER, Note},
     matching::{is_suppressed, sent_company, unplannable},
     script::is_placeholder,
 };
 use crate::{
-    plan::{self, Appended, Change, Ctx},
+    plan::{self, AppendedRow, Change, Ctx},
     resources::company::{self, COMPANY},
     schema::{CheckedBody, Lookup, LookupError},
     value::{Document, Json, ObjectId, email},
@@ -25,7 +25,7 @@ pub const MAX_NEW_COMPANIES_PER_HOUR: u64 = 1_000;
 /// # Errors
 /// When the store cannot be read.
 pub fn plan(
-    sent: &Incoming<'_>,
+    sent: &ReceivedEvent<'_>,
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
@@ -40,7 +40,7 @@ pub fn plan(
 /// # Errors
 /// As `plan`.
 pub fn replay(
-    sent: &Incoming<'_>,
+    sent: &ReceivedEvent<'_>,
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
@@ -58,13 +58,13 @@ pub fn replay(
         None => create(key, group, lookup, &mut notes, ctx)?,
     };
     let findings = notes.iter().map(|note| Box::new(note.finding(sent)));
-    changes.extend(findings.map(|finding| Change::Append(Appended::Finding(finding))));
+    changes.extend(findings.map(|finding| Change::Append(AppendedRow::Finding(finding))));
     Ok(changes)
 }
 
 /// Name of a member of a `group` call that is not stored, from the changes that are planned for its company.
 pub fn ignored(changes: &[Change]) -> Option<&'static str> {
-    let is_of_domain = |change: &Change| matches!(change, Change::Append(Appended::Finding(finding)) if finding.code == DOMAIN_OF_ANOTHER);
+    let is_of_domain = |change: &Change| matches!(change, Change::Append(AppendedRow::Finding(finding)) if finding.code == DOMAIN_OF_ANOTHER);
     changes.iter().any(is_of_domain).then_some("traits.domain")
 }
 
@@ -99,7 +99,7 @@ fn create(
     let planned =
         plan::create(&COMPANY, CheckedBody::trusted(company), lookup, ctx).map_err(unplannable)?;
     let mut changes = planned.changes;
-    changes.push(Change::Append(Appended::NewEndUser(ctx.settled)));
+    changes.push(Change::Append(AppendedRow::NewEndUser(ctx.settled)));
     Ok(changes)
 }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     plan::{
-        Activity, Appended, Change, Ctx, Finding, ParkedEvent, ParkedWait, Route, memory::Memory,
+        Activity, AppendedRow, Change, Ctx, Finding, ParkedEvent, ParkedWait, Route, memory::Memory,
     },
     resources::{
         asset::{self, ASSET},
@@ -23,12 +23,14 @@ use crate::{
     schema::{Lookup, LookupError, ResourceDef},
     value::{
         ObjectId, RecordRef, Timestamp, email,
-        engagement::{Beat, Engaged},
+        engagement::{ActivityWeight, EngagementUpdate},
     },
 };
 
 #[doc(inline)]
-pub use super::event_lookup::{EventLookup, Incoming, KnownUser, MESSAGE_ID_MS, TrackingSettings};
+pub use super::event_lookup::{
+    EventLookup, KnownUser, MESSAGE_ID_MS, ReceivedEvent, TrackingSettings,
+};
 
 /// Weight of an event without one (R36).
 const DEFAULT_WEIGHT: f64 = 1.0;
@@ -57,12 +59,12 @@ impl EventLookup for Memory {
 /// # Errors
 /// When the store cannot be read.
 pub fn plan(
-    sent: &Incoming<'_>,
+    sent: &ReceivedEvent<'_>,
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
     if let Some(page) = page_of(sent.event).filter(|_| !sent.settings.track_pages) {
-        let ignored = Ignored { call: page.to_owned(), why: IgnoredReason::Type };
+        let ignored = Ignored { call: page.to_owned(), reason: IgnoredReason::Type };
         return Ok(vec![found(integration_issues::ignored(
             sent.route,
             &ignored,
@@ -78,7 +80,7 @@ pub fn plan(
     }
     // The id of a discarded event does not count, so that the event can be sent again.
     let message = sent.event.message_id.clone();
-    let message = message.map(|id| Appended::Message(id, ctx.settled, sent.route));
+    let message = message.map(|id| AppendedRow::Message(id, ctx.settled, sent.route));
     match settle(sent, lookup, ctx)? {
         EventOutcome::Stored(stored) => {
             changes.extend(message.map(Change::Append));
@@ -111,7 +113,7 @@ fn page_of(event: &Event) -> Option<&'static str> {
 /// # Errors
 /// When the store cannot be read.
 pub fn replay(
-    sent: &Incoming<'_>,
+    sent: &ReceivedEvent<'_>,
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Option<Vec<Change>>, LookupError> {
@@ -126,7 +128,7 @@ pub fn replay(
 }
 
 fn found(finding: Finding) -> Change {
-    Change::Append(Appended::Finding(Box::new(finding)))
+    Change::Append(AppendedRow::Finding(Box::new(finding)))
 }
 
 enum EventOutcome {
@@ -136,7 +138,7 @@ enum EventOutcome {
 }
 
 fn settle(
-    sent: &Incoming<'_>,
+    sent: &ReceivedEvent<'_>,
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<EventOutcome, LookupError> {
@@ -161,14 +163,14 @@ fn settle(
     };
     let activity = activity(sent, &user, lookup, &mut notes, ctx)?;
     changes.push(engaged(sent, &user, activity.as_deref(), ctx));
-    changes.extend(activity.map(|activity| Change::Append(Appended::Activity(activity))));
+    changes.extend(activity.map(|activity| Change::Append(AppendedRow::Activity(activity))));
     changes.extend(notes.iter().map(|note| found(note.finding(sent))));
     Ok(EventOutcome::Stored(changes))
 }
 
 /// Reason for which the company that was sent is missing: that of a `group` call would have been created, if it could.
 fn why_no_company(
-    sent: &Incoming<'_>,
+    sent: &ReceivedEvent<'_>,
     lookup: &dyn EventLookup,
     ctx: &Ctx,
 ) -> Result<Note, LookupError> {
@@ -205,7 +207,7 @@ fn create_user(
 ) -> Result<(Vec<Change>, KnownUser), LookupError> {
     let (mut changes, user) = matching::create_user(identity, company, lookup, ctx)?;
     if settings.max_new_end_users_per_hour.is_some() {
-        changes.push(Change::Append(Appended::NewEndUser(ctx.settled)));
+        changes.push(Change::Append(AppendedRow::NewEndUser(ctx.settled)));
     }
     Ok((changes, user))
 }
@@ -219,13 +221,13 @@ fn placeholders(identity: &Identity) -> Vec<Note> {
 
 /// Activity of an event with an action; none for one with a `count` of 0 (R36, R37).
 fn activity(
-    sent: &Incoming<'_>,
+    sent: &ReceivedEvent<'_>,
     user: &KnownUser,
     lookup: &dyn Lookup,
     notes: &mut Vec<Note>,
     ctx: &mut Ctx,
 ) -> Result<Option<Box<Activity>>, LookupError> {
-    let Incoming { event, received_at, route, .. } = *sent;
+    let ReceivedEvent { event, received_at, route, .. } = *sent;
     let count = event.count.unwrap_or(1);
     let Some(action) = event.action.clone().filter(|_| count > 0) else {
         return Ok(None);
@@ -262,19 +264,19 @@ fn activity(
 /// Addition of the event to the engagement of its user. A date after its receipt comes from a wrong clock: then the
 /// clock of receipt counts (R36, R52).
 fn engaged(
-    sent: &Incoming<'_>,
+    sent: &ReceivedEvent<'_>,
     user: &KnownUser,
     activity: Option<&Activity>,
     ctx: &Ctx,
 ) -> Change {
     let counts = !sent.event.passive;
     let date = sent.event.date.unwrap_or(sent.received_at).min(sent.received_at);
-    let beat = activity.filter(|_| counts).map(|activity| Beat {
+    let beat = activity.filter(|_| counts).map(|activity| ActivityWeight {
         day: date.epoch_days(),
         count: activity.count,
         weight: activity.weight,
     });
-    Change::Append(Appended::Engaged(Engaged {
+    Change::Append(AppendedRow::Engaged(EngagementUpdate {
         end_user_id: user.id,
         company_id: user.company,
         seen_at: counts.then_some(date.min(ctx.now)),
@@ -289,13 +291,13 @@ fn is_parked(route: Route, note: &Note) -> bool {
 }
 
 /// Parks an event with a user that cannot be created yet, with the reason.
-fn park(sent: &Incoming<'_>, finding: &Finding, ctx: &mut Ctx) -> Result<Change, LookupError> {
+fn park(sent: &ReceivedEvent<'_>, finding: &Finding, ctx: &mut Ctx) -> Result<Change, LookupError> {
     let event = serde_json::to_string(sent.event).map_err(|error| LookupError(error.into()))?;
     let mut waits = waits_of(&sent.event.identity);
     waits.push(wait_for_entry(finding.route, finding.code, &finding.cause));
     // Whatever the event waits for: once it is there, settings may prevent the creation of the user.
     waits.push(wait_for_creation());
-    Ok(Change::Append(Appended::Parked(Box::new(ParkedEvent {
+    Ok(Change::Append(AppendedRow::Parked(Box::new(ParkedEvent {
         id: ctx.ids.next(ctx.now)?,
         code: finding.code.to_owned(),
         received_at: sent.received_at,
@@ -306,7 +308,7 @@ fn park(sent: &Incoming<'_>, finding: &Finding, ctx: &mut Ctx) -> Result<Change,
 }
 
 /// Whether events wait for records of this resource.
-pub fn is_waited_for(def: &ResourceDef) -> bool {
+pub fn releases_parked_events(def: &ResourceDef) -> bool {
     *def == COMPANY || *def == END_USER
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     bulk::MAX_COUNT,
     event_notes::cut,
-    listed::ENTRY,
+    list_fields::ENTRY,
     pipeline::{Ignored, IgnoredReason, SDK_CALLS},
 };
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
 };
 
 #[doc(inline)]
-pub use super::listed::LIST;
+pub use super::list_fields::LIST;
 
 /// Finding of a rejected row of a bulk call, or call of an array (R31).
 #[must_use]
@@ -49,7 +49,7 @@ pub fn rejected(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Fin
 
 /// Finding of rows with an invalid `count`, which counts as 1 (rule 7, R36).
 #[must_use]
-pub fn count_replaced(route: Route, rows: u64, at: Timestamp) -> Finding {
+pub fn count_out_of_range(route: Route, rows: u64, at: Timestamp) -> Finding {
     Finding {
         route,
         code: "count_out_of_range",
@@ -68,8 +68,8 @@ pub fn count_replaced(route: Route, rows: u64, at: Timestamp) -> Finding {
 #[must_use]
 pub fn ignored(route: Route, ignored: &Ignored, at: Timestamp) -> Finding {
     let call = quoted(&ignored.call);
-    let (code, message) = match (ignored.why, ignored.call.as_str()) {
-        (IgnoredReason::Nobody, _) => (
+    let (code, message) = match (ignored.reason, ignored.call.as_str()) {
+        (IgnoredReason::NoUser, _) => (
             "identity_missing",
             format!(
                 "{call} calls with neither user id nor e-mail are ignored: call `identify` first, so that calls have a `userId`; an `anonymousId` does not identify a user"
@@ -344,9 +344,9 @@ impl IntegrationIssueQuery {
     }
 
     /// Whether an entry with a number of parked events matches the query.
-    pub fn admits(&self, entry: &ReportEntry, parked: u64) -> bool {
+    pub fn matches(&self, entry: &ReportEntry, parked: u64) -> bool {
         let response = || entry.to_response_with(parked);
-        self.from.is_none_or(|from| entry.at >= from) && self.page.admits(response)
+        self.from.is_none_or(|from| entry.at >= from) && self.page.matches(response)
     }
 }
 
@@ -386,7 +386,7 @@ mod tests {
         let entry =
             ReportEntry::from_finding(&finding(Timestamp::MIN, 1), ObjectId::MIN, Vec::new());
         let check = |name: &str, value: &str, expect: bool| {
-            assert_eq!(query(name, value).admits(&entry, 0), expect, "{name}={value}");
+            assert_eq!(query(name, value).matches(&entry, 0), expect, "{name}={value}");
         };
         check("limit", "1", true);
         check("from", "1970-01-01", true);

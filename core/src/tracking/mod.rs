@@ -32,7 +32,7 @@ pub mod intake;
 #[cfg(feature = "records")]
 pub mod integration_issues;
 #[cfg(feature = "records")]
-pub mod listed;
+pub mod list_fields;
 #[cfg(feature = "records")]
 mod matching;
 #[cfg(feature = "records")]

@@ -99,7 +99,7 @@ pub struct Ignored {
     /// Type of the call in lower case, truncated.
     pub call: String,
     /// Reason for which the call is ignored.
-    pub why: IgnoredReason,
+    pub reason: IgnoredReason,
 }
 
 /// Why a call is ignored.
@@ -108,7 +108,7 @@ pub enum IgnoredReason {
     /// Calls of this type are not stored.
     Type,
     /// The call has neither user id nor e-mail.
-    Nobody,
+    NoUser,
 }
 
 /// Members of an envelope that are ignored, except those that SDKs add. A `type` belongs into a call.
@@ -148,7 +148,7 @@ pub fn read_row(row: JsonRow, shared: &Document) -> Result<ReadCall, Unreadable>
 }
 
 /// Error for a body that has none of the forms of the route (R47).
-pub fn no_call() -> Malformed {
+pub fn call_expected() -> Malformed {
     let message = "expected a call with `type` (`identify`, `track`, `group`, `page`, `screen`), an array of calls, or an object with `batch`";
     Malformed { code: "call_expected", message: message.to_owned(), offset: 0 }
 }
@@ -163,12 +163,14 @@ fn read_call(
     let kind = match (named, sent) {
         (Some(named), _) => named.to_owned(),
         (None, Some(sent)) => sent.trim().to_lowercase(),
-        (None, None) if reader.is_faultless() => return Err(Unreadable::Malformed(no_call())),
+        (None, None) if reader.is_faultless() => {
+            return Err(Unreadable::Malformed(call_expected()));
+        }
         (None, None) => String::new(),
     };
-    let ignored = |why| {
+    let ignored = |reason| {
         let call = kind.chars().take(MAX_QUOTED_CHARS).collect();
-        Ok(ReadCall::Ignored(Ignored { call, why }))
+        Ok(ReadCall::Ignored(Ignored { call, reason }))
     };
     let Some(call_type) = CallType::parse(&kind) else {
         return if reader.is_faultless() {
@@ -178,8 +180,8 @@ fn read_call(
         };
     };
     let event = read_event(&mut reader, call_type, shared);
-    if event.event.identity.names_nobody() && reader.is_faultless() {
-        return ignored(IgnoredReason::Nobody);
+    if event.event.identity.is_anonymous() && reader.is_faultless() {
+        return ignored(IgnoredReason::NoUser);
     }
     let names = if call_type == CallType::Group { &NAMES_OF_GROUP } else { &NAMES };
     reader.finish(event.event, names, event.unread).map(ReadCall::Taken)
@@ -513,11 +515,11 @@ mod tests {
             (r#"{"type":"group","anonymousId":"a","groupId":"g"}"#, "group"),
         ];
         let other = [(r#"{"type":"Alias","userId":"7"}"#, "alias"), (r#"{"type":"x"}"#, "x")];
-        let cases = nobody.map(|case| (case, IgnoredReason::Nobody)).into_iter();
-        for ((sent, kind), why) in cases.chain(other.map(|case| (case, IgnoredReason::Type))) {
+        let cases = nobody.map(|case| (case, IgnoredReason::NoUser)).into_iter();
+        for ((sent, kind), reason) in cases.chain(other.map(|case| (case, IgnoredReason::Type))) {
             assert_eq!(
                 call(sent),
-                Ok(ReadCall::Ignored(Ignored { call: kind.to_owned(), why })),
+                Ok(ReadCall::Ignored(Ignored { call: kind.to_owned(), reason })),
                 "{sent}"
             );
         }

@@ -58,7 +58,7 @@ impl Identity {
     }
 
     /// Whether the identity has neither an id nor an e-mail.
-    pub fn names_nobody(&self) -> bool {
+    pub fn is_anonymous(&self) -> bool {
         self.external_id.is_none() && self.email.is_none()
     }
 

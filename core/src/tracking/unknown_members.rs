@@ -22,13 +22,13 @@ pub const MAX_NAMES: usize = 100;
 
 /// Names of members that were not read, each with its number of events.
 #[derive(Clone, Debug, Default)]
-pub struct Unread {
+pub struct UnreadMembers {
     names: Vec<(String, u64)>,
     /// Occurrences of other names.
     others: u64,
 }
 
-impl Unread {
+impl UnreadMembers {
     /// Adds the members of an event.
     pub fn add(&mut self, names: Vec<String>) {
         for name in names {
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn names_are_counted_and_those_beyond_the_limit_together() {
-        let mut unread = Unread::default();
+        let mut unread = UnreadMembers::default();
         for number in 0..MAX_NAMES + 2 {
             unread.add(vec!["plan".to_owned(), format!("made up {number}")]);
         }
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn other_members_are_not_reported_where_there_are_none() {
-        let mut unread = Unread::default();
+        let mut unread = UnreadMembers::default();
         unread.add(vec!["plan".to_owned()]);
         assert_eq!(unread.findings(Route::Bulk, Timestamp::MIN).count(), 1);
     }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::{
-    names::index,
+    action_names::index,
     presence::{Presence, WORD, bits, set},
 };
 

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::{
+    action_names::{ActionNames, index},
     block::{Block, MalformedBlock, UsageEntry, UserPart},
     calendar::Calendar,
-    names::{ActionNames, index},
     presence::{Presence, bits, set},
     report_days::{DayClass, ReportDay, ReportDays, Windows},
     tally::CountedActivity,
@@ -187,7 +187,7 @@ impl UsageCounting {
     ///
     /// # Errors
     /// [`MalformedBlock`]
-    pub fn take_names(&mut self, bytes: &[u8]) -> Result<(), MalformedBlock> {
+    pub fn add_names(&mut self, bytes: &[u8]) -> Result<(), MalformedBlock> {
         for name in Block::parse(bytes)?.names() {
             self.action(name);
         }
@@ -218,13 +218,13 @@ impl UsageCounting {
     pub fn add_block(
         &mut self,
         bytes: &[u8],
-        is_asked_for: &dyn Fn(ObjectId) -> bool,
+        is_included: &dyn Fn(ObjectId) -> bool,
     ) -> Result<(), MalformedBlock> {
         let block = Block::parse(bytes)?;
         let actions: Vec<u32> = block.names().iter().map(|name| self.action(name)).collect();
         for part in block {
             let part = part?;
-            if is_asked_for(part.user) {
+            if is_included(part.user) {
                 self.add_part(&part, &actions)?;
             }
         }

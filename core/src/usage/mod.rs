@@ -5,11 +5,11 @@
 //! knows days, of any time zone: since 1980 every zone's offset from UTC is a multiple of a quarter of an hour. Passive
 //! activities do not count, as in the engagement of users (R37).
 
+mod action_names;
 mod active_users;
 mod block;
 mod calendar;
 mod counting;
-mod names;
 mod presence;
 mod report_days;
 mod tally;

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::{
+    action_names::index,
     active_users::{NO_PERIOD, period_of_days},
     calendar::Calendar,
-    names::index,
 };
 
 /// Quarters of an hour of a day on which no clock changes.

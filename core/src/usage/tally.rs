@@ -1,8 +1,8 @@
 //! Activities, gathered by end user, quarter of an hour and action.
 
 use super::{
+    action_names::{ActionNames, index},
     block::{Block, BlockWriter, MalformedBlock, UsageEntry},
-    names::{ActionNames, index},
 };
 use crate::value::{ObjectId, Timestamp};
 

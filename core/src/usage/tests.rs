@@ -68,7 +68,7 @@ fn counted(done: &[Done], zone: Zone, joined: usize) -> UsageCounts {
     let [tallied, apart] = [tallied, tally(apart)].map(UsageTally::into_blocks);
     for (first, bytes) in tallied.iter().chain(&apart) {
         assert_eq!(Block::parse(bytes).unwrap().next().unwrap().unwrap().user, *first);
-        counting.take_names(bytes).unwrap();
+        counting.add_names(bytes).unwrap();
     }
     let mut counting_apart = counting.clone();
     for (blocks, counting) in [(&tallied, &mut counting), (&apart, &mut counting_apart)] {

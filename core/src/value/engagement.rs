@@ -29,22 +29,22 @@ const MAX_EXACT: u64 = 1 << 53;
 
 /// Addition of an event to the engagement of its user and their company.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Engaged {
+pub struct EngagementUpdate {
     /// `_id` of the end user whose engagement the event adds to.
     pub end_user_id: ObjectId,
     /// Company of the user when the event was stored.
     pub company_id: Option<ObjectId>,
     /// Time of the activity; none for a passive event.
     pub seen_at: Option<Timestamp>,
-    /// Beat of the activity; none for an event that is no activity, or a passive one.
-    pub beat: Option<Beat>,
+    /// Weight of the activity; none for an event that is no activity, or a passive one.
+    pub beat: Option<ActivityWeight>,
     /// Time at which the event is stored, by the settled time: the age of days is counted from it.
     pub stored_at: Timestamp,
 }
 
 /// Weight of an activity.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Beat {
+pub struct ActivityWeight {
     /// Day of the activity, in days since 1970-01-01 in UTC.
     pub day: i64,
     /// Number of occurrences of the activity.
@@ -67,11 +67,11 @@ pub struct Engagement {
 
 impl Engagement {
     /// Adds an event, and forgets days that no longer count (R52).
-    pub fn add(&mut self, engaged: &Engaged) {
+    pub fn add(&mut self, engaged: &EngagementUpdate) {
         // A clock that was ahead once, here or before, drops no day that still counts (R52).
         let today = self.last_active.map_or(engaged.stored_at, |last| last.min(engaged.stored_at));
         self.last_active = self.last_active.max(engaged.seen_at);
-        let Some(Beat { day, count, weight }) = engaged.beat else {
+        let Some(ActivityWeight { day, count, weight }) = engaged.beat else {
             return;
         };
         let experience = decimal(weight).saturating_mul(Decimal::from(count));
@@ -251,14 +251,14 @@ mod tests {
     }
 
     /// An activity on a day `days_ago`, with a count.
-    fn beat(days_ago: i64, count: u16, weight: f64) -> Engaged {
+    fn beat(days_ago: i64, count: u16, weight: f64) -> EngagementUpdate {
         let day = at(NOW).epoch_days() - days_ago;
         let seen_at = Timestamp::from_ms_clamped(at(NOW).as_ms() - days_ago.max(0) * 86_400_000);
-        Engaged {
+        EngagementUpdate {
             end_user_id: ObjectId::MIN,
             company_id: None,
             seen_at: Some(seen_at),
-            beat: Some(Beat { day, count, weight }),
+            beat: Some(ActivityWeight { day, count, weight }),
             stored_at: at(NOW),
         }
     }
@@ -311,7 +311,11 @@ mod tests {
     fn a_clock_that_was_ahead_once_takes_no_days_away() {
         let mut found = engagement_of(&[(20, 1), (3, 2), (1, 4)]);
         let wrong = Timestamp::from_ms_clamped(at(NOW).as_ms() + 40 * 86_400_000);
-        found.add(&Engaged { seen_at: Some(wrong), stored_at: wrong, ..beat(-40, 1, 1.0) });
+        found.add(&EngagementUpdate {
+            seen_at: Some(wrong),
+            stored_at: wrong,
+            ..beat(-40, 1, 1.0)
+        });
         assert_eq!(found.beats(at(NOW)), 6);
         found.add(&beat(0, 8, 1.0));
         assert_eq!(found.beats(at(NOW)), 14);

@@ -139,7 +139,7 @@ impl<'h> Reader for TextReader<'h> {
 }
 
 /// The text has reached its limit.
-struct Full;
+struct TextLimitReached;
 
 /// The text that has been read.
 #[derive(Default)]
@@ -153,7 +153,7 @@ struct Text {
 }
 
 impl Text {
-    fn read(&mut self, event: CallbackEvent<'_>) -> Option<Full> {
+    fn read(&mut self, event: CallbackEvent<'_>) -> Option<TextLimitReached> {
         match event {
             CallbackEvent::OpenStartTag { name } => {
                 self.is_hidden = HIDDEN.contains(&name);
@@ -171,7 +171,7 @@ impl Text {
         None
     }
 
-    fn add(&mut self, text: &str) -> Option<Full> {
+    fn add(&mut self, text: &str) -> Option<TextLimitReached> {
         for next in text.chars() {
             if next.is_whitespace() {
                 self.is_apart = true;
@@ -179,7 +179,7 @@ impl Text {
             }
             let blanks = usize::from(self.is_apart && self.chars > 0);
             if self.chars + blanks >= self.max_chars {
-                return Some(Full);
+                return Some(TextLimitReached);
             }
             self.shown.extend((blanks > 0).then_some(' '));
             self.shown.push(next);

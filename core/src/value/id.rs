@@ -30,7 +30,7 @@ impl ObjectId {
     }
 
     /// Time at which the id was created, to the second.
-    pub fn taken_at(&self) -> Timestamp {
+    pub fn created_at(&self) -> Timestamp {
         let [s0, s1, s2, s3, ..] = self.0;
         Timestamp::from_ms_clamped(i64::from(u32::from_be_bytes([s0, s1, s2, s3])) * 1_000)
     }
@@ -285,7 +285,7 @@ mod tests {
         let (before, within) = (ids.next(at(4_999)).unwrap(), ids.next(at(5_001)).unwrap());
         let first = ObjectId::first_at(at(5_700));
         assert!(before < first && first < within);
-        assert_eq!(first.taken_at(), at(5_000));
+        assert_eq!(first.created_at(), at(5_000));
     }
 
     #[test]

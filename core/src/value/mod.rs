@@ -6,8 +6,6 @@
 
 pub mod email;
 
-#[cfg(feature = "records")]
-mod counted;
 #[cfg(feature = "forms")]
 mod day;
 #[cfg(feature = "forms")]
@@ -32,24 +30,19 @@ pub mod malformed;
 #[cfg(feature = "forms")]
 pub mod member;
 #[cfg(feature = "records")]
-mod nearest;
+mod nearest_name;
 #[cfg(feature = "forms")]
 pub mod number;
 #[cfg(feature = "forms")]
 pub mod period;
+#[cfg(feature = "records")]
+mod plural;
 pub mod time;
 #[cfg(feature = "forms")]
 pub mod zone;
 
 #[doc(inline)]
 pub use self::time::Timestamp;
-#[cfg(feature = "records")]
-#[doc(inline)]
-pub use self::{
-    counted::counted,
-    id::TenantId,
-    nearest::{near_name, nearest},
-};
 #[cfg(feature = "forms")]
 #[doc(inline)]
 pub use self::{
@@ -62,4 +55,11 @@ pub use self::{
     member::Members,
     number::Number,
     zone::Zone,
+};
+#[cfg(feature = "records")]
+#[doc(inline)]
+pub use self::{
+    id::TenantId,
+    nearest_name::{near_name, nearest},
+    plural::counted,
 };

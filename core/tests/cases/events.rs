@@ -2,7 +2,7 @@
 //! as plainly as possible.
 
 use svctrack_core::{
-    plan::{self, Activity, Appended, Change, Finding, Route},
+    plan::{self, Activity, AppendedRow, Change, Finding, Route},
     resources::{
         self,
         company::COMPANY,
@@ -13,12 +13,12 @@ use svctrack_core::{
         Event, Unreadable,
         activity::{self, ActivityOrder, ActivityQuery},
         bulk, group,
-        intake::{self, Incoming, TrackingSettings, wait_for_entry},
+        intake::{self, ReceivedEvent, TrackingSettings, wait_for_entry},
         integration_issues::{self, IntegrationIssueQuery, ReportEntry},
-        listed::{ACTIVITY, ENTRY},
+        list_fields::{ACTIVITY, ENTRY},
         pipeline::{self, ReadCall, SDK_CALLS},
         realtime,
-        unknown_members::{self, Unread},
+        unknown_members::{self, UnreadMembers},
     },
     value::{
         Document, Issue, Malformed, ObjectId, RecordRef,
@@ -49,7 +49,7 @@ struct Call {
     route: Route,
     events: Vec<Event>,
     findings: Vec<Finding>,
-    unread: Unread,
+    unread: UnreadMembers,
     /// Rows with a `count` that counts as 1.
     other_counts: u64,
     rejected: Vec<usize>,
@@ -219,16 +219,20 @@ impl World {
         let (mut parked, mut ignored) = (Vec::new(), Vec::new());
         let Call { route, events, mut findings, unread, other_counts, rejected } = call;
         if other_counts > 0 {
-            findings.push(integration_issues::count_replaced(route, other_counts, self.ctx.now));
+            findings.push(integration_issues::count_out_of_range(
+                route,
+                other_counts,
+                self.ctx.now,
+            ));
         }
         for event in &events {
-            let sent = Incoming { event, received_at: self.ctx.now, route, settings };
+            let sent = ReceivedEvent { event, received_at: self.ctx.now, route, settings };
             let changes = group::plan(&sent, &self.store, &mut self.ctx).unwrap();
             self.commit(&changes);
             ignored.extend(group::ignored(&changes));
             let changes = intake::plan(&sent, &self.store, &mut self.ctx).unwrap();
             for change in &changes {
-                if let Change::Append(Appended::Parked(event)) = change
+                if let Change::Append(AppendedRow::Parked(event)) = change
                     && !parked.contains(&event.code)
                 {
                     parked.push(event.code.clone());
@@ -287,7 +291,7 @@ impl World {
             }
             let event: Event = serde_json::from_str(&parked.event).unwrap();
             let (received_at, route) = (parked.received_at, parked.route);
-            let sent = Incoming { event: &event, received_at, route, settings };
+            let sent = ReceivedEvent { event: &event, received_at, route, settings };
             let changes = group::replay(&sent, &self.store, &mut self.ctx).unwrap();
             self.commit(&changes);
             match intake::replay(&sent, &self.store, &mut self.ctx).unwrap() {
@@ -324,8 +328,8 @@ impl World {
             activity::to_response(activity, user.as_ref(), company.as_ref())
         };
         let is_asked_for = |activity: &&Activity| {
-            query.admits(activity, companies.as_deref(), end_user.flatten())
-                && query.page.filters.iter().all(|filter| filter.admits(&shown(activity)))
+            query.matches(activity, companies.as_deref(), end_user.flatten())
+                && query.page.filters.iter().all(|filter| filter.matches(&shown(activity)))
         };
         let mut found: Vec<&Activity> = self.store.activities.iter().collect();
         found.sort_by_key(|activity| match query.order {
@@ -354,7 +358,7 @@ impl World {
         resources::resolve(&mut query.page.filters, &ENTRY, &self.store).unwrap();
         let entries = self.entries.iter().rev();
         let found: Vec<&ReportEntry> =
-            entries.filter(|entry| query.admits(entry, self.parked_of(entry))).collect();
+            entries.filter(|entry| query.matches(entry, self.parked_of(entry))).collect();
         let of_page =
             found.iter().filter(|entry| query.page.after.is_none_or(|after| entry.id < after));
         let of_page = of_page.take(query.page.limit);
@@ -398,7 +402,14 @@ impl World {
 impl Call {
     fn on_route(route: Route) -> Self {
         let (events, findings, rejected) = (Vec::new(), Vec::new(), Vec::new());
-        Self { route, events, findings, unread: Unread::default(), other_counts: 0, rejected }
+        Self {
+            route,
+            events,
+            findings,
+            unread: UnreadMembers::default(),
+            other_counts: 0,
+            rejected,
+        }
     }
 }
 

@@ -29,10 +29,10 @@ use svctrack_core::{
     },
     schema::{
         CheckedBody, FieldDef, Handling, ListQuery, Lookup as _, Origin, ReadCtx, ResourceDef,
-        Unknown, list::ReadQuery, shape,
+        UnknownParameter, checked_body, list::ReadQuery,
     },
     tracking::{
-        intake::{is_waited_for, wait_for_creation},
+        intake::{releases_parked_events, wait_for_creation},
         integration_issues::{self, ReportEntry},
     },
     value::{
@@ -204,7 +204,8 @@ impl World {
 
     fn create(&mut self, def: &'static ResourceDef, step: &Step) -> CallResult {
         let sent = Document::parse(step.body().as_bytes())?;
-        let body = CheckedBody { handling: handling(step), ..shape::check_create(def, &sent) };
+        let body =
+            CheckedBody { handling: handling(step), ..checked_body::check_create(def, &sent) };
         let planned = plan::create(def, body, &self.store, &mut self.ctx)?;
         Ok(self.apply(def, planned))
     }
@@ -221,7 +222,8 @@ impl World {
         step: &Step,
     ) -> CallResult {
         let sent = Document::parse(step.body().as_bytes())?;
-        let body = CheckedBody { handling: handling(step), ..shape::check_update(def, &sent) };
+        let body =
+            CheckedBody { handling: handling(step), ..checked_body::check_update(def, &sent) };
         let id = self.locate(def, reference)?;
         let planned = plan::update(def, id, body, &self.store, &mut self.ctx)?;
         Ok(self.apply(def, planned))
@@ -234,7 +236,7 @@ impl World {
         step: &Step,
     ) -> CallResult {
         let sent = Document::parse(step.body().as_bytes())?;
-        let body = shape::check_update(&LICENSE, &sent);
+        let body = checked_body::check_update(&LICENSE, &sent);
         let id = self.locate(&LICENSE, reference)?;
         let planned = decision.plan(id, body, &self.store, &mut self.ctx)?;
         Ok(self.apply(&LICENSE, planned))
@@ -372,7 +374,7 @@ impl World {
             if *def == &SETTINGS {
                 self.woken.push(wait_for_creation());
             }
-            for entry in added.iter().chain(removed).filter(|_| is_waited_for(def)) {
+            for entry in added.iter().chain(removed).filter(|_| releases_parked_events(def)) {
                 let (row, key) = (entry.row.to_owned(), entry.key.clone());
                 self.woken.push(ParkedWait { resource: def.code, row, key });
             }
@@ -409,7 +411,7 @@ fn known<T>(
     let read = read.map_err(|issues| ErrorResponse(400, issues))?;
     let is_lenient = step.headers().contains(&("prefer", "handling=lenient"));
     if !is_lenient && !read.unknown.is_empty() {
-        return Err(ErrorResponse(400, read.unknown.iter().map(Unknown::issue).collect()));
+        return Err(ErrorResponse(400, read.unknown.iter().map(UnknownParameter::issue).collect()));
     }
     let unknown = read.unknown.into_iter().map(|unknown| unknown.name);
     Ok((read.query, unknown.chain(read.ignored).collect()))

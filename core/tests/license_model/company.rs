@@ -172,7 +172,10 @@ fn status(all: &[Known], world: World<'_>) -> &'static str {
     let renewed = |known: &&Known| {
         says(&known.1.shown, "renewalStatus", "renewed") && begun(known) && !ended(known)
     };
-    let ahead = dated().any(|known| ongoing(known) && !begun(known));
+    let will_begin = |known: &Known| {
+        ongoing(known) || says(&known.1.shown, "renewalStatus", "renewed") && !ended(known)
+    };
+    let ahead = dated().any(|known| will_begin(known) && !begun(known));
     if dated().any(|known| held(&known) || agreed(&known) || ahead && renewed(&known)) {
         "customer"
     } else if ahead {

@@ -35,7 +35,7 @@ use svctrack_core::{
         product::PRODUCT,
         settings::{SETTINGS, SETTINGS_ID},
     },
-    schema::{Handling, Lookup as _, ReadCtx, ResourceDef, shape},
+    schema::{Handling, Lookup as _, ReadCtx, ResourceDef, checked_body},
     value::{Document, IdSequence, ObjectId, Timestamp},
 };
 
@@ -132,7 +132,7 @@ impl Tenant {
         body: &str,
         now: i64,
     ) -> Result<Planned, Rejection> {
-        let body = shape::check_create(def, &document(body));
+        let body = checked_body::check_create(def, &document(body));
         let mut ctx = self.ctx(now);
         let planned = plan::create(def, body, &self.store, &mut ctx)?;
         self.ids = ctx.ids;
@@ -147,7 +147,7 @@ impl Tenant {
         body: &Document,
         now: i64,
     ) -> Result<Planned, Rejection> {
-        let body = shape::check_update(def, body);
+        let body = checked_body::check_update(def, body);
         let planned = plan::update(def, id, body, &self.store, &mut self.ctx(now))?;
         self.store.apply(&planned.changes);
         Ok(planned)

@@ -9,7 +9,7 @@ use svctrack_core::{
         upsert::{self, UpsertAccess, UpsertOutcome},
     },
     resources::license::LICENSE,
-    schema::{Handling, Origin, ReadCtx, shape},
+    schema::{Handling, Origin, ReadCtx, checked_body},
     value::{Document, IdSequence, Json, ObjectId, Timestamp},
 };
 
@@ -132,7 +132,7 @@ impl Tenant {
 
     /// The license as it would be after a change; none where that is rejected.
     fn changed(&self, id: ObjectId, change: &str, now: i64) -> Option<Vec<Option<String>>> {
-        let body = shape::check_update(&LICENSE, &document(change));
+        let body = checked_body::check_update(&LICENSE, &document(change));
         let planned = plan::update(&LICENSE, id, body, &self.store, &mut self.ctx(now)).ok()?;
         let ctx = ReadCtx::new(Timestamp::from_ms(now).unwrap(), &self.store);
         let shown = plan::to_response(&LICENSE, &planned.document, &ctx).unwrap();

@@ -238,7 +238,7 @@ fn licenses_that_overlap_for_longer_are_listed() {
 fn nothing_changes_between_two_borders() {
     let ledger = ledger("L1 Acme EUR 2024-01-10T15:00Z 2024-03-01 100 Suite ongoing");
     let quiet = |now: &str, zone: &str| {
-        let time = ledger.quiet_time(at(now), ReportOptions::zone_of(zone).unwrap());
+        let time = ledger.stable_range(at(now), ReportOptions::zone_of(zone).unwrap());
         format!("{} {}", time.start, time.end)
     };
     let check = |now, zone, expect: [&str; 2]| {

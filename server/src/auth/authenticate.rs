@@ -83,7 +83,7 @@ pub(super) fn admit(
         caller.note_denied(app, EXPIRED);
         return Err(Error::Unauthorized(EXPIRED));
     }
-    app.store.token_used(&known.record, now);
+    app.store.note_token_use(&known.record, now);
     note_tenant(tenant.id());
     app.rates.count_request(tenant.id(), &known.record.id, limits)?;
     if is_suspended {

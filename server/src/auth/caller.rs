@@ -10,7 +10,7 @@ use svctrack_core::{
 };
 use svctrack_store::{Actor, CommandOrigin, KnownToken, Tenant, TokenRecord};
 
-use super::denials::Attempt;
+use super::denials::DeniedAccess;
 use crate::{app::App, error::Error, request_id::RequestId};
 
 /// Marks a request of a person who has the store's file, and acts for a tenant or for the operator. A request from the
@@ -55,10 +55,11 @@ impl RequestSource {
         &self,
         app: &App,
         tenant: Tenant,
-        (action, who): (&'static str, AuditActor),
+        (action, actor): (&'static str, AuditActor),
         cause: &str,
     ) {
-        let attempt = Attempt { action, who, address: self.address, cause: cause.to_owned() };
+        let attempt =
+            DeniedAccess { action, actor, address: self.address, cause: cause.to_owned() };
         app.denials.count(tenant, attempt, app.clock.now());
     }
 
@@ -155,11 +156,11 @@ impl Caller {
     /// Counts a denial for the caller.
     pub(crate) fn note_denied(&self, app: &App, cause: &str) {
         let Credential::Token(known) = &self.credential else { return };
-        let who = AuditActor::Token {
+        let actor = AuditActor::Token {
             id: known.record.id.clone(),
             name: known.record.label.clone(),
             session: self.seen.session.as_deref().map(str::to_owned),
         };
-        self.seen.note_denied(app, self.tenant, ("access.deny", who), cause);
+        self.seen.note_denied(app, self.tenant, ("access.deny", actor), cause);
     }
 }

@@ -29,10 +29,10 @@ const MAX_CAUSE_BYTES: usize = 64;
 
 /// Actor and cause of denied access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Attempt {
+pub(crate) struct DeniedAccess {
     /// Action that was denied, such as `session.open`.
     pub(crate) action: &'static str,
-    pub(crate) who: AuditActor,
+    pub(crate) actor: AuditActor,
     pub(crate) address: Option<IpAddr>,
     /// The code of the error, or the scope that is missing.
     pub(crate) cause: String,
@@ -45,7 +45,7 @@ struct TenantDenials {
     /// Number of separate counts today.
     told_apart: usize,
     /// Number of each attempt, and the end of the time in which it is counted.
-    counts: HashMap<Attempt, (u64, i64)>,
+    counts: HashMap<DeniedAccess, (u64, i64)>,
 }
 
 /// Attempts that are not written yet.
@@ -54,7 +54,7 @@ pub(crate) struct Denials(Mutex<BTreeMap<TenantId, TenantDenials>>);
 
 impl Denials {
     /// Counts an attempt to access a tenant; an attempt by an unknown caller is counted for the operator.
-    pub(crate) fn count(&self, tenant: Tenant, mut attempt: Attempt, now: Timestamp) {
+    pub(crate) fn count(&self, tenant: Tenant, mut attempt: DeniedAccess, now: Timestamp) {
         attempt.cause.truncate(attempt.cause.floor_char_boundary(MAX_CAUSE_BYTES));
         self.0.lock().entry(tenant.id()).or_default().count(attempt, now);
     }
@@ -65,7 +65,7 @@ impl Denials {
         let mut taken = Vec::new();
         for (tenant, of_tenant) in &mut *of_tenants {
             let is_over =
-                |_: &Attempt, (_, until): &mut (u64, i64)| is_last || *until <= now.as_ms();
+                |_: &DeniedAccess, (_, until): &mut (u64, i64)| is_last || *until <= now.as_ms();
             let over = of_tenant.counts.extract_if(is_over);
             let notes: Vec<_> =
                 over.map(|(attempt, (count, _))| attempt.into_note(count)).collect();
@@ -81,7 +81,7 @@ impl Denials {
 }
 
 impl TenantDenials {
-    fn count(&mut self, attempt: Attempt, now: Timestamp) {
+    fn count(&mut self, attempt: DeniedAccess, now: Timestamp) {
         if self.day != now.epoch_days() {
             (self.day, self.told_apart) = (now.epoch_days(), 0);
         }
@@ -96,17 +96,17 @@ impl TenantDenials {
             self.counts.insert(attempt, (1, end_of(MINUTE_MS)));
             return;
         }
-        let together = Attempt { who: AuditActor::Unknown, address: None, ..attempt };
+        let together = DeniedAccess { actor: AuditActor::Unknown, address: None, ..attempt };
         let until = end_of(if is_spent { HOUR_MS } else { MINUTE_MS }).min(end_of(DAY_MS));
         self.counts.entry(together).or_insert((0, until)).0 += 1;
     }
 }
 
-impl Attempt {
+impl DeniedAccess {
     fn into_note(self, count: u64) -> AuditNote {
-        let Self { action, who, address, cause } = self;
+        let Self { action, actor, address, cause } = self;
         let outcome = AuditOutcome::Denied { cause, count };
-        AuditNote { action, outcome, target: None, by: Some((who, address)) }
+        AuditNote { action, outcome, target: None, by: Some((actor, address)) }
     }
 }
 
@@ -114,9 +114,14 @@ impl Attempt {
 mod tests {
     use super::*;
 
-    fn attempt(last: u8) -> Attempt {
+    fn attempt(last: u8) -> DeniedAccess {
         let address = Some([192, 0, 2, last].into());
-        Attempt { action: "access.deny", who: AuditActor::Unknown, address, cause: "x".to_owned() }
+        DeniedAccess {
+            action: "access.deny",
+            actor: AuditActor::Unknown,
+            address,
+            cause: "x".to_owned(),
+        }
     }
 
     fn at(text: &str) -> Timestamp {

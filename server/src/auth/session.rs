@@ -54,7 +54,7 @@ pub(crate) async fn of_request(app: &App, request: &Request) -> Result<Option<Se
     }
     let opened_with = known.record.created_by.as_deref().unwrap_or_default();
     let Some(opened_with) = app.store.token(opened_with).await? else { return Ok(None) };
-    app.store.token_used(&known.record, now);
+    app.store.note_token_use(&known.record, now);
     app.sign_in.note_use(&known.record.id, now);
     let seen = RequestSource::from_request(request).through(&known.record.id);
     match admit(app, opened_with, seen) {

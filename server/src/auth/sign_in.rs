@@ -29,7 +29,7 @@ struct SignInLink {
 
 /// State of signing in: the link that is open, and the failed attempts of each address.
 pub(crate) struct SignIn {
-    once: Mutex<Option<SignInLink>>,
+    link: Mutex<Option<SignInLink>>,
     /// Time of the last use of each session, by id.
     used: Mutex<BTreeMap<String, Timestamp>>,
     failures: RateLimiter<Option<Address>, HashMapStateStore<Option<Address>>, DefaultClock>,
@@ -38,7 +38,7 @@ pub(crate) struct SignIn {
 impl Default for SignIn {
     fn default() -> Self {
         let failures = RateLimiter::hashmap(Quota::per_minute(MAX_SIGN_IN_FAILURES));
-        Self { once: Mutex::new(None), used: Mutex::default(), failures }
+        Self { link: Mutex::new(None), used: Mutex::default(), failures }
     }
 }
 
@@ -67,22 +67,22 @@ impl SignIn {
         let secret = Token::generate()?;
         let until = Instant::now() + Duration::from_secs(ONE_TIME_LINK_SECONDS);
         let sha256 = Sha256::digest(secret.reveal()).into();
-        *self.once.lock() = Some(SignInLink { sha256, until, token: token.to_owned() });
+        *self.link.lock() = Some(SignInLink { sha256, until, token: token.to_owned() });
         Ok(address("/sign-in", &[], &[("once", secret.reveal())]))
     }
 
     /// Uses a link up; returns the id of its token.
     pub(crate) fn take(&self, secret: &str) -> Option<String> {
-        let mut once = self.once.lock();
+        let mut link = self.link.lock();
         let sent: [u8; 32] = Sha256::digest(secret).into();
-        let is_it = once.as_ref().is_some_and(|once| {
-            once.until > Instant::now() && bool::from(once.sha256.ct_eq(&sent))
+        let is_it = link.as_ref().is_some_and(|link| {
+            link.until > Instant::now() && bool::from(link.sha256.ct_eq(&sent))
         });
-        if is_it { once.take().map(|once| once.token) } else { None }
+        if is_it { link.take().map(|link| link.token) } else { None }
     }
 
-    /// Notes a failed sign-in, and returns whether there were too many recently.
-    pub(crate) fn has_failed(&self, address: Option<Address>) -> SignInRate {
+    /// Notes a failed sign-in; returns whether there were too many recently.
+    pub(crate) fn note_failure(&self, address: Option<Address>) -> SignInRate {
         self.failures.retain_recent();
         match self.failures.check_key(&address) {
             Ok(()) => SignInRate::Within,

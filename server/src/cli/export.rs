@@ -13,7 +13,7 @@ use svctrack_server::{
     admin::Admin,
     backups::Unfinished,
     interchange::Format,
-    transfer::{self, Earlier, check_folder},
+    transfer::{self, ExistingFiles, check_folder},
 };
 
 use super::transfer::{RecordOwnerArgs, TENANTS, lines_of};
@@ -70,7 +70,7 @@ impl Export {
         defs: &[&'static ResourceDef],
         folder: &Path,
     ) -> Result<Value, String> {
-        let kept = if self.force { Earlier::Replaced } else { Earlier::Kept };
+        let kept = if self.force { ExistingFiles::Replaced } else { ExistingFiles::Kept };
         check_folder(defs, folder, kept)?;
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let mut told = Map::new();

@@ -12,7 +12,7 @@ use svctrack_core::value::counted;
 use svctrack_server::{
     admin::Admin,
     interchange::{ReadOptions, Separator, parse_mapping},
-    transfer::{self, ImportOptions, Imported},
+    transfer::{self, ImportOptions, ImportedFile},
 };
 use svctrack_store::TenantRecord;
 
@@ -137,9 +137,16 @@ fn tell_others(folder: &Path) -> Result<(), String> {
 }
 
 /// The outcome of the records of a file, as JSON; further messages are printed.
-fn counts(resource: &str, done: Imported) -> Value {
-    let Imported { taken, row_counts, rejected, without_key, repeated, first_repeated, ignored } =
-        done;
+fn counts(resource: &str, done: ImportedFile) -> Value {
+    let ImportedFile {
+        taken,
+        row_counts,
+        rejected,
+        without_key,
+        repeated,
+        first_repeated,
+        ignored,
+    } = done;
     if without_key > 0 {
         print_err(&format!(
             "{resource}: {} without a key; importing again creates them twice",

@@ -52,7 +52,7 @@ pub(crate) enum TenantCommand {
   svctrack tenant rename 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11 --name \"Acme Ltd\"")]
     Rename {
         #[command(flatten)]
-        tenant: OneTenant,
+        tenant: TenantArgs,
         /// New name
         #[arg(long)]
         name: String,
@@ -65,7 +65,7 @@ pub(crate) enum TenantCommand {
   svctrack tenant suspend 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11")]
     Suspend {
         #[command(flatten)]
-        tenant: OneTenant,
+        tenant: TenantArgs,
     },
     /// Resume a suspended tenant
     ///
@@ -74,7 +74,7 @@ pub(crate) enum TenantCommand {
   svctrack tenant resume 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11")]
     Resume {
         #[command(flatten)]
-        tenant: OneTenant,
+        tenant: TenantArgs,
     },
     /// Delete a tenant with all its data
     ///
@@ -84,7 +84,7 @@ pub(crate) enum TenantCommand {
   svctrack tenant delete 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11 --yes")]
     Delete {
         #[command(flatten)]
-        tenant: OneTenant,
+        tenant: TenantArgs,
         /// Confirm the deletion
         #[arg(long)]
         yes: bool,
@@ -92,7 +92,7 @@ pub(crate) enum TenantCommand {
 }
 
 #[derive(Args)]
-pub(crate) struct OneTenant {
+pub(crate) struct TenantArgs {
     #[command(flatten)]
     target: TargetArgs,
     /// UUID of the tenant
@@ -137,7 +137,7 @@ impl TenantCommand {
     }
 }
 
-impl OneTenant {
+impl TenantArgs {
     fn path(&self) -> String {
         format!("/tenants/{}", self.id)
     }

@@ -7,9 +7,9 @@
 use chrono::{Datelike as _, Days, Months, NaiveDate};
 
 use super::{
-    chance::Dice,
     company::{Company, Product, Size, Term, Usage},
     names::{self, AMERICA, ASIA, EUROPE},
+    random::RandomStream,
     stories,
 };
 
@@ -39,8 +39,11 @@ const SIZES_AT_START: &[(usize, Size)] =
 
 /// Companies of a demo, in the order in which they came.
 pub(super) fn companies(customers: usize, today: NaiveDate) -> Vec<Company> {
-    let mut market =
-        Market { dice: Dice::seeded("market"), today, companies: stories::companies(today) };
+    let mut market = Market {
+        dice: RandomStream::seeded("market"),
+        today,
+        companies: stories::companies(today),
+    };
     let months = market.months();
     market.begin(customers);
     let goals = goals(customers, &months);
@@ -55,7 +58,7 @@ pub(super) fn companies(customers: usize, today: NaiveDate) -> Vec<Company> {
 type Month = (NaiveDate, NaiveDate);
 
 struct Market {
-    dice: Dice,
+    dice: RandomStream,
     today: NaiveDate,
     companies: Vec<Company>,
 }

@@ -3,11 +3,11 @@
 //! The data depends on a fixed seed and the time: on the same day it is the same. The module has no rules and calls
 //! nothing: it yields calls of the API, which its caller sends, over HTTP or within the process.
 
-mod chance;
 mod company;
 mod market;
 mod names;
 mod people;
+mod random;
 mod records;
 mod stories;
 mod tickets;

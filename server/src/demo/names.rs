@@ -1,6 +1,6 @@
 //! Invented names: of companies, places and people. Domains end in `.example`, which is reserved.
 
-use super::chance::Dice;
+use super::random::RandomStream;
 
 const FIRST_HALVES: &[&str] = &[
     "Alder", "Amber", "Anchor", "Arbor", "Aster", "Beacon", "Birch", "Bluefin", "Bramble", "Cedar",
@@ -88,12 +88,12 @@ pub(super) fn domain(company: &str) -> String {
 }
 
 /// A person: their first and last name.
-pub(super) fn person(dice: &mut Dice) -> (&'static str, String) {
+pub(super) fn person(dice: &mut RandomStream) -> (&'static str, String) {
     let last = [dice.one_of(NAME_STEMS), dice.one_of(NAME_ENDS)].concat();
     (dice.one_of(FIRST_NAMES), last)
 }
 
-pub(super) fn position(dice: &mut Dice) -> &'static str {
+pub(super) fn position(dice: &mut RandomStream) -> &'static str {
     dice.one_of(POSITIONS)
 }
 

@@ -4,9 +4,9 @@ use chrono::{Days, NaiveDate};
 use serde_json::{Value, json};
 
 use super::{
-    chance::Dice,
     company::{Company, Product},
     names,
+    random::RandomStream,
 };
 
 /// The part of the seats that are in use.
@@ -37,12 +37,17 @@ pub(super) struct Person {
 
 /// The users of all companies, company by company.
 pub(super) fn people(market: &[Company], today: NaiveDate) -> Vec<Person> {
-    let mut dice = Dice::seeded("people");
+    let mut dice = RandomStream::seeded("people");
     let of_company = |(at, company): (usize, &Company)| users_of(company, at, today, &mut dice);
     market.iter().enumerate().flat_map(of_company).collect()
 }
 
-fn users_of(company: &Company, at: usize, today: NaiveDate, dice: &mut Dice) -> Vec<Person> {
+fn users_of(
+    company: &Company,
+    at: usize,
+    today: NaiveDate,
+    dice: &mut RandomStream,
+) -> Vec<Person> {
     let main = Product::first_for(company.size);
     let mut users: Vec<Person> = Vec::new();
     for term in company.terms.iter().filter(|term| term.product == main) {

@@ -4,10 +4,10 @@ use chrono::{Datelike as _, Months, NaiveDate};
 use serde_json::{Map, Value, json};
 
 use super::{
-    chance::Dice,
     company::{Company, Product, Size, Term, TermOutcome, Usage},
     market::MONTHS,
     names,
+    random::RandomStream,
     zone::TIME_ZONE,
 };
 
@@ -78,7 +78,7 @@ pub(super) fn products() -> Vec<Value> {
 
 /// All companies: those of the market, and some that have not bought yet.
 pub(super) fn companies(market: &[Company], today: NaiveDate) -> Vec<Value> {
-    let mut dice = Dice::seeded("companies");
+    let mut dice = RandomStream::seeded("companies");
     let mut stored: Vec<Value> =
         market.iter().map(|company| stored_company(company, today, &mut dice)).collect();
     stored.extend(others(market).map(|(number, name)| {
@@ -99,7 +99,7 @@ fn others(market: &[Company]) -> impl Iterator<Item = (usize, String)> {
     (first..first + COMING + PROSPECTS).map(|number| (number, names::company(number)))
 }
 
-fn stored_company(company: &Company, today: NaiveDate, dice: &mut Dice) -> Value {
+fn stored_company(company: &Company, today: NaiveDate, dice: &mut RandomStream) -> Value {
     let is_customer = company.is_customer(today);
     let since = company.since().unwrap_or(today);
     let phase = match company.usage {

@@ -4,10 +4,10 @@ use chrono::{Days, NaiveDate};
 use serde_json::{Value, json};
 
 use super::{
-    chance::Dice,
     company::{Company, Usage},
     market::MONTHS,
     people::Person,
+    random::RandomStream,
     records::{self, Staff},
     stories::AT_RISK,
     usage::{active, written},
@@ -54,7 +54,7 @@ pub(super) fn tickets(
     today: NaiveDate,
     now_ms: i64,
 ) -> Vec<Value> {
-    let mut desk = Desk { dice: Dice::seeded("tickets"), now_ms, number: 1_000 };
+    let mut desk = TicketGenerator { dice: RandomStream::seeded("tickets"), now_ms, number: 1_000 };
     let first = today.checked_sub_days(Days::new(u64::from(MONTHS) * 365 / 12)).unwrap_or(today);
     let mut tickets = Vec::new();
     for day in first.iter_days().take_while(|day| *day <= today) {
@@ -71,13 +71,13 @@ pub(super) fn tickets(
     tickets
 }
 
-struct Desk {
-    dice: Dice,
+struct TicketGenerator {
+    dice: RandomStream,
     now_ms: i64,
     number: u32,
 }
 
-impl Desk {
+impl TicketGenerator {
     fn ticket(
         &mut self,
         company: &Company,

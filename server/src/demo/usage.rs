@@ -5,10 +5,10 @@ use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc};
 use serde::Serialize;
 
 use super::{
-    chance::Dice,
     company::{Company, Size, TermOutcome, Usage},
     market::MONTHS,
     people::Person,
+    random::RandomStream,
     zone::day_at,
 };
 
@@ -132,7 +132,7 @@ fn season(day: NaiveDate) -> f64 {
 
 /// Events in the order of time, a week or a day at a time.
 pub(super) struct Events<'d> {
-    dice: Dice,
+    dice: RandomStream,
     market: &'d [Company],
     people: &'d [Person],
     day: NaiveDate,
@@ -145,7 +145,7 @@ impl<'d> Events<'d> {
         let today = day_at(now);
         // A whole number of weeks before the recent days.
         let day = today.checked_sub_days(back).unwrap_or(today);
-        Self { dice: Dice::seeded("usage"), market, people, day, now }
+        Self { dice: RandomStream::seeded("usage"), market, people, day, now }
     }
 
     fn today(&self) -> NaiveDate {

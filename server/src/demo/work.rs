@@ -4,9 +4,9 @@ use chrono::{Datelike as _, Days, NaiveDate, Weekday};
 use serde_json::{Value, json};
 
 use super::{
-    chance::Dice,
     company::{Company, Size},
     market::MONTHS,
+    random::RandomStream,
     records::{self, Staff},
 };
 
@@ -67,7 +67,7 @@ pub(super) struct Timesheet {
 
 /// Weeks of those who track time, the earliest first.
 pub(super) fn timesheets(market: &[Company], today: NaiveDate) -> Vec<Timesheet> {
-    let mut dice = Dice::seeded("work");
+    let mut dice = RandomStream::seeded("work");
     let first = today.checked_sub_days(Days::new(u64::from(MONTHS) * 365 / 12)).unwrap_or(today);
     let mondays = first.iter_days().take_while(|day| *day <= today);
     let mut sheets = Vec::new();
@@ -84,7 +84,7 @@ fn week(
     who: Staff,
     monday: NaiveDate,
     today: NaiveDate,
-    dice: &mut Dice,
+    dice: &mut RandomStream,
 ) -> Timesheet {
     let age = (today - monday).num_days();
     let customers: Vec<&Company> =

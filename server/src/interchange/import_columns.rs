@@ -1,12 +1,12 @@
 //! Columns of an imported table: each column name matches a property, exactly or nearly, or is mapped to one (D10).
 
 use svctrack_core::{
-    schema::{FieldDef, FieldKind, ResourceDef, VERSION, cell, shape},
+    schema::{FieldDef, FieldKind, ResourceDef, VERSION, cell, checked_body},
     value::{Document, Json, near_name},
 };
 
 /// Heads of columns, each with its property; an empty one leaves the column out.
-pub(super) type HeadMap = Vec<(String, String)>;
+pub(super) type ColumnMap = Vec<(String, String)>;
 
 /// Target of the cells of a column.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl ImportColumns {
     pub(super) fn read<'a>(
         def: &'static ResourceDef,
         heads: impl Iterator<Item = &'a str>,
-        map: &HeadMap,
+        map: &ColumnMap,
         map_option: &str,
     ) -> Result<Self, String> {
         let mut read = Self { def, heads: Vec::new(), columns: Vec::new(), read_only: Vec::new() };
@@ -131,14 +131,14 @@ pub(super) fn all_problems(
     read: &Document,
     mut problems: Vec<String>,
 ) -> String {
-    let issues = shape::check_update(def, read).issues;
+    let issues = checked_body::check_update(def, read).issues;
     problems.extend(issues.into_iter().map(|issue| issue.message));
     problems.join("; ")
 }
 
 /// Property with the name of a head without a map, if there is one.
 pub(super) fn property_of(def: &'static ResourceDef, head: &str) -> Option<String> {
-    match column_of(def, head.trim(), &HeadMap::new(), "").ok()? {
+    match column_of(def, head.trim(), &ColumnMap::new(), "").ok()? {
         ImportCells::Whole(row) => Some(row.name.to_owned()),
         ImportCells::Member(row, key) => Some(format!("{}.{key}", row.name)),
         ImportCells::LeftOut => None,
@@ -148,7 +148,7 @@ pub(super) fn property_of(def: &'static ResourceDef, head: &str) -> Option<Strin
 fn column_of(
     def: &'static ResourceDef,
     head: &str,
-    map: &HeadMap,
+    map: &ColumnMap,
     map_option: &str,
 ) -> Result<ImportCells, String> {
     let mapped = map.iter().find(|(known, _)| is_same(known, head)).map(|(_, name)| name.as_str());
@@ -275,7 +275,7 @@ mod tests {
     fn read_only_properties_are_named_and_left_out() {
         let heads = ["name", "mrr", "createdAt", "_id"];
         let columns =
-            ImportColumns::read(&COMPANY, heads.into_iter(), &HeadMap::new(), "--map ").unwrap();
+            ImportColumns::read(&COMPANY, heads.into_iter(), &ColumnMap::new(), "--map ").unwrap();
         assert_eq!(columns.read_only, ["mrr", "createdAt"]);
     }
 }

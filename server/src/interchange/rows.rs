@@ -10,7 +10,7 @@ use svctrack_core::{
 
 use super::{
     format::Format,
-    import_columns::{HeadMap, ImportColumns, all_problems, near_property, property_of},
+    import_columns::{ColumnMap, ImportColumns, all_problems, near_property, property_of},
     line_ends::{LineEnds, MAX_LINE_BYTES},
 };
 
@@ -31,7 +31,7 @@ pub struct ReadOptions {
     /// Separator of cells; else the first line shows it.
     pub separator: Option<Separator>,
     /// The properties of the heads of columns.
-    pub map: HeadMap,
+    pub map: ColumnMap,
     /// Whether a line of NDJSON such as `{"$resource": "licenses"}` changes the resource of the next ones.
     may_switch: bool,
 }
@@ -40,7 +40,7 @@ pub struct ReadOptions {
 pub(crate) const SWITCH: &str = "$resource";
 
 impl ReadOptions {
-    pub fn of_files(separator: Option<Separator>, map: HeadMap) -> Self {
+    pub fn of_files(separator: Option<Separator>, map: ColumnMap) -> Self {
         Self { separator, map, may_switch: false }
     }
 

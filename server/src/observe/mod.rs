@@ -6,13 +6,13 @@
 pub(crate) mod admin_server;
 pub mod connection_counts;
 mod exposition;
-pub(crate) mod recent;
+pub(crate) mod recent_totals;
 pub mod request_log;
 pub(crate) mod request_metrics;
 pub(crate) mod resources;
+pub(crate) mod running_request;
 pub mod settings;
 pub(crate) mod trace;
-pub(crate) mod watch;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ use svctrack_core::value::Timestamp;
 use svctrack_store::{Clock as _, SystemClock};
 
 use self::{
-    connection_counts::ConnectionCounts, recent::Recent, request_log::RequestLog,
+    connection_counts::ConnectionCounts, recent_totals::RecentTotals, request_log::RequestLog,
     request_metrics::RequestMetrics, settings::ObserveConfig,
 };
 use crate::{log::LogLines, tls::acceptor::Tls};
@@ -29,7 +29,7 @@ use crate::{log::LogLines, tls::acceptor::Tls};
 pub struct Observe {
     pub(crate) log: RequestLog,
     pub(crate) requests: RequestMetrics,
-    pub(crate) recent: Recent,
+    pub(crate) recent: RecentTotals,
     pub(crate) connections: Arc<ConnectionCounts>,
     /// The server's TLS, if it has one.
     pub(crate) tls: Option<Arc<Tls>>,
@@ -44,7 +44,7 @@ impl Default for Observe {
         Self {
             log: RequestLog::default(),
             requests: RequestMetrics::default(),
-            recent: Recent::default(),
+            recent: RecentTotals::default(),
             connections: Arc::default(),
             tls: None,
             data: None,

@@ -14,7 +14,7 @@ use svctrack_core::{
         license::LICENSE,
         settings::{SETTINGS, SETTINGS_ID},
     },
-    schema::{Handling, ReadCtx, ResourceDef, shape},
+    schema::{Handling, ReadCtx, ResourceDef, checked_body},
     value::{Document, IdSequence, ObjectId, Timestamp},
 };
 
@@ -217,24 +217,24 @@ impl World {
     }
 
     fn create(&mut self, def: &'static ResourceDef, sent: &Document) -> Option<Planned> {
-        let body = shape::check_create(def, sent);
+        let body = checked_body::check_create(def, sent);
         let planned = plan::create(def, body, &self.memory, &mut self.ctx).ok()?;
         self.memory.apply(&planned.changes);
         Some(planned)
     }
 
     fn update(&mut self, def: &'static ResourceDef, id: ObjectId) -> Option<Planned> {
-        let body = shape::check_update(def, &document(def.example_update)?);
+        let body = checked_body::check_update(def, &document(def.example_update)?);
         plan::update(def, id, body, &self.memory, &mut self.ctx).ok()
     }
 
     fn renew(&mut self, id: ObjectId) -> Option<Planned> {
-        let body = shape::check_update(&LICENSE, &document(LICENSE.example_update)?);
+        let body = checked_body::check_update(&LICENSE, &document(LICENSE.example_update)?);
         plan::renew(id, body, &self.memory, &mut self.ctx).ok()
     }
 
     fn lose(&mut self, id: ObjectId) -> Option<Planned> {
-        let body = shape::check_update(&LICENSE, &document(LOSS)?);
+        let body = checked_body::check_update(&LICENSE, &document(LOSS)?);
         plan::lose(id, body, &self.memory, &mut self.ctx).ok()
     }
 

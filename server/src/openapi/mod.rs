@@ -36,7 +36,7 @@ use self::{
     schemas::schemas,
 };
 use crate::{
-    route_def::{BodyKind, Described, RouteAccess, RouteDoc},
+    route_def::{BodyKind, DescribedRoute, RouteAccess, RouteDoc},
     routes::{closings::BY_COMPANY, lean_companies},
 };
 
@@ -60,10 +60,14 @@ const GROUPS: [(&str, &str, &[&str]); 6] = [
 ];
 
 /// Description of these routes. Examples name `tenant`, if there is exactly one.
-pub(crate) fn document(routes: &[Described], public_url: &str, tenant: Option<TenantId>) -> Value {
+pub(crate) fn document(
+    routes: &[DescribedRoute],
+    public_url: &str,
+    tenant: Option<TenantId>,
+) -> Value {
     let tenant = tenant.map_or_else(examples::unknown_tenant, |tenant| tenant.to_string());
     let mut paths = Map::new();
-    for Described { method, path, doc, def } in routes {
+    for DescribedRoute { method, path, doc, def } in routes {
         let path = braced(path);
         let operations = paths.entry(path.clone()).or_insert_with(|| json!({}));
         if let Some(operations) = operations.as_object_mut() {

@@ -12,7 +12,7 @@ use svctrack_core::{
     },
     tracking::{
         activity::ActivityOrder,
-        listed::{ACTIVITY, ENTRY},
+        list_fields::{ACTIVITY, ENTRY},
     },
 };
 

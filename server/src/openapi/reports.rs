@@ -220,7 +220,7 @@ const OBJECTS: &[Object] = &[
     ("RenewalLicense", "A license that is due.", &[RENEWAL], &[]),
     ("RenewalsReport", "Renewals and their outcomes.", &[ABOUT, &[
         ("by", "renewalsBy", "Whether a license is due at its end or on its last day of notice."), ("currencies", "[RenewalSeries]", "Each currency separately."),
-        ("converted", "RenewalSeries?", "All currencies converted to the base currency; null if a rate is missing."), ("licenses", "[RenewalLicense]", "The first 1,000 licenses behind the figures."), ("licensesTotal", "count", "Their number."),
+        ("converted", "RenewalSeries?", "All currencies converted to the base currency; null if a rate is missing."), ("licenses", "[RenewalLicense]", "The first 1,000 licenses that contribute to the figures."), ("licensesTotal", "count", "Their number."),
     ]], &[PAST]),
     ("ForecastScenarios", "An amount in three scenarios.", &[&[
         ("base", "money", "Base scenario."), ("optimistic", "money", "Optimistic scenario."), ("pessimistic", "money", "Pessimistic scenario."),
@@ -266,7 +266,7 @@ const OBJECTS: &[Object] = &[
         ("company", "id", "Id."), ("amount", "money", "Amount of the company."), ("pays", "[money]", "MRR at the start of the period, after each change, and at the end."),
         ("formula", "text", "The amount as a formula."), ("licenses", "[ExplainedLicense]", "Licenses that are active in the period, or overdue."),
     ]], &[]),
-    ("Explanation", "The companies and licenses behind a figure.", &[&[
+    ("Explanation", "The companies and licenses that contribute to a figure.", &[&[
         ("line", "line", "The figure that is explained."), ("from", "day", "The first day of the period."), ("to", "day", "The day after its last day."), ("currency", "text", "The currency of the amounts."),
         ("amount", "money", "Value of the figure, in the view of the report."), ("endPoints", "money", "Value with `view=endPoints`."), ("activities", "money", "Value with `view=activities`."),
         ("formula", "text", "The sum of the companies' amounts, in numbers."), ("companies", "[ExplainedCompany]", "The companies, those with the largest amounts first."),
@@ -277,18 +277,18 @@ const OBJECTS: &[Object] = &[
         ("monthly", "money", "MRR that counts."), ("rate", "money?", "Exchange rate of the conversion."), ("amount", "money", "MRR that counts, in the currency of the figure."),
     ]], &[]),
     ("ExpectedCompany", "A company's part of the forecast.", &[EXPLAINED_COMPANY, &[
-        ("licenses", "[ExpectedLicense]", "The licenses behind the amount."),
+        ("licenses", "[ExpectedLicense]", "The licenses that contribute to the amount."),
     ]], &[]),
-    ("ForecastExplanation", "The companies and licenses behind a figure of the forecast.", &[EXPLAINED, &[
+    ("ForecastExplanation", "The companies and licenses that contribute to a figure of the forecast.", &[EXPLAINED, &[
         ("line", "forecastLine", "The figure that is explained."), ("companies", "[ExpectedCompany]", "The companies, those with the largest amounts first."),
     ]], &[]),
     ("ExplainedRenewal", "A license that is due, and its part of a figure.", &[RENEWAL, &[
         ("rate", "money?", "Exchange rate of the conversion."), ("amount", "money", "Part of the figure, in its currency."),
     ]], &[]),
     ("RenewingCompany", "A company's part of a figure of the renewals.", &[EXPLAINED_COMPANY, &[
-        ("licenses", "[ExplainedRenewal]", "The licenses behind the amount."),
+        ("licenses", "[ExplainedRenewal]", "The licenses that contribute to the amount."),
     ]], &[]),
-    ("RenewalsExplanation", "The companies and licenses behind a figure of the renewals.", &[EXPLAINED, &[
+    ("RenewalsExplanation", "The companies and licenses that contribute to a figure of the renewals.", &[EXPLAINED, &[
         ("line", "renewalsLine", "The figure that is explained."), ("companies", "[RenewingCompany]", "The companies, those with the largest amounts first."),
     ]], &[]),
 ];
@@ -418,7 +418,7 @@ pub(super) fn example(gives: BodyKind) -> Option<Value> {
         ledger: &ledger.ok()?,
         later: None,
         attributes_of: &|_| Vec::new(),
-        is_asked_for: &|_| true,
+        company_filter: &|_| true,
         name_of: &|_| Some("Example company".to_owned()),
         usage_of: &|_| CustomerUsage::default(),
     };

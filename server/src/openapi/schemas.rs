@@ -12,7 +12,7 @@ use svctrack_core::{
         settings::SETTINGS,
         ticket::TICKET,
     },
-    tracking::listed::{ACTIVITY, ENTRY},
+    tracking::list_fields::{ACTIVITY, ENTRY},
 };
 use svctrack_store::{Health, TenantState};
 

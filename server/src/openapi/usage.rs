@@ -58,11 +58,11 @@ pub(super) const OBJECTS: &[Object] = &[
         ("retention", "UsageRetention", "User retention by the week of first activity."), ("actions", "[ActionRow]", "The 50 most frequent actions."), ("otherActions", "OtherActions", "Sum of all other actions."),
         ("fading", "[ActionTrend]", "The 10 actions that lost the most activities."),
     ]], &[]),
-    ("ExplainedUser", "A user behind a figure.", &[&[
+    ("ExplainedUser", "A user that a figure counts.", &[&[
         ("user", "id", "Id of the user."), ("company", "id?", "Company of the user."), ("firstActive", "day", "First day with activity."), ("days", "count", "Number of active days."),
         ("activities", "count", "Activities of the user; for `dormant`, in the period before."), ("occurrences", "count", "Sum of their `count`."),
     ]], &[]),
-    ("UsageExplanation", "The users behind a figure of usage.", &[&[
+    ("UsageExplanation", "The users that a figure of usage counts.", &[&[
         ("line", "usageLine", "The figure."), ("from", "day", "The first day of the figure."), ("to", "day", "The day after its last day."), ("action", "text?", "The action that the users are limited to; null for any."),
         ("total", "count", "Number of users."), ("formula", "text", "Definition of the figure, with its value."), ("users", "[ExplainedUser]", "At most 1,000 users, those with the most activities first."),
     ]], &[]),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use svctrack_core::value::{Day, Timestamp};
-use svctrack_web::pages::{ActivityColumns, ActivityLine, DayCount, Extra, address};
+use svctrack_web::pages::{ActivityColumns, ActivityLine, DayCount, RecordSection, address};
 
 use super::visit::Visit;
 use crate::error::Error;
@@ -27,7 +27,7 @@ pub(super) async fn sections(
     visit: &Visit,
     (property, id): (&'static str, &str),
     of: ActivityColumns,
-) -> Result<Vec<Extra>, Error> {
+) -> Result<Vec<RecordSection>, Error> {
     if !visit.api.may("activities:read") {
         return Ok(Vec::new());
     }
@@ -35,7 +35,10 @@ pub(super) async fn sections(
     let lines: Vec<ActivityLine> = visit.api.get(&newest).await?;
     let (days, is_partial) = by_day(visit, (property, id)).await?;
     let live = address("/app/live", &[], &[(property, id)]);
-    Ok(vec![Extra::Days { days, is_partial }, Extra::Activities { of, lines, live }])
+    Ok(vec![
+        RecordSection::Days { days, is_partial },
+        RecordSection::Activities { of, lines, live },
+    ])
 }
 
 /// Number of activities on each of the last days; and whether there may be more than were counted.

@@ -7,7 +7,7 @@ use svctrack_core::{
     value::{Day, Zone},
 };
 use svctrack_web::pages::{
-    AuditLine, AuditView, Extra, RecordView, TokenLine, address, audit_page, title_of,
+    AuditLine, AuditView, RecordSection, RecordView, TokenLine, address, audit_page, title_of,
 };
 
 use super::{
@@ -110,6 +110,6 @@ pub(super) async fn extend(
     let of_it = [("resource", def.path), ("id", id)];
     let path = address("/audit", &[], &[&of_it[..], &[("limit", &limit)]].concat());
     let lines = visit.api.get(&path).await?;
-    view.extra.push(Extra::Changes { lines, all: address("/app/audit", &[], &of_it) });
+    view.extra.push(RecordSection::Changes { lines, all: address("/app/audit", &[], &of_it) });
     Ok(())
 }

@@ -25,7 +25,7 @@ const MONTH_CHARS: usize = 7;
 /// A month that is closed, or was, as far as this page needs it.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Listed {
+enum ListedClosing {
     Closed(Box<Closing>),
     Reopened(ReopenedMonth),
 }
@@ -57,12 +57,12 @@ struct Closing {
 #[derive(Deserialize)]
 struct Mrr {
     #[serde(default)]
-    closings: Vec<Compared>,
+    closings: Vec<ComparedMonth>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Compared {
+struct ComparedMonth {
     month: String,
     currencies: Vec<Difference>,
     converted: Option<Difference>,
@@ -128,10 +128,10 @@ async fn after(visit: &Visit, done: Result<Value, Error>) -> Result<Response, Er
 /// The closed months, and lines of those that were reopened.
 async fn closings(visit: &Visit) -> Result<(Vec<Closing>, Vec<ClosingLine>), Error> {
     let (mut closed, mut open) = (Vec::new(), Vec::new());
-    for listed in visit.api.get::<Vec<Listed>>("/reports/closings").await? {
+    for listed in visit.api.get::<Vec<ListedClosing>>("/reports/closings").await? {
         match listed {
-            Listed::Closed(closing) => closed.push(*closing),
-            Listed::Reopened(ReopenedMonth { month, reopened }) => {
+            ListedClosing::Closed(closing) => closed.push(*closing),
+            ListedClosing::Reopened(ReopenedMonth { month, reopened }) => {
                 open.push(ClosingLine { month, reopened, ..ClosingLine::default() });
             }
         }
@@ -150,13 +150,13 @@ fn options_of(closings: &[Closing]) -> Vec<(&'static str, Value)> {
 type Records = BTreeMap<String, Map<String, Value>>;
 
 /// Names of the companies and licenses that explain differences.
-struct Named {
+struct RecordNames {
     companies: Records,
     licenses: Records,
 }
 
-impl Named {
-    async fn of(visit: &Visit, compared: &[Compared]) -> Result<Self, Error> {
+impl RecordNames {
+    async fn of(visit: &Visit, compared: &[ComparedMonth]) -> Result<Self, Error> {
         let companies = compared.iter().flat_map(|it| &it.companies);
         let companies = companies.map(|it| it.company.as_str());
         let licenses = compared.iter().flat_map(|it| &it.changed_licenses).map(String::as_str);
@@ -166,7 +166,7 @@ impl Named {
         })
     }
 
-    fn differences(&self, compared: Compared) -> Differences {
+    fn differences(&self, compared: ComparedMonth) -> Differences {
         let more_companies = compared.company_count - compared.companies.len();
         let total = compared.converted.map(|it| FigureChange { is_converted: true, ..it.into() });
         let licenses = &compared.changed_licenses;
@@ -210,7 +210,7 @@ async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
         .and_then(|last| days_of_month(&last.month))
         .map(|(_, next)| month(&next.to_string()));
     let this_month = month(&visit.day(0));
-    let named = Named::of(visit, &compared).await?;
+    let named = RecordNames::of(visit, &compared).await?;
     let closed = closings.into_iter().rev().map(|closing| {
         let at = compared.iter().position(|it| it.month == closing.month);
         let differences = at.map(|at| named.differences(compared.swap_remove(at)));
@@ -235,7 +235,7 @@ async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
 }
 
 /// How current figures differ from those of closed months.
-async fn compared(visit: &Visit, closings: &[Closing]) -> Result<Vec<Compared>, Error> {
+async fn compared(visit: &Visit, closings: &[Closing]) -> Result<Vec<ComparedMonth>, Error> {
     let days = |closing: Option<&Closing>| days_of_month(&closing?.month);
     let Some(((from, _), (_, to))) = days(closings.first()).zip(days(closings.last())) else {
         return Ok(Vec::new());

@@ -22,7 +22,7 @@ pub(super) fn columns(def: &'static ResourceDef) -> Vec<&'static FieldDef> {
                 | FieldKind::Values
                 | FieldKind::References
                 | FieldKind::Reference
-        ) && !field.long
+        ) && !field.long_text
             && !field.name.starts_with("__")
     };
     let mut plain: Vec<_> = def.fields.iter().filter(is_plain).collect();

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use svctrack_core::{resources::settings::BaseCurrency, value::counted};
 use svctrack_web::pages::{
-    ActivityColumns, Extra, Figure, LicenseLine, RecordView, Timeline, address, money,
+    ActivityColumns, Figure, LicenseLine, RecordSection, RecordView, Timeline, address, money,
 };
 
 use super::{
@@ -21,20 +21,20 @@ const OF_LICENSE: &str = "product,_currency,fromDate,toDate,mrr,renewalStatus,is
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
     let facts = facts(&view.record);
     if !facts.is_empty() {
-        view.extra.push(Extra::Facts(facts));
+        view.extra.push(RecordSection::Facts(facts));
     }
-    view.extra.push(Extra::Figures(figures(&view.record, &view.base)));
+    view.extra.push(RecordSection::Figures(figures(&view.record, &view.base)));
     let may_report = visit.api.may("reports:read");
     if may_report {
         let path = address("/reports/customers", &[], &[("companyId", id), ("limit", "1")]);
         let found: Customers = visit.api.get(&path).await?;
-        view.extra.push(Extra::Stake(found.lines().into_iter().next().map(Box::new)));
+        view.extra.push(RecordSection::Stake(found.lines().into_iter().next().map(Box::new)));
     }
     if visit.api.may("licenses:read") {
-        view.extra.push(Extra::Timeline(timeline(visit, id).await?));
+        view.extra.push(RecordSection::Timeline(timeline(visit, id).await?));
     }
     if may_report && view.record.get("customerFrom").is_some_and(Value::is_string) {
-        view.extra.push(Extra::Picture {
+        view.extra.push(RecordSection::Picture {
             title: "MRR of the last two years",
             picture: picture_of_company(visit, id),
             report: address("/app/reports/mrr", &[], &[("companyId", id)]),

@@ -16,13 +16,13 @@ pub(super) const CURRENCY: &str = "baseCurrency";
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
-    currencies: Vec<Named>,
-    missing_rates: Vec<Named>,
+    currencies: Vec<CurrencyName>,
+    missing_rates: Vec<CurrencyName>,
 }
 
 /// A currency among the others of a report.
 #[derive(Deserialize)]
-pub(super) struct Named {
+pub(super) struct CurrencyName {
     currency: String,
 }
 
@@ -71,7 +71,7 @@ pub(super) async fn missing_rates(
 pub(super) fn missing_into(
     visit: &Visit,
     chosen: &str,
-    missing: Vec<Named>,
+    missing: Vec<CurrencyName>,
 ) -> Option<MissingRates> {
     let of: Vec<String> = missing.into_iter().map(|it| it.currency).collect();
     let may_set = visit.api.may("admin");

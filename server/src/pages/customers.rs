@@ -12,7 +12,7 @@ use svctrack_web::pages::{Choice, CustomerLine, CustomersView, address, customer
 
 use super::{
     by_ids::{by_ids, text},
-    currencies::{CURRENCY, Named, currency_choice, missing_into},
+    currencies::{CURRENCY, CurrencyName, currency_choice, missing_into},
     paging::paging,
     respond::html,
     saved_views::ViewedList,
@@ -36,7 +36,7 @@ pub(super) struct Customers {
     #[serde(rename = "baseCurrency")]
     base: Option<String>,
     #[serde(rename = "missingRates")]
-    missing: Vec<Named>,
+    missing: Vec<CurrencyName>,
 }
 
 impl Customers {

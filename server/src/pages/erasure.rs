@@ -3,7 +3,7 @@
 use poem::{Request, Response, http::Method};
 use serde_json::Value;
 use svctrack_core::resources::end_user::END_USER;
-use svctrack_web::pages::{Extra, Problem, address, record_page};
+use svctrack_web::pages::{Problem, RecordSection, address, record_page};
 
 use super::{
     person::confirmation,
@@ -22,7 +22,7 @@ pub(super) async fn erase(visit: Visit, mut request: Request) -> Result<Response
     let expected = confirmation(&view.record);
     if sent(&pairs, "confirmation").trim() != expected {
         let message = format!("Not erased: type {expected} to confirm.");
-        if let Some(Extra::Erase { is_rejected, .. }) = view.extra.last_mut() {
+        if let Some(RecordSection::Erase { is_rejected, .. }) = view.extra.last_mut() {
             *is_rejected = true;
         }
         view.problems.push(Problem { field: "confirmation".to_owned(), message });

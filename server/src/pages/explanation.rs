@@ -38,7 +38,7 @@ const LINES: &[(&str, &[&str])] = &[
     (USAGE, UsageLine::NAMES),
 ];
 /// Lines of columns that are counts and rates: report, column, line.
-const BEHIND: &[(&str, &str, &str)] = &[
+const COLUMN_LINES: &[(&str, &str, &str)] = &[
     ("mrr", "customers", "end"),
     ("mrr", "newCustomers", "new"),
     ("mrr", "reactivatedCustomers", "reactivation"),
@@ -74,7 +74,7 @@ pub(super) struct Figures<'r> {
 
 impl Figures<'_> {
     /// Address of the explanation of a cell, if there is one.
-    pub(super) fn behind(&self, row: &[String], at: usize) -> Option<String> {
+    pub(super) fn explanation_link(&self, row: &[String], at: usize) -> Option<String> {
         let amount: f64 = row.get(at)?.parse().ok()?;
         if self.report == USAGE {
             let asked = explained_usage::query_of(self.header, row, at)?;
@@ -115,7 +115,7 @@ impl Figures<'_> {
         let own = lines_of(self.report)?.iter().copied().find(|line| *line == column);
         let is_it =
             |(report, name, _): &&(&str, &str, &str)| *report == self.report && *name == column;
-        own.or_else(|| BEHIND.iter().find(is_it).map(|(.., line)| *line))
+        own.or_else(|| COLUMN_LINES.iter().find(is_it).map(|(.., line)| *line))
     }
 }
 
@@ -222,12 +222,12 @@ async fn fill(
 mod tests {
     use super::*;
 
-    fn behind(report: &str, column: &str, row: &[(&str, &str)]) -> Option<String> {
+    fn explanation_link(report: &str, column: &str, row: &[(&str, &str)]) -> Option<String> {
         let header: Vec<String> = row.iter().map(|(name, _)| (*name).to_owned()).collect();
         let cells: Vec<String> = row.iter().map(|(_, text)| (*text).to_owned()).collect();
         let query = [("from", "2026-01-01"), ("to", "2026-04-01"), ("interval", "month")];
         let figures = Figures { report, query: &query, header: &header };
-        figures.behind(&cells, header.iter().position(|name| name == column)?)
+        figures.explanation_link(&cells, header.iter().position(|name| name == column)?)
     }
 
     #[test]
@@ -240,19 +240,19 @@ mod tests {
         ];
         let row = [&row[..], &[("churn", "5.00"), ("end", "0.00"), ("quickRatio", "3")]].concat();
         assert_eq!(
-            behind("mrr", "churn", &row).unwrap(),
+            explanation_link("mrr", "churn", &row).unwrap(),
             "/app/reports/mrr/explain?interval=month&from=2026-01-01&to=2026-04-01&period=2026-02\
              &explain=churn&currency=EUR&segment=%28none%29"
         );
-        assert_eq!(behind("mrr", "end", &row), None);
-        assert_eq!(behind("mrr", "quickRatio", &row), None);
+        assert_eq!(explanation_link("mrr", "end", &row), None);
+        assert_eq!(explanation_link("mrr", "quickRatio", &row), None);
         let year =
             [("scope", "converted"), ("currency", "EUR"), ("over", "year"), ("period", "2026-02")];
         let year =
             [&year[..], &[("from", "2025-03-01"), ("to", "2026-03-01"), ("nrrPercent", "99.5")]]
                 .concat();
         assert_eq!(
-            behind("retention", "nrrPercent", &year).unwrap(),
+            explanation_link("retention", "nrrPercent", &year).unwrap(),
             "/app/reports/retention/explain?interval=month&from=2025-03-01&to=2026-03-01\
              &rateDate=2026-03-31&explain=retained"
         );
@@ -260,15 +260,15 @@ mod tests {
         let cells: Vec<String> = year.iter().map(|(_, text)| (*text).to_owned()).collect();
         let query = [("from", "2026-01-01"), ("to", "2026-04-01"), ("rates", "dated")];
         let dated = Figures { report: "retention", query: &query, header: &header };
-        let dated = dated.behind(&cells, header.len() - 1).unwrap();
+        let dated = dated.explanation_link(&cells, header.len() - 1).unwrap();
         assert!(dated.ends_with("rates=dated&from=2025-03-01&to=2026-03-01&explain=retained"));
-        let rest = behind("mrr", "end", &[("segment", "(rest)"), ("end", "5")]).unwrap();
+        let rest = explanation_link("mrr", "end", &[("segment", "(rest)"), ("end", "5")]).unwrap();
         assert!(rest.ends_with("&segment=%28rest%29"), "{rest}");
     }
 
     #[test]
-    fn what_is_behind_a_count_is_a_line_of_its_report() {
-        for (report, column, line) in BEHIND {
+    fn a_count_is_explained_by_a_line_of_its_report() {
+        for (report, column, line) in COLUMN_LINES {
             let lines = lines_of(report).unwrap();
             assert!(lines.contains(line) && !lines.contains(column), "{report} {column}");
         }

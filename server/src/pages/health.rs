@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use poem::{Request, Response};
 use svctrack_core::access::OPERATOR;
 use svctrack_store::metrics::HistogramCounts;
-use svctrack_web::pages::{HealthView, RequestRates, RouteGroup, Sizes, health_page};
+use svctrack_web::pages::{HealthView, RequestRates, RouteGroup, StoreSizes, health_page};
 use tokio::task::spawn_blocking;
 
 use super::{respond::html, visit::Visit};
@@ -33,9 +33,9 @@ pub(super) async fn health(visit: Visit, _: Request) -> Result<Response, Error> 
 }
 
 /// Sizes of the store and the process. The disk may not respond, so that another thread asks it.
-async fn sizes(visit: &Visit) -> Result<Sizes, Error> {
+async fn sizes(visit: &Visit) -> Result<StoreSizes, Error> {
     let app = visit.app.clone();
-    let found = spawn_blocking(move || Sizes {
+    let found = spawn_blocking(move || StoreSizes {
         file_bytes: app.store.metrics().file_bytes,
         free_bytes: app.observe.data.as_deref().and_then(resources::free_bytes),
         memory_bytes: resources::memory_bytes(),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use svctrack_core::access::OPERATOR;
 use svctrack_store::StoreError;
 use svctrack_web::pages::{
-    ExcludedTotal, Figure, HomeView, RenewalsAhead, Start, address, grouped, home_page, money,
+    ExcludedTotal, Figure, HomeView, RenewalsAhead, SetupStep, address, grouped, home_page, money,
 };
 
 use super::{
@@ -194,16 +194,16 @@ async fn ahead(visit: &Visit) -> Result<RenewalsAhead, Error> {
 }
 
 /// Setup steps of a tenant without licenses.
-async fn start(visit: &Visit) -> Result<Start, Error> {
+async fn start(visit: &Visit) -> Result<SetupStep, Error> {
     let has_any = async |path: &str| -> Result<bool, Error> {
         Ok(!visit.api.get::<Vec<Value>>(&address(path, &[], &[("limit", "1")])).await?.is_empty())
     };
     Ok(if visit.api.may("activities:read") && has_any("/activities").await? {
-        Start::Unpaid
+        SetupStep::Unpaid
     } else if has_any("/integrationissues").await? {
-        Start::Parked
+        SetupStep::Parked
     } else {
-        Start::Nothing
+        SetupStep::Nothing
     })
 }
 

@@ -160,7 +160,8 @@ fn read_columns(view: &mut ImportView, mappings: &[&str]) -> Result<(), String> 
     }
     // Properties that only an export has are offered for its own columns.
     let is_own = |name: &str| view.columns.iter().any(|column| column.own.as_deref() == Some(name));
-    let of_exports = view.def.fields.iter().filter(|field| field.carried || field.name == VERSION);
+    let of_exports =
+        view.def.fields.iter().filter(|field| field.importable || field.name == VERSION);
     view.properties.extend(of_exports.filter(|field| is_own(field.name)));
     Ok(())
 }

@@ -33,7 +33,7 @@ pub(super) fn filters(pairs: &[(String, String)]) -> Vec<ListFilter> {
 }
 
 /// Filter that a form adds.
-pub(super) enum Added {
+pub(super) enum AddedFilter {
     None,
     /// Its field, where the operator and the value are missing.
     Field(&'static FieldDef),
@@ -41,14 +41,14 @@ pub(super) enum Added {
 }
 
 /// The filter that a form adds to those in an address.
-pub(super) fn added(def: &'static ResourceDef, pairs: &[(String, String)]) -> Added {
-    let Some(field) = def.field(sent(pairs, FILTER_BY)) else { return Added::None };
+pub(super) fn added(def: &'static ResourceDef, pairs: &[(String, String)]) -> AddedFilter {
+    let Some(field) = def.field(sent(pairs, FILTER_BY)) else { return AddedFilter::None };
     let operator = Operator::by_name(sent(pairs, "filter-op")).unwrap_or(Operator::Is);
     let values = pairs.iter().filter(|(name, _)| name == FILTER_VALUE);
     let values: Vec<&str> = values.map(|(_, value)| value.as_str()).collect();
     match operator.parameter(field.name, &values) {
-        Some((name, value)) => Added::Filter(ListFilter { name, value, names: Vec::new() }),
-        None => Added::Field(field),
+        Some((name, value)) => AddedFilter::Filter(ListFilter { name, value, names: Vec::new() }),
+        None => AddedFilter::Field(field),
     }
 }
 

@@ -53,7 +53,7 @@ use self::visit::Visit;
 use crate::{
     app::App,
     auth::{csrf, session},
-    dispatch::{Api, Routed},
+    dispatch::{Api, RoutedResponse},
     error::Error,
     observe::request_metrics::RouteMetrics,
     path_tree::{PathTree, Pattern},
@@ -173,7 +173,7 @@ impl Pages {
     }
 
     /// Serves a request to a page. An error is a page as well.
-    pub(crate) fn route(&self, mut request: Request) -> Routed<'_> {
+    pub(crate) fn route(&self, mut request: Request) -> RoutedResponse<'_> {
         // A malformed request comes from no browser.
         if let Err(error) = request_head::check(&request) {
             return (None, future::err(error).boxed());

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use svctrack_core::resources::ticket::TICKET;
 use svctrack_web::pages::{
-    ActivityColumns, Extra, Figure, RecordView, RelatedList, address, grouped,
+    ActivityColumns, Figure, RecordSection, RecordView, RelatedList, address, grouped,
 };
 
 use super::{activity, by_ids::text, columns::filled_columns, newest::newest, visit::Visit};
@@ -11,7 +11,7 @@ use crate::{error::Error, routes::people::EXPORT_SCOPES};
 
 /// The sections of the page of a person.
 pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
-    view.extra.push(Extra::Figures(figures(&view.record)));
+    view.extra.push(RecordSection::Figures(figures(&view.record)));
     view.extra.extend(activity::sections(visit, ("endUserId", id), ActivityColumns::Person).await?);
     view.related.extend(tickets(visit, &view.record).await?);
     if EXPORT_SCOPES.iter().all(|scope| visit.api.may(scope)) {
@@ -21,7 +21,7 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
     if view.may_delete {
         let action = address("/app/people/{}/erase", &[id], &[]);
         let confirmation = confirmation(&view.record).to_owned();
-        view.extra.push(Extra::Erase { action, confirmation, is_rejected: false });
+        view.extra.push(RecordSection::Erase { action, confirmation, is_rejected: false });
     }
     Ok(())
 }

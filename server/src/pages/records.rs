@@ -18,7 +18,7 @@ use super::{
     api::{JSON, read},
     by_ids::text,
     columns::{columns, filled_columns, named_columns},
-    list_query::{Added, FILTER_BY, add_names, added, filters, resolve_filter},
+    list_query::{AddedFilter, FILTER_BY, add_names, added, filters, resolve_filter},
     newest::newest,
     paging::{paging, total_of},
     record_sections,
@@ -60,14 +60,14 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
     let (def, mut pairs) = (resource(&request)?, query_pairs(&request));
     let unresolved = resolve_filter(&visit, def, &mut pairs).await?;
     let field = match added(def, &pairs) {
-        Added::Filter(filter) if unresolved.is_empty() => {
+        AddedFilter::Filter(filter) if unresolved.is_empty() => {
             let mut view = asked(&visit, def, &pairs);
             view.filters.push(filter);
             return Ok(see(&address("/app/records/{}", &[def.path], &view.query())));
         }
-        Added::Filter(_) => def.field(sent(&pairs, FILTER_BY)),
-        Added::Field(field) => Some(field),
-        Added::None => None,
+        AddedFilter::Filter(_) => def.field(sent(&pairs, FILTER_BY)),
+        AddedFilter::Field(field) => Some(field),
+        AddedFilter::None => None,
     };
     let mut view = RecordsView { adding: field, ..listed(&visit, def, &pairs).await? };
     view.problems.extend(unresolved);

@@ -89,7 +89,7 @@ impl OutcomeMrr {
 
 /// Period and place of the page, from its address.
 #[derive(Default)]
-struct Asked {
+struct PageParameters {
     /// Days at which licenses end, from the first to before the last; none for what is due now.
     days: Option<(String, String)>,
     /// Owner of the companies; empty for all of them.
@@ -99,7 +99,7 @@ struct Asked {
     offset: usize,
 }
 
-impl Asked {
+impl PageParameters {
     fn from_pairs(visit: &Visit, pairs: &[(String, String)]) -> Self {
         let days = match (sent(pairs, "from"), sent(pairs, "to")) {
             ("", "") => None,
@@ -128,7 +128,7 @@ impl Asked {
 /// `GET /app/renewals`
 pub(super) async fn renewals(mut visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
-    let asked = Asked::from_pairs(&visit, &pairs);
+    let asked = PageParameters::from_pairs(&visit, &pairs);
     let mut view = match found(&visit, &asked).await.map_err(Error::into_issues) {
         Ok(view) => view,
         Err(Ok(issues)) => {
@@ -168,7 +168,7 @@ fn may_renew(visit: &Visit) -> bool {
 }
 
 /// Leaves the licenses of a group that the page shows: all groups have their first ones, and a group alone has pages.
-fn cut(group: &mut RenewalGroup, asked: &Asked) {
+fn cut(group: &mut RenewalGroup, asked: &PageParameters) {
     let id = group.kind.id();
     group.all = address("/app/renewals", &[], &asked.query(id));
     if asked.group.is_empty() {
@@ -196,7 +196,7 @@ fn months(visit: &Visit, owner: &str) -> Vec<(String, String)> {
     let month = number(0..4).unwrap_or(0_i32) * 12 + number(5..7).unwrap_or(1) - 1;
     let name = |month: i32| format!("{:04}-{:02}", month.div_euclid(12), month.rem_euclid(12) + 1);
     let link = |name: String, days: Option<(String, String)>| {
-        let asked = Asked { days, owner: owner.to_owned(), ..Asked::default() };
+        let asked = PageParameters { days, owner: owner.to_owned(), ..PageParameters::default() };
         (name, address("/app/renewals", &[], &asked.query("")))
     };
     let link_to =
@@ -206,7 +206,7 @@ fn months(visit: &Visit, owner: &str) -> Vec<(String, String)> {
 }
 
 /// Licenses that are due, overdue, or were decided, without the names of their companies.
-async fn found(visit: &Visit, asked: &Asked) -> Result<RenewalsView, Error> {
+async fn found(visit: &Visit, asked: &PageParameters) -> Result<RenewalsView, Error> {
     let days =
         |back: i64| asked.days.clone().unwrap_or_else(|| (visit.day(-back), visit.day(DUE_DAYS)));
     let (overdue, due, lost, renewed) = try_join!(

@@ -125,7 +125,8 @@ fn tables(text: &str, report: &str, query: &[(&str, &str)]) -> Result<Vec<Report
         let texts = cells(&record.map_err(internal)?);
         let text = |at: Option<usize>| at.and_then(|at| texts.get(at)).cloned().unwrap_or_default();
         let group = (text(scope) != "converted", text(currency));
-        let paths: Vec<_> = (0..texts.len()).map(|at| figures.behind(&texts, at)).collect();
+        let paths: Vec<_> =
+            (0..texts.len()).map(|at| figures.explanation_link(&texts, at)).collect();
         let texts = texts.into_iter().enumerate();
         let texts = texts.map(|(at, text)| in_words(header.get(at), text));
         let row = texts.zip(paths);

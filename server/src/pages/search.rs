@@ -8,7 +8,9 @@ use svctrack_core::{
     },
     schema::{ResourceDef, filter::escaped},
 };
-use svctrack_web::pages::{Hit, HitGroup, SearchView, address, label_of, search_page, title_of};
+use svctrack_web::pages::{
+    HitGroup, SearchHit, SearchView, address, label_of, search_page, title_of,
+};
 
 use super::{by_ids::text, respond::html, submitted_form::sent, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
@@ -25,7 +27,7 @@ const IDS: [&str; 3] = ["externalId", "sourceId", "_id"];
 const DOMAIN: &str = "domains[prefix]";
 
 /// Search of a resource.
-struct Searched {
+struct SearchedResource {
     def: &'static ResourceDef,
     /// Parameters by which a list finds a text besides [`IDS`], the best first.
     by: &'static [&'static str],
@@ -33,24 +35,28 @@ struct Searched {
     notes: &'static [&'static str],
 }
 
-const SEARCHED: &[Searched] = &[
-    Searched { def: &COMPANY, by: &["name[contains]", DOMAIN], notes: &["status", "externalId"] },
-    Searched {
+const SEARCHED: &[SearchedResource] = &[
+    SearchedResource {
+        def: &COMPANY,
+        by: &["name[contains]", DOMAIN],
+        notes: &["status", "externalId"],
+    },
+    SearchedResource {
         def: &END_USER,
         by: &["name[contains]", "email[prefix]"],
         notes: &["email", "companyName"],
     },
-    Searched {
+    SearchedResource {
         def: &LICENSE,
         by: &["product[contains]"],
         notes: &["companyName", "fromDate", "toDate"],
     },
-    Searched {
+    SearchedResource {
         def: &TICKET,
         by: &[SEARCH],
         notes: &["externalId", "status", "companyName", "name"],
     },
-    Searched { def: &USER, by: &["name[contains]", "email[prefix]"], notes: &["email"] },
+    SearchedResource { def: &USER, by: &["name[contains]", "email[prefix]"], notes: &["email"] },
 ];
 
 /// `GET /app/search`
@@ -76,7 +82,7 @@ fn pages(visit: &Visit, query: &str) -> HitGroup {
     let sections = visit.shell.sections.iter();
     let hits = sections
         .filter(|section| section.label.to_lowercase().contains(&query))
-        .map(|section| Hit {
+        .map(|section| SearchHit {
             label: section.label.clone(),
             note: section.group.to_owned(),
             path: section.path.clone(),
@@ -87,7 +93,11 @@ fn pages(visit: &Visit, query: &str) -> HitGroup {
 
 /// The records of a resource in which a text is found. Lists are read one after another: each uses all processors that
 /// are idle.
-async fn records(visit: &Visit, searched: &Searched, query: &str) -> Result<HitGroup, Error> {
+async fn records(
+    visit: &Visit,
+    searched: &SearchedResource,
+    query: &str,
+) -> Result<HitGroup, Error> {
     let path = searched.def.path;
     let limit = (SHOWN + 1).to_string();
     let (mut hits, mut all) = (Vec::new(), None);
@@ -131,7 +141,7 @@ fn domain_of(text: &str) -> &str {
     text.split('/').next().unwrap_or_default()
 }
 
-fn hit(searched: &Searched, record: &Map<String, Value>) -> Hit {
+fn hit(searched: &SearchedResource, record: &Map<String, Value>) -> SearchHit {
     let label = title_of(searched.def, record);
     let day = |name: &str, text: &str| {
         let is_day = name.ends_with("Date");
@@ -139,7 +149,7 @@ fn hit(searched: &Searched, record: &Map<String, Value>) -> Hit {
     };
     let notes = searched.notes.iter().map(|name| day(name, text(record, name)));
     let notes: Vec<String> = notes.filter(|note| !note.is_empty() && *note != label).collect();
-    Hit {
+    SearchHit {
         label,
         note: notes.join(" · "),
         path: address("/app/records/{}/{}", &[searched.def.path, text(record, "_id")], &[]),

@@ -33,7 +33,7 @@ struct Company {
 /// An end user, as far as this page needs them.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Identified {
+struct IdentifiedUser {
     name: Option<String>,
     email: Option<String>,
     external_id: Option<String>,
@@ -129,7 +129,7 @@ async fn arrival(visit: &Visit, since: &str) -> Result<Option<SetupStatus>, Erro
 /// Name of the user who was identified last.
 async fn identified(visit: &Visit) -> Result<Option<String>, Error> {
     let query = [("lastActive[exists]", "true"), ("sort", "-lastActive"), ("limit", "1")];
-    let found: Vec<Identified> = visit.api.get(&address("/endusers", &[], &query)).await?;
+    let found: Vec<IdentifiedUser> = visit.api.get(&address("/endusers", &[], &query)).await?;
     let names = found.into_iter().flat_map(|user| [user.name, user.email, user.external_id]);
     Ok(names.flatten().next())
 }

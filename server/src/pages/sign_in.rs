@@ -70,7 +70,7 @@ pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response,
 
 /// Shows that the sign-in failed.
 fn failed(app: &App, request: &Request, code: &str, next: &str) -> Response {
-    let (status, problem) = match app.sign_in.has_failed(Address::from_request(request)) {
+    let (status, problem) = match app.sign_in.note_failure(Address::from_request(request)) {
         SignInRate::Exceeded => {
             (StatusCode::TOO_MANY_REQUESTS, "Too many attempts. Wait a minute.")
         }

@@ -4,8 +4,8 @@ use poem::{Request, Response, http::Method};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use svctrack_web::pages::{
-    Problem, ShownOnce, TenantLine, TenantView, TenantsView, address, shown_once_page, tenant_page,
-    tenants_page,
+    CreatedToken, Problem, TenantLine, TenantView, TenantsView, address, created_token_page,
+    tenant_page, tenants_page,
 };
 
 use super::{
@@ -64,13 +64,13 @@ pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Respons
         Ok(created) => {
             let created: Created = serde_json::from_value(created)
                 .map_err(|error| Error::Internal(error.to_string()))?;
-            let view = ShownOnce {
+            let view = CreatedToken {
                 title: format!("{} was created", created.line.name),
                 token: created.token.token,
                 tenant: Some(created.line.id),
                 back: TENANTS.to_owned(),
             };
-            Ok(uncompressed(html(shown_once_page(&visit.shell, &view))))
+            Ok(uncompressed(html(created_token_page(&visit.shell, &view))))
         }
         Err(Ok(issues)) => {
             let lines = lines(&visit).await?;

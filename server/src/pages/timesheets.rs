@@ -80,7 +80,7 @@ pub(super) async fn decide(visit: Visit, mut request: Request) -> Result<Respons
 }
 
 /// A timesheet that was not changed, and the reason.
-struct Unchanged<'s> {
+struct UnchangedTimesheet<'s> {
     id: &'s str,
     message: String,
 }
@@ -91,7 +91,7 @@ async fn changed<'s>(
     visit: &Visit,
     chosen: &BTreeSet<&'s str>,
     body: &Value,
-) -> Result<(usize, Vec<Unchanged<'s>>), Error> {
+) -> Result<(usize, Vec<UnchangedTimesheet<'s>>), Error> {
     let each = chosen.iter().map(async |sheet| {
         // Id and version, as an `ETag` has them.
         let id = sheet.split('-').next().unwrap_or_default();
@@ -119,7 +119,7 @@ async fn changed<'s>(
                 continue;
             }
         };
-        unchanged.push(Unchanged { id, message });
+        unchanged.push(UnchangedTimesheet { id, message });
     }
     match failed {
         None => Ok((decided, unchanged)),
@@ -132,12 +132,15 @@ async fn changed<'s>(
 }
 
 /// Rejected timesheets, each with its owner and its date.
-async fn named(visit: &Visit, unchanged: Vec<Unchanged<'_>>) -> Result<Vec<Problem>, Error> {
+async fn named(
+    visit: &Visit,
+    unchanged: Vec<UnchangedTimesheet<'_>>,
+) -> Result<Vec<Problem>, Error> {
     let ids = unchanged.iter().map(|it| it.id);
     let sheets = by_ids(visit, "timesheets", ids, "assignedId,dateFrom").await?;
     let people = sheets.values().map(|sheet| text(sheet, "assignedId"));
     let people = by_ids(visit, "users", people, "name,email").await?;
-    let line = |Unchanged { id, message }: Unchanged<'_>| {
+    let line = |UnchangedTimesheet { id, message }: UnchangedTimesheet<'_>| {
         let Some(sheet) = sheets.get(id) else { return problem(&format!("{id}: {message}")) };
         let (who, from) =
             (person(&people, text(sheet, "assignedId")), day_of(sheet.get("dateFrom")));

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use svctrack_core::access::every_scope;
 use svctrack_web::pages::{
-    NewTokenView, Problem, ShownOnce, TokenLine, TokenView, TokensView, address, new_token_page,
-    shown_once_page, token_page, tokens_page,
+    CreatedToken, NewTokenView, Problem, TokenLine, TokenView, TokensView, address,
+    created_token_page, new_token_page, token_page, tokens_page,
 };
 
 use super::{
@@ -27,7 +27,7 @@ const NOTICES: &[(&str, &str)] =
 
 /// A token as the API issues it.
 #[derive(Deserialize)]
-struct Issued {
+struct IssuedToken {
     label: String,
     token: String,
 }
@@ -136,15 +136,15 @@ async fn shown_once(
     let issued = visit.api.send(Method::POST, path, &[], body).await;
     match issued.map_err(Error::into_issues) {
         Ok(issued) => {
-            let issued: Issued = serde_json::from_value(issued)
+            let issued: IssuedToken = serde_json::from_value(issued)
                 .map_err(|error| Error::Internal(error.to_string()))?;
-            let view = ShownOnce {
+            let view = CreatedToken {
                 title: format!("{} was {how}", issued.label),
                 token: issued.token,
                 tenant: None,
                 back: TOKENS.to_owned(),
             };
-            Ok(Ok(uncompressed(html(shown_once_page(&visit.shell, &view)))))
+            Ok(Ok(uncompressed(html(created_token_page(&visit.shell, &view)))))
         }
         Err(Ok(issues)) => Ok(Err(problems_of(issues))),
         Err(Err(error)) => Err(error),

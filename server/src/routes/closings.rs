@@ -12,7 +12,7 @@ use svctrack_core::{
         Closing, ClosingRequest, ListedMonth, Reopening, Report, ReportError, ReportQuery,
         TextTable, days_of_month,
     },
-    schema::{Unknown, list::ReadQuery},
+    schema::{UnknownParameter, list::ReadQuery},
     value::{Issue, issue::quoted},
 };
 use svctrack_store::{Actor, NewClosing, ReportJob, StoreError};
@@ -41,7 +41,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     for _ in 0..ATTEMPTS {
         let key = format!("closing {sent:?}");
         let job = ReportJob { query: asked.query.clone(), key, write: Arc::new(figures) };
-        let report = app.store.revenue(&tenant, job).await?;
+        let report = app.store.report(&tenant, job).await?;
         let closing: Closing = serde_json::from_str(&report.text).map_err(internal)?;
         let new = NewClosing { closing, sequence: report.sequence };
         if let Some(closed) = app.store.close_month(actor.clone(), new).await? {
@@ -70,7 +70,8 @@ fn internal(error: serde_json::Error) -> Error {
 /// `GET /reports/closings`: in their order. In CSV, which has figures, only those that are closed.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "reports:read").await?;
-    let unknown = query_pairs(request).iter().map(|(name, _)| Unknown::among(name, [])).collect();
+    let unknown =
+        query_pairs(request).iter().map(|(name, _)| UnknownParameter::among(name, [])).collect();
     let read = ReadQuery { query: (), unknown, ignored: Vec::new() };
     Strictness::from_request(request).check_list(&read)?;
     let months = app.store.closings(&caller.tenant).await?;

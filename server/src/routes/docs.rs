@@ -17,7 +17,7 @@ use crate::{
     app::{App, Describe, ReferenceTexts},
     error::Error,
     heavy_work,
-    observe::watch::Cause,
+    observe::running_request::Cause,
 };
 
 /// Where the reference is; no page of Markdown has this address.

@@ -5,7 +5,7 @@ use poem::{
     Request, Response,
     http::{HeaderMap, StatusCode, header},
 };
-use svctrack_web::{Asset, Served};
+use svctrack_web::{Asset, ServedFile};
 
 use super::{conditions::names, cors::allow_any_origin};
 use crate::{app::App, compression::weight, error::Error};
@@ -32,7 +32,7 @@ const PLAIN: EncodedForm = EncodedForm { coding: None, bytes: |asset| asset.byte
 
 /// `GET /svctrack.js` and the other files; any page may load them.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let Served { asset, is_lasting } =
+    let ServedFile { asset, is_lasting } =
         app.files.get(request.uri().path()).ok_or(Error::RouteNotFound)?;
     let form = form_for(request.headers());
     // The forms of a file differ byte for byte, so each has a tag of its own.

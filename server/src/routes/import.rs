@@ -41,7 +41,7 @@ use crate::{
     },
     limits::{
         BODY_BUDGET_WAIT, DEFAULT_LISTED_REJECTED_ROWS, IMPORT_BYTES, IMPORT_ROWS,
-        MAX_LISTED_REJECTED_ROWS, MAX_NAMED_RECORDS, MAX_NOTED_KEYS, MAX_REHEARSED_BYTES,
+        MAX_DRY_RUN_BYTES, MAX_LISTED_REJECTED_ROWS, MAX_NAMED_RECORDS, MAX_NOTED_KEYS,
         MAX_REJECTED_ROWS_BYTES, SMALL_BODY_PACE,
     },
     observe::trace::note_received,
@@ -121,8 +121,8 @@ pub(crate) async fn import(
     let reading = RowReader { caller: caller.clone(), def, access };
     let reader = heavy_work::spawn(move || reading.send(&asked, source, &batches));
     let summary = ImportSummary { dry_run: is_dry_run, ids, ..ImportSummary::default() };
-    let rehearsal = DryRunState::default();
-    let mut import = Import { app, caller, rehearsal, max_listed, listed_bytes: 0, summary };
+    let dry_run = DryRunState::default();
+    let mut import = Import { app, caller, dry_run, max_listed, listed_bytes: 0, summary };
     let mut applied = Ok(());
     while let Some(batch) = next.recv().await {
         applied = import.apply(batch).await;
@@ -354,7 +354,7 @@ fn unreadable(error: io::Error) -> Error {
 struct Import<'a> {
     app: &'a App,
     caller: Caller,
-    rehearsal: DryRunState,
+    dry_run: DryRunState,
     max_listed: usize,
     /// Text of the rejected rows until now.
     listed_bytes: usize,
@@ -382,13 +382,13 @@ impl Import<'_> {
             let imported = self.app.store.import(self.caller.clone().into(), upserts).await;
             return Ok(imported?);
         }
-        let rehearsal = std::mem::take(&mut self.rehearsal);
+        let dry_run = std::mem::take(&mut self.dry_run);
         let tenant = &self.caller.tenant;
-        let (rehearsal, outcomes) = self.app.store.rehearse(tenant, rehearsal, upserts).await?;
-        self.rehearsal = rehearsal;
-        if self.rehearsal.bytes() > MAX_REHEARSED_BYTES {
+        let (dry_run, outcomes) = self.app.store.dry_run(tenant, dry_run, upserts).await?;
+        self.dry_run = dry_run;
+        if self.dry_run.bytes() > MAX_DRY_RUN_BYTES {
             let message = format!(
-                "a dry run can hold at most {MAX_REHEARSED_BYTES} bytes of changes: try fewer rows"
+                "a dry run can hold at most {MAX_DRY_RUN_BYTES} bytes of changes: try fewer rows"
             );
             return Err(Error::Invalid(vec![Issue::of_body("dry_run_too_large", message)]));
         }

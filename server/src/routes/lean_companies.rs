@@ -31,7 +31,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     let select: Vec<String> = lean.into_iter().filter(is_wanted).map(str::to_owned).collect();
     query.select = Some(select.clone());
     let listed = ListResponse { def: &COMPANY, select: Some(&select), ignored: &ignored };
-    let page_for = listed.page_for(app, request, &caller.tenant);
-    let found = app.store.list(&caller.tenant, &COMPANY, query, page_for).await?;
+    let page_options = listed.page_options(app, request, &caller.tenant);
+    let found = app.store.list(&caller.tenant, &COMPANY, query, page_options).await?;
     listed.respond(request, found)
 }

@@ -1,7 +1,7 @@
 //! Renewing and losing a license.
 
 use poem::{Request, Response};
-use svctrack_core::{plan::RenewalDecision, resources::license::LICENSE, schema::shape};
+use svctrack_core::{plan::RenewalDecision, resources::license::LICENSE, schema::checked_body};
 
 use super::{
     conditions::precondition,
@@ -39,10 +39,11 @@ async fn decide(
     let license = (decision, reference_in_path(request)?);
     let dry_run = only_flag(request, "dryRun")?;
     let (sent, body) = read_optional_body(app, request, &caller).await?;
-    let terms = Strictness::from_request(request).handle(shape::check_update(&LICENSE, &sent));
+    let terms =
+        Strictness::from_request(request).handle(checked_body::check_update(&LICENSE, &sent));
     let precondition = precondition(request);
     if dry_run {
-        let shown = app.store.rehearse_renewal(caller.into(), license, terms, precondition).await?;
+        let shown = app.store.dry_run_renewal(caller.into(), license, terms, precondition).await?;
         let mut response = json(shown.text);
         name_ignored(&mut response, &shown.ignored);
         return Ok(response);

@@ -10,7 +10,7 @@ use svctrack_core::{
     schema::{ListQuery, LogPage, ResourceDef, list::ReadQuery},
     value::{Document, Issue, JsonRef},
 };
-use svctrack_store::{LogQuery, Next, Page, PageFor, Rewrite, StoreError, Tenant};
+use svctrack_store::{LogQuery, Page, PageOptions, PageStart, Rewrite, StoreError, Tenant};
 
 use super::{
     conditions::{etag_of_list, tagged},
@@ -46,9 +46,14 @@ pub(super) struct ListResponse<'a> {
 
 impl ListResponse<'_> {
     /// Format and room of a page for a request.
-    pub(super) fn page_for(&self, app: &App, request: &Request, tenant: &Tenant) -> PageFor {
+    pub(super) fn page_options(
+        &self,
+        app: &App,
+        request: &Request,
+        tenant: &Tenant,
+    ) -> PageOptions {
         let rewrite = prefers_csv(request).then(|| self.to_csv());
-        PageFor { room: app.response_budget.for_tenant(tenant.id()), rewrite }
+        PageOptions { room: app.response_budget.for_tenant(tenant.id()), rewrite }
     }
 
     /// Response with a page that was read for the same request.
@@ -126,8 +131,8 @@ pub(super) async fn respond_with_log<Q: Into<LogQuery>>(
     let LogPage { def, select, .. } = query.page();
     let (def, select) = (*def, select.clone());
     let listed = ListResponse { def, select: select.as_deref(), ignored: &ignored };
-    let page_for = listed.page_for(app, request, tenant);
-    let found = app.store.log(tenant, query, page_for).await?;
+    let page_options = listed.page_options(app, request, tenant);
+    let found = app.store.log(tenant, query, page_options).await?;
     listed.respond(request, found)
 }
 
@@ -143,12 +148,12 @@ pub(super) fn respond_with_all(
     let found = query.page(def, records);
     let listed = ListResponse { def, select: query.select.as_deref(), ignored: &ignored };
     let rewrite = prefers_csv(request).then(|| listed.to_csv());
-    let page_for = PageFor { rewrite, ..PageFor::default() };
-    let mut page = Page::empty(&page_for.room, query.count.then_some(found.total as u64));
+    let page_options = PageOptions { rewrite, ..PageOptions::default() };
+    let mut page = Page::empty(&page_options.room, query.count.then_some(found.total as u64));
     for record in &found.records {
-        page.add(page_for.write(record.to_text())?)?;
+        page.add(page_options.write(record.to_text())?)?;
     }
-    let next = Next::Offset(query.offset.saturating_add(query.limit));
+    let next = PageStart::Offset(query.offset.saturating_add(query.limit));
     page.next = (!found.is_last).then_some(next);
     listed.respond(request, page)
 }
@@ -187,10 +192,10 @@ fn range_and_quality(text: &str) -> (String, f32) {
 }
 
 /// Adds the cursor of the next page, and its address, unless the rest of the query is too long to be repeated.
-pub(super) fn lead_on(headers: &mut HeaderMap, uri: &Uri, next: Next) {
+pub(super) fn lead_on(headers: &mut HeaderMap, uri: &Uri, next: PageStart) {
     let (name, cursor) = match next {
-        Next::After(id) => ("after", id.to_string()),
-        Next::Offset(offset) => ("offset", offset.to_string()),
+        PageStart::After(id) => ("after", id.to_string()),
+        PageStart::Offset(offset) => ("offset", offset.to_string()),
     };
     let pairs = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let kept = pairs.filter(|(name, _)| !matches!(name.as_ref(), "after" | "offset" | "o"));

@@ -11,7 +11,7 @@ use svctrack_core::{
     value::{Document, ObjectId, RecordRef},
 };
 use svctrack_store::{
-    Actor, AuditNote, Next, Page, PageFor, PersonData, Store, StoreError, Tenant,
+    Actor, AuditNote, Page, PageOptions, PageStart, PersonData, Store, StoreError, Tenant,
 };
 
 use super::{
@@ -129,7 +129,7 @@ impl Export {
         text.push_str(&items);
         let is_first = is_first && items.is_empty();
         self.at = match (page.next, section.next()) {
-            (Some(Next::After(id)), _) => {
+            (Some(PageStart::After(id)), _) => {
                 Some(ExportPosition { section, after: Some(id), is_first })
             }
             (_, Some(section)) => Some(ExportPosition { section, after: None, is_first: true }),
@@ -153,11 +153,11 @@ impl Export {
             ExportSection::Of(part) => part,
             ExportSection::Activities => {
                 let query = ActivityQuery::of_user(self.person.id, ACTIVITIES_PER_PIECE, after);
-                let page_for = PageFor::default();
-                return self.store.log(&self.tenant, query.into(), page_for).await;
+                let page_options = PageOptions::default();
+                return self.store.log(&self.tenant, query.into(), page_options).await;
             }
         };
-        self.store.about(&self.tenant, self.person.clone(), part, after).await
+        self.store.person_data(&self.tenant, self.person.clone(), part, after).await
     }
 }
 

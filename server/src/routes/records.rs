@@ -7,10 +7,10 @@ use poem::{
 use svctrack_core::{
     plan::upsert::{Item, MAX_ITEMS, UpsertAccess},
     resources::end_user::END_USER,
-    schema::{CheckedBody, ListQuery, ResourceDef, shape},
+    schema::{CheckedBody, ListQuery, ResourceDef, checked_body},
     value::{Document, RecordRef, json_rows::JsonRows, key::MAX_KEY_BYTES},
 };
-use svctrack_store::{Done, RecordResponse, StoreError};
+use svctrack_store::{IdempotentOutcome, RecordResponse, StoreError};
 
 use super::{
     conditions::{precondition, read_version, versioned},
@@ -41,14 +41,14 @@ pub(crate) async fn create(
     let caller = authorise_for(app, request, def, "create").await?;
     let (sent, body) = read_record(app, request, &caller, def).await?;
     let once = IdempotentCall::begin(app, request, &caller, || hash_of(&body.bytes))?;
-    let body = Strictness::from_request(request).handle(shape::check_create(def, &sent));
+    let body = Strictness::from_request(request).handle(checked_body::check_create(def, &sent));
     let done = app.store.create(caller.into(), once.key(), def, body).await?;
     Ok(created(request, done))
 }
 
 /// The record that a call creates, or has created before.
-pub(super) fn created(request: &Request, done: Done<RecordResponse>) -> Response {
-    let Done { reply: record, is_repeated } = done;
+pub(super) fn created(request: &Request, done: IdempotentOutcome<RecordResponse>) -> Response {
+    let IdempotentOutcome { reply: record, is_repeated } = done;
     let ignored = record.ignored.clone();
     let mut response = versioned(request, record);
     name_ignored(&mut response, &ignored);
@@ -102,7 +102,7 @@ pub(super) async fn changed(
     (def, reference, shown): (&'static ResourceDef, RecordRef, Document),
 ) -> Result<(RecordResponse, Vec<String>), Error> {
     let (sent, _room) = read_record(app, request, &caller, def).await?;
-    let body = CheckedBody { shown, ..shape::check_update(def, &sent) };
+    let body = CheckedBody { shown, ..checked_body::check_update(def, &sent) };
     let body = Strictness::from_request(request).handle(body);
     let precondition = precondition(request);
     let record = app.store.update(caller.into(), (def, reference), body, precondition).await?;
@@ -152,7 +152,7 @@ pub(crate) async fn upsert(
     let room = app.response_budget.reserve(caller.tenant.id(), response_bytes)?;
     let handling = Strictness::from_request(request).handling();
     let (records, how) = ((def, items), (access, handling));
-    let Done { reply: upserted, is_repeated } =
+    let IdempotentOutcome { reply: upserted, is_repeated } =
         app.store.upsert(caller.into(), once.key(), records, how).await?;
     let body = room.hold(upserted.text).map_err(|error| {
         let done = format!("all items were applied, {} of them rejected", upserted.errors);
@@ -226,7 +226,7 @@ pub(crate) async fn list(
     let ignored = Strictness::from_request(request).check_list(&read)?;
     let select = read.query.select.clone();
     let listed = ListResponse { def, select: select.as_deref(), ignored: &ignored };
-    let page_for = listed.page_for(app, request, &caller.tenant);
-    let found = app.store.list(&caller.tenant, def, read.query, page_for).await?;
+    let page_options = listed.page_options(app, request, &caller.tenant);
+    let found = app.store.list(&caller.tenant, def, read.query, page_options).await?;
     listed.respond(request, found)
 }

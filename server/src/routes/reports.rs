@@ -11,7 +11,7 @@ use svctrack_core::{
     revenue::{Report, ReportKind, ReportQuery, TextTable},
     value::Issue,
 };
-use svctrack_store::{Next, ReportJob, StoreError, Tenant, WriteReport, WrittenReport};
+use svctrack_store::{PageStart, ReportJob, StoreError, Tenant, WriteReport, WrittenReport};
 
 use super::{
     conditions::{etag_of_list, tagged},
@@ -69,7 +69,7 @@ pub(super) async fn respond(
     form: ReportFormat,
 ) -> Result<Response, Error> {
     let job = ReportJob { query, key: format!("{form:?} {}", request.uri()), write: form.writer() };
-    let WrittenReport { text, hash, next_offset, .. } = app.store.revenue(tenant, job).await?;
+    let WrittenReport { text, hash, next_offset, .. } = app.store.report(tenant, job).await?;
     let mut response = tagged(request, etag_of_list(text.len(), hash), || {
         let mut response = json_body(app.response_budget.hold(tenant.id(), text.to_string())?);
         form.mark(response.headers_mut());
@@ -77,7 +77,7 @@ pub(super) async fn respond(
         Ok(response)
     })?;
     if let Some(next) = next_offset {
-        lead_on(response.headers_mut(), request.uri(), Next::Offset(next));
+        lead_on(response.headers_mut(), request.uri(), PageStart::Offset(next));
     }
     Ok(response)
 }
@@ -128,7 +128,7 @@ impl ReportFormat {
 const SVG: &str = "image/svg+xml";
 
 fn to_json(report: &Report, query: &ReportQuery) -> Result<String, StoreError> {
-    let mut out = Limited(Vec::new());
+    let mut out = LimitedWriter(Vec::new());
     serde_json::to_writer(&mut out, report).map_err(|error| match error.is_io() {
         true => too_large(query),
         false => StoreError::Internal(error.to_string()),
@@ -163,9 +163,9 @@ fn too_large(query: &ReportQuery) -> StoreError {
 }
 
 /// Accepts up to this many bytes.
-struct Limited(Vec<u8>);
+struct LimitedWriter(Vec<u8>);
 
-impl io::Write for Limited {
+impl io::Write for LimitedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > MAX_REPORT_BYTES {
             return Err(io::ErrorKind::FileTooLarge.into());

@@ -3,7 +3,7 @@
 use poem::Request;
 use svctrack_core::{
     access::OPERATOR,
-    schema::{ResourceDef, Unknown, sent_twice, unread_query},
+    schema::{ResourceDef, UnknownParameter, sent_twice, unread_query},
     value::{Document, Issue, RecordRef, issue::quoted},
 };
 
@@ -84,7 +84,7 @@ pub(super) fn only_parameter(request: &Request, known: &str) -> Result<Option<St
     let mut sent = None;
     for (name, value) in query_pairs(request) {
         if name != known {
-            return Err(Unknown::among(&name, [known]).issue());
+            return Err(UnknownParameter::among(&name, [known]).issue());
         }
         if sent.replace(value).is_some() {
             return Err(sent_twice(known));
@@ -122,7 +122,7 @@ pub(super) async fn read_record<'a>(
 
 /// Largest body of one record, in bytes.
 fn max_body_bytes(def: &ResourceDef) -> usize {
-    match def.fields.iter().any(|field| field.long) {
+    match def.fields.iter().any(|field| field.long_text) {
         true => MAX_LONG_RECORD_BYTES,
         false => MAX_RECORD_BYTES,
     }

@@ -13,14 +13,14 @@ use svctrack_core::{
     tracking::{
         Unreadable, bulk, integration_issues,
         pipeline::{self, ReadCall},
-        unknown_members::Unread,
+        unknown_members::UnreadMembers,
     },
     value::{
         Document, Timestamp,
         json_rows::{Envelope, JsonRow, JsonRows},
     },
 };
-use svctrack_store::{Done, StoreError, Tracked, Tracking};
+use svctrack_store::{IdempotentOutcome, StoreError, Tracked, Tracking};
 use tokio::sync::mpsc;
 
 use super::{
@@ -37,7 +37,7 @@ use crate::{
         MAX_IGNORED_NAMES, MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY,
         MAX_REJECTED_INDEXES, MAX_REJECTED_ROWS,
     },
-    observe::watch::Cause,
+    observe::running_request::Cause,
     sender_limits::Sender,
 };
 
@@ -115,7 +115,7 @@ pub(super) async fn take_rows(
             Some(written) = under_way.next() => match written {
                 // Parts that are stored after a failed one are sent again with it.
                 Ok(_) if is_cut => {}
-                Ok((Done { reply: tracked, is_repeated }, rows)) => {
+                Ok((IdempotentOutcome { reply: tracked, is_repeated }, rows)) => {
                     notes.add(rows, &outcome.add(tracked));
                     replayed.push(Replayed(is_repeated));
                 }
@@ -171,7 +171,7 @@ struct RowsOfPart {
     /// Indexes of the rejected rows.
     rejected: Vec<usize>,
     /// Unknown members of the rows.
-    unread: Unread,
+    unread: UnreadMembers,
     /// Number of rows with an invalid `count`.
     other_counts: u64,
 }
@@ -237,7 +237,7 @@ impl RowsReader {
         tracking.findings.extend(of_part.unread.findings(self.route(), self.received_at));
         if of_part.other_counts > 0 {
             let (rows, at) = (of_part.other_counts, self.received_at);
-            tracking.findings.push(integration_issues::count_replaced(self.route(), rows, at));
+            tracking.findings.push(integration_issues::count_out_of_range(self.route(), rows, at));
         }
         tracking.has_more = rows.peek().is_some();
         (of_part.count > 0).then_some(RowsPart { tracking, rows: of_part })

@@ -83,7 +83,7 @@ fn success() -> Response {
 async fn take(
     app: &App,
     request: &mut Request,
-    takes: AcceptedBody,
+    form: AcceptedBody,
     response: Response,
 ) -> Result<Response, Error> {
     let received_at = app.clock.now();
@@ -106,17 +106,17 @@ async fn take(
         }
     };
     let strictness = Strictness::from_request(request);
-    let form = match (takes, envelope) {
+    let form = match (form, envelope) {
         (AcceptedBody::Any, None) => RowsFormat::Calls,
         (AcceptedBody::Any | AcceptedBody::Batch, Some(envelope)) if envelope.has_rows() => {
             form_of(envelope, strictness)?
         }
         (AcceptedBody::Any, Some(_)) => {
-            let one = One { received_at, named: None, bytes };
+            let one = SingleCall { received_at, named: None, bytes };
             return one.take(app, request, sender, response).await;
         }
         (AcceptedBody::One(named), Some(envelope)) if !envelope.has_rows() => {
-            let one = One { received_at, named: Some(named), bytes };
+            let one = SingleCall { received_at, named: Some(named), bytes };
             return one.take(app, request, sender, response).await;
         }
         (AcceptedBody::Batch, _) => {
@@ -159,14 +159,14 @@ fn form_of(envelope: Envelope, strictness: Strictness) -> Result<RowsFormat, Err
 }
 
 /// A call that comes alone.
-struct One {
+struct SingleCall {
     received_at: Timestamp,
     /// Type of the call, where the address has it.
     named: Option<&'static str>,
     bytes: Bytes,
 }
 
-impl One {
+impl SingleCall {
     async fn take(
         self,
         app: &App,

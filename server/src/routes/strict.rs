@@ -4,7 +4,7 @@
 use poem::Request;
 use svctrack_core::{
     plan::{Route, unknown_properties},
-    schema::{CheckedBody, Handling, Unknown, list::ReadQuery},
+    schema::{CheckedBody, Handling, UnknownParameter, list::ReadQuery},
     tracking::unknown_members,
     value::Issue,
 };
@@ -40,8 +40,8 @@ impl Strictness {
 
     /// Rejects unknown parameters: an ignored filter would return everything (R49). Returns the names for the header.
     pub(super) fn check_list<T>(self, read: &ReadQuery<T>) -> Result<Vec<String>, Error> {
-        let selected = |name: &String| Unknown { name: name.clone(), nearest: None };
-        let rejected: Vec<Unknown> = match self {
+        let selected = |name: &String| UnknownParameter { name: name.clone(), nearest: None };
+        let rejected: Vec<UnknownParameter> = match self {
             Self::Lenient => Vec::new(),
             Self::Usual => read.unknown.clone(),
             Self::Strict => {
@@ -49,7 +49,7 @@ impl Strictness {
             }
         };
         if !rejected.is_empty() {
-            return Err(Error::BadRequest(rejected.iter().map(Unknown::issue).collect()));
+            return Err(Error::BadRequest(rejected.iter().map(UnknownParameter::issue).collect()));
         }
         let unknown = read.unknown.iter().map(|unknown| unknown.name.clone());
         Ok(unknown.chain(read.ignored.iter().cloned()).collect())

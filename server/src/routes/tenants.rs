@@ -4,7 +4,7 @@ use poem::{Request, Response};
 use svctrack_core::{
     access::{NewTenant, OPERATOR, TENANT, TenantChange, unknown_members},
     plan::ignored_in_responses,
-    schema::shape,
+    schema::checked_body,
     value::{Document, Json, TenantId},
 };
 use svctrack_store::{TenantRecord, TenantState, TokenRecord};
@@ -83,7 +83,8 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
     let (sent, _room) = read_body(app, request, &caller).await?;
     let id = id_in_path(request)?;
     let change = TenantChange::read(&sent).map_err(Error::Invalid)?;
-    let mut body = Strictness::from_request(request).handle(shape::check_update(&TENANT, &sent));
+    let mut body =
+        Strictness::from_request(request).handle(checked_body::check_update(&TENANT, &sent));
     let before = app.store.tenant(id).await?.ok_or(Error::TenantNotFound)?;
     let mut after = before.clone();
     after.change(change.clone());

@@ -3,7 +3,7 @@
 
 use poem::{Request, Response};
 use svctrack_core::{
-    access::{NewToken, Rotation, TOKEN, first_not_held, unknown_members},
+    access::{NewToken, Rotation, TOKEN, first_missing_scope, unknown_members},
     value::{Document, Json, Timestamp},
 };
 use svctrack_store::{Revoked, TokenRecord};
@@ -60,7 +60,7 @@ pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response,
     let known = app.store.token(&id).await?;
     let old = known.filter(|known| known.record.tenant == caller.tenant.id());
     let old = old.ok_or(UNKNOWN)?;
-    if let Some(scope) = first_not_held(caller.scopes(), &old.record.scopes) {
+    if let Some(scope) = first_missing_scope(caller.scopes(), &old.record.scopes) {
         caller.note_denied(app, scope);
         return Err(Error::Forbidden(scope.to_owned()));
     }

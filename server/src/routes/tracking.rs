@@ -8,11 +8,11 @@ use svctrack_core::{
     plan::Route,
     tracking::{
         ReadEvent, Unreadable, bulk::MAX_BODY_BYTES, event::MAX_EVENT_BYTES, integration_issues,
-        realtime, unknown_members::Unread,
+        realtime, unknown_members::UnreadMembers,
     },
     value::Timestamp,
 };
-use svctrack_store::{Done, Tracking};
+use svctrack_store::{IdempotentOutcome, Tracking};
 
 use super::{
     idempotency::{IdempotentCall, Replayed, hash_of},
@@ -76,7 +76,7 @@ pub(super) async fn store(
         let strictness = Strictness::from_request(request);
         strictness.check_members(tracking.route, &unread).map_err(Error::Invalid)?;
         name_ignored(&mut response, &unread);
-        let mut names = Unread::default();
+        let mut names = UnreadMembers::default();
         names.add(unread);
         tracking.findings.extend(names.findings(tracking.route, tracking.received_at));
     }
@@ -85,7 +85,7 @@ pub(super) async fn store(
     tracking.sender = app.senders.take_events(&sender, size, tracking.received_at)?;
     let once = IdempotentCall::of_sender(app, request, &sender, || hash_of(body))?;
     let caller = Caller::of_events(sender.tenant);
-    let Done { reply: tracked, is_repeated } =
+    let IdempotentOutcome { reply: tracked, is_repeated } =
         app.store.track(caller.into(), once.key(), tracking).await?;
     let mut outcome = TrackingOutcome::default();
     outcome.add(tracked);

@@ -34,7 +34,7 @@ const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
 pub(crate) struct Tls {
     config: Arc<ServerConfig>,
     provider: Arc<CryptoProvider>,
-    current: Arc<Current>,
+    current: Arc<CurrentCertificate>,
     handshakes: Handshakes,
     failed_handshakes: AtomicU64,
     /// Whether the last change of the files cannot be used.
@@ -42,22 +42,22 @@ pub(crate) struct Tls {
 }
 
 /// Certificate that clients get.
-struct Current(RwLock<Certificate>);
+struct CurrentCertificate(RwLock<Certificate>);
 
-impl fmt::Debug for Current {
+impl fmt::Debug for CurrentCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Current")
     }
 }
 
-impl ResolvesServerCert for Current {
+impl ResolvesServerCert for CurrentCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.0.read().certified.clone())
     }
 }
 
 /// Protocol of a connection, as its first bytes show it.
-pub(crate) enum Opened {
+pub(crate) enum AcceptedConnection {
     Tls(Box<TlsStream<TcpStream>>),
     /// The client speaks HTTP without TLS.
     PlainHttp(TcpStream),
@@ -72,7 +72,7 @@ impl Tls {
     pub(crate) fn load(files: &TlsFiles, workers: usize) -> Result<(Self, ContentHash), String> {
         let provider = Arc::new(ring::default_provider());
         let pem = Pem::read(files)?;
-        let current = Arc::new(Current(RwLock::new(pem.parse(files, &provider)?)));
+        let current = Arc::new(CurrentCertificate(RwLock::new(pem.parse(files, &provider)?)));
         let config = config(provider.clone(), current.clone());
         let config = Arc::new(config.map_err(|error| format!("TLS cannot be set up: {error}"))?);
         let (failed_handshakes, has_reload_failed) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -123,7 +123,7 @@ impl Tls {
         &self,
         stream: TcpStream,
         waiting: &ConnectionWait,
-    ) -> io::Result<Opened> {
+    ) -> io::Result<AcceptedConnection> {
         let handshake = timeout(HANDSHAKE_TIMEOUT, self.handshake(stream, waiting));
         let opened = waiting.unless_it_has_to_end(handshake).await;
         waiting.end();
@@ -135,20 +135,27 @@ impl Tls {
         opened
     }
 
-    async fn handshake(&self, stream: TcpStream, waiting: &ConnectionWait) -> io::Result<Opened> {
+    async fn handshake(
+        &self,
+        stream: TcpStream,
+        waiting: &ConnectionWait,
+    ) -> io::Result<AcceptedConnection> {
         waiting.begin();
         if speaks_plain_http(&stream).await? {
-            return Ok(Opened::PlainHttp(stream));
+            return Ok(AcceptedConnection::PlainHttp(stream));
         }
         let hello = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
         waiting.end();
         let finished = self.handshakes.compute(|| hello.into_stream(self.config.clone())).await;
         waiting.begin();
-        Ok(Opened::Tls(Box::new(finished.await?)))
+        Ok(AcceptedConnection::Tls(Box::new(finished.await?)))
     }
 }
 
-fn config(provider: Arc<CryptoProvider>, current: Arc<Current>) -> Result<ServerConfig, TlsError> {
+fn config(
+    provider: Arc<CryptoProvider>,
+    current: Arc<CurrentCertificate>,
+) -> Result<ServerConfig, TlsError> {
     let config =
         ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let mut config = config.with_no_client_auth().with_cert_resolver(current);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use svctrack_core::{
     plan::{self, Ctx, Rejection, memory::Memory},
     resources::settings::{SETTINGS, SETTINGS_ID},
-    schema::{ResourceDef, shape},
+    schema::{ResourceDef, checked_body},
     value::{Document, IdSequence},
 };
 use svctrack_store::{Clock as _, SystemClock};
@@ -49,12 +49,12 @@ pub(super) struct DryRunResult {
 ///
 /// # Errors
 /// A message with the reason of a rejection.
-pub(super) fn judge_settings(sent: &Document) -> Result<(), String> {
+pub(super) fn check_settings(sent: &Document) -> Result<(), String> {
     let mut ctx = Ctx::new(SystemClock.now(), IdSequence::new([0; 5]), None);
     let mut made = Memory::default();
     let settings = plan::settings(&made, &mut ctx);
     made.apply(&settings.unwrap_or_default());
-    let body = shape::check_update(&SETTINGS, sent);
+    let body = checked_body::check_update(&SETTINGS, sent);
     match plan::update(&SETTINGS, SETTINGS_ID, body, &made, &mut ctx) {
         Err(Rejection::Invalid(issues) | Rejection::Conflict(issues)) => {
             let messages: Vec<_> = issues.into_iter().map(|issue| issue.message).collect();
@@ -104,7 +104,7 @@ impl DryRun {
     }
 
     /// Asks the server for the result.
-    pub(super) async fn judge(self, admin: &Admin) -> Result<DryRunResult, String> {
+    pub(super) async fn run(self, admin: &Admin) -> Result<DryRunResult, String> {
         let Some(first) = self.defs.first() else {
             return Ok(DryRunResult { created: 0, unchanged: 0, rejected: Vec::new() });
         };

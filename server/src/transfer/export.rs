@@ -28,7 +28,7 @@ const PAGE_TOO_LARGE: &str = "page_too_large";
 
 /// Handling of the files of an earlier export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Earlier {
+pub enum ExistingFiles {
     /// The earlier files stay, and the export fails.
     Kept,
     /// The new files replace the earlier ones.
@@ -48,11 +48,11 @@ fn earlier(def: &ResourceDef, folder: &Path) -> impl Iterator<Item = PathBuf> {
 pub fn check_folder(
     defs: &[&'static ResourceDef],
     folder: &Path,
-    kept: Earlier,
+    kept: ExistingFiles,
 ) -> Result<(), String> {
     let mut in_the_way = defs.iter().flat_map(|def| earlier(def, folder));
     match in_the_way.next() {
-        Some(path) if kept == Earlier::Kept => Err(format!(
+        Some(path) if kept == ExistingFiles::Kept => Err(format!(
             "`{}` already exists: replace the files of an earlier export with --force, or name another folder",
             path.display()
         )),
@@ -69,7 +69,7 @@ pub async fn export(
     def: &'static ResourceDef,
     format: Format,
     folder: &Path,
-    kept: Earlier,
+    kept: ExistingFiles,
 ) -> Result<usize, String> {
     let path = folder.join(format.file_name(def));
     let words = |error: &dyn std::error::Error| format!("{}: {error}", path.display());
@@ -92,8 +92,8 @@ pub async fn export(
     }
     out.finish().map_err(|error| words(&error))?;
     match kept {
-        Earlier::Kept => unfinished.finish(&path),
-        Earlier::Replaced => unfinished.replace(&path),
+        ExistingFiles::Kept => unfinished.finish(&path),
+        ExistingFiles::Replaced => unfinished.replace(&path),
     }
     .map_err(|error| words(&error))?;
     for other in earlier(def, folder).filter(|other| *other != path) {

@@ -17,7 +17,7 @@ use svctrack_core::{
 };
 
 use super::{
-    dry_run::{DryRun, DryRunResult, RejectedOrigin, judge_settings, stored_ids},
+    dry_run::{DryRun, DryRunResult, RejectedOrigin, check_settings, stored_ids},
     import_counts::{ImportCounts, count_in},
     order::{everything, referred, resource_named},
 };
@@ -38,7 +38,7 @@ const FORMATS: [Format; 2] = [Format::Ndjson, Format::Csv];
 
 /// The outcome of the records of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportedFile {
     /// Records that are there now, new or not.
     pub taken: usize,
     /// Outcomes of the records; not known of a dry run of several files.
@@ -96,9 +96,9 @@ pub async fn import<'a>(
     admin: &'a Admin,
     files: &[RecordFile],
     reading: ImportOptions<'a>,
-) -> Result<Vec<Imported>, String> {
+) -> Result<Vec<ImportedFile>, String> {
     let mut import = Import::new(admin, reading, None);
-    let mut done: Vec<Imported> = Vec::new();
+    let mut done: Vec<ImportedFile> = Vec::new();
     for file in files {
         let (imported, read) = import.file(file).await;
         done.push(imported);
@@ -118,7 +118,7 @@ pub async fn try_out<'a>(
     admin: &'a Admin,
     files: &[RecordFile],
     reading: ImportOptions<'a>,
-) -> Result<Vec<Imported>, String> {
+) -> Result<Vec<ImportedFile>, String> {
     let dry_run = DryRun::begin().map_err(|error| error.to_string())?;
     let mut import = Import::new(admin, reading, Some(dry_run));
     let mut done = Vec::new();
@@ -129,7 +129,7 @@ pub async fn try_out<'a>(
         done.push(imported);
     }
     let Some(dry_run) = import.dry_run.take() else { return Ok(done) };
-    let DryRunResult { created, unchanged, mut rejected } = dry_run.judge(admin).await?;
+    let DryRunResult { created, unchanged, mut rejected } = dry_run.run(admin).await?;
     for ((number, _), _) in &rejected {
         let Some(done) = done.get_mut(*number) else { continue };
         done.taken = done.taken.saturating_sub(1);
@@ -268,7 +268,7 @@ struct FromFile<'a> {
     is_referred: bool,
     /// Lines of rejected rows, which are not sent again.
     rejected: HashSet<u64>,
-    done: Imported,
+    done: ImportedFile,
 }
 
 impl<'a> Import<'a> {
@@ -280,18 +280,18 @@ impl<'a> Import<'a> {
 
     /// Imports a file. A reference to a record of the same resource may be to one that comes later, so such records are
     /// sent twice.
-    async fn file(&mut self, file: &RecordFile) -> (Imported, Result<(), String>) {
+    async fn file(&mut self, file: &RecordFile) -> (ImportedFile, Result<(), String>) {
         let def = file.def;
         let is_referred =
             everything().iter().any(|other| referred(other).any(|name| name == def.name));
         let row_counts = self.dry_run.is_none().then(ImportCounts::default);
-        let done = Imported { row_counts, ..Imported::default() };
+        let done = ImportedFile { row_counts, ..ImportedFile::default() };
         let mut from = FromFile { def, file, is_referred, rejected: HashSet::new(), done };
         let mut read = self.pass(&mut from, ImportPass::First).await;
         if read.is_ok() && referred(def).any(|name| name == def.name) {
-            let Imported { taken, without_key, row_counts, .. } = from.done;
+            let ImportedFile { taken, without_key, row_counts, .. } = from.done;
             read = self.pass(&mut from, ImportPass::Again).await;
-            from.done = Imported { taken, without_key, row_counts, ..from.done };
+            from.done = ImportedFile { taken, without_key, row_counts, ..from.done };
         }
         (from.done, read)
     }
@@ -332,7 +332,7 @@ impl<'a> Import<'a> {
     }
 
     /// Adds rows to a dry run. Those without a key for others to refer to may be records of the tenant.
-    async fn rehearse_rows(
+    async fn dry_run_rows(
         &mut self,
         file: &mut FromFile<'_>,
         batch: Vec<FileRow>,
@@ -348,7 +348,7 @@ impl<'a> Import<'a> {
         self.stored.extend(stored);
         for row in batch {
             match row {
-                Ok(item) => self.rehearse(file, item, pass)?,
+                Ok(item) => self.dry_run_row(file, item, pass)?,
                 Err((line, reason)) => self.reject(file, line, reason),
             }
         }
@@ -356,14 +356,14 @@ impl<'a> Import<'a> {
     }
 
     /// Adds a record to a dry run, with a name for others to refer to.
-    fn rehearse(
+    fn dry_run_row(
         &mut self,
         from: &mut FromFile<'_>,
         mut item: Item,
         pass: ImportPass,
     ) -> Result<(), String> {
         if *from.def == SETTINGS {
-            match judge_settings(&item.sent) {
+            match check_settings(&item.sent) {
                 Ok(()) => from.done.taken += 1,
                 Err(reason) => self.reject(from, item.line, reason),
             }
@@ -462,7 +462,7 @@ impl<'a> Import<'a> {
         pass: ImportPass,
     ) -> Result<(), String> {
         if self.dry_run.is_some() {
-            return self.rehearse_rows(file, batch, pass).await;
+            return self.dry_run_rows(file, batch, pass).await;
         }
         let items: Vec<&Item> = batch.iter().filter_map(|row| row.as_ref().ok()).collect();
         let sent = match items.is_empty() {

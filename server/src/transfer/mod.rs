@@ -11,9 +11,10 @@ mod import_counts;
 mod order;
 
 pub use self::{
-    export::{Earlier, check_folder, export},
+    export::{ExistingFiles, check_folder, export},
     import::{
-        ImportOptions, Imported, RecordFile, RejectedRecord, files_at, import, others_in, try_out,
+        ImportOptions, ImportedFile, RecordFile, RejectedRecord, files_at, import, others_in,
+        try_out,
     },
     import_counts::ImportCounts,
     order::{everything, resource_named},

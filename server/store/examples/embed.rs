@@ -11,7 +11,7 @@ use std::{error::Error, sync::Arc};
 use svctrack_core::{
     plan::Route,
     resources::{company::COMPANY, end_user::END_USER},
-    schema::shape,
+    schema::checked_body,
     tracking::{Event, Identity},
     value::{Document, RecordRef, TenantId},
 };
@@ -40,7 +40,7 @@ async fn run() -> Result<String, Box<dyn Error>> {
 
     let acme = Document::parse(br#"{"name":"Acme","externalId":"acme"}"#);
     let acme = acme.map_err(|error| error.message)?;
-    let acme = shape::check_create(&COMPANY, &acme);
+    let acme = checked_body::check_create(&COMPANY, &acme);
     store.create(actor.clone(), None, &COMPANY, acme).await?;
 
     let some = |text: &str| Some(text.to_owned());

@@ -20,7 +20,7 @@ use crate::{
 
 /// The outcome of an idempotent call.
 #[derive(Clone, Copy, Debug)]
-pub struct Done<T> {
+pub struct IdempotentOutcome<T> {
     /// The reply of the command.
     pub reply: T,
     /// Whether the result is that of an earlier call with the same key.
@@ -46,14 +46,14 @@ impl dyn Store {
         actor: Actor,
         key: Option<IdempotencyKey>,
         command: Command,
-    ) -> Result<Done<Reply>, StoreError> {
+    ) -> Result<IdempotentOutcome<Reply>, StoreError> {
         let command = match key {
             Some(key) => Command::Idempotent { key, command: Box::new(command) },
             None => command,
         };
         Ok(match self.write(actor, command).await? {
-            Reply::Repeated(reply) => Done { reply: *reply, is_repeated: true },
-            reply => Done { reply, is_repeated: false },
+            Reply::Repeated(reply) => IdempotentOutcome { reply: *reply, is_repeated: true },
+            reply => IdempotentOutcome { reply, is_repeated: false },
         })
     }
 
@@ -64,11 +64,11 @@ impl dyn Store {
         key: Option<IdempotencyKey>,
         def: &'static ResourceDef,
         body: CheckedBody,
-    ) -> Result<Done<RecordResponse>, StoreError> {
-        let Done { reply, is_repeated } =
+    ) -> Result<IdempotentOutcome<RecordResponse>, StoreError> {
+        let IdempotentOutcome { reply, is_repeated } =
             self.once(actor, key, Command::Create { def, body }).await?;
         let reply = of_reply!(reply, Reply::Record(response) => response)?;
-        Ok(Done { reply, is_repeated })
+        Ok(IdempotentOutcome { reply, is_repeated })
     }
 
     /// Merges a body into a record.
@@ -91,16 +91,16 @@ impl dyn Store {
         (decision, reference): (RenewalDecision, RecordRef),
         body: CheckedBody,
         precondition: Precondition,
-    ) -> Result<Done<RecordResponse>, StoreError> {
+    ) -> Result<IdempotentOutcome<RecordResponse>, StoreError> {
         let command =
             Command::DecideRenewal { decision, reference, body, precondition, dry_run: false };
-        let Done { reply, is_repeated } = self.once(actor, key, command).await?;
+        let IdempotentOutcome { reply, is_repeated } = self.once(actor, key, command).await?;
         let reply = of_reply!(reply, Reply::Record(response) => response)?;
-        Ok(Done { reply, is_repeated })
+        Ok(IdempotentOutcome { reply, is_repeated })
     }
 
     /// Returns the result of a renewal decision, a successor without `_id`; nothing is written.
-    pub async fn rehearse_renewal(
+    pub async fn dry_run_renewal(
         &self,
         actor: Actor,
         (decision, reference): (RenewalDecision, RecordRef),
@@ -130,11 +130,11 @@ impl dyn Store {
         key: Option<IdempotencyKey>,
         (def, items): (&'static ResourceDef, Vec<Item>),
         (access, handling): (UpsertAccess, Handling),
-    ) -> Result<Done<Upserted>, StoreError> {
+    ) -> Result<IdempotentOutcome<Upserted>, StoreError> {
         let command = Command::Upsert { def, items, access, handling };
-        let Done { reply, is_repeated } = self.once(actor, key, command).await?;
+        let IdempotentOutcome { reply, is_repeated } = self.once(actor, key, command).await?;
         let reply = of_reply!(reply, Reply::Upserted(upserted) => upserted)?;
-        Ok(Done { reply, is_repeated })
+        Ok(IdempotentOutcome { reply, is_repeated })
     }
 
     /// Imports records; returns the outcome of each body.
@@ -153,10 +153,11 @@ impl dyn Store {
         actor: Actor,
         key: Option<IdempotencyKey>,
         tracking: Tracking,
-    ) -> Result<Done<Tracked>, StoreError> {
-        let Done { reply, is_repeated } = self.once(actor, key, Command::Track(tracking)).await?;
+    ) -> Result<IdempotentOutcome<Tracked>, StoreError> {
+        let IdempotentOutcome { reply, is_repeated } =
+            self.once(actor, key, Command::Track(tracking)).await?;
         let reply = of_reply!(reply, Reply::Tracked(tracked) => tracked)?;
-        Ok(Done { reply, is_repeated })
+        Ok(IdempotentOutcome { reply, is_repeated })
     }
 
     /// Processes parked events of a report entry, and returns their number.

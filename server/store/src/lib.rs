@@ -16,7 +16,7 @@
 //! use std::sync::Arc;
 //! use svctrack_core::{
 //!     resources::company::COMPANY,
-//!     schema::shape,
+//!     schema::checked_body,
 //!     value::{Document, RecordRef, TenantId, Timestamp},
 //! };
 //! use svctrack_store::{
@@ -35,7 +35,7 @@
 //!
 //! // The shape of a body is checked before it is passed to a store.
 //! let sent = Document::parse(br#"{"name": "Acme", "externalId": "acme"}"#).unwrap();
-//! let body = shape::check_create(&COMPANY, &sent);
+//! let body = checked_body::check_create(&COMPANY, &sent);
 //! let tenant = Tenant::assume_authorized(id);
 //! let actor = Actor::service(tenant);
 //! store.create(actor, None, &COMPANY, body).await?;
@@ -55,10 +55,10 @@
 
 #![warn(missing_docs)]
 
-mod at_once;
 mod audit_note;
 mod calls;
 mod clock;
+mod command_size;
 mod corruption;
 mod disk_full;
 #[allow(missing_docs, reason = "an engine is not part of the contract")]
@@ -72,6 +72,7 @@ mod manifest;
 pub mod memory;
 pub mod metrics;
 mod page;
+mod parallel;
 mod parked_today;
 mod queueing;
 mod reads;
@@ -80,7 +81,6 @@ mod revenue;
 mod room;
 mod rows;
 mod rules;
-mod size;
 #[doc(hidden)]
 pub mod support;
 mod times;
@@ -104,7 +104,7 @@ use tokio::sync::watch;
 
 pub use self::{
     audit_note::AuditNote,
-    calls::Done,
+    calls::IdempotentOutcome,
     clock::{Clock, SystemClock, WRONG_CLOCK, is_too_late},
     error::StoreError,
     health::{Health, Scrub, ScrubReport, StoreStatus, as_text},
@@ -115,11 +115,11 @@ pub use self::{
     log_query::LogQuery,
     manifest::{BackupHead, Manifest, StoreId, TableSum},
     metrics::StoreMetrics,
-    page::{Digest, Next, Page, PageFor, RecordStream, Rewrite},
+    page::{Digest, Page, PageOptions, PageStart, RecordStream, Rewrite},
     parked_today::ParkedToday,
     reply::{AutoRenewal, RecordResponse, Reply, Tracked, Upserted},
     revenue::{NewClosing, ReportJob, WriteReport, WrittenReport},
-    room::{Room, RoomOf, UNCOUNTED_BYTES},
+    room::{Room, RoomBudget, UNCOUNTED_BYTES},
     rows::archive::{ArchiveError, check_archive, read_head},
     times::{ClockState, MAX_DRIFT_MS},
 };
@@ -429,11 +429,11 @@ pub trait Store: Send + Sync {
     /// Applies a command. When this returns `Ok`, the command is on disk. It waits while other commands are applied.
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>>;
 
-    /// A dry run: the outcomes of bodies, planned over those of a rehearsal; nothing is written.
-    fn rehearse(
+    /// A dry run: the outcomes of bodies, planned over those of the bodies before; nothing is written.
+    fn dry_run(
         &self,
         tenant: &Tenant,
-        rehearsal: DryRunState,
+        dry_run: DryRunState,
         upserts: Upserts,
     ) -> BoxFuture<'_, Result<(DryRunState, Vec<UpsertOutcome>), StoreError>>;
 
@@ -451,7 +451,7 @@ pub trait Store: Send + Sync {
         tenant: &Tenant,
         def: &'static ResourceDef,
         query: ListQuery,
-        page_for: PageFor,
+        page_options: PageOptions,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
     /// A page of a log, newest entries first.
@@ -459,7 +459,7 @@ pub trait Store: Send + Sync {
         &self,
         tenant: &Tenant,
         query: LogQuery,
-        page_for: PageFor,
+        page_options: PageOptions,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
     /// Activities stored after `query.page.after`, oldest first; without it none, only the end of the log.
@@ -476,14 +476,14 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::NotFound`] where that month is not closed.
-    fn revenue(
+    fn report(
         &self,
         tenant: &Tenant,
         job: ReportJob,
     ) -> BoxFuture<'_, Result<WrittenReport, StoreError>>;
 
     /// A page of the data of a person, oldest first; an empty page may have a next one.
-    fn about(
+    fn person_data(
         &self,
         tenant: &Tenant,
         person: KnownPerson,
@@ -537,7 +537,7 @@ pub trait Store: Send + Sync {
     fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<ListedMonth>, StoreError>>;
 
     /// Records that a token was used; this is written with a later commit (R43).
-    fn token_used(&self, token: &TokenRecord, now: Timestamp);
+    fn note_token_use(&self, token: &TokenRecord, now: Timestamp);
 
     /// Id of the store, which stays the same when it is compacted or restored.
     fn id(&self) -> StoreId;

@@ -13,7 +13,7 @@ use svctrack_core::value::ObjectId;
 
 use super::{
     StoreError,
-    room::{Room, RoomOf},
+    room::{Room, RoomBudget},
 };
 
 /// Conversion of a record's JSON to the text that is sent.
@@ -21,14 +21,14 @@ pub type Rewrite = Arc<dyn Fn(String) -> Result<String, StoreError> + Send + Syn
 
 /// Format of a page, and the budget that it uses.
 #[derive(Clone, Default)]
-pub struct PageFor {
+pub struct PageOptions {
     /// Source of room for the page.
-    pub room: RoomOf,
+    pub room: RoomBudget,
     /// Conversion of each record.
     pub rewrite: Option<Rewrite>,
 }
 
-impl PageFor {
+impl PageOptions {
     /// A record in its format.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ pub struct Page {
     /// Digest of all records.
     pub digest: Digest,
     /// Beginning of the next page, if there is one.
-    pub next: Option<Next>,
+    pub next: Option<PageStart>,
     /// Total number of records, where it is requested (R50).
     pub total: Option<u64>,
     /// Number of all parked events, for the report of integration issues.
@@ -65,7 +65,7 @@ pub struct Page {
 
 impl Page {
     /// A page without records yet.
-    pub fn empty(room: &RoomOf, total: Option<u64>) -> Self {
+    pub fn empty(room: &RoomBudget, total: Option<u64>) -> Self {
         Self { total, room: room.empty(), ..Self::default() }
     }
 
@@ -92,7 +92,7 @@ impl Page {
     /// Lets go of the records.
     pub(crate) fn clear(&mut self) {
         self.items = Vec::new();
-        self.room.give_back(self.digest.bytes);
+        self.room.release(self.digest.bytes);
     }
 }
 
@@ -146,7 +146,7 @@ impl Digest {
 
 /// Beginning of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum PageStart {
     /// The page begins after this record.
     After(ObjectId),
     /// The number of records to skip.

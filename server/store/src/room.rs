@@ -17,9 +17,9 @@ const STEP_BYTES: usize = 64 * 1024;
 
 /// The memory budget from which a response takes room. Without a tenant there is no limit.
 #[derive(Clone, Default)]
-pub struct RoomOf(Option<(Arc<Shares<TenantId>>, TenantId)>);
+pub struct RoomBudget(Option<(Arc<Shares<TenantId>>, TenantId)>);
 
-impl RoomOf {
+impl RoomBudget {
     /// Room of a tenant in shared memory.
     pub fn tenant(shares: Arc<Shares<TenantId>>, tenant: TenantId) -> Self {
         Self(Some((shares, tenant)))
@@ -34,7 +34,7 @@ impl RoomOf {
 /// Memory that a response has reserved, until it is dropped.
 #[derive(Default)]
 pub struct Room {
-    of: RoomOf,
+    of: RoomBudget,
     bytes: usize,
     share: Option<Share<TenantId>>,
 }
@@ -63,7 +63,7 @@ impl Room {
     }
 
     /// Releases bytes before the room itself is dropped.
-    pub fn give_back(&mut self, bytes: usize) {
+    pub fn release(&mut self, bytes: usize) {
         self.shrink_to(self.bytes.saturating_sub(bytes));
     }
 
@@ -84,7 +84,8 @@ mod tests {
     #[test]
     fn room_is_reserved_in_steps_for_what_is_not_small() {
         let shares = Shares::new(8 * STEP_BYTES);
-        let room_of = |tenant| RoomOf::tenant(shares.clone(), TenantId::from_bytes([tenant; 16]));
+        let room_of =
+            |tenant| RoomBudget::tenant(shares.clone(), TenantId::from_bytes([tenant; 16]));
         let taken = |room: &Room| room.share.as_ref().map_or(0, Share::amount);
         let mut room = room_of(1).empty();
         for (bytes, steps) in [(UNCOUNTED_BYTES, 0), (1, 2), (STEP_BYTES - 1, 2), (1, 3)] {
@@ -94,10 +95,10 @@ mod tests {
         assert!(matches!(room.take(2 * STEP_BYTES), Err(StoreError::NoRoom)));
         let mut other = room_of(2).empty();
         other.take(2 * STEP_BYTES).unwrap();
-        room.give_back(4 * STEP_BYTES);
+        room.release(4 * STEP_BYTES);
         assert_eq!(taken(&room), STEP_BYTES);
         drop((room, other));
         assert!(room_of(3).empty().take(4 * STEP_BYTES).is_ok());
-        assert!(RoomOf::default().empty().take(usize::MAX).is_ok());
+        assert!(RoomBudget::default().empty().take(usize::MAX).is_ok());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::{Value, json};
 
 use super::{
-    generator::{Company, Event, Plan, Way},
+    generator::{Company, Event, EventRoute, Plan},
     plain::{Engagement, Model, User},
     time::{self, DAY_MS},
 };
@@ -136,7 +136,7 @@ impl Comparison<'_> {
     /// Events that are not there, and do not wait either.
     fn find_lost(&mut self, numbers: &HashSet<usize>, message_ids: &HashSet<String>) {
         let events = || self.sent.plan.events.iter();
-        let is_kept = |event: &Event| event.way != Way::Pipeline;
+        let is_kept = |event: &Event| event.way != EventRoute::Pipeline;
         let waiting = events().filter(|event| is_kept(event) && self.model.waits(event));
         let waiting: HashSet<_> = waiting.filter_map(|event| event.message_id.as_ref()).collect();
         for event in events().filter(|event| event.is_activity()) {
@@ -144,7 +144,7 @@ impl Comparison<'_> {
             let is_there = numbers.contains(&event.number)
                 || id.is_some_and(|id| message_ids.contains(id) || waiting.contains(id));
             let company = event.company.as_deref().unwrap_or_default();
-            let is_discarded = event.way == Way::Pipeline && company.starts_with("ghost");
+            let is_discarded = event.way == EventRoute::Pipeline && company.starts_with("ghost");
             if !is_there && !is_discarded && !self.sent.unsure.contains(&event.number) {
                 self.found.push(format!("lost: {event:?}"));
             }
@@ -221,7 +221,7 @@ impl Comparison<'_> {
             *found.entry((code, text(entry, "route"))).or_default() += count;
         }
         // What is discarded is reported as often as it was sent, which is once at the least.
-        let discarded = ("company_unknown", Way::Pipeline.name().to_owned());
+        let discarded = ("company_unknown", EventRoute::Pipeline.name().to_owned());
         if let Some(least) = expected.get(&discarded) {
             found.entry(discarded).and_modify(|count: &mut i64| *count = (*count).min(*least));
         }

@@ -15,13 +15,13 @@ const EVENTS_PER_USER: usize = 25;
 
 /// How an event is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum EventRoute {
     Realtime,
     Pipeline,
     Bulk,
 }
 
-impl Way {
+impl EventRoute {
     /// Its name in responses.
     pub fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ pub struct Event {
     /// What identifies it; its action is derived from it.
     pub number: usize,
     /// How it is sent.
-    pub way: Way,
+    pub way: EventRoute,
     pub external_id: Option<String>,
     pub email: Option<String>,
     pub name: Option<String>,
@@ -129,7 +129,13 @@ pub fn plan(random: &mut Random, count: usize, now: i64) -> Plan {
 
 /// An event without a user yet.
 fn plain(random: &mut Random, number: usize, now: i64) -> Event {
-    let way = *random.one_of(&[Way::Realtime, Way::Realtime, Way::Pipeline, Way::Bulk, Way::Bulk]);
+    let way = *random.one_of(&[
+        EventRoute::Realtime,
+        EventRoute::Realtime,
+        EventRoute::Pipeline,
+        EventRoute::Bulk,
+        EventRoute::Bulk,
+    ]);
     let some_days_ago = |random: &mut Random, days: usize| {
         now - i64::try_from(random.below(days)).unwrap() * DAY_MS
             - i64::try_from(random.below(80_000_000)).unwrap()
@@ -151,7 +157,7 @@ fn plain(random: &mut Random, number: usize, now: i64) -> Event {
         asset: random.percent(3).then(|| format!("asset{}", random.below(3))),
         passive: random.percent(10),
         weight: *random.one_of(&[None, None, Some(10), Some(250), Some(0), Some(133)]),
-        count: if way == Way::Bulk { *random.one_of(&counts) } else { None },
+        count: if way == EventRoute::Bulk { *random.one_of(&counts) } else { None },
         date,
         message_id: Some(format!("message {number}")),
     }
@@ -167,7 +173,7 @@ fn name_ghost(random: &mut Random, event: &mut Event, user: usize) {
 /// A user of a company that appears in the middle: events wait and are replayed.
 fn name_late(random: &mut Random, event: &mut Event, user: usize) {
     // On route 3 an event is discarded until then, and nothing shows when that was.
-    event.way = *random.one_of(&[Way::Realtime, Way::Bulk]);
+    event.way = *random.one_of(&[EventRoute::Realtime, EventRoute::Bulk]);
     event.count = None;
     event.external_id = Some(format!("late user {user}"));
     event.company = random.percent(80).then(|| format!("late{}", user % LATE_COMPANIES));
@@ -196,12 +202,12 @@ fn name_varied(random: &mut Random, event: &mut Event, user: usize) {
     let names = [None, Some("Ada"), Some("Ada Lovelace"), Some("Ada  King Lovelace")];
     event.name = random.one_of(&names).map(str::to_owned);
     // Without a company an event may be discarded on route 3, and nothing shows when that was.
-    if event.way == Way::Pipeline || random.percent(60) {
+    if event.way == EventRoute::Pipeline || random.percent(60) {
         let near = user + random.below(20) / 18;
         event.company = Some(format!("base{}", near % BASE_COMPANIES));
     }
     // On route 1 such an event is never sent again; a bulk call has a key of its own.
-    let is_sure = event.way != Way::Pipeline && event.company.is_some();
+    let is_sure = event.way != EventRoute::Pipeline && event.company.is_some();
     if is_sure && random.percent(10) {
         event.message_id = None;
     }
@@ -213,11 +219,11 @@ fn name_steady(random: &mut Random, event: &mut Event, user: usize, now: i64) {
     event.external_id = Some(format!("steady {user}"));
     event.email = random.percent(50).then(|| format!("steady.{user}@base{company}.example"));
     event.name = random.percent(50).then(|| format!("Steady {user}"));
-    if event.way == Way::Pipeline || random.percent(70) {
+    if event.way == EventRoute::Pipeline || random.percent(70) {
         event.company = Some(format!("base{company}"));
     }
     event.has_action = random.percent(85);
-    if event.way == Way::Bulk && random.percent(10) {
+    if event.way == EventRoute::Bulk && random.percent(10) {
         event.count = Some(0);
     }
     // The time of receipt can be read from an activity only, and so can that from which on the future counts.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Random,
-    generator::{Company, Event, Plan, Way},
+    generator::{Company, Event, EventRoute, Plan},
     time,
 };
 
@@ -54,10 +54,10 @@ pub fn requests(random: &mut Random, plan: &Plan, crashes: usize) -> Vec<Request
     random.shuffle(&mut sent);
     let of_way = |way| sent.iter().copied().filter(move |event: &&Event| event.way == way);
     let mut requests: Vec<Request> =
-        of_way(Way::Realtime).map(|event| realtime(random, event)).collect();
-    let calls: Vec<_> = of_way(Way::Pipeline).collect();
+        of_way(EventRoute::Realtime).map(|event| realtime(random, event)).collect();
+    let calls: Vec<_> = of_way(EventRoute::Pipeline).collect();
     requests.extend(in_groups(random, &calls, MAX_CALLS).into_iter().map(pipeline));
-    let rows: Vec<_> = of_way(Way::Bulk).collect();
+    let rows: Vec<_> = of_way(EventRoute::Bulk).collect();
     for (number, rows) in in_groups(random, &rows, MAX_ROWS).into_iter().enumerate() {
         requests.push(bulk(random, rows, format!("bulk {number}")));
     }

@@ -11,9 +11,9 @@ use svctrack_tests::{
     TENANT,
     browser::{Browser, Kind, Setup},
     client::Client,
-    demand::{self, TOOLS},
     process::Server,
     project,
+    required_tools::{self, TOOLS},
 };
 
 use crate::pages::{sign_in, store_samples, walk};
@@ -127,7 +127,10 @@ async fn flaw(browser: &Browser) -> Option<&'static str> {
 async fn check_barriers(setup: Setup, width: u32) {
     let Ok(axe) = fs::read_to_string(project().join("target/axe/node_modules/axe-core/axe.min.js"))
     else {
-        return demand::not_tried(TOOLS, "pages with axe, which tests/axe/install installs");
+        return required_tools::not_tried(
+            TOOLS,
+            "pages with axe, which tests/axe/install installs",
+        );
     };
     let visit = Visit::begin(Kind::Chromium, setup).await;
     store_samples(&visit.server.client, "Sample").await;

@@ -1,11 +1,11 @@
 // The two engines. Both complete a message with the identity that is known and send a request, and keep
 // nothing, so that one can take over from the other at any time. The one in WebAssembly also makes all
-// checks of the server; the one here stands in where WebAssembly is not allowed or not there yet.
+// checks of the server; the one here is used where WebAssembly is not allowed or not loaded yet.
 
 // Milliseconds for which each task waits for the page: one that need not wait would run before all that the page
 // has to do by then.
 const TURN_MS = 1;
-// Milliseconds that the other engine may take before this one stands in.
+// Milliseconds that the other engine may take before this one is used.
 const ENGINE_MS = 5000;
 
 // Whether `given`, which identifies a person, means the known one. Ids decide, then e-mails.

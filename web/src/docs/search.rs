@@ -5,7 +5,7 @@ use super::{DOC_PAGES, DocPage};
 /// A part of a page of the reference.
 #[derive(Debug)]
 pub(crate) struct Section {
-    found_in: FoundIn,
+    found_in: SectionPage,
     id: String,
     heading: String,
     /// Its text, in lower case.
@@ -18,13 +18,13 @@ const MAX_ASKED: usize = 8;
 
 /// Where a section is: the end of the address of its page, `/docs/{page}`, and the title of that.
 #[derive(Clone, Debug)]
-pub(crate) struct FoundIn {
+pub(crate) struct SectionPage {
     pub(crate) page: String,
     pub(crate) title: String,
 }
 
 impl Section {
-    pub(crate) fn found(found_in: &FoundIn, id: &str, heading: String, texts: &[&str]) -> Self {
+    pub(crate) fn found(found_in: &SectionPage, id: &str, heading: String, texts: &[&str]) -> Self {
         let words = texts.join(" ").to_lowercase();
         Self { found_in: found_in.clone(), id: id.to_owned(), heading, words }
     }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_search_finds_words_by_their_beginning_and_headings_first() {
         let section = Section::found(
-            &FoundIn { page: "api/companies".to_owned(), title: "Companies".to_owned() },
+            &SectionPage { page: "api/companies".to_owned(), title: "Companies".to_owned() },
             "get_companies",
             "List records: GET /companies".to_owned(),
             &["Ordered by `_id`.", "updatedSince"],

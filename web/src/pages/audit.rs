@@ -9,7 +9,7 @@ use super::{
     address::address,
     format::{grouped, instant, label_of},
     page,
-    parts::{Head, Problem, empty, problems, table},
+    parts::{ColumnHead, Problem, empty, problems, table},
     shell::{Shell, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -135,11 +135,11 @@ pub(super) fn audit_table<'v>(
     table(
         caption,
         [
-            Some(Head::Text("Action")),
-            has_target.then_some(Head::Text("Of")),
-            Some(Head::Text("Changes")),
-            Some(Head::Text("By")),
-            Some(Head::Number("When")),
+            Some(ColumnHead::Text("Action")),
+            has_target.then_some(ColumnHead::Text("Of")),
+            Some(ColumnHead::Text("Changes")),
+            Some(ColumnHead::Text("By")),
+            Some(ColumnHead::Number("When")),
         ]
         .into_iter()
         .flatten(),

@@ -8,7 +8,7 @@ use super::{
     address::address,
     format::{cents, day, money},
     page,
-    parts::{Head, Problem, empty, problems, table},
+    parts::{ColumnHead, Problem, empty, problems, table},
     shell::{Shell, csrf, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -239,16 +239,16 @@ fn months(closings: &[ClosingLine]) -> impl Renderable {
     table(
         "Closed months",
         [
-            Head::Text("Month"),
-            Head::Text("Closed"),
-            Head::Number("Start"),
-            Head::Number("New"),
-            Head::Number("Reactivation"),
-            Head::Number("Expansion"),
-            Head::Number("Contraction"),
-            Head::Number("Churn"),
-            Head::Number("End"),
-            Head::Number("Customers"),
+            ColumnHead::Text("Month"),
+            ColumnHead::Text("Closed"),
+            ColumnHead::Number("Start"),
+            ColumnHead::Number("New"),
+            ColumnHead::Number("Reactivation"),
+            ColumnHead::Number("Expansion"),
+            ColumnHead::Number("Contraction"),
+            ColumnHead::Number("Churn"),
+            ColumnHead::Number("End"),
+            ColumnHead::Number("Customers"),
         ],
         rows,
     )

@@ -7,7 +7,7 @@ use svctrack_core::value::counted;
 use super::{
     format::{day, label_of, money, percent},
     page,
-    parts::{Head, Paging, Problem, badge, empty, paging, problems, table},
+    parts::{ColumnHead, Paging, Problem, badge, empty, paging, problems, table},
     renewals::distance,
     report::{Choice, MissingRates, choice_field, no_rates},
     saved_views::{SavedViews, saved_views},
@@ -41,7 +41,7 @@ pub struct CustomerLine {
     pub users_active: u64,
     pub beat_trend: f64,
     pub open_tickets: u64,
-    pub at_stake: Option<Stake>,
+    pub at_stake: Option<MrrAtStake>,
 }
 
 /// MRR of a customer in a currency.
@@ -55,7 +55,7 @@ pub struct CurrencyMrr {
 /// Amount at stake, and why.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Stake {
+pub struct MrrAtStake {
     pub amount: f64,
     /// MRR with that of overdue licenses.
     pub mrr: f64,
@@ -69,7 +69,7 @@ pub struct Stake {
     pub text: String,
 }
 
-impl Stake {
+impl MrrAtStake {
     /// Reasons, without the amounts before them.
     pub(super) fn why(&self) -> &str {
         self.text.split_once(": ").map_or(&self.text, |(_, why)| why)
@@ -189,14 +189,14 @@ pub(super) fn customer_table<'l>(
     table(
         "Customers",
         [
-            Some(Head::Text("Company")),
-            has_status.then_some(Head::Text("Status")),
-            Some(Head::Number("MRR")),
-            Some(Head::Number("At stake")),
-            Some(Head::Text("Why")),
-            Some(Head::Number("Renewal")),
-            Some(Head::Text("Activity")),
-            Some(Head::Number("Tickets")),
+            Some(ColumnHead::Text("Company")),
+            has_status.then_some(ColumnHead::Text("Status")),
+            Some(ColumnHead::Number("MRR")),
+            Some(ColumnHead::Number("At stake")),
+            Some(ColumnHead::Text("Why")),
+            Some(ColumnHead::Number("Renewal")),
+            Some(ColumnHead::Text("Activity")),
+            Some(ColumnHead::Number("Tickets")),
         ]
         .into_iter()
         .flatten(),

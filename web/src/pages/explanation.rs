@@ -8,7 +8,7 @@ use svctrack_core::value::counted;
 use super::{
     format::{cents, formula_text, grouped, label_of},
     page,
-    parts::{Head, Paging, Problem, badge, empty, paging, problems, table},
+    parts::{ColumnHead, Paging, Problem, badge, empty, paging, problems, table},
     shell::{Shell, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -162,7 +162,7 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
                 Breakdown::Companies { currency, amount: sum, companies } => {
                     (figure(view, &format!("{currency} {}", cents(*sum)), companies.len() > 1))
                     @if companies.is_empty() {
-                        (empty("No companies are behind this figure.", "It is zero in this period."))
+                        (empty("No companies contribute to this figure.", "It is zero in this period."))
                     } @else {
                         (company_table(currency, companies))
                     }
@@ -170,7 +170,7 @@ pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
                 Breakdown::Users { total, users } => {
                     (figure(view, &counted(grouped(&total.to_string()), "user"), true))
                     @if users.is_empty() {
-                        (empty("No users are behind this figure.", "It is zero in this period."))
+                        (empty("This figure counts no users.", "It is zero in this period."))
                     } @else {
                         @if let Some(listed) = view.paging.total.filter(|it| *it < *total as u64) {
                             p.muted { "The " (grouped(&listed.to_string())) " with the most activities are listed." }
@@ -216,8 +216,8 @@ fn company_table<'v>(currency: &'v str, companies: &'v [CompanyShare]) -> impl R
     let rows = maud! {
         @for company in companies { (rows(currency, company, is_short, has_steps)) }
     };
-    let heads = [Head::Text("Company"), Head::Number("Amount")];
-    let steps = has_steps.then_some(Head::Text("In numbers"));
+    let heads = [ColumnHead::Text("Company"), ColumnHead::Number("Amount")];
+    let steps = has_steps.then_some(ColumnHead::Text("In numbers"));
     table("Companies", heads.into_iter().chain(steps), rows)
 }
 
@@ -245,12 +245,12 @@ fn user_table(users: &[UserShare]) -> impl Renderable {
     table(
         "Users",
         [
-            Head::Text("User"),
-            Head::Text("Company"),
-            Head::Number("First active"),
-            Head::Number("Active days"),
-            Head::Number("Activities"),
-            Head::Number("Occurrences"),
+            ColumnHead::Text("User"),
+            ColumnHead::Text("Company"),
+            ColumnHead::Number("First active"),
+            ColumnHead::Number("Active days"),
+            ColumnHead::Number("Activities"),
+            ColumnHead::Number("Occurrences"),
         ],
         rows,
     )

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{
     format::{grouped, instant},
     page,
-    parts::{Head, badge, table},
+    parts::{ColumnHead, badge, table},
     shell::{Shell, layout, title_bar},
 };
 use crate::page::Page;
@@ -62,14 +62,14 @@ pub struct HealthView {
     pub requests: Option<RequestRates>,
     /// Requests since the start by group of routes, for the same users.
     pub groups: Vec<RouteGroup>,
-    pub sizes: Option<Sizes>,
+    pub sizes: Option<StoreSizes>,
     /// Tables of the store with the number of their rows, for the same users; none where they cannot be read.
     pub tables: Vec<(&'static str, u64)>,
 }
 
 /// Sizes of the store and of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sizes {
+pub struct StoreSizes {
     pub file_bytes: u64,
     /// Free space on the disk of the store, where it is known.
     pub free_bytes: Option<u64>,
@@ -144,7 +144,7 @@ pub fn health_page(shell: &Shell, view: &HealthView) -> Page {
     page(layout(shell, "Health", main))
 }
 
-fn size_list(sizes: &Sizes) -> impl Renderable {
+fn size_list(sizes: &StoreSizes) -> impl Renderable {
     let known = [
         ("Store file", Some(sizes.file_bytes)),
         ("Free disk space", sizes.free_bytes),
@@ -188,8 +188,8 @@ fn groups(groups: &[RouteGroup]) -> impl Renderable {
             }
         }
     };
-    let heads = ["Requests", "Failed", "p50 at most", "p99 at most"].map(Head::Number);
-    table("Requests since the start", [Head::Text("Group")].into_iter().chain(heads), rows)
+    let heads = ["Requests", "Failed", "p50 at most", "p99 at most"].map(ColumnHead::Number);
+    table("Requests since the start", [ColumnHead::Text("Group")].into_iter().chain(heads), rows)
 }
 
 /// Tables that have rows, the largest first.
@@ -206,7 +206,7 @@ fn tables(tables: &[(&'static str, u64)]) -> impl Renderable {
             }
         }
     };
-    table("Rows of the store", [Head::Text("Table"), Head::Number("Rows")], rows)
+    table("Rows of the store", [ColumnHead::Text("Table"), ColumnHead::Number("Rows")], rows)
 }
 
 fn rates(requests: &RequestRates) -> impl Renderable {

@@ -42,7 +42,7 @@ pub struct ExcludedTotal {
 
 /// Setup step of a new tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum SetupStep {
     /// Nothing has been sent yet.
     Nothing,
     /// An event was sent that could not be stored yet.
@@ -66,7 +66,7 @@ pub struct HomeView {
     /// Number of parked events.
     pub parked: u64,
     /// Setup step of a new tenant; none once there are licenses.
-    pub start: Option<Start>,
+    pub start: Option<SetupStep>,
     /// Whether a demo is offered as well.
     pub offers_demo: bool,
     /// Whether the token may import companies and licenses.
@@ -80,7 +80,7 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
     let main = maud! {
         h1 { "Today" }
         @match view.start {
-            Some(Start::Nothing) => (empty("Nothing has arrived yet.", maud! {
+            Some(SetupStep::Nothing) => (empty("Nothing has arrived yet.", maud! {
                 "Put the " a href="/app/setup" { "snippet" } " into your web app, or "
                 a href="/docs/first-event" { "send a first event" } "."
                 @if view.may_import {
@@ -88,10 +88,10 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
                     a href="/app/import/licenses" { "licenses" } "."
                 }
             })),
-            Some(Start::Parked) => (empty("Events were sent, but none could be stored yet.", maud! {
+            Some(SetupStep::Parked) => (empty("Events were sent, but none could be stored yet.", maud! {
                 "See the " a href="/app/issues" { "issues" } "."
             })),
-            Some(Start::Unpaid) => (empty("Events arrive.", maud! {
+            Some(SetupStep::Unpaid) => (empty("Events arrive.", maud! {
                 "Add " a href="/app/records/licenses" { "licenses" } " to see MRR and renewals."
             })),
             None => (""),

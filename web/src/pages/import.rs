@@ -12,7 +12,7 @@ use super::{
     address::address,
     format::{grouped, label_of},
     page,
-    parts::{Head, Problem, table},
+    parts::{ColumnHead, Problem, table},
     shell::{Shell, csrf, hidden, layout, title_bar},
 };
 use crate::page::Page;
@@ -244,7 +244,7 @@ fn rejected_rows<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl R
     };
     let table = table(
         "Rejected rows",
-        [Head::Number("Line"), Head::Text("Problem"), Head::Text("Row")],
+        [ColumnHead::Number("Line"), ColumnHead::Text("Problem"), ColumnHead::Text("Row")],
         rows,
     );
     maud! {

@@ -9,7 +9,7 @@ use super::{
     address::address,
     format::{grouped, instant, label_of},
     page,
-    parts::{Head, Problem, badge, empty, members, problems, prose, table},
+    parts::{ColumnHead, Problem, badge, empty, members, problems, prose, table},
     shell::{Shell, csrf, layout, title_bar},
 };
 use crate::page::Page;
@@ -112,11 +112,11 @@ fn entries<'v>(shell: &'v Shell, view: &'v IssuesView) -> impl Renderable + 'v {
     table(
         "Integration issues",
         [
-            Some(Head::Text("Issue")),
-            Some(Head::Text("Source")),
-            Some(Head::Number("Count")),
-            Some(Head::Number("Last seen")),
-            view.may_change.then_some(Head::Hidden("Actions")),
+            Some(ColumnHead::Text("Issue")),
+            Some(ColumnHead::Text("Source")),
+            Some(ColumnHead::Number("Count")),
+            Some(ColumnHead::Number("Last seen")),
+            view.may_change.then_some(ColumnHead::Hidden("Actions")),
         ]
         .into_iter()
         .flatten(),

@@ -61,9 +61,9 @@ pub use self::{
     format::{epoch_day, grouped, label_of, money, percent, property_label},
     health::{
         BackupState, ClockState, HealthReport, HealthView, RequestRates, RouteGroup, Scrubbed,
-        Sizes, health_page,
+        StoreSizes, health_page,
     },
-    home::{ExcludedTotal, Figure, HomeView, RenewalsAhead, Start, home_page},
+    home::{ExcludedTotal, Figure, HomeView, RenewalsAhead, SetupStep, home_page},
     import::{ImportColumn, ImportSummary, ImportView, ImportedRow, RejectedRow, import_page},
     issues::{IssueLine, IssuesView, issues_page},
     list_filters::ListFilter,
@@ -73,7 +73,7 @@ pub use self::{
     rates::{RateLine, RatesView, rates_page},
     record::{RecordView, RelatedList, record_page, title_of},
     record_form::{document_of, record_form},
-    record_sections::Extra,
+    record_sections::RecordSection,
     records::{RecordsView, records_page},
     references::{References, choice_of, target_of},
     renewals::{
@@ -83,7 +83,7 @@ pub use self::{
     report::{Choice, MissingRates, ReportCell, ReportTable, ReportView, report_page},
     samples::{LANGUAGES, SampleValues},
     saved_views::{SavedView, SavedViews},
-    search::{Hit, HitGroup, SearchView, search_page},
+    search::{HitGroup, SearchHit, SearchView, search_page},
     settings::{SettingsView, settings_page},
     setup::{LastActivity, Policy, ScriptFile, ScriptInfo, SetupStatus, SetupView, setup_page},
     shell::{Section, Shell},
@@ -93,8 +93,8 @@ pub use self::{
     timeline::{LicenseLine, Timeline},
     timesheets::{TimeEntryLine, TimesheetLine, TimesheetsView, timesheets_page},
     tokens::{
-        NewTokenView, ShownOnce, TokenLine, TokenView, TokensView, new_token_page, shown_once_page,
-        token_page, tokens_page,
+        CreatedToken, NewTokenView, TokenLine, TokenView, TokensView, created_token_page,
+        new_token_page, token_page, tokens_page,
     },
 };
 use crate::page::Page;

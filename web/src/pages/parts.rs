@@ -76,7 +76,7 @@ pub(super) fn scroll<'a>(label: &'a str, table: impl Renderable + 'a) -> impl Re
 
 /// The head of a column.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Head {
+pub(super) enum ColumnHead {
     Text(&'static str),
     /// Head of a column of figures or times, which are aligned at the right.
     Number(&'static str),
@@ -87,10 +87,10 @@ pub(super) enum Head {
 /// A table of the columns `heads`, which scrolls where the page is narrow; `bodies` has its rows.
 pub(super) fn table<'a>(
     caption: &'a str,
-    heads: impl IntoIterator<Item = Head>,
+    heads: impl IntoIterator<Item = ColumnHead>,
     bodies: impl Renderable + 'a,
 ) -> impl Renderable + 'a {
-    let heads: Vec<Head> = heads.into_iter().collect();
+    let heads: Vec<ColumnHead> = heads.into_iter().collect();
     scroll(
         caption,
         maud! {
@@ -103,12 +103,12 @@ pub(super) fn table<'a>(
     )
 }
 
-fn head_cell(head: Head) -> impl Renderable {
+fn head_cell(head: ColumnHead) -> impl Renderable {
     maud! {
         @match head {
-            Head::Text(label) => th scope="col" { (label) }
-            Head::Number(label) => th.num scope="col" { (label) }
-            Head::Hidden(label) => th scope="col" { span.hidden-label { (label) } }
+            ColumnHead::Text(label) => th scope="col" { (label) }
+            ColumnHead::Number(label) => th.num scope="col" { (label) }
+            ColumnHead::Hidden(label) => th scope="col" { span.hidden-label { (label) } }
         }
     }
 }

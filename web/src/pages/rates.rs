@@ -6,7 +6,7 @@ use hypertext::prelude::*;
 
 use super::{
     page,
-    parts::{Head, Problem, problems, table},
+    parts::{ColumnHead, Problem, problems, table},
     shell::{Shell, csrf, hidden, layout},
 };
 use crate::page::Page;
@@ -47,7 +47,7 @@ pub fn rates_page(shell: &Shell, view: &RatesView) -> Page {
             }
         }
     };
-    let heads = ["Currency", "Valid from", "Rate"].map(Head::Text);
+    let heads = ["Currency", "Valid from", "Rate"].map(ColumnHead::Text);
     let main = maud! {
         p.crumbs { a href="/app/settings" { "Settings" } }
         h1 { "Exchange rates" }

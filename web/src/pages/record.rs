@@ -13,7 +13,7 @@ use super::{
     format::{grouped, instant, label_of, property_label},
     page,
     parts::{Problem, problems, scroll},
-    record_sections::{self, Extra},
+    record_sections::{self, RecordSection},
     records::{cell, is_number, text_in},
     references::{References, target_of},
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
@@ -40,7 +40,7 @@ pub struct RecordView {
     pub may_delete: bool,
     pub related: Vec<RelatedList>,
     /// Further sections of the page.
-    pub extra: Vec<Extra>,
+    pub extra: Vec<RecordSection>,
     /// Further actions on the record: a label and an address.
     pub actions: Vec<(&'static str, String)>,
     pub problems: Vec<Problem>,
@@ -86,7 +86,7 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
         (changes(record))
         (problems(&view.problems))
         (record_sections::first(shell, &view.extra))
-        @if view.extra.iter().all(Extra::is_last) {
+        @if view.extra.iter().all(RecordSection::is_last) {
             (properties(view))
             @for list in &view.related { (related(list, &view.base)) }
         } @else {

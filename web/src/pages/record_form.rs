@@ -61,9 +61,9 @@ pub fn record_form(shell: &Shell, view: &RecordView) -> Page {
 }
 
 impl RecordView {
-    fn filled(&self) -> Filled<'_> {
+    fn filled(&self) -> FormValues<'_> {
         let Self { record, sent, problems, references, .. } = self;
-        Filled { record, sent, problems, references: Some(references), left_out: &[] }
+        FormValues { record, sent, problems, references: Some(references), left_out: &[] }
     }
 }
 
@@ -91,7 +91,7 @@ pub fn document_of(record: &Map<String, Value>) -> Document {
 
 /// Values of a form.
 #[derive(Clone, Copy)]
-pub(super) struct Filled<'v> {
+pub(super) struct FormValues<'v> {
     pub(super) record: &'v Map<String, Value>,
     /// Values that were sent and not saved, by property.
     pub(super) sent: &'v [(String, String)],
@@ -105,11 +105,14 @@ pub(super) struct Filled<'v> {
 /// A field for each property that can be sent.
 ///
 /// Those that are written as JSON are for programs, and come last.
-pub(super) fn inputs<'v>(def: &'static ResourceDef, filled: &Filled<'v>) -> impl Renderable + 'v {
+pub(super) fn inputs<'v>(
+    def: &'static ResourceDef,
+    filled: &FormValues<'v>,
+) -> impl Renderable + 'v {
     let view = *filled;
     let is_here = |field: &&FieldDef| field.is_sent() && !view.left_out.contains(&field.name);
     let fields = def.fields.iter().filter(is_here);
-    // Settings have no records behind their fields, and few of them: all are shown.
+    // Settings refer to no records, and have few fields: all are shown.
     let is_last = |field: &&FieldDef| view.references.is_some() && is_code(field);
     let (coded, plain): (Vec<&FieldDef>, Vec<&FieldDef>) = fields.partition(is_last);
     let has_problem =
@@ -132,7 +135,7 @@ fn is_code(field: &FieldDef) -> bool {
 }
 
 /// Field of a form for a property: filled with the value that was sent, else with that of the record.
-pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderable {
+pub(super) fn input(view: FormValues<'_>, field: &'static FieldDef) -> impl Renderable {
     let name = field.name;
     let sent = view.sent.iter().find(|(sent, _)| sent == name).map(|(_, text)| text.clone());
     let stored = view.record.get(name).map(Value::to_string);

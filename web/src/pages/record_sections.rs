@@ -6,17 +6,17 @@ use hypertext::prelude::*;
 use super::{
     activity::{ActivityColumns, ActivityLine, DayCount, activity_table, day_bars},
     audit::{AuditLine, audit_table},
-    customers::{CustomerLine, Stake},
+    customers::{CustomerLine, MrrAtStake},
     format::{decimals, money},
     home::Figure,
-    parts::{Head, chart, table},
+    parts::{ColumnHead, chart, table},
     shell::{Shell, csrf},
     timeline::{Timeline, timeline},
 };
 
 /// A section of the page of a record.
 #[derive(Clone, Debug)]
-pub enum Extra {
+pub enum RecordSection {
     /// Who looks after the company and how it is, in a line under its name: labels and values.
     Facts(Vec<(&'static str, String)>),
     /// Figures at the top, each with its meaning.
@@ -37,7 +37,7 @@ pub enum Extra {
     Erase { action: String, confirmation: String, is_rejected: bool },
 }
 
-impl Extra {
+impl RecordSection {
     /// Whether the section belongs to the end of the page, with what cannot be undone.
     pub(super) fn is_last(&self) -> bool {
         matches!(self, Self::Changes { .. } | Self::Erase { .. })
@@ -45,19 +45,19 @@ impl Extra {
 }
 
 /// The sections before the properties.
-pub(super) fn first<'a>(shell: &'a Shell, extra: &'a [Extra]) -> impl Renderable + 'a {
+pub(super) fn first<'a>(shell: &'a Shell, extra: &'a [RecordSection]) -> impl Renderable + 'a {
     maud! { @for extra in extra.iter().filter(|extra| !extra.is_last()) { (section(shell, extra)) } }
 }
 
 /// The sections at the end.
-pub(super) fn last<'a>(shell: &'a Shell, extra: &'a [Extra]) -> impl Renderable + 'a {
+pub(super) fn last<'a>(shell: &'a Shell, extra: &'a [RecordSection]) -> impl Renderable + 'a {
     maud! { @for extra in extra.iter().filter(|extra| extra.is_last()) { (section(shell, extra)) } }
 }
 
-fn section<'a>(shell: &'a Shell, extra: &'a Extra) -> impl Renderable + 'a {
+fn section<'a>(shell: &'a Shell, extra: &'a RecordSection) -> impl Renderable + 'a {
     maud! {
         @match extra {
-            Extra::Facts(each) => {
+            RecordSection::Facts(each) => {
                 p {
                     @for (at, (label, value)) in each.iter().enumerate() {
                         @if at > 0 { ", " }
@@ -65,28 +65,28 @@ fn section<'a>(shell: &'a Shell, extra: &'a Extra) -> impl Renderable + 'a {
                     }
                 }
             }
-            Extra::Figures(each) => { (figures(each)) }
-            Extra::Stake(line) => { (stake(line.as_deref())) }
-            Extra::Timeline(view) => {
+            RecordSection::Figures(each) => { (figures(each)) }
+            RecordSection::Stake(line) => { (stake(line.as_deref())) }
+            RecordSection::Timeline(view) => {
                 section aria-labelledby="h-timeline" {
                     h2 #h-timeline { "License timeline" }
                     @if view.licenses.is_empty() { p.muted { "No licenses yet." } } @else { (timeline(view)) }
                 }
             }
-            Extra::Picture { title, picture, report } => {
+            RecordSection::Picture { title, picture, report } => {
                 section {
                     h2 { a href=(report) { (*title) } }
                     (chart(picture, title))
                 }
             }
-            Extra::Days { days, is_partial } => {
+            RecordSection::Days { days, is_partial } => {
                 section aria-labelledby="h-days" {
                     h2 #h-days { "Activity by day" }
                     (day_bars(days))
                     @if *is_partial { p.muted { "Only the newest activities are counted here." } }
                 }
             }
-            Extra::Activities { of, lines, live } => {
+            RecordSection::Activities { of, lines, live } => {
                 section aria-labelledby="h-activities" {
                     h2 #h-activities { a href=(live) { "Last received activities" } }
                     @if lines.is_empty() {
@@ -96,7 +96,7 @@ fn section<'a>(shell: &'a Shell, extra: &'a Extra) -> impl Renderable + 'a {
                     }
                 }
             }
-            Extra::Changes { lines, all } => {
+            RecordSection::Changes { lines, all } => {
                 section aria-labelledby="h-changes" {
                     h2 #h-changes { a href=(all) { "Changes" } }
                     @if lines.is_empty() {
@@ -106,7 +106,7 @@ fn section<'a>(shell: &'a Shell, extra: &'a Extra) -> impl Renderable + 'a {
                     }
                 }
             }
-            Extra::Erase { action, confirmation, is_rejected } => {
+            RecordSection::Erase { action, confirmation, is_rejected } => {
                 (erase(shell, action, confirmation, is_rejected.then_some("true")))
             }
         }
@@ -153,7 +153,7 @@ fn stake(line: Option<&CustomerLine>) -> impl Renderable {
 }
 
 /// The amount at stake as the product that it is, and the sum of its points.
-fn stake_formula<'l>(line: &'l CustomerLine, stake: &'l Stake) -> impl Renderable + 'l {
+fn stake_formula<'l>(line: &'l CustomerLine, stake: &'l MrrAtStake) -> impl Renderable + 'l {
     let overdue = line.overdue.filter(|overdue| *overdue > 0.0);
     let terms = [
         ("Every customer", stake.base_points),
@@ -170,7 +170,7 @@ fn stake_formula<'l>(line: &'l CustomerLine, stake: &'l Stake) -> impl Renderabl
             tr { th scope="row" { "All points" } td.num { strong { (decimals(stake.points, 2)) } } }
         }
     };
-    let table = table("Points", [Head::Text("Reason"), Head::Number("Points")], rows);
+    let table = table("Points", [ColumnHead::Text("Reason"), ColumnHead::Number("Points")], rows);
     maud! {
         p {
             strong { (money(stake.amount, &line.base)) } " = MRR " (decimals(stake.mrr, 2))

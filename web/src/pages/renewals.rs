@@ -20,9 +20,9 @@ use super::{
     address::address,
     format::{day_in, day_text, grouped, label_of, money},
     page, page_with_form,
-    parts::{Head, Paging, Problem, empty, paging, problems, scroll, table},
+    parts::{ColumnHead, Paging, Problem, empty, paging, problems, scroll, table},
     record::text,
-    record_form::{Filled, checks, input, shown},
+    record_form::{FormValues, checks, input, shown},
     records::text_in,
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
@@ -245,13 +245,13 @@ fn licenses<'v>(
     table(
         title,
         [
-            Some(Head::Text("Company")),
-            Some(Head::Text("Product")),
-            Some(Head::Number("MRR")),
-            Some(Head::Number("End")),
-            is_renewed.then_some(Head::Number("Renewed MRR")),
-            is_undecided.then_some(Head::Number("Last day of notice")),
-            is_undecided.then_some(Head::Hidden("Decide")),
+            Some(ColumnHead::Text("Company")),
+            Some(ColumnHead::Text("Product")),
+            Some(ColumnHead::Number("MRR")),
+            Some(ColumnHead::Number("End")),
+            is_renewed.then_some(ColumnHead::Number("Renewed MRR")),
+            is_undecided.then_some(ColumnHead::Number("Last day of notice")),
+            is_undecided.then_some(ColumnHead::Hidden("Decide")),
         ]
         .into_iter()
         .flatten(),
@@ -524,7 +524,7 @@ fn form<'v>(shell: &'v Shell, view: &'v DecisionView) -> impl Renderable + 'v {
     let action = address("/app/licenses/{}/{}", &[id, verb], &[]);
     let fields: Vec<&'static FieldDef> =
         view.decision.asked().iter().filter_map(|name| LICENSE.field(name)).collect();
-    let filled = Filled {
+    let filled = FormValues {
         record: &view.terms,
         sent: &view.sent,
         problems: &view.problems,

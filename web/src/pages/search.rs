@@ -10,7 +10,7 @@ use super::{
 use crate::page::Page;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hit {
+pub struct SearchHit {
     pub label: String,
     /// Text that distinguishes the hit from others of the same name.
     pub note: String,
@@ -21,7 +21,7 @@ pub struct Hit {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HitGroup {
     pub label: String,
-    pub hits: Vec<Hit>,
+    pub hits: Vec<SearchHit>,
     /// Address of all hits of the kind, where there are more.
     pub all: Option<String>,
 }

@@ -8,7 +8,7 @@ use super::{
     format::instant,
     page_with_form,
     parts::{Problem, problems},
-    record_form::{Filled, checks, inputs, shown},
+    record_form::{FormValues, checks, inputs, shown},
     setup::copied,
     shell::{Shell, csrf, hidden, layout, title_bar},
 };
@@ -28,7 +28,7 @@ pub struct SettingsView {
 pub fn settings_page(shell: &Shell, view: &SettingsView) -> Page {
     let text = |name: &str| view.settings.get(name).and_then(Value::as_str).unwrap_or_default();
     let (tenant, changed) = (text(TENANT_ID.name), text(UPDATED_AT.name));
-    let filled = Filled {
+    let filled = FormValues {
         record: &view.settings,
         sent: &view.sent,
         problems: &view.problems,

@@ -7,7 +7,7 @@ use super::{
     address::address,
     format::{grouped, instant},
     page,
-    parts::{Head, Problem, badge, empty, problems, table},
+    parts::{ColumnHead, Problem, badge, empty, problems, table},
     setup::copied,
     shell::{Shell, csrf, layout, title_bar},
     tokens::text_field,
@@ -93,7 +93,12 @@ fn tenants(lines: &[TenantLine]) -> impl Renderable {
     };
     table(
         "Tenants",
-        [Head::Text("Name"), Head::Text("UUID"), Head::Text("State"), Head::Number("Created")],
+        [
+            ColumnHead::Text("Name"),
+            ColumnHead::Text("UUID"),
+            ColumnHead::Text("State"),
+            ColumnHead::Number("Created"),
+        ],
         rows,
     )
 }

@@ -8,7 +8,7 @@ use super::{
     address::address,
     format::{day, instant},
     page,
-    parts::{Head, Paging, Problem, badge, empty, paging, problems, table},
+    parts::{ColumnHead, Paging, Problem, badge, empty, paging, problems, table},
     record::text,
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
@@ -120,12 +120,12 @@ fn tickets(view: &TicketsView) -> impl Renderable {
     table(
         "Tickets",
         [
-            Head::Text("Ticket"),
-            Head::Text("Company"),
-            Head::Text("Status"),
-            Head::Text("Severity"),
-            Head::Text("From"),
-            Head::Number("Created"),
+            ColumnHead::Text("Ticket"),
+            ColumnHead::Text("Company"),
+            ColumnHead::Text("Status"),
+            ColumnHead::Text("Severity"),
+            ColumnHead::Text("From"),
+            ColumnHead::Number("Created"),
         ],
         rows,
     )

@@ -6,7 +6,7 @@ use super::{
     address::address,
     format::{day, grouped, label_of},
     page,
-    parts::{Head, Paging, Problem, empty, paging, problems, table},
+    parts::{ColumnHead, Paging, Problem, empty, paging, problems, table},
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -123,11 +123,11 @@ fn timesheets(view: &TimesheetsView) -> impl Renderable {
     table(
         "Timesheets",
         [
-            view.may_update.then_some(Head::Hidden("Choose")),
-            Some(Head::Text("User")),
-            Some(Head::Text("Period")),
-            Some(Head::Number("Hours")),
-            is_approved.then_some(Head::Text("Approved")),
+            view.may_update.then_some(ColumnHead::Hidden("Choose")),
+            Some(ColumnHead::Text("User")),
+            Some(ColumnHead::Text("Period")),
+            Some(ColumnHead::Number("Hours")),
+            is_approved.then_some(ColumnHead::Text("Approved")),
         ]
         .into_iter()
         .flatten(),

@@ -12,7 +12,7 @@ use super::{
     address::address,
     format::{instant, instant_text, label_of},
     page,
-    parts::{Head, Problem, badge, problems, scroll, table},
+    parts::{ColumnHead, Problem, badge, problems, scroll, table},
     setup::copied,
     shell::{Shell, csrf, layout, title_bar},
 };
@@ -87,7 +87,7 @@ pub struct NewTokenView {
 
 /// A token that is shown once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ShownOnce {
+pub struct CreatedToken {
     pub title: String,
     pub token: String,
     /// UUID of the tenant that was created with it.
@@ -141,12 +141,12 @@ fn token_table<'v>(view: &'v TokensView, tokens: &'v [&'v TokenLine]) -> impl Re
     table(
         "Tokens",
         [
-            Head::Text("Label"),
-            Head::Text("Scopes"),
-            Head::Text("State"),
-            Head::Number("Issued"),
-            Head::Number("Last used"),
-            Head::Number("Expires"),
+            ColumnHead::Text("Label"),
+            ColumnHead::Text("Scopes"),
+            ColumnHead::Text("State"),
+            ColumnHead::Number("Issued"),
+            ColumnHead::Number("Last used"),
+            ColumnHead::Number("Expires"),
         ],
         rows,
     )
@@ -191,12 +191,12 @@ fn session_table<'v>(
     table(
         "Sessions",
         [
-            Head::Text("Session"),
-            Head::Text("Signed in with"),
-            Head::Number("Since"),
-            Head::Number("Last used"),
-            Head::Number("Ends"),
-            Head::Hidden("Actions"),
+            ColumnHead::Text("Session"),
+            ColumnHead::Text("Signed in with"),
+            ColumnHead::Number("Since"),
+            ColumnHead::Number("Last used"),
+            ColumnHead::Number("Ends"),
+            ColumnHead::Hidden("Actions"),
         ],
         rows,
     )
@@ -431,7 +431,7 @@ fn checkbox<'v>(
 }
 
 /// Page that shows a token, once.
-pub fn shown_once_page(shell: &Shell, view: &ShownOnce) -> Page {
+pub fn created_token_page(shell: &Shell, view: &CreatedToken) -> Page {
     let title = view.title.as_str();
     let main = maud! {
         h1 { (title) }

@@ -137,7 +137,7 @@ pub(super) struct Schema {
     pub(super) reference: Option<String>,
     pub(super) description: String,
     #[serde(rename = "type")]
-    pub(super) kind: Kinds,
+    pub(super) kind: TypeNames,
     pub(super) format: Option<String>,
     #[serde(rename = "enum")]
     pub(super) values: Vec<Value>,
@@ -160,18 +160,18 @@ pub(super) struct Schema {
 /// The types of a value.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Kinds {
+pub(super) enum TypeNames {
     One(String),
     Several(Vec<String>),
 }
 
-impl Default for Kinds {
+impl Default for TypeNames {
     fn default() -> Self {
         Self::Several(Vec::new())
     }
 }
 
-impl Kinds {
+impl TypeNames {
     pub(super) fn all(&self) -> &[String] {
         match self {
             Self::One(kind) => std::slice::from_ref(kind),

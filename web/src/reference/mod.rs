@@ -20,7 +20,7 @@ use self::{
     view::{Context, object, operation},
 };
 use crate::{
-    docs::{FoundIn, Section, reference_frame},
+    docs::{Section, SectionPage, reference_frame},
     pages::label_of,
 };
 
@@ -173,7 +173,8 @@ fn group_main<'c>(group: &'c Group<'c>, context: &'c Context<'c>) -> impl Render
 }
 
 fn group_sections(group: &Group<'_>, objects: &Objects<'_>) -> Vec<Section> {
-    let found_in = FoundIn { page: format!("api/{}", group.tag.name), title: group.title.clone() };
+    let found_in =
+        SectionPage { page: format!("api/{}", group.tag.name), title: group.title.clone() };
     let of_calls = group.calls.iter().flat_map(|call| std::iter::once(call).chain(&call.others));
     let of_calls = of_calls.map(|call| {
         let operation = call.operation;
@@ -191,7 +192,7 @@ fn group_sections(group: &Group<'_>, objects: &Objects<'_>) -> Vec<Section> {
     of_calls.chain(of_objects).collect()
 }
 
-fn object_section(found_in: &FoundIn, name: &str, objects: &Objects<'_>) -> Section {
+fn object_section(found_in: &SectionPage, name: &str, objects: &Objects<'_>) -> Section {
     let members = objects.members(name);
     let members = members.iter().flat_map(|member| [member.name.as_str(), member.meaning]);
     let members = members.collect::<Vec<_>>().join(" ");

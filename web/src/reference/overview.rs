@@ -12,7 +12,7 @@ use super::{
     schema::Objects,
     view::{Context, block, error_id, object, prose},
 };
-use crate::docs::{FoundIn, Section};
+use crate::docs::{Section, SectionPage};
 
 /// What the variables of all commands stand for.
 const VARIABLES: [(&str, &str); 4] = [
@@ -172,7 +172,7 @@ pub(super) fn sections(
     shared: &BTreeSet<String>,
     objects: &Objects<'_>,
 ) -> Vec<Section> {
-    let found_in = FoundIn { page: "api".to_owned(), title: "API reference".to_owned() };
+    let found_in = SectionPage { page: "api".to_owned(), title: "API reference".to_owned() };
     let headers = description
         .components
         .headers

@@ -51,7 +51,7 @@ impl World {
 
     fn plan(&mut self, event: &Event, route: Route) {
         let (received_at, settings) = (self.ctx.now, TrackingSettings::default());
-        let sent = Incoming { event, received_at, route, settings };
+        let sent = ReceivedEvent { event, received_at, route, settings };
         let changes = plan(&sent, &self.store, &mut self.ctx).unwrap();
         self.store.apply(&changes);
     }
@@ -168,7 +168,7 @@ fn a_company_is_found_by_its_own_id_too() {
 /// Plans an event on a route, with these settings, and stores it.
 fn send_as(world: &mut World, route: Route, settings: TrackingSettings, event: &str) {
     let event = realtime::read(event.as_bytes(), world.ctx.now).unwrap().event;
-    let incoming = Incoming { event: &event, received_at: world.ctx.now, route, settings };
+    let incoming = ReceivedEvent { event: &event, received_at: world.ctx.now, route, settings };
     let changes = plan(&incoming, &world.store, &mut world.ctx).unwrap();
     world.store.apply(&changes);
 }
@@ -197,7 +197,7 @@ fn a_parked_event_is_processed_when_it_fits_and_not_before() {
     let text = r#"{"externalId":"7","companyExternalId":"acme","action":"x","messageId":"m"}"#;
     send_as(&mut world, Route::Realtime, MADE_BY_TENANT, text);
     let event: Event = serde_json::from_str(&world.store.parked[0].event).unwrap();
-    let incoming = |settings| Incoming {
+    let incoming = |settings| ReceivedEvent {
         event: &event,
         received_at: Timestamp::MIN,
         route: Route::Realtime,
@@ -254,8 +254,8 @@ fn hours_are_counted_from_1970_on() {
 
 #[test]
 fn events_wait_for_companies_and_end_users() {
-    assert!(is_waited_for(&COMPANY) && is_waited_for(&END_USER));
-    assert!(!is_waited_for(&ASSET));
+    assert!(releases_parked_events(&COMPANY) && releases_parked_events(&END_USER));
+    assert!(!releases_parked_events(&ASSET));
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn group(world: &mut World, user: &str, company: &str) {
     event.identity.company = Some(company.to_owned());
     event.call = PipelineCall::Group(Box::default());
     let (received_at, settings) = (world.ctx.now, TrackingSettings::default());
-    let incoming = Incoming { event: &event, received_at, route: Route::Pipeline, settings };
+    let incoming = ReceivedEvent { event: &event, received_at, route: Route::Pipeline, settings };
     let changes = group::plan(&incoming, &world.store, &mut world.ctx).unwrap();
     world.store.apply(&changes);
     let changes = plan(&incoming, &world.store, &mut world.ctx).unwrap();

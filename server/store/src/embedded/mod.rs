@@ -66,7 +66,7 @@ use self::{
 };
 use super::{
     ActivityBatch, Actor, BackupFile, Clock, Command, DryRunState, Health, KnownTenant, KnownToken,
-    LogQuery, Manifest, Page, PageFor, PersonData, RecordResponse, Reply, ReportJob, Scrub,
+    LogQuery, Manifest, Page, PageOptions, PersonData, RecordResponse, Reply, ReportJob, Scrub,
     ScrubReport, Store, StoreError, StoreId, StoreMetrics, StoreStatus, Tenant, TenantRecord,
     TokenRecord, Upserts, WrittenReport,
     metrics::Measures,
@@ -75,21 +75,22 @@ use super::{
         listeners::Listeners,
         queue::{Job, Queues},
         read_permits::ReadPermits,
-        replays::Replays,
+        replays::ReplayQueue,
         sequence::Sequence,
         token_uses::TokenUses,
     },
     reads::{
+        dry_run,
         ledgers::Ledgers,
         list::{self, ListRequest},
-        logs, read, rehearse,
+        logs, read,
         revenue::{self, ReportContext},
         scrub,
         shared_snapshot::{SharedSnapshot, SnapshotCache},
         versions::CommitScope,
     },
     rows::{META, Snapshot as _},
-    rules::{closings, ids::Ids, meta, person, tenants, tokens},
+    rules::{closings, ids::Ids, meta, person_data, tenants, tokens},
     support::private_folder,
     times::{ClockReading, Times},
 };
@@ -193,7 +194,7 @@ impl Embedded {
             times: Mutex::new(times),
         });
         shared.show_latest(&CommitScope::ANYTHING);
-        let mut replays = Replays::default();
+        let mut replays = ReplayQueue::default();
         replays.mark(shared.tenants_due()?);
         let (kept, pace) = (WriterState::default(), BulkThrottle::default());
         let sequence = Sequence { ids, stored };
@@ -324,19 +325,19 @@ impl Store for Embedded {
         .boxed()
     }
 
-    fn rehearse(
+    fn dry_run(
         &self,
         tenant: &Tenant,
-        rehearsal: DryRunState,
+        dry_run: DryRunState,
         upserts: Upserts,
     ) -> BoxFuture<'_, Result<(DryRunState, Vec<UpsertOutcome>), StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         let work = move |shared: &Shared| {
-            let mut rehearsal = rehearsal;
+            let mut dry_run = dry_run;
             let outcomes = shared.read_once(|snapshot| {
-                rehearse::rehearse(snapshot, tenant, &mut rehearsal, &upserts, now)
+                dry_run::dry_run(snapshot, tenant, &mut dry_run, &upserts, now)
             });
-            Ok((rehearsal, outcomes?))
+            Ok((dry_run, outcomes?))
         };
         self.apart(&self.short, tenant, work).boxed()
     }
@@ -374,12 +375,12 @@ impl Store for Embedded {
         tenant: &Tenant,
         def: &'static ResourceDef,
         query: ListQuery,
-        page_for: PageFor,
+        page_options: PageOptions,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         let turns = self.turns_of(list::is_short(def, &query));
         let spare = turns.spare();
-        let asked = ListRequest { tenant, def, query, now, page_for };
+        let asked = ListRequest { tenant, def, query, now, page_options };
         async move {
             let wanted = asked.clone();
             let read = move |shared: &Shared| {
@@ -404,11 +405,12 @@ impl Store for Embedded {
         &self,
         tenant: &Tenant,
         query: LogQuery,
-        page_for: PageFor,
+        page_options: PageOptions,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
         let turns = self.turns_of(logs::is_short(&query));
-        let read = move |snapshot: &RedbSnapshot| logs::list(snapshot, tenant, &query, &page_for);
+        let read =
+            move |snapshot: &RedbSnapshot| logs::list(snapshot, tenant, &query, &page_options);
         self.read_apart(turns, tenant, read).boxed()
     }
 
@@ -426,19 +428,20 @@ impl Store for Embedded {
         self.shared.listeners.subscribe(tenant.id())
     }
 
-    fn revenue(
+    fn report(
         &self,
         tenant: &Tenant,
         job: ReportJob,
     ) -> BoxFuture<'_, Result<WrittenReport, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         let ledgers = self.ledgers.clone();
-        let asker = ReportContext { tenant, version: self.shared.latest.version(tenant), now };
-        let read = move |snapshot: &RedbSnapshot| revenue::revenue(&ledgers, snapshot, asker, &job);
+        let request = ReportContext { tenant, version: self.shared.latest.version(tenant), now };
+        let read =
+            move |snapshot: &RedbSnapshot| revenue::revenue(&ledgers, snapshot, request, &job);
         self.read_apart(&self.scans, tenant, read).boxed()
     }
 
-    fn about(
+    fn person_data(
         &self,
         tenant: &Tenant,
         person: KnownPerson,
@@ -447,7 +450,7 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         let read = move |snapshot: &RedbSnapshot| {
-            person::about(snapshot, tenant, &person, part, after, now)
+            person_data::read_page(snapshot, tenant, &person, part, after, now)
         };
         self.read_apart(&self.short, tenant, read).boxed()
     }
@@ -499,7 +502,7 @@ impl Store for Embedded {
         self.read_apart(&self.short, tenant, read).boxed()
     }
 
-    fn token_used(&self, token: &TokenRecord, now: Timestamp) {
+    fn note_token_use(&self, token: &TokenRecord, now: Timestamp) {
         self.shared.uses.note(token, now);
     }
 

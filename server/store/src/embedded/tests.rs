@@ -38,17 +38,17 @@ use super::{
     *,
 };
 use crate::{
-    IdempotencyKey, PageFor, Tracking,
+    IdempotencyKey, PageOptions, Tracking,
     rows::{self, Rows as _, Snapshot as _, Table, WriteRows as _, keys, stored_value},
-    rules::{command, counters::Counter, lookup_cache, messages, pending},
+    rules::{command, counters::Counter, lookup_cache, message_ids, pending},
 };
 
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
 
 /// A clock that moves only by hand.
-struct Hand(AtomicI64);
+struct ManualClock(AtomicI64);
 
-impl Clock for Hand {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_ms_clamped(self.0.load(Ordering::Relaxed))
     }
@@ -56,13 +56,13 @@ impl Clock for Hand {
 
 struct World {
     store: Embedded,
-    clock: Arc<Hand>,
+    clock: Arc<ManualClock>,
     actor: Actor,
     folder: TempDir,
     log_limits: LogLimits,
 }
 
-fn open(folder: &Path, log_limits: LogLimits, clock: &Arc<Hand>) -> Embedded {
+fn open(folder: &Path, log_limits: LogLimits, clock: &Arc<ManualClock>) -> Embedded {
     // Creates the store, where it is missing.
     drop(Embedded::open(folder, CACHE_BYTES, clock.clone()).unwrap());
     let store_file = Box::new(DiskFile::at(&folder.join(FILE_NAME)));
@@ -77,7 +77,7 @@ impl World {
     async fn with_log(log_limits: LogLimits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let start = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
-        let clock = Arc::new(Hand(AtomicI64::new(start.as_ms())));
+        let clock = Arc::new(ManualClock(AtomicI64::new(start.as_ms())));
         let store = open(folder.path(), log_limits, &clock);
         let tenant = Tenant::assume_authorized(TenantId::from_bytes([0; 16]));
         let nobody = Actor::service(tenant);
@@ -135,7 +135,7 @@ impl World {
     }
 
     async fn log(&self, query: impl Into<LogQuery>) -> Page {
-        self.store.log(&self.actor.tenant, query.into(), PageFor::default()).await.unwrap()
+        self.store.log(&self.actor.tenant, query.into(), PageOptions::default()).await.unwrap()
     }
 
     async fn actions(&self) -> Vec<String> {
@@ -217,7 +217,7 @@ async fn ids_of_events_are_removed_when_they_are_past() {
     world.add_company("acme").await;
     let events = (0..1_500)
         .map(|number| Event { message_id: Some(format!("m{number}")), ..event("7", "acme", "") });
-    let counter = Counter::Messages(messages::window_of(world.clock.now()));
+    let counter = Counter::Messages(message_ids::window_of(world.clock.now()));
     world.track(events.collect()).await;
     world.pass(7 * DAY_MS);
     world.sweep().await;
@@ -234,10 +234,10 @@ async fn ids_of_events_are_removed_when_they_are_past() {
 async fn ids_of_too_many_events_are_reported_with_the_way_on_which_they_came() {
     let world = World::new().await;
     world.add_company("acme").await;
-    let full = messages::MAX_MESSAGES_PER_WINDOW;
+    let full = message_ids::MAX_MESSAGES_PER_WINDOW;
     let events = vec![Event { message_id: Some("m".to_owned()), ..event("7", "acme", "x") }];
     let tracking = Tracking::without_findings(events, world.clock.now(), Route::Bulk);
-    let counter = Counter::Messages(messages::window_of(world.clock.now()));
+    let counter = Counter::Messages(message_ids::window_of(world.clock.now()));
     set_counter(&world, counter, full);
     world.write(Command::Track(tracking)).await;
     let query = IntegrationIssueQuery::parse(&[]).unwrap().query;
@@ -302,7 +302,7 @@ fn commit_and_crash(
     world: World,
     command: &Command,
     change: impl FnOnce(&mut WriteTables<'_>),
-) -> (TempDir, Arc<Hand>, Actor) {
+) -> (TempDir, Arc<ManualClock>, Actor) {
     let World { store, clock, actor, folder, .. } = world;
     store.close();
     drop(store);
@@ -397,7 +397,7 @@ async fn paged(world: &World, parameter: (&str, &str), limit: usize) -> Vec<Stri
         let query = ActivityQuery::parse(&pairs).unwrap().query;
         let page = world.log(query).await;
         actions.extend(texts(&page, "action"));
-        let Some(crate::Next::After(id)) = page.next else { return actions };
+        let Some(crate::PageStart::After(id)) = page.next else { return actions };
         after = Some(id);
     }
 }
@@ -526,7 +526,7 @@ async fn a_new_record_replaces_none_that_is_there() {
     assert!(matches!(rejected, Err(StoreError::Internal(_))), "{rejected:?}");
     assert_eq!((world.rows(rows::RECORDS), world.rows(rows::INDEX)), (records, index));
     let query = ListQuery::parse(&COMPANY, &[]).unwrap().query;
-    let page = world.store.list(&world.actor.tenant, &COMPANY, query, PageFor::default());
+    let page = world.store.list(&world.actor.tenant, &COMPANY, query, PageOptions::default());
     assert_eq!(texts(&page.await.unwrap(), "externalId"), ["first", "second", "third"]);
 }
 

@@ -34,22 +34,24 @@ use crate::{
         listeners::Listeners,
         queue::{Job, Queues},
         read_permits::ReadPermits,
-        replays::Replays,
+        replays::ReplayQueue,
         sequence::Sequence,
         token_uses::TokenUses,
     },
     reads::{
-        backup,
+        backup, dry_run,
         ledgers::Ledgers,
         list::{self, ListRequest},
-        logs, read, rehearse,
+        logs, read,
         revenue::{self, ReportContext},
         scrub,
         shared_snapshot::{SharedSnapshot, SnapshotCache},
         versions::CommitScope,
     },
     rows::{META, Snapshot as _},
-    rules::{closings, lookup_cache::LookupCache, meta, pending::Pending, person, tenants, tokens},
+    rules::{
+        closings, lookup_cache::LookupCache, meta, pending::Pending, person_data, tenants, tokens,
+    },
     times::{ClockReading, Times},
 };
 
@@ -73,7 +75,7 @@ pub struct Memory {
 struct MemoryWriter {
     sequence: Sequence,
     known: LookupCache,
-    replays: Replays,
+    replays: ReplayQueue,
 }
 
 fn closed<T>() -> Result<T, StoreError> {
@@ -103,7 +105,7 @@ impl Memory {
         latest.show(Some(state), &CommitScope::ANYTHING);
         Ok(Self {
             id,
-            writer: Mutex::new(MemoryWriter { sequence, known, replays: Replays::default() }),
+            writer: Mutex::new(MemoryWriter { sequence, known, replays: ReplayQueue::default() }),
             queues: Queues::default(),
             latest,
             ledgers: Ledgers::default(),
@@ -196,16 +198,16 @@ impl Store for Memory {
         .boxed()
     }
 
-    fn rehearse(
+    fn dry_run(
         &self,
         tenant: &Tenant,
-        mut rehearsal: DryRunState,
+        mut dry_run: DryRunState,
         upserts: Upserts,
     ) -> BoxFuture<'_, Result<(DryRunState, Vec<UpsertOutcome>), StoreError>> {
         let (tenant, now) = (tenant.id(), self.clock.now());
         self.read(|state| {
-            let outcomes = rehearse::rehearse(&**state, tenant, &mut rehearsal, &upserts, now)?;
-            Ok((rehearsal, outcomes))
+            let outcomes = dry_run::dry_run(&**state, tenant, &mut dry_run, &upserts, now)?;
+            Ok((dry_run, outcomes))
         })
     }
 
@@ -224,10 +226,10 @@ impl Store for Memory {
         tenant: &Tenant,
         def: &'static ResourceDef,
         query: ListQuery,
-        page_for: PageFor,
+        page_options: PageOptions,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let asked =
-            ListRequest { tenant: tenant.id(), def, query, now: self.clock.now(), page_for };
+            ListRequest { tenant: tenant.id(), def, query, now: self.clock.now(), page_options };
         self.read(|state| {
             let (page, ids) = list::list(&**state, &asked, &ReadPermits::new(0, 0).spare())?;
             let rest = (state.clone(), asked, ids.into_iter());
@@ -243,9 +245,9 @@ impl Store for Memory {
         &self,
         tenant: &Tenant,
         query: LogQuery,
-        page_for: PageFor,
+        page_options: PageOptions,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
-        self.read(|state| logs::list(&**state, tenant.id(), &query, &page_for))
+        self.read(|state| logs::list(&**state, tenant.id(), &query, &page_options))
     }
 
     fn activities_since(
@@ -260,17 +262,17 @@ impl Store for Memory {
         self.listeners.subscribe(tenant.id())
     }
 
-    fn revenue(
+    fn report(
         &self,
         tenant: &Tenant,
         job: ReportJob,
     ) -> BoxFuture<'_, Result<WrittenReport, StoreError>> {
         let (tenant, now) = (tenant.id(), self.clock.now());
-        let asker = ReportContext { tenant, version: self.latest.version(tenant), now };
-        self.read(|state| revenue::revenue(&self.ledgers, &**state, asker, &job))
+        let request = ReportContext { tenant, version: self.latest.version(tenant), now };
+        self.read(|state| revenue::revenue(&self.ledgers, &**state, request, &job))
     }
 
-    fn about(
+    fn person_data(
         &self,
         tenant: &Tenant,
         person: KnownPerson,
@@ -278,7 +280,7 @@ impl Store for Memory {
         after: Option<ObjectId>,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let now = self.clock.now();
-        self.read(|state| person::about(&**state, tenant.id(), &person, part, after, now))
+        self.read(|state| person_data::read_page(&**state, tenant.id(), &person, part, after, now))
     }
 
     fn known_tenant(
@@ -316,7 +318,7 @@ impl Store for Memory {
         self.read(|state| closings::listed(&**state, tenant.id()))
     }
 
-    fn token_used(&self, token: &TokenRecord, now: Timestamp) {
+    fn note_token_use(&self, token: &TokenRecord, now: Timestamp) {
         self.uses.note(token, now);
     }
 

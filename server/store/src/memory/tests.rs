@@ -106,7 +106,7 @@ fn whichever_access_fails_nothing_of_its_command_is_left_and_again_it_succeeds()
     let store = founded();
     for command in commands() {
         // No retry may run meanwhile, however long this takes.
-        store.writer.lock().replays = Replays::default();
+        store.writer.lock().replays = ReplayQueue::default();
         let before = stored(&store);
         let mut failed = 0;
         loop {
@@ -144,7 +144,7 @@ fn parked_events_are_processed_with_the_command_that_they_wait_for() {
     let store = founded();
     let activities = || {
         let query = ActivityQuery::parse(&[]).unwrap().query;
-        let page = store.log(&actor().tenant, query.into(), PageFor::default());
+        let page = store.log(&actor().tenant, query.into(), PageOptions::default());
         page.now_or_never().unwrap().unwrap().items.len()
     };
     assert!(matches!(write(&store, event()), Ok(Reply::Tracked(_))));

@@ -80,7 +80,7 @@ struct QueuedJobs {
 
 /// Next task of the writer.
 #[expect(clippy::large_enum_variant, reason = "a box would be one allocation more for each event")]
-pub(crate) enum Work {
+pub(crate) enum WriterTask {
     /// Carry out a command, and further ones that wait.
     Serve(Job),
     /// Reopen the file, since a read found it failing.
@@ -148,18 +148,18 @@ impl Queues {
     }
 
     /// Next task; waits for one, or for the time of a retry, and ends when the queues are closed and empty.
-    pub(crate) fn work(&self, next_try: Option<Instant>) -> Option<Work> {
+    pub(crate) fn work(&self, next_try: Option<Instant>) -> Option<WriterTask> {
         let mut waiting = self.lock();
         loop {
             if std::mem::take(&mut waiting.reopen) {
-                return Some(Work::Reopen);
+                return Some(WriterTask::Reopen);
             }
             let pause = next_try.map(|at| at.saturating_duration_since(Instant::now()));
             if pause.is_some_and(|pause| pause.is_zero()) && !waiting.closed {
-                return Some(Work::TryAgain);
+                return Some(WriterTask::TryAgain);
             }
             if let Some(job) = waiting.next() {
-                return Some(Work::Serve(job));
+                return Some(WriterTask::Serve(job));
             }
             if waiting.closed {
                 return None;
@@ -321,7 +321,7 @@ mod tests {
         queues.push(job(1)).unwrap();
         queues.close();
         assert!(matches!(queues.push(job(1)), Err(StoreError::Unavailable(_))));
-        assert!(matches!(queues.work(None), Some(Work::Serve(_))));
+        assert!(matches!(queues.work(None), Some(WriterTask::Serve(_))));
         assert!(queues.work(None).is_none());
     }
 }

@@ -37,13 +37,13 @@ struct Failed {
 
 /// The tenants with parked events to replay.
 #[derive(Default)]
-pub(crate) struct Replays {
+pub(crate) struct ReplayQueue {
     due: BTreeMap<TenantId, Tenant>,
     under_way: Vec<QueuedReplay>,
     failed: BTreeMap<TenantId, Failed>,
 }
 
-impl Replays {
+impl ReplayQueue {
     /// Parked events of these tenants are marked.
     pub(crate) fn mark(&mut self, tenants: BTreeMap<TenantId, Tenant>) {
         self.failed.retain(|tenant, _| !tenants.contains_key(tenant));

@@ -1,4 +1,4 @@
-//! Ledger of a tenant as of a point in time: those of now, without the changes of licenses and settings since.
+//! Ledger of a tenant as of a point in time: that of now, without the changes of licenses and settings since.
 //!
 //! Invariant: every change of data that reports read has stored what it replaced, since the first change that did so.
 //! History reaches back to the change before that one, or is complete without such a change.

@@ -2,19 +2,19 @@
 //! by its changes.
 
 use svctrack_core::{
-    audit::{AuditEntry, AuditQuery, Changed, RecordChange},
+    audit::{AuditEntry, AuditQuery, ChangedProperties, RecordChange},
     schema::ResourceDef,
     value::{ObjectId, TenantId},
 };
 
 use super::logs::PageFill;
 use crate::{
-    Page, PageFor, StoreError,
+    Page, PageOptions, StoreError,
     rows::{
         AUDIT, AUDIT_RECORDS, Bytes as _, CHANGES, Rows, Snapshot, get_row, keys,
         stored_value::{self, ChangeKind, ChangeRow},
     },
-    rules::{audit::path_of, open_tables::RecordTables, view::TenantView},
+    rules::{audit::path_of, open_tables::RecordTables, tenant_view::TenantView},
 };
 
 /// Maximum number of changed records of an entry whose changes are shown in a list without a record: a bulk call has
@@ -34,10 +34,10 @@ pub(crate) fn list(
     snapshot: &impl Snapshot,
     tenant: TenantId,
     query: &AuditQuery,
-    page_for: &PageFor,
+    page_options: &PageOptions,
 ) -> Result<Page, StoreError> {
     let log = AuditLog::open(snapshot, tenant)?;
-    let mut fill = PageFill::new(&query.page, page_for);
+    let mut fill = PageFill::new(&query.page, page_options);
     // The first number that the log does not have any more before the page.
     let before = match query.page.after.filter(|_| !query.page.count) {
         Some(after) => AuditEntry::sequence_in(after),
@@ -45,7 +45,7 @@ pub(crate) fn list(
     };
     match &query.record {
         None => log.all(before, |sequence, entry| {
-            if !query.admits(sequence, &entry) {
+            if !query.matches(sequence, &entry) {
                 return Ok(query.from.is_none_or(|from| entry.at >= from));
             }
             fill.take(entry.id(sequence), || {
@@ -58,7 +58,7 @@ pub(crate) fn list(
                 return Ok(fill.finish());
             };
             log.of_record((def, id), before, |sequence, entry, changes| {
-                if !query.admits(sequence, &entry) {
+                if !query.matches(sequence, &entry) {
                     return Ok(query.from.is_none_or(|from| entry.at >= from));
                 }
                 fill.take(entry.id(sequence), || Ok(entry.to_response(sequence, &changes)))
@@ -158,7 +158,11 @@ impl<S: Snapshot> AuditLog<S> {
         Ok(changes)
     }
 
-    fn change(&self, number: u64, changed: Changed) -> Result<Option<RecordChange>, StoreError> {
+    fn change(
+        &self,
+        number: u64,
+        changed: ChangedProperties,
+    ) -> Result<Option<RecordChange>, StoreError> {
         Ok(self.row(number)?.map(|row| shown(&row, changed)))
     }
 
@@ -167,7 +171,7 @@ impl<S: Snapshot> AuditLog<S> {
     }
 }
 
-fn shown(row: &ChangeRow, changed: Changed) -> RecordChange {
+fn shown(row: &ChangeRow, changed: ChangedProperties) -> RecordChange {
     let change = match row.kind {
         ChangeKind::Created => "created",
         ChangeKind::Updated => "updated",

@@ -5,7 +5,7 @@ use std::{
     io::{self, BufWriter, Write as _},
 };
 
-use super::check::check_row;
+use super::row_check::check_row;
 use crate::{
     BackupHead, Manifest, StoreError, disk_full,
     rows::{self, Bytes as _, Rows as _, Snapshot, Table, archive::ArchiveWriter},

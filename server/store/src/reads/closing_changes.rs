@@ -23,7 +23,7 @@ use crate::{
     rules::{
         closings::{self, ClosingRow},
         open_tables::RecordTables,
-        view::TenantView,
+        tenant_view::TenantView,
     },
 };
 

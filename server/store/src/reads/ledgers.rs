@@ -29,7 +29,7 @@ use crate::{
         Bytes as _, CHANGES, Rows, Snapshot, keys,
         stored_value::{self, ChangeRow},
     },
-    rules::{closings, open_tables::RecordTables, view::TenantView},
+    rules::{closings, open_tables::RecordTables, tenant_view::TenantView},
 };
 
 /// Bytes of all cached ledgers, with their reports: half a million licenses. The least recently used are dropped first.
@@ -102,7 +102,7 @@ enum CacheState {
 
 /// The ledgers of tenants, and the reports that are computed from usage as well, which has no row in the change log.
 pub(crate) struct Ledgers {
-    /// Ledgers of the tenants, those that were used last at the end.
+    /// Ledgers of the tenants, the most recently used at the end.
     cached: Mutex<Vec<(TenantId, CachedLedger)>>,
     /// Reports of usage, by tenant as well, and by its version.
     pub(crate) of_usage: WrittenReports,

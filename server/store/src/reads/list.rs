@@ -24,14 +24,14 @@ use super::{
     spare_permits::SparePermits,
 };
 use crate::{
-    PageFor, StoreError,
+    PageOptions, StoreError,
     rows::{
         Bytes as _, CHANGES, Rows as _, Snapshot,
         engagement::ReadEngagement,
         keys,
         stored_value::{self, ChangeRow, StoredRecord},
     },
-    rules::{open_tables::RecordTables, view::TenantView},
+    rules::{open_tables::RecordTables, tenant_view::TenantView},
 };
 
 /// Rows of a list that are read before another thread reads from its end: these take a millisecond, and a thread a
@@ -110,7 +110,7 @@ pub(crate) struct ListRequest {
     pub(crate) def: &'static ResourceDef,
     pub(crate) query: ListQuery,
     pub(crate) now: Timestamp,
-    pub(crate) page_for: PageFor,
+    pub(crate) page_options: PageOptions,
 }
 
 /// A page of records.
@@ -124,12 +124,12 @@ pub(crate) fn list(
     let mut query = asked.query.clone();
     resources::resolve(&mut query.filters, asked.def, &view)?;
     let listing = Listing::new(snapshot, &tables, &view, (asked.def, asked.now), &query);
-    let page = Pager::new(&query, &asked.page_for, query.offset);
+    let page = Pager::new(&query, &asked.page_options, query.offset);
     match query.sort_by_value() {
         None => listing.by_id(page, spare),
         Some(sort) => match listing.ordered(sort) {
             Some((field, dates)) => listing.by_date(page, sort, field, dates),
-            None => listing.by_value(sort, &asked.page_for),
+            None => listing.by_value(sort, &asked.page_options),
         },
     }
 }
@@ -146,7 +146,8 @@ pub(crate) fn read_on(
     let (mut texts, mut bytes) = (Vec::new(), 0);
     while bytes < PIECE_BYTES {
         let Some(id) = ids.next() else { break };
-        let response = |stored: StoredRecord<'_>| asked.page_for.write(listing.response(stored)?.0);
+        let response =
+            |stored: StoredRecord<'_>| asked.page_options.write(listing.response(stored)?.0);
         let Some(text) = view.read(asked.def, id, response)? else { continue };
         bytes += text.len();
         texts.push(text);
@@ -253,7 +254,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         while let Some(id) = next() {
             let id = id?;
             let add = |stored: StoredRecord<'_>| {
-                Ok(!self.admits(stored)? || page.add(id, || self.response(stored))?)
+                Ok(!self.matches(stored)? || page.add(id, || self.response(stored))?)
             };
             if self.view.read(self.def, id, add)? == Some(false) {
                 break;
@@ -263,7 +264,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     }
 
     /// A page in another order: the first records are found among all that match, and those of the page are read.
-    fn by_value(&self, sort: &Sort, page_for: &PageFor) -> Result<FoundPage, StoreError> {
+    fn by_value(&self, sort: &Sort, page_options: &PageOptions) -> Result<FoundPage, StoreError> {
         let query = self.query;
         // One record more than the page holds shows whether there is another page.
         let wanted = query.offset.saturating_add(query.limit).saturating_add(1);
@@ -280,7 +281,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
             first.add(key, id).map_err(|issue| StoreError::Invalid(vec![issue]))?;
             Ok(true)
         })?;
-        let mut page = Pager::new(query, page_for, 0);
+        let mut page = Pager::new(query, page_options, 0);
         if query.count {
             page.set_total(total);
         }
@@ -322,7 +323,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         visit: &mut Visitor<'_>,
     ) -> Result<(), StoreError> {
         let mut visit_admitted =
-            |id, stored: StoredRecord<'_>| Ok(!self.admits(stored)? || visit(id, stored)?);
+            |id, stored: StoredRecord<'_>| Ok(!self.matches(stored)? || visit(id, stored)?);
         match (candidates, self.direction()) {
             (Some(ids), Direction::Ascending) => {
                 self.for_each_of(ids.into_iter(), &mut visit_admitted)
@@ -336,9 +337,9 @@ impl<'a, S: Snapshot> Listing<'a, S> {
 
     /// Whether a record matches. A filter on a value that is computed at read is the only reason to read the record as
     /// a whole, once it passes the others.
-    fn admits(&self, stored: StoredRecord<'_>) -> Result<bool, StoreError> {
+    fn matches(&self, stored: StoredRecord<'_>) -> Result<bool, StoreError> {
         let is_read_as_stored = |field: &FieldDef| field.computed_at_read().is_none();
-        if !self.query.admits_where(self.def, &stored, is_read_as_stored) {
+        if !self.query.matches_where(self.def, &stored, is_read_as_stored) {
             return Ok(false);
         }
         if !self.filters_computed {
@@ -347,7 +348,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         let filters = || self.query.filters.iter().filter(|filter| is_computed_filter(filter));
         let computed = self
             .computed(stored, &|field| filters().any(|filter| filter.field.name == field.name))?;
-        Ok(filters().all(|filter| filter.admits(&computed)))
+        Ok(filters().all(|filter| filter.matches(&computed)))
     }
 
     fn for_each_of(
@@ -384,7 +385,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
                 if !near.goes_on_to(id) {
                     return Ok(false);
                 }
-                if self.admits(stored)? {
+                if self.matches(stored)? {
                     admitted += 1;
                     wants_more = visit(id, stored)?;
                 }
@@ -428,7 +429,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
             if found.len() == MAX_FOUND || !far.goes_on_to(id) {
                 return Ok(false);
             }
-            if self.admits(stored)? {
+            if self.matches(stored)? {
                 found.push(id);
             }
             Ok(true)

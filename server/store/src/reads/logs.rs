@@ -8,7 +8,7 @@ use svctrack_core::{
 
 use super::{audit, read};
 use crate::{
-    LogQuery, Next, Page, PageFor, StoreError,
+    LogQuery, Page, PageOptions, PageStart, StoreError,
     rows::{Bytes as _, COUNTERS, REPORT, Rows as _, Snapshot, WAITING, keys, stored_value},
     rules::{
         counters::{self, Counter},
@@ -30,12 +30,14 @@ pub(crate) fn list(
     snapshot: &impl Snapshot,
     tenant: TenantId,
     query: &LogQuery,
-    page_for: &PageFor,
+    page_options: &PageOptions,
 ) -> Result<Page, StoreError> {
     match query {
-        LogQuery::Activities(query) => read::activities(snapshot, tenant, query, page_for),
-        LogQuery::IntegrationIssues(query) => integration_issues(snapshot, tenant, query, page_for),
-        LogQuery::Audit(query) => audit::list(snapshot, tenant, query, page_for),
+        LogQuery::Activities(query) => read::activities(snapshot, tenant, query, page_options),
+        LogQuery::IntegrationIssues(query) => {
+            integration_issues(snapshot, tenant, query, page_options)
+        }
+        LogQuery::Audit(query) => audit::list(snapshot, tenant, query, page_options),
     }
 }
 
@@ -43,9 +45,9 @@ fn integration_issues(
     snapshot: &impl Snapshot,
     tenant: TenantId,
     query: &IntegrationIssueQuery,
-    page_for: &PageFor,
+    page_options: &PageOptions,
 ) -> Result<Page, StoreError> {
-    let mut fill = PageFill::new(&query.page, page_for);
+    let mut fill = PageFill::new(&query.page, page_options);
     let (table, waiting) = (snapshot.open(REPORT)?, snapshot.open(WAITING)?);
     let (first, last) = keys::log_range(tenant);
     for row in table.range(first.as_slice()..=last.as_slice())?.rev() {
@@ -53,7 +55,7 @@ fn integration_issues(
         let entry: ReportEntry = stored_value::unseal_row(key.value(), value.value())?;
         let parked = parked::count(&waiting, tenant, &entry)?;
         let response = || Ok(entry.to_response_with(parked));
-        if query.admits(&entry, parked) && !fill.take(entry.id, response)? {
+        if query.matches(&entry, parked) && !fill.take(entry.id, response)? {
             break;
         }
     }
@@ -65,15 +67,21 @@ fn integration_issues(
 /// A page of a log that is filled from its entries, newest first.
 pub(crate) struct PageFill<'q> {
     asked: &'q LogPage,
-    page_for: &'q PageFor,
+    page_options: &'q PageOptions,
     page: Page,
     total: u64,
     last: Option<ObjectId>,
 }
 
 impl<'q> PageFill<'q> {
-    pub(crate) fn new(asked: &'q LogPage, page_for: &'q PageFor) -> Self {
-        Self { asked, page_for, page: Page::empty(&page_for.room, None), total: 0, last: None }
+    pub(crate) fn new(asked: &'q LogPage, page_options: &'q PageOptions) -> Self {
+        Self {
+            asked,
+            page_options,
+            page: Page::empty(&page_options.room, None),
+            total: 0,
+            last: None,
+        }
     }
 
     /// Adds an entry that matches, as `response` returns it; returns whether to continue.
@@ -87,11 +95,11 @@ impl<'q> PageFill<'q> {
             return Ok(true);
         }
         if self.page.items.len() == self.asked.limit {
-            self.page.next = self.last.map(Next::After);
+            self.page.next = self.last.map(PageStart::After);
             return Ok(self.asked.count);
         }
         let response = selected(self.asked.select.as_deref(), response()?).to_text();
-        self.page.add(self.page_for.write(response)?)?;
+        self.page.add(self.page_options.write(response)?)?;
         self.last = Some(id);
         Ok(true)
     }

@@ -1,19 +1,19 @@
 //! Reads of a snapshot, on any engine.
 
+pub(crate) mod activities_by_date;
 pub(crate) mod as_of;
 pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod bidirectional_scan;
-pub(crate) mod by_date;
-pub(crate) mod check;
 pub(crate) mod closing_changes;
+pub(crate) mod dry_run;
 pub(crate) mod ledgers;
 pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod pager;
 pub(crate) mod read;
-pub(crate) mod rehearse;
 pub(crate) mod revenue;
+pub(crate) mod row_check;
 pub(crate) mod scrub;
 pub(crate) mod shared_snapshot;
 pub(crate) mod spare_permits;

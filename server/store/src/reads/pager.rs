@@ -6,7 +6,7 @@ use svctrack_core::{
     value::{Issue, ObjectId},
 };
 
-use crate::{Next, Page, PageFor, StoreError};
+use crate::{Page, PageOptions, PageStart, StoreError};
 
 /// Largest page, in bytes; a page of the greatest limit holds records of some ten KB each.
 const MAX_PAGE_BYTES: usize = 64 * 1024 * 1024;
@@ -21,7 +21,7 @@ pub(crate) type FoundPage = (Page, Vec<ObjectId>);
 
 pub(crate) struct Pager<'q> {
     query: &'q ListQuery,
-    page_for: &'q PageFor,
+    page_options: &'q PageOptions,
     page: Page,
     to_skip: usize,
     ids: Vec<ObjectId>,
@@ -29,9 +29,9 @@ pub(crate) struct Pager<'q> {
 }
 
 impl<'q> Pager<'q> {
-    pub(crate) fn new(query: &'q ListQuery, page_for: &'q PageFor, to_skip: usize) -> Self {
-        let page = Page::empty(&page_for.room, None);
-        Self { query, page_for, page, to_skip, ids: Vec::new(), is_held: true }
+    pub(crate) fn new(query: &'q ListQuery, page_options: &'q PageOptions, to_skip: usize) -> Self {
+        let page = Page::empty(&page_options.room, None);
+        Self { query, page_options, page, to_skip, ids: Vec::new(), is_held: true }
     }
 
     /// Sets the total number of records.
@@ -52,14 +52,14 @@ impl<'q> Pager<'q> {
         }
         if self.ids.len() == self.query.limit {
             self.page.next = match self.query.sort_by_value() {
-                Some(_) => Some(Next::Offset(self.query.offset + self.query.limit)),
-                None => self.ids.last().copied().map(Next::After),
+                Some(_) => Some(PageStart::Offset(self.query.offset + self.query.limit)),
+                None => self.ids.last().copied().map(PageStart::After),
             };
             return Ok(false);
         }
         self.ids.push(id);
         let (text, checksum) = response()?;
-        let text = self.page_for.write(text)?;
+        let text = self.page_options.write(text)?;
         if self.is_held && self.page.digest.bytes + text.len() > MAX_HELD_BYTES {
             self.is_held = false;
             self.page.clear();

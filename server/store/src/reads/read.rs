@@ -8,20 +8,20 @@ use svctrack_core::{
     schema::{self, ReadCtx, ResourceDef, list::selected},
     tracking::{
         activity::{self, ActivityOrder, ActivityQuery},
-        listed::ACTIVITY,
+        list_fields::ACTIVITY,
     },
     value::{Document, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
-use super::{by_date, pager::page_too_large};
+use super::{activities_by_date, pager::page_too_large};
 use crate::{
-    ActivityBatch, Next, Page, PageFor, RateLimits, RecordResponse, StoreError,
+    ActivityBatch, Page, PageOptions, PageStart, RateLimits, RecordResponse, StoreError,
     rows::{ACTIVITIES, ALL, Bytes as _, Rows, Snapshot, keys, stored_value::StoredRecord},
     rules::{
         command, date_ranges,
         history::{self, History},
         open_tables::RecordTables,
-        view::{Source, TenantView},
+        tenant_view::{Source, TenantView},
     },
 };
 
@@ -84,10 +84,10 @@ const MAX_ACTIVITIES_BYTES: usize = 12 * 1024 * 1024;
 /// Adds an activity to a page; a page that is too large is rejected, since a shorter one would look like the last.
 pub(crate) fn add_to(
     page: &mut Page,
-    page_for: &PageFor,
+    page_options: &PageOptions,
     activity: &Document,
 ) -> Result<(), StoreError> {
-    page.add(page_for.write(activity.to_text())?)?;
+    page.add(page_options.write(activity.to_text())?)?;
     if page.digest.bytes <= MAX_ACTIVITIES_BYTES {
         return Ok(());
     }
@@ -99,14 +99,14 @@ pub(crate) fn activities(
     snapshot: &impl Snapshot,
     tenant: TenantId,
     query: &ActivityQuery,
-    page_for: &PageFor,
+    page_options: &PageOptions,
 ) -> Result<Page, StoreError> {
     if query.order == ActivityOrder::NewestDate {
-        return by_date::activities(snapshot, tenant, query, page_for);
+        return activities_by_date::activities(snapshot, tenant, query, page_options);
     }
     let tables = RecordTables::open(snapshot)?;
     let view = TenantView::of_snapshot(tenant, &tables);
-    let mut page = Page::empty(&page_for.room, query.page.count.then_some(0));
+    let mut page = Page::empty(&page_options.room, query.page.count.then_some(0));
     let Some(filter) = Filter::resolve(query, &view)? else {
         return Ok(page);
     };
@@ -117,11 +117,11 @@ pub(crate) fn activities(
     let before = query.page.after.unwrap_or(ObjectId::MAX);
     for_each(snapshot, query, &filter, &view, before, |found| {
         if page.items.len() == query.page.limit {
-            page.next = last_taken.map(Next::After);
+            page.next = last_taken.map(PageStart::After);
             return Ok(false);
         }
         let response = selected(query.page.select.as_deref(), activity_response(&found, &view)?);
-        add_to(&mut page, page_for, &response)?;
+        add_to(&mut page, page_options, &response)?;
         last_taken = Some(found.id);
         Ok(true)
     })?;
@@ -153,7 +153,7 @@ fn for_each(
     mut take: impl FnMut(Activity) -> Result<bool, StoreError>,
 ) -> Result<(), StoreError> {
     let tenant = view.tenant;
-    let mut take = |found: Activity| Ok(!filter.admits(query, &found, view)? || take(found)?);
+    let mut take = |found: Activity| Ok(!filter.matches(query, &found, view)? || take(found)?);
     let stretches = date_ranges::stretches(snapshot, tenant, query, before)?;
     if let Some(mut histories) = filter.histories(snapshot, tenant, before)? {
         return histories.look_through(&stretches, take);
@@ -222,7 +222,7 @@ pub(crate) fn activities_since(
         since.cursor = keys::id_at_end(key.value()).unwrap_or(since.cursor);
         let Some(found) = history::unseal(key.value(), value.value())? else { continue };
         let Some(filter) = &filter else { continue };
-        if filter.admits(query, &found, &view)? {
+        if filter.matches(query, &found, &view)? {
             let text =
                 selected(query.page.select.as_deref(), activity_response(&found, &view)?).to_text();
             bytes += text.len();
@@ -322,19 +322,19 @@ impl Filter {
         Ok(Some(Histories(histories)))
     }
 
-    pub(crate) fn admits(
+    pub(crate) fn matches(
         &self,
         query: &ActivityQuery,
         activity: &Activity,
         view: &TenantView<'_, impl Source>,
     ) -> Result<bool, StoreError> {
-        if !query.admits(activity, self.companies.as_deref(), self.end_user) {
+        if !query.matches(activity, self.companies.as_deref(), self.end_user) {
             return Ok(false);
         }
         if self.others.is_empty() {
             return Ok(true);
         }
         let response = activity_response(activity, view)?;
-        Ok(self.others.iter().all(|filter| filter.admits(&response)))
+        Ok(self.others.iter().all(|filter| filter.matches(&response)))
     }
 }

@@ -35,7 +35,7 @@ use super::{
 use crate::{
     ReportJob, StoreError, WrittenReport,
     rows::{Bytes as _, Rows as _, Snapshot, engagement::ReadRows as _, keys, stored_value},
-    rules::{open_tables::RecordTables, view::TenantView},
+    rules::{open_tables::RecordTables, tenant_view::TenantView},
 };
 
 /// Tenant and time of a report.
@@ -51,12 +51,12 @@ pub(crate) struct ReportContext {
 pub(crate) fn revenue(
     ledgers: &Ledgers,
     snapshot: &impl Snapshot,
-    asker: ReportContext,
+    request: ReportContext,
     job: &ReportJob,
 ) -> Result<WrittenReport, StoreError> {
-    let ReportContext { tenant, version, now } = asker;
+    let ReportContext { tenant, version, now } = request;
     if !job.query.is_of_activities() && !job.query.needs_usage() {
-        return of_licenses(&*ledgers.tenant_ledger(snapshot, tenant)?, snapshot, asker, job);
+        return of_licenses(&*ledgers.tenant_ledger(snapshot, tenant)?, snapshot, request, job);
     }
     let key = format!("{tenant} {}", job.key);
     if let Some(written) = ledgers.of_usage.get(&key, version, now) {
@@ -64,7 +64,7 @@ pub(crate) fn revenue(
     }
     let (written, until) = match job.query.is_of_activities() {
         true => usage::usage(snapshot, tenant, job, now)?,
-        false => of_customers(&*ledgers.tenant_ledger(snapshot, tenant)?, snapshot, asker, job)?,
+        false => of_customers(&*ledgers.tenant_ledger(snapshot, tenant)?, snapshot, request, job)?,
     };
     ledgers.of_usage.keep(key, ReportValidity { time: now..until, version }, &written);
     Ok(written)
@@ -74,19 +74,20 @@ pub(crate) fn revenue(
 fn of_licenses(
     tenant_ledger: &TenantLedger,
     snapshot: &impl Snapshot,
-    asker: ReportContext,
+    request: ReportContext,
     job: &ReportJob,
 ) -> Result<WrittenReport, StoreError> {
-    if let Some(written) = tenant_ledger.written.get(&job.key, 0, asker.now) {
+    if let Some(written) = tenant_ledger.written.get(&job.key, 0, request.now) {
         return Ok(written);
     }
     let (text, time) = match job.query.closed_month() {
         Some(month) => {
-            let month = closing_changes::by_company(tenant_ledger, snapshot, asker.tenant, month)?;
+            let month =
+                closing_changes::by_company(tenant_ledger, snapshot, request.tenant, month)?;
             let text = (job.write)(&Report::ClosedMonth(month.into()), &job.query)?;
             (text, Timestamp::MIN..Timestamp::MAX)
         }
-        None => of_history(tenant_ledger, snapshot, asker, job)?,
+        None => of_history(tenant_ledger, snapshot, request, job)?,
     };
     let written = WrittenReport::new(text, tenant_ledger.sequence);
     tenant_ledger.written.keep(job.key.clone(), ReportValidity { time, version: 0 }, &written);
@@ -107,13 +108,13 @@ fn of_history(
     };
     let present = job.query.as_of().unwrap_or(now);
     let zone = job.query.zone(past.zone);
-    let time = past.ledger.quiet_time(present, zone);
-    let later = past.later.as_ref().filter(|_| job.query.needs_later());
-    let later_time = later.map(|ledger| ledger.quiet_time(now, zone));
+    let time = past.ledger.stable_range(present, zone);
+    let later = past.later.as_ref().filter(|_| job.query.needs_later_licenses());
+    let later_time = later.map(|ledger| ledger.stable_range(now, zone));
     let later = later.zip(later_time.as_ref());
     let later = later.map(|(ledger, time)| LaterLicenses { ledger, now: time.start });
-    let maker = ReportBuilder::new(snapshot, tenant, &past, now)?;
-    let made = maker.make(&job.query, time.start, &maker.companies(&job.query)?, later)?;
+    let builder = ReportBuilder::new(snapshot, tenant, &past, now)?;
+    let made = builder.make(&job.query, time.start, &builder.companies(&job.query)?, later)?;
     let text = (job.write)(&made, &job.query)?;
     let time = match later_time {
         Some(time) => time,
@@ -132,11 +133,11 @@ fn of_customers(
     job: &ReportJob,
 ) -> Result<(WrittenReport, Timestamp), StoreError> {
     let past = ReportData::none(tenant_ledger);
-    let time = past.ledger.quiet_time(now, job.query.zone(past.zone));
-    let maker = ReportBuilder::new(snapshot, tenant, &past, now)?;
-    let mut companies = maker.companies(&job.query)?;
-    let until = maker.add_usage(&job.query, &mut companies)?.min(time.end);
-    let made = maker.make(&job.query, time.start, &companies, None)?;
+    let time = past.ledger.stable_range(now, job.query.zone(past.zone));
+    let builder = ReportBuilder::new(snapshot, tenant, &past, now)?;
+    let mut companies = builder.companies(&job.query)?;
+    let until = builder.add_usage(&job.query, &mut companies)?.min(time.end);
+    let made = builder.make(&job.query, time.start, &companies, None)?;
     let written = WrittenReport::new((job.write)(&made, &job.query)?, tenant_ledger.sequence);
     Ok((WrittenReport { next_offset: made.next_offset(&job.query), ..written }, until))
 }
@@ -155,7 +156,7 @@ struct Company {
     name: Option<String>,
     attributes: Vec<Option<String>>,
     /// Whether the company meets the filters of the report.
-    is_asked_for: bool,
+    passes_filters: bool,
     usage: CustomerUsage,
 }
 
@@ -206,7 +207,7 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
             attributes_of: &|id| {
                 facts_of(id).map(|known| known.attributes.clone()).unwrap_or_default()
             },
-            is_asked_for: &|id| facts_of(id).is_some_and(|known| known.is_asked_for),
+            company_filter: &|id| facts_of(id).is_some_and(|known| known.passes_filters),
             name_of: &|id| facts_of(id).map_or_else(|| name(id), |known| known.name.clone()),
             usage_of: &|id| facts_of(id).map(|known| known.usage.clone()).unwrap_or_default(),
         };
@@ -260,9 +261,9 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
                 let attributes = query.attributes().iter();
                 let attributes = attributes.map(|property| property.segment_of(&company)).collect();
                 let name = name.map(Cow::into_owned);
-                let is_asked_for = filters.iter().all(|filter| filter.admits(&company));
+                let passes_filters = filters.iter().all(|filter| filter.matches(&company));
                 let usage = CustomerUsage::default();
-                companies.insert(id, Company { name, attributes, is_asked_for, usage });
+                companies.insert(id, Company { name, attributes, passes_filters, usage });
                 Ok(())
             })?;
         }

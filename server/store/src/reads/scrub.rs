@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use super::check::check_row;
+use super::row_check::check_row;
 use crate::{
     Scrub, StoreError, corruption,
     rows::{self, Bytes as _, Rows as _, Snapshot},

@@ -104,7 +104,7 @@ impl<K: ToOwned<Owned: Ord> + Ord + ?Sized, V: Clone> ReadOnce<K, V> {
 }
 
 /// Snapshot of the last commit, and the shared one over it.
-struct Shown<S: Snapshot> {
+struct CurrentSnapshots<S: Snapshot> {
     snapshot: Option<Arc<S>>,
     /// None until the first reader.
     moment: Option<Arc<SharedSnapshot<S>>>,
@@ -114,11 +114,11 @@ struct Shown<S: Snapshot> {
 
 /// The snapshot that reads share. The writer renews it, since an engine may allow no new snapshot while it waits for
 /// its disk.
-pub(crate) struct SnapshotCache<S: Snapshot>(Mutex<Shown<S>>);
+pub(crate) struct SnapshotCache<S: Snapshot>(Mutex<CurrentSnapshots<S>>);
 
 impl<S: Snapshot> Default for SnapshotCache<S> {
     fn default() -> Self {
-        Self(Mutex::new(Shown {
+        Self(Mutex::new(CurrentSnapshots {
             snapshot: None,
             moment: None,
             known_tenants: Arc::default(),
@@ -181,7 +181,10 @@ impl<S: Snapshot> SnapshotCache<S> {
             };
             let versions = mem::take(&mut shown.versions);
             let snapshot = snapshot.map(Arc::new);
-            mem::replace(&mut *shown, Shown { snapshot, moment: None, known_tenants, versions })
+            mem::replace(
+                &mut *shown,
+                CurrentSnapshots { snapshot, moment: None, known_tenants, versions },
+            )
         };
         drop(before);
     }

@@ -17,13 +17,13 @@ use svctrack_core::{
 use super::ledgers::rejected;
 use crate::{
     ReportJob, StoreError, WrittenReport,
-    at_once::at_once,
+    parallel::run_both,
     rows::{ACTIVITIES, Bytes as _, INDEX, Rows as _, Snapshot, USAGE, keys, stored_value},
     rules::{
         history,
         open_tables::RecordTables,
+        tenant_view::TenantView,
         usage::{self, LIMITS, TallyHead},
-        view::TenantView,
     },
 };
 
@@ -86,10 +86,10 @@ fn count(
     snapshot: &impl Snapshot,
     tenant: TenantId,
     counting: UsageCounting,
-    is_asked_for: &(dyn Fn(ObjectId) -> bool + Sync),
+    is_included: &(dyn Fn(ObjectId) -> bool + Sync),
 ) -> Result<UsageCounts, StoreError> {
     let head = usage::head(&snapshot.open(USAGE)?, tenant)?;
-    let mut counting = count_blocks(snapshot, tenant, counting, is_asked_for)?;
+    let mut counting = count_blocks(snapshot, tenant, counting, is_included)?;
     let (after, last) = (keys::log(tenant, head.to), keys::log(tenant, ObjectId::MAX));
     let ends = (Bound::Excluded(after.as_slice()), Bound::Included(last.as_slice()));
     for (number, row) in snapshot.open(ACTIVITIES)?.range(ends)?.enumerate() {
@@ -98,7 +98,7 @@ fn count(
         }
         let (key, value) = row?;
         history::counted(key.value(), value.value(), |counted| {
-            if is_asked_for(counted.user) {
+            if is_included(counted.user) {
                 counting.add(&counted);
             }
         })?;
@@ -111,17 +111,17 @@ fn count_blocks(
     snapshot: &impl Snapshot,
     tenant: TenantId,
     mut counting: UsageCounting,
-    is_asked_for: &(dyn Fn(ObjectId) -> bool + Sync),
+    is_included: &(dyn Fn(ObjectId) -> bool + Sync),
 ) -> Result<UsageCounting, StoreError> {
     // Both parts must number actions alike.
-    each_block(snapshot, tenant, |_| true, |block| counting.take_names(block))?;
+    each_block(snapshot, tenant, |_| true, |block| counting.add_names(block))?;
     let count_part = |part: usize| {
         let mut counting = counting.clone();
         let is_own = |number: usize| number % 2 == part;
-        each_block(snapshot, tenant, is_own, |block| counting.add_block(block, is_asked_for))?;
+        each_block(snapshot, tenant, is_own, |block| counting.add_block(block, is_included))?;
         Ok::<_, StoreError>(counting)
     };
-    let (other, own) = at_once("usage", || count_part(1), || count_part(0));
+    let (other, own) = run_both("usage", || count_part(1), || count_part(0));
     let mut counted = own?;
     counted.join(other?);
     Ok(counted)

@@ -17,9 +17,9 @@ use super::{
     command::MAX_SWEPT,
     date_ranges, history,
     open_tables::{Tables, Transaction},
-    person::look_through_some,
+    person_data::look_through_some,
+    tenant_view::TenantView,
     usage,
-    view::TenantView,
 };
 use crate::{
     StoreError,

@@ -2,8 +2,8 @@
 //! log for every record that changes.
 
 use svctrack_core::{
-    audit::Changed,
-    plan::{Appended, Change, awaits_auto_renewal, version_of},
+    audit::ChangedProperties,
+    plan::{AppendedRow, Change, awaits_auto_renewal, version_of},
     resources::{end_user::END_USER, license::LICENSE, settings::SETTINGS},
     schema::{IndexEntry, ResourceDef},
     tracking::{intake::wait_for_creation, integration_issues},
@@ -11,7 +11,7 @@ use svctrack_core::{
 };
 
 use super::{
-    audit, engagement, history, integration_issues as issues_report, messages, new_users,
+    audit, engagement, history, integration_issues as issues_report, message_ids, new_users,
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
@@ -168,20 +168,22 @@ impl<T: Transaction> Applier<'_, T> {
         keys::index(self.tenant, def.code, entry.row, &entry.key, id)
     }
 
-    fn append(&mut self, appended: &Appended) -> Result<(), StoreError> {
+    fn append(&mut self, appended: &AppendedRow) -> Result<(), StoreError> {
         let (tables, tenant) = (&mut *self.tables, self.tenant);
         match appended {
-            Appended::Activity(activity) => history::append(tables, self.pending, tenant, activity),
-            Appended::Parked(event) => parked::park(tables, self.pending, tenant, event),
-            Appended::Engaged(engaged) => engagement::add(tables, tenant, engaged),
-            Appended::Finding(finding) => {
+            AppendedRow::Activity(activity) => {
+                history::append(tables, self.pending, tenant, activity)
+            }
+            AppendedRow::Parked(event) => parked::park(tables, self.pending, tenant, event),
+            AppendedRow::Engaged(engaged) => engagement::add(tables, tenant, engaged),
+            AppendedRow::Finding(finding) => {
                 self.pending.find(tenant, (**finding).clone());
                 Ok(())
             }
-            Appended::Message(id, received_at, route) => {
-                messages::remember(tables, self.pending, tenant, id, *received_at, *route)
+            AppendedRow::Message(id, received_at, route) => {
+                message_ids::remember(tables, self.pending, tenant, id, *received_at, *route)
             }
-            Appended::NewEndUser(at) => new_users::add(tables, tenant, *at),
+            AppendedRow::NewEndUser(at) => new_users::add(tables, tenant, *at),
         }
     }
 
@@ -216,7 +218,7 @@ pub(crate) fn log_change(
     now: Timestamp,
     what: LoggedChange,
     replaced: Option<Replaced>,
-    changed: Changed,
+    changed: ChangedProperties,
 ) -> Result<u64, StoreError> {
     let LoggedChange { resource, id, kind, version } = what;
     let tenant = actor.tenant.id();

@@ -10,8 +10,8 @@ use std::borrow::Cow;
 use sha2::{Digest as _, Sha256};
 use svctrack_core::{
     audit::{
-        AuditEntry, AuditOutcome, Changed, ENTRY_VERSION, HASH_BYTES, RecordCounts, Target,
-        ValueTrace, changed,
+        AuditEntry, AuditOutcome, ChangedProperties, ENTRY_VERSION, HASH_BYTES, RecordCounts,
+        Target, ValueTrace, changed,
     },
     plan::RenewalDecision,
     resources::{
@@ -27,8 +27,8 @@ use super::{
     closings,
     open_tables::{Tables, Transaction},
     pending::Pending,
+    tenant_view::TenantView,
     tokens,
-    view::TenantView,
 };
 use crate::{
     Actor, AuditNote, Command, Reply, StoreError, Tenant, Upserts,
@@ -63,13 +63,13 @@ pub(crate) struct AuditTrail {
 
 /// Storage of a tenant's values: as hashes or as text.
 #[derive(Clone, Copy)]
-pub(crate) struct Traces {
+pub(crate) struct AuditValuePolicy {
     salt: [u8; SALT_BYTES],
     /// Whether values are stored, and no hashes.
     keeps_values: bool,
 }
 
-impl Traces {
+impl AuditValuePolicy {
     fn trace(&self, name: &str, json: &str) -> ValueTrace {
         if self.keeps_values && json.len() <= MAX_VALUE_BYTES {
             return ValueTrace::Value(json.to_owned());
@@ -155,15 +155,15 @@ pub(crate) fn compared(
     tenant: TenantId,
     before: Option<&Document>,
     after: Option<&Document>,
-) -> Result<Changed, StoreError> {
+) -> Result<ChangedProperties, StoreError> {
     let trail = pending.trail.as_ref().filter(|trail| trail.tenant == tenant);
     if !trail.is_some_and(|trail| trail.compares) {
-        return Ok(Changed::default());
+        return Ok(ChangedProperties::default());
     }
     let traces = traces_of(tables, pending, tenant)?;
     // For a new record, a hash would tell no more than its first change does.
     if before.is_none() && !traces.keeps_values {
-        return Ok(Changed::default());
+        return Ok(ChangedProperties::default());
     }
     let absent = Document::default();
     let (before, after) = (before.unwrap_or(&absent), after.unwrap_or(&absent));
@@ -175,7 +175,7 @@ fn traces_of(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     tenant: TenantId,
-) -> Result<Traces, StoreError> {
+) -> Result<AuditValuePolicy, StoreError> {
     if let Some(known) = pending.traces.get(&tenant) {
         return Ok(*known);
     }
@@ -193,7 +193,7 @@ fn traces_of(
         }
     };
     let settings = settings::of_tenant(&TenantView::in_transaction(tenant, tables))?;
-    let traces = Traces { salt, keeps_values: settings::audit_values(&settings) };
+    let traces = AuditValuePolicy { salt, keeps_values: settings::audit_values(&settings) };
     pending.traces.insert(tenant, traces);
     Ok(traces)
 }
@@ -204,7 +204,7 @@ pub(crate) fn note(
     pending: &mut Pending,
     tenant: TenantId,
     (sequence, logged): (u64, &LoggedChange),
-    changed: Changed,
+    changed: ChangedProperties,
 ) -> Result<(), StoreError> {
     let trail = pending.trail.as_mut().filter(|trail| trail.tenant == tenant);
     let Some(trail) = trail else { return Ok(()) };
@@ -338,7 +338,7 @@ fn put(
                 kind: ChangeKind::Updated,
                 version: 0,
             };
-            log_change(tables, pending, actor, entry.at, what, None, Changed::default())?
+            log_change(tables, pending, actor, entry.at, what, None, ChangedProperties::default())?
         }
     };
     entry.at = pending.sequences.get(&tenant).map_or(entry.at, |(_, at)| *at);

@@ -2,7 +2,7 @@
 //! neither as values nor as hashes.
 
 use svctrack_core::{
-    audit::{Changed, ValueTrace},
+    audit::{ChangedProperties, ValueTrace},
     plan::KnownPerson,
     resources::ticket::TICKET,
     value::{ObjectId, TenantId},
@@ -10,7 +10,7 @@ use svctrack_core::{
 
 use super::{
     open_tables::{Tables, Transaction},
-    person::look_through_some,
+    person_data::look_through_some,
 };
 use crate::{
     StoreError,
@@ -20,7 +20,7 @@ use crate::{
 /// Maximum number of rows that one command reads: others wait no longer than for a bulk call.
 const MAX_ROWS_PER_COMMAND: usize = 500;
 
-type ChangedRow = (Vec<u8>, Changed);
+type ChangedRow = (Vec<u8>, ChangedProperties);
 
 /// Clears the values of a record from a number of the change log on, a limited number of rows; returns the number to
 /// continue with, none when there are no more.
@@ -61,7 +61,7 @@ pub(crate) fn clear_tickets(
     let is_cut = look_through_some(rows, MAX_ROWS_PER_COMMAND, |key, value| {
         let before = std::mem::replace(&mut read_to, ticket_in(key));
         whole = before.filter(|before| Some(*before) != read_to).or(whole);
-        let changed: Changed = stored_value::unseal_row(key, value)?;
+        let changed: ChangedProperties = stored_value::unseal_row(key, value)?;
         theirs.extend(read_to.filter(|_| names(&changed, person)));
         Ok(value.len())
     })?
@@ -83,7 +83,7 @@ fn ticket_in(key: &[u8]) -> Option<ObjectId> {
     Some(ObjectId::from_bytes(*id))
 }
 
-fn names(changed: &Changed, person: &KnownPerson) -> bool {
+fn names(changed: &ChangedProperties, person: &KnownPerson) -> bool {
     let traces = changed.properties.iter().flat_map(|property| [&property.before, &property.after]);
     traces.flatten().any(|trace| match trace {
         ValueTrace::Value(json) => person.is_in_response(json),

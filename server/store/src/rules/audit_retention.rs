@@ -10,7 +10,7 @@ use svctrack_core::{
 use super::{
     command::MAX_SWEPT,
     open_tables::{Tables, Transaction},
-    view::TenantView,
+    tenant_view::TenantView,
 };
 use crate::{
     StoreError,

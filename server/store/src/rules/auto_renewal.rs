@@ -22,7 +22,7 @@ use super::{
     integration_issues,
     open_tables::{Tables, Transaction},
     pending::{MANY_CAUSES, Pending},
-    view::TenantView,
+    tenant_view::TenantView,
 };
 use crate::{
     Actor, AutoRenewal, StoreError,

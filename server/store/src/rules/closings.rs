@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
-    audit::Changed,
+    audit::ChangedProperties,
     revenue::{Closing, ListedMonth, ReopenedMonth, Reopening},
     value::{Issue, ObjectId, TenantId, Timestamp, issue::quoted},
 };
@@ -198,7 +198,7 @@ fn log(
     id.iter_mut().zip(month.bytes()).for_each(|(to, byte)| *to = byte);
     let id = ObjectId::from_bytes(id);
     let what = LoggedChange { resource: CODE, id, kind, version: 0 };
-    log_change(tables, pending, actor, now, what, None, Changed::default()).map(drop)
+    log_change(tables, pending, actor, now, what, None, ChangedProperties::default()).map(drop)
 }
 
 fn conflict(code: &'static str, message: impl Into<String>) -> StoreError {

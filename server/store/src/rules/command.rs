@@ -2,7 +2,7 @@
 
 use svctrack_core::{
     plan::{
-        self, Appended, Change, Ctx, ParkedEvent, Planned, RenewalDecision,
+        self, AppendedRow, Change, Ctx, ParkedEvent, Planned, RenewalDecision,
         upsert::{self, Item, UpsertAccess, UpsertOutcome, UpsertSummary},
         version_of,
     },
@@ -10,7 +10,7 @@ use svctrack_core::{
     schema::{CheckedBody, Handling, Lookup, Origin, ReadCtx, ResourceDef},
     tracking::{
         group,
-        intake::{self, Incoming},
+        intake::{self, ReceivedEvent},
         integration_issues::{parked_rejected, rejected_ticket},
     },
     value::{Document, ObjectId, RecordRef},
@@ -20,12 +20,13 @@ use super::{
     activity_retention,
     apply::apply,
     audit, audit_retention, auto_renewal, closings, erasure, idempotency, integration_issues,
-    messages,
+    message_ids,
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
-    suppressed, tenant_deletion, tenants, tokens, usage,
-    view::TenantView,
+    suppressed_keys, tenant_deletion,
+    tenant_view::TenantView,
+    tenants, tokens, usage,
 };
 use crate::{
     Actor, AutoRenewal, Command, Precondition, RecordResponse, Reply, StoreError, Tenant, Tracked,
@@ -127,7 +128,8 @@ fn dispatch(
         Command::Unsuppress(keys) => {
             let mut let_in = 0;
             for (row, key) in keys {
-                let_in += usize::from(suppressed::let_in(tables, actor.tenant.id(), row, key)?);
+                let_in +=
+                    usize::from(suppressed_keys::let_in(tables, actor.tenant.id(), row, key)?);
             }
             Ok(Ok(Reply::Unsuppressed(let_in)))
         }
@@ -311,7 +313,7 @@ fn track(
     let Tracking { events, findings, received_at, route, sender, .. } = tracking;
     let mut tracked = Tracked::default();
     for (index, event) in events.iter().enumerate() {
-        let incoming = Incoming { event, received_at: *received_at, route: *route, settings };
+        let incoming = ReceivedEvent { event, received_at: *received_at, route: *route, settings };
         let company = group::plan(&incoming, &TenantView::in_transaction(tenant, tables), ctx)?;
         apply(tables, pending, actor, ctx.now, &company)?;
         group::ignored(&company).iter().for_each(|name| note(name, &mut tracked.ignored));
@@ -321,7 +323,7 @@ fn track(
             if parked::take_room(tables, pending, tenant, sender.as_ref(), event)? {
                 note(&event.code, &mut tracked.parked);
             } else {
-                changes.retain(|change| matches!(change, Change::Append(Appended::Finding(_))));
+                changes.retain(|change| matches!(change, Change::Append(AppendedRow::Finding(_))));
                 pending.find(tenant, parked_rejected(*route, *received_at));
                 tracked.rejected.push(index);
             }
@@ -338,7 +340,7 @@ fn track(
 /// Event to park among the changes, if there is one.
 fn parked_in(changes: &[Change]) -> Option<&ParkedEvent> {
     changes.iter().find_map(|change| match change {
-        Change::Append(Appended::Parked(event)) => Some(&**event),
+        Change::Append(AppendedRow::Parked(event)) => Some(&**event),
         _ => None,
     })
 }
@@ -361,7 +363,7 @@ fn replay_entry(
     let Some(entry) = integration_issues::load(tables, actor.tenant.id(), id)? else {
         return Ok(Err(StoreError::NotFound));
     };
-    parked::mark(tables, pending, actor, &parked::behind(&entry))?;
+    parked::mark(tables, pending, actor, &parked::wait_of(&entry))?;
     let gone_on = parked::replay(tables, pending, actor, ctx)?;
     Ok(Ok(Reply::Replayed(gone_on)))
 }
@@ -378,7 +380,7 @@ fn sweep(
         // An operator has no data but its audit log.
         return Ok(Reply::Swept(audit_retention::sweep(tables, tenant, ctx.settled)?));
     }
-    let more_messages = messages::sweep(tables, pending, tenant)?;
+    let more_messages = message_ids::sweep(tables, pending, tenant)?;
     let more_keys = idempotency::sweep(tables, pending, tenant, ctx)?;
     let more_parked = parked::sweep(tables, pending, tenant, ctx)?;
     let more_to_erase = erasure::sweep(actor, tables, pending, ctx)?;

@@ -8,14 +8,14 @@ use svctrack_core::{
     schema::{IndexEntry, Lookup as _},
     value::{
         ObjectId, TenantId,
-        engagement::{Engaged, Engagement},
+        engagement::{Engagement, EngagementUpdate},
     },
 };
 
 use super::{
     open_tables::{Tables, Transaction},
     pending::Pending,
-    view::TenantView,
+    tenant_view::TenantView,
 };
 use crate::{
     StoreError,
@@ -29,7 +29,7 @@ const ASKED_FIRST: usize = 16;
 pub(crate) fn add(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
-    engaged: &Engaged,
+    engaged: &EngagementUpdate,
 ) -> Result<(), StoreError> {
     let user = (tenant, END_USER.code, engaged.end_user_id);
     let company = engaged.company_id.map(|id| (tenant, COMPANY.code, id));

@@ -21,9 +21,9 @@ use super::{
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
-    person::{behind, tickets_behind, tickets_of},
-    suppressed,
-    view::TenantView,
+    person_data::{rest_of, tickets_after, tickets_of},
+    suppressed_keys,
+    tenant_view::TenantView,
 };
 use crate::{
     Actor, Precondition, Reply, StoreError,
@@ -90,7 +90,7 @@ pub(crate) fn begin(
     };
     let person = KnownPerson::from_record(id, &stored);
     for (row, key) in &person.keys {
-        suppressed::keep_out(tables, tenant, row, key, ctx.now)?;
+        suppressed_keys::keep_out(tables, tenant, row, key, ctx.now)?;
     }
     put(tables, tenant, &Erasure { person, step: ErasureStage::Activities })?;
     apply(tables, pending, actor, ctx.now, &changes)?;
@@ -218,8 +218,8 @@ fn clear_tickets(
     ctx: &Ctx,
 ) -> Result<Option<ObjectId>, StoreError> {
     let tenant = actor.tenant.id();
-    let ends = tickets_behind(tenant, after);
-    let rows = tables.records.written()?.range(behind(&ends))?;
+    let ends = tickets_after(tenant, after);
+    let rows = tables.records.written()?.range(rest_of(&ends))?;
     let (tickets, read_to) = tickets_of(person, rows)?;
     for (id, ticket) in tickets {
         let view = TenantView::in_transaction(tenant, tables);

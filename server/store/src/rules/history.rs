@@ -14,7 +14,7 @@ use svctrack_core::{
 };
 
 use super::{
-    messages,
+    message_ids,
     open_tables::{Tables, Transaction},
     pending::Pending,
     usage,
@@ -203,7 +203,7 @@ fn erase_one(
         return Ok(None);
     };
     if let Some(message) = &erased.message_id {
-        messages::forget(tables, pending, tenant, message, erased.received_at)?;
+        message_ids::forget(tables, pending, tenant, message, erased.received_at)?;
     }
     tables.activity_marks.remove(keys::mark(tenant, resource, user, id).as_slice())?;
     if let Some(company) = erased.company_id {

@@ -15,7 +15,7 @@ use super::{
     counters::Counter,
     open_tables::{Tables, Transaction},
     pending::Pending,
-    person::{behind, look_through},
+    person_data::{look_through, rest_of},
 };
 use crate::{
     Actor, Command, IdempotencyKey, RecordResponse, Reply, StoreError, Tracked, Upserted,
@@ -212,7 +212,7 @@ pub(crate) fn sweep(
     ctx: &mut Ctx,
 ) -> Result<bool, StoreError> {
     for _ in 0..MAX_SWEPT {
-        let is_ahead = |place: &ObjectId| place.taken_at() > pending.latest();
+        let is_ahead = |place: &ObjectId| place.created_at() > pending.latest();
         let Some(place) = newest(tables, tenant)?.filter(is_ahead) else { return Ok(false) };
         let place = keys::log(tenant, place);
         let key = match tables.once_places.remove(place.as_slice())? {
@@ -242,7 +242,7 @@ fn wait_for_room(
 ) -> Result<Option<Duration>, StoreError> {
     let mut first = oldest(tables, tenant)?;
     for _ in 0..DROPPED_AT_ONCE {
-        let Some(over) = first.filter(|place| is_over(place.taken_at(), settled)) else { break };
+        let Some(over) = first.filter(|place| is_over(place.created_at(), settled)) else { break };
         drop_kept(tables, pending, tenant, over)?;
         first = oldest(tables, tenant)?;
     }
@@ -255,7 +255,7 @@ fn wait_for_room(
             of_calls >= MAX_KEPT_OF_CALLS || bytes >= MAX_KEPT_BYTES
         }
     };
-    let until = first.map_or(settled.as_ms(), |first| first.taken_at().as_ms() + KEPT_MS);
+    let until = first.map_or(settled.as_ms(), |first| first.created_at().as_ms() + KEPT_MS);
     let wait = u64::try_from(until - settled.as_ms()).unwrap_or(0);
     Ok(is_full.then_some(Duration::from_millis(wait)))
 }
@@ -341,7 +341,7 @@ pub(crate) fn erase(
 ) -> Result<Option<ObjectId>, StoreError> {
     let ends = (keys::log(tenant, after), keys::log(tenant, ObjectId::MAX));
     let mut theirs = Vec::new();
-    let places = tables.once_places.range(behind(&ends))?;
+    let places = tables.once_places.range(rest_of(&ends))?;
     let read_to = look_through(places, |place, key| {
         let key = stored_value::unseal(place, key)?;
         let Some(value) = tables.once.get(key)? else { return Ok(0) };

@@ -114,7 +114,7 @@ mod tests {
         }
         let second = ids.next(tenant(1), at(5_999)).unwrap();
         assert_eq!((counter(first), counter(second)), (0, 1));
-        assert_eq!(first.taken_at(), at(5_000));
+        assert_eq!(first.created_at(), at(5_000));
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
         let mut ids = Ids::after(last);
         assert_eq!(ids.to_note().to_string(), "6553f1000102030405ffffff");
         let next = ids.next(tenant(1), at(0)).unwrap();
-        assert_eq!(next.taken_at(), at(last.taken_at().as_ms() + 1_000));
+        assert_eq!(next.created_at(), at(last.created_at().as_ms() + 1_000));
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(crate) fn load_times(
     reading: ClockReading,
 ) -> Result<Times, StoreError> {
     let Some(times) = meta.get(META_TIMES)? else {
-        let last = ids.to_note().taken_at();
+        let last = ids.to_note().created_at();
         return Ok(Times::resume(last, last, reading));
     };
     let times = u128::from_be_bytes(stored_value::unseal_exact(META_TIMES, times.value())?);

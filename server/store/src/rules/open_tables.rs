@@ -1,6 +1,6 @@
 //! The tables of a transaction, and those of records in a snapshot.
 
-use super::{lookup_cache::LookupCache, view::Source};
+use super::{lookup_cache::LookupCache, tenant_view::Source};
 use crate::{
     StoreError,
     rows::{engagement::WriteEngagement, *},

@@ -10,7 +10,7 @@ use svctrack_core::{
     schema::{IndexEntry, ResourceDef},
     tracking::{
         Event, group,
-        intake::{self, Incoming, TrackingSettings, is_waited_for},
+        intake::{self, ReceivedEvent, TrackingSettings, releases_parked_events},
         integration_issues,
     },
     value::{ObjectId, TenantId, Timestamp, time::DAY_MS},
@@ -20,10 +20,10 @@ use super::{
     apply::apply,
     command::MAX_SWEPT,
     counters::Counter,
-    messages,
+    message_ids,
     open_tables::{Tables, Transaction},
     pending::Pending,
-    view::TenantView,
+    tenant_view::TenantView,
 };
 use crate::{
     Actor, ParkedToday, StoreError,
@@ -99,7 +99,7 @@ fn forget(
 ) -> Result<(), StoreError> {
     let event: Event = serde_json::from_str(&parked.event).map_err(StoreError::corrupted)?;
     if let Some(id) = &event.message_id {
-        messages::forget(tables, pending, tenant, id, parked.received_at)?;
+        message_ids::forget(tables, pending, tenant, id, parked.received_at)?;
     }
     remove(tables, pending, tenant, parked)
 }
@@ -129,7 +129,7 @@ pub(crate) fn wake(
     entries: &[IndexEntry],
 ) -> Result<(), StoreError> {
     let tenant = actor.tenant.id();
-    if !is_waited_for(def) || pending.count(tables, tenant, Counter::Parked)? == 0 {
+    if !releases_parked_events(def) || pending.count(tables, tenant, Counter::Parked)? == 0 {
         return Ok(());
     }
     for entry in entries {
@@ -236,7 +236,7 @@ fn replay_one(
     let Some(parked) = load(tables, tenant, id)? else { return Ok(false) };
     let event: Event = serde_json::from_str(&parked.event).map_err(StoreError::corrupted)?;
     let (received_at, route) = (parked.received_at, parked.route);
-    let incoming = Incoming { event: &event, received_at, route, settings };
+    let incoming = ReceivedEvent { event: &event, received_at, route, settings };
     let company = group::replay(&incoming, &TenantView::in_transaction(tenant, tables), ctx)?;
     apply(tables, pending, actor, ctx.now, &company)?;
     let planned = intake::replay(&incoming, &TenantView::in_transaction(tenant, tables), ctx)?;
@@ -327,7 +327,7 @@ pub(crate) fn count(
     if !entry.can_have_parked() {
         return Ok(0);
     }
-    let wait = behind(entry);
+    let wait = wait_of(entry);
     let bound = |id| keys::waiting(tenant, &wait, id);
     let (first, last) = (bound(ObjectId::MIN), bound(ObjectId::MAX));
     let mut rows = waiting.range(first.as_slice()..=last.as_slice())?;
@@ -335,7 +335,7 @@ pub(crate) fn count(
 }
 
 /// The mark that releases parked events of a report entry.
-pub(crate) fn behind(entry: &integration_issues::ReportEntry) -> ParkedWait {
+pub(crate) fn wait_of(entry: &integration_issues::ReportEntry) -> ParkedWait {
     let route: Route = entry.route;
     intake::wait_for_entry(route, &entry.code, &entry.cause)
 }

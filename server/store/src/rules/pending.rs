@@ -9,7 +9,7 @@ use svctrack_core::{
 };
 
 use super::{
-    audit::{AuditTrail, Traces},
+    audit::{AuditTrail, AuditValuePolicy},
     counters::{Counter, Counters},
     date_ranges::LatestSpans,
     engagement,
@@ -42,7 +42,7 @@ pub(crate) struct Pending {
     /// Changes of the running command so far, where it is audited.
     pub(crate) trail: Option<AuditTrail>,
     /// Storage of values in the audit log, for each tenant that was looked up.
-    pub(crate) traces: BTreeMap<TenantId, Traces>,
+    pub(crate) traces: BTreeMap<TenantId, AuditValuePolicy>,
     counters: Counters,
     findings: BTreeMap<(TenantId, &'static str), FindingsOfCode>,
 }

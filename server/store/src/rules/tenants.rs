@@ -10,8 +10,8 @@ use super::{
     apply::apply,
     open_tables::{Tables, Transaction},
     pending::Pending,
+    tenant_view::TenantView,
     tokens::{add_token, rejected, too_many},
-    view::TenantView,
 };
 use crate::{
     Actor, Reply, StoreError, Tenant, TenantRecord, TenantState, TokenRecord,

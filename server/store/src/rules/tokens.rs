@@ -12,7 +12,7 @@ use super::{
     apply::apply,
     open_tables::{Tables, Transaction},
     pending::Pending,
-    view::TenantView,
+    tenant_view::TenantView,
 };
 use crate::{
     Actor, Reply, Revoked, StoreError, TokenRecord, corruption, is_too_late,

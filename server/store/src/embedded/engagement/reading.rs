@@ -38,7 +38,7 @@ struct CachedLog {
 }
 
 /// Entries of a snapshot that the cache has.
-enum KnownEntries {
+enum CachedEntries {
     All(Arc<LoggedRows>),
     /// The entries before this one.
     UpTo(u64),
@@ -47,13 +47,13 @@ enum KnownEntries {
 }
 
 impl CachedLog {
-    fn known(&self, first: u64, end: u64) -> KnownEntries {
+    fn known(&self, first: u64, end: u64) -> CachedEntries {
         if self.end > end || self.first > first {
-            return KnownEntries::Later;
+            return CachedEntries::Later;
         }
         match (self.first, self.end) == (first, end) {
-            true => KnownEntries::All(self.rows.clone()),
-            false => KnownEntries::UpTo(first.max(self.end)),
+            true => CachedEntries::All(self.rows.clone()),
+            false => CachedEntries::UpTo(first.max(self.end)),
         }
     }
 
@@ -79,18 +79,18 @@ impl LogRead {
         let (first, end) = (*numbers.start(), *numbers.end() + 1);
         loop {
             let known = match self.read_to().known(first, end) {
-                KnownEntries::All(rows) => return Ok(rows),
-                KnownEntries::Later => first,
-                KnownEntries::UpTo(known) => known,
+                CachedEntries::All(rows) => return Ok(rows),
+                CachedEntries::Later => first,
+                CachedEntries::UpTo(known) => known,
             };
             // Not under the lock: the disk may hang.
             let mut rows = LoggedRows::default();
             add(log, known..=end - 1, &mut rows)?;
             let mut read = self.read_to();
             match read.known(first, end) {
-                KnownEntries::UpTo(now) if now == known => read.add(first, end, rows),
+                CachedEntries::UpTo(now) if now == known => read.add(first, end, rows),
                 // These are all rows.
-                KnownEntries::Later if known == first => return Ok(Arc::new(rows)),
+                CachedEntries::Later if known == first => return Ok(Arc::new(rows)),
                 // Another reader has advanced the cache.
                 _ => {}
             }

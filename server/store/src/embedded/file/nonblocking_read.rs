@@ -22,19 +22,19 @@ enum CachedRead {
 }
 
 /// The panic payload of an abandoned read.
-struct WouldWait;
+struct WouldBlock;
 
 /// Runs a read; none where it would have to wait.
 pub(crate) fn read<T>(read: impl FnOnce() -> T) -> Option<T> {
     /// However the read ends, the next one may wait.
-    struct Until;
-    impl Drop for Until {
+    struct ResetOnDrop;
+    impl Drop for ResetOnDrop {
         fn drop(&mut self) {
             READ.set(CachedRead::MayWait);
         }
     }
     READ.set(CachedRead::AtOnce);
-    let _until = Until;
+    let _until = ResetOnDrop;
     let done = read();
     (READ.get() == CachedRead::AtOnce).then_some(done)
 }
@@ -48,7 +48,7 @@ pub(crate) fn may_wait() -> bool {
 pub fn before_waiting() {
     if !may_wait() {
         READ.set(CachedRead::GivenUp);
-        panic::resume_unwind(Box::new(WouldWait));
+        panic::resume_unwind(Box::new(WouldBlock));
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
         },
         tables::{redb_table, snapshot::RedbSnapshot},
     },
-    reads::check::check_row,
+    reads::row_check::check_row,
     rows::{self, Rows as _, Table},
     support::panics,
 };

@@ -21,8 +21,8 @@ use crate::{
     queueing::{
         batch::{Batch, BatchSize, BulkThrottle},
         commit_scope::scope_of,
-        queue::{CommandResult, Work},
-        replays::Replays,
+        queue::{CommandResult, WriterTask},
+        replays::ReplayQueue,
         sequence::Sequence,
     },
     rules::{lookup_cache::LookupCache, meta, pending::Pending, tokens},
@@ -43,7 +43,7 @@ pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) sequence: Sequence,
     /// Tenants with parked events to replay.
-    pub(crate) replays: Replays,
+    pub(crate) replays: ReplayQueue,
     pub(crate) kept: WriterState,
     pub(crate) pace: BulkThrottle,
 }
@@ -107,11 +107,11 @@ impl Writer {
         self.replays.queue(&self.shared.queues);
         while let Some(work) = self.shared.queues.work(self.replays.next_try()) {
             match work {
-                Work::Serve(first) => self.serve(Batch::open(first)),
+                WriterTask::Serve(first) => self.serve(Batch::open(first)),
                 // The file may have been reopened since the request.
-                Work::Reopen if !self.shared.is(Health::Recovering) => {}
-                Work::Reopen => self.recover(),
-                Work::TryAgain => {
+                WriterTask::Reopen if !self.shared.is(Health::Recovering) => {}
+                WriterTask::Reopen => self.recover(),
+                WriterTask::TryAgain => {
                     self.replays.try_again();
                     self.replays.queue(&self.shared.queues);
                 }

@@ -25,7 +25,7 @@ use crate::{
         maintenance::compact,
         tables::redb_table::WriteTable,
     },
-    reads::check::check_row,
+    reads::row_check::check_row,
     rows::{self, Rows as _, Snapshot, Table, WriteRows as _, meta::META_LAST_ID},
 };
 

@@ -60,7 +60,7 @@ impl<'t> AppendTable<'t> {
         behind: &[u8],
         rows: &mut Peekable<impl Iterator<Item = (Vec<u8>, Vec<u8>)>>,
     ) -> Result<usize, StoreError> {
-        let mut cursor = self.table.behind(behind)?;
+        let mut cursor = self.table.cursor_after(behind)?;
         let mut written = 0;
         while let Some((key, value)) = rows.peek() {
             match cursor.insert_before(key.as_slice(), value.as_slice()) {

@@ -116,7 +116,7 @@ impl<'t> WriteTable<'t> {
     }
 
     /// Cursor after this key.
-    pub(crate) fn behind(
+    pub(crate) fn cursor_after(
         &mut self,
         key: &[u8],
     ) -> Result<CursorMut<'_, &'static [u8], &'static [u8]>, StoreError> {

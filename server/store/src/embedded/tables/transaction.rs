@@ -7,8 +7,8 @@ use redb::{TableError, WriteTransaction};
 use super::{append_table::AppendTable, redb_table::WriteTable};
 use crate::{
     StoreError,
-    at_once::at_once,
     embedded::engagement::{Changes, EngagementCache, TransactionEngagement},
+    parallel::run_both,
     rows::*,
     rules::{
         lookup_cache::LookupCache,
@@ -97,7 +97,7 @@ impl<'t> WriteTables<'t> {
         let mut write_gathered =
             || gathered.iter_mut().try_for_each(|table| table.written().map(drop));
         let (written, engagement) =
-            at_once("gathered", &mut write_gathered, || engagement.write_in_place());
+            run_both("gathered", &mut write_gathered, || engagement.write_in_place());
         written?;
         Ok((known, engagement?))
     }

@@ -7,7 +7,7 @@ use svctrack_core::{
 };
 
 use super::*;
-use crate::{Next, PersonData, Precondition};
+use crate::{PageStart, PersonData, Precondition};
 
 const ADA: &str = r#"{"companyId":"extid-acme","externalId":"ada","email":"ada@x.example"}"#;
 
@@ -78,11 +78,15 @@ async fn who_was_deleted_before_is_erased_by_their_id() {
 async fn tickets_of(world: &World, person: &KnownPerson) -> (usize, usize) {
     let (mut found, mut pages, mut after) = (0, 0, None);
     loop {
-        let about =
-            world.store.about(&world.actor.tenant, person.clone(), PersonData::Tickets, after);
+        let about = world.store.person_data(
+            &world.actor.tenant,
+            person.clone(),
+            PersonData::Tickets,
+            after,
+        );
         let page = about.await.unwrap();
         (found, pages) = (found + page.items.len(), pages + 1);
-        let Some(Next::After(id)) = page.next else { return (found, pages) };
+        let Some(PageStart::After(id)) = page.next else { return (found, pages) };
         after = Some(id);
     }
 }
@@ -115,7 +119,10 @@ async fn tickets_are_found_among_many() {
     assert_eq!(tickets_of(&world, &person).await, (0, 3));
     let pairs = [("email".to_owned(), "bob@x.example".to_owned())];
     let query = ListQuery::parse(&TICKET, &pairs).unwrap().query;
-    let others =
-        world.store.list(&world.actor.tenant, &TICKET, query, PageFor::default()).await.unwrap();
+    let others = world
+        .store
+        .list(&world.actor.tenant, &TICKET, query, PageOptions::default())
+        .await
+        .unwrap();
     assert_eq!(others.items.len(), TICKET.list.default);
 }

@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use svctrack_core::{plan::upsert::UpsertAccess, resources::ticket::TICKET, schema::Handling};
 
 use super::*;
-use crate::{Next, embedded::runtime::held_snapshots::MAX_WRITTEN_BYTES};
+use crate::{PageStart, embedded::runtime::held_snapshots::MAX_WRITTEN_BYTES};
 
 const TICKETS: usize = 3_000;
 
@@ -30,11 +30,14 @@ async fn page(world: &World, pairs: &[(&str, &str)]) -> (Vec<usize>, Option<Obje
     let pairs: Vec<_> =
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let query = ListQuery::parse(&TICKET, &pairs).unwrap().query;
-    let page =
-        world.store.list(&world.actor.tenant, &TICKET, query, PageFor::default()).await.unwrap();
+    let page = world
+        .store
+        .list(&world.actor.tenant, &TICKET, query, PageOptions::default())
+        .await
+        .unwrap();
     let found = texts(&page, "sourceId").iter().map(|id| id.parse().unwrap()).collect();
     match page.next {
-        Some(Next::After(last)) => (found, Some(last)),
+        Some(PageStart::After(last)) => (found, Some(last)),
         _ => (found, None),
     }
 }
@@ -105,7 +108,7 @@ async fn a_large_page_is_read_until_too_much_was_written_meanwhile() {
     add_large_companies(&world, 8).await;
     let list = async || {
         let query = ListQuery::parse(&COMPANY, &[]).unwrap().query;
-        let page = world.store.list(&world.actor.tenant, &COMPANY, query, PageFor::default());
+        let page = world.store.list(&world.actor.tenant, &COMPANY, query, PageOptions::default());
         page.await.unwrap().later.unwrap()
     };
     let write = async |bytes: u64| {

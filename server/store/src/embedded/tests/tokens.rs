@@ -17,8 +17,11 @@ async fn a_user_of_a_token_of_before_there_was_a_mark_is_marked_by_the_cleanup()
     world.write(Command::AddToken { token, user: Some(RecordRef::Id(user.id)) }).await;
     let listed = async || {
         let query = ListQuery::parse(&USER, &[]).unwrap().query;
-        let page =
-            world.store.list(&world.actor.tenant, &USER, query, PageFor::default()).await.unwrap();
+        let page = world
+            .store
+            .list(&world.actor.tenant, &USER, query, PageOptions::default())
+            .await
+            .unwrap();
         texts(&page, "name")
     };
     assert_eq!(listed().await, ["nightly import"]);

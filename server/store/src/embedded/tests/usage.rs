@@ -16,7 +16,7 @@ async fn counted(world: &World) -> Result<(u64, u64), StoreError> {
         Ok(format!("{} {}", row.activities, row.users.active))
     };
     let job = ReportJob { query, key: String::new(), write: Arc::new(write) };
-    let written = world.store.revenue(&world.actor.tenant, job).await?;
+    let written = world.store.report(&world.actor.tenant, job).await?;
     let (activities, users) = written.text.split_once(' ').unwrap();
     Ok((activities.parse().unwrap(), users.parse().unwrap()))
 }

@@ -22,9 +22,9 @@ const TICKETS: u64 = 5;
 const HOUR_MS: u64 = 60 * 60 * 1_000;
 
 /// A clock that moves only by hand.
-struct Hand(AtomicI64);
+struct ManualClock(AtomicI64);
 
-impl Clock for Hand {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_ms_clamped(self.0.load(Ordering::Relaxed))
     }
@@ -43,7 +43,7 @@ impl Random {
 
 struct World {
     store: Memory,
-    clock: Arc<Hand>,
+    clock: Arc<ManualClock>,
     random: Random,
     /// Reports that were computed.
     computed: Arc<AtomicUsize>,
@@ -52,7 +52,7 @@ struct World {
 impl World {
     fn new(seed: u64) -> Self {
         let start = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
-        let clock = Arc::new(Hand(AtomicI64::new(start.as_ms())));
+        let clock = Arc::new(ManualClock(AtomicI64::new(start.as_ms())));
         let store = founded_at(clock.clone());
         let world = Self { store, clock, random: Random(seed), computed: Arc::default() };
         for company in 0..COMPANIES {
@@ -150,7 +150,7 @@ impl World {
             company.map(|id| ("companyId".to_owned(), id.to_owned())).into_iter().collect();
         let query = ReportQuery::parse(kind, &pairs).unwrap();
         let job = ReportJob { query, key: key.to_owned(), write };
-        let written = self.store.revenue(&actor().tenant, job).now_or_never().unwrap().unwrap();
+        let written = self.store.report(&actor().tenant, job).now_or_never().unwrap().unwrap();
         let mut report = document(&written.text);
         report.remove("now");
         report.to_string()
@@ -232,7 +232,7 @@ fn whichever_access_fails_an_explanation_names_its_companies_or_is_an_error() {
         let write: WriteReport = Arc::new(|report, _| Ok(serde_json::to_string(report).unwrap()));
         let job = ReportJob { query: query.clone(), key: accesses.to_string(), write };
         world.store.faults().fail_after(accesses);
-        let found = world.store.revenue(&actor().tenant, job).now_or_never().unwrap();
+        let found = world.store.report(&actor().tenant, job).now_or_never().unwrap();
         world.store.faults().clear();
         let Ok(found) = found else { continue };
         let named = found.text.matches(r#""name":"C""#).count();

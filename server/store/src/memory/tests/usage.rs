@@ -127,7 +127,7 @@ fn json(report: &Report, _: &ReportQuery) -> Result<String, StoreError> {
 /// The users of each company, by the list of users.
 fn companies(store: &Memory) -> BTreeMap<ObjectId, ObjectId> {
     let query = ListQuery::parse(&END_USER, &[]).unwrap().query;
-    let page = store.list(&actor().tenant, &END_USER, query, PageFor::default());
+    let page = store.list(&actor().tenant, &END_USER, query, PageOptions::default());
     let page = page.now_or_never().unwrap().unwrap();
     let items = page.items.iter().map(|item| document(item));
     let id = |item: &Document, name| ObjectId::parse(&item.text(name)?);
@@ -137,7 +137,7 @@ fn companies(store: &Memory) -> BTreeMap<ObjectId, ObjectId> {
 /// The report of all activities that are listed.
 fn expected(store: &Memory, query: &ReportQuery, now: Timestamp) -> String {
     let all = ActivityQuery::parse(&[("limit".to_owned(), "2000".to_owned())]).unwrap().query;
-    let page = store.log(&actor().tenant, all.into(), PageFor::default());
+    let page = store.log(&actor().tenant, all.into(), PageOptions::default());
     let page = page.now_or_never().unwrap().unwrap();
     assert!(page.next.is_none());
     let companies = companies(store);

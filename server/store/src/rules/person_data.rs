@@ -10,9 +10,9 @@ use svctrack_core::{
     value::{Document, ObjectId, TenantId, Timestamp},
 };
 
-use super::{command, integration_issues, open_tables::RecordTables, view::TenantView};
+use super::{command, integration_issues, open_tables::RecordTables, tenant_view::TenantView};
 use crate::{
-    Next, Page, PersonData, StoreError,
+    Page, PageStart, PersonData, StoreError,
     rows::{Bytes, PARKED, REPORT, RowResult, Rows as _, Snapshot, keys, stored_value},
 };
 
@@ -68,18 +68,18 @@ pub(crate) fn tickets_of(
 }
 
 /// Rows of a log, or of a resource, after one.
-pub(crate) fn behind((begin, last): &(Vec<u8>, Vec<u8>)) -> (Bound<&[u8]>, Bound<&[u8]>) {
+pub(crate) fn rest_of((begin, last): &(Vec<u8>, Vec<u8>)) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (Bound::Excluded(begin.as_slice()), Bound::Included(last.as_slice()))
 }
 
 /// Range of the tickets of a tenant after one.
-pub(crate) fn tickets_behind(tenant: TenantId, after: ObjectId) -> (Vec<u8>, Vec<u8>) {
+pub(crate) fn tickets_after(tenant: TenantId, after: ObjectId) -> (Vec<u8>, Vec<u8>) {
     let bound = |id| keys::record(tenant, TICKET.code, id);
     (bound(after), bound(ObjectId::MAX))
 }
 
 /// A page of the data of a person, oldest first.
-pub(crate) fn about(
+pub(crate) fn read_page(
     snapshot: &impl Snapshot,
     tenant: TenantId,
     person: &KnownPerson,
@@ -93,7 +93,7 @@ pub(crate) fn about(
         PersonData::Parked => parked(snapshot, tenant, person, after)?,
         PersonData::Report => reported(snapshot, tenant, person, after)?,
     };
-    Ok(Page { items, next: read_to.map(Next::After), ..Page::default() })
+    Ok(Page { items, next: read_to.map(PageStart::After), ..Page::default() })
 }
 
 /// Items as JSON, and the last row that was read.
@@ -108,8 +108,8 @@ fn tickets(
 ) -> Result<PersonItems, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let view = TenantView::of_snapshot(tenant, &tables);
-    let ends = tickets_behind(tenant, after);
-    let (found, read_to) = tickets_of(person, tables.records.range(behind(&ends))?)?;
+    let ends = tickets_after(tenant, after);
+    let (found, read_to) = tickets_of(person, tables.records.range(rest_of(&ends))?)?;
     let ctx = ReadCtx::new(now, &view);
     let shown = |(id, ticket)| Ok(command::record_response(&TICKET, id, &ticket, &ctx)?.text);
     Ok((found.into_iter().map(shown).collect::<Result<_, StoreError>>()?, read_to))
@@ -125,7 +125,7 @@ fn parked(
     let ends = (keys::log(tenant, after), keys::log(tenant, ObjectId::MAX));
     let mut items = Vec::new();
     let table = snapshot.open(PARKED)?;
-    let read_to = look_through(table.range(behind(&ends))?, |key, value| {
+    let read_to = look_through(table.range(rest_of(&ends))?, |key, value| {
         let parked: ParkedEvent = stored_value::unseal_row(key, value)?;
         if waits.iter().any(|wait| parked.waits.contains(wait)) {
             items.push(activity::parked_response(&parked).to_text());
@@ -144,7 +144,7 @@ fn reported(
     let ends = (keys::log(tenant, after), keys::log(tenant, ObjectId::MAX));
     let mut items = Vec::new();
     let table = snapshot.open(REPORT)?;
-    let read_to = look_through(table.range(behind(&ends))?, |key, value| {
+    let read_to = look_through(table.range(rest_of(&ends))?, |key, value| {
         let entry: ReportEntry = stored_value::unseal_row(key, value)?;
         if integration_issues::names(&entry, person) {
             items.push(entry.to_response().to_text());

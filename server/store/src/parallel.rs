@@ -7,7 +7,7 @@ use std::{
 
 /// Runs `other` on a thread of this name while `own` runs on this one; after it, where the system has no room for a
 /// thread.
-pub(crate) fn at_once<A: Send, B>(
+pub(crate) fn run_both<A: Send, B>(
     name: &str,
     mut other: impl FnMut() -> A + Send,
     own: impl FnOnce() -> B,
@@ -29,10 +29,10 @@ mod tests {
     #[test]
     fn both_are_done_once_and_a_panic_of_either_is_thrown() {
         let mut done = 0;
-        let (other, own) = at_once("other", || done += 1, || thread::current().id());
+        let (other, own) = run_both("other", || done += 1, || thread::current().id());
         assert_eq!((other, own, done), ((), thread::current().id(), 1));
         let throws = |other: fn(), own: fn()| {
-            catch_unwind(AssertUnwindSafe(|| at_once("other", other, own))).is_err()
+            catch_unwind(AssertUnwindSafe(|| run_both("other", other, own))).is_err()
         };
         assert!(throws(|| panic!("other"), || ()) && throws(|| (), || panic!("own")));
     }

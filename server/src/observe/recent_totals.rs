@@ -13,9 +13,9 @@ pub(crate) const NOTED_EVERY: Duration = Duration::from_secs(10);
 const REMEMBERED: usize = 7;
 
 /// The totals at some points in time, oldest first.
-pub(crate) struct Recent(Mutex<VecDeque<(Instant, RequestTotals)>>);
+pub(crate) struct RecentTotals(Mutex<VecDeque<(Instant, RequestTotals)>>);
 
-impl Default for Recent {
+impl Default for RecentTotals {
     fn default() -> Self {
         Self(Mutex::new(VecDeque::from([(Instant::now(), RequestTotals::default())])))
     }
@@ -34,7 +34,7 @@ pub(crate) struct RecentRates {
     pub(crate) p99_us: Option<u64>,
 }
 
-impl Recent {
+impl RecentTotals {
     /// Notes the totals of now.
     pub(crate) fn note(&self, totals: RequestTotals) {
         let mut noted = self.0.lock();
@@ -69,7 +69,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn rates_are_of_the_last_minute() {
-        let (recent, requests) = (Recent::default(), RequestMetrics::default());
+        let (recent, requests) = (RecentTotals::default(), RequestMetrics::default());
         let route = requests.add_route("/x", [Method::GET].iter());
         let serve = |status| {
             requests.begin();

@@ -12,9 +12,9 @@ use svctrack_core::{
 
 use super::read::{Filter, activity_response, add_to};
 use crate::{
-    Next, Page, PageFor, StoreError,
+    Page, PageOptions, PageStart, StoreError,
     rows::{ACTIVITIES, Snapshot},
-    rules::{date_ranges, history::load, open_tables::RecordTables, view::TenantView},
+    rules::{date_ranges, history::load, open_tables::RecordTables, tenant_view::TenantView},
 };
 
 /// Position of an activity: of two with the same date, the one that was stored last comes first.
@@ -25,9 +25,9 @@ pub(crate) fn activities(
     snapshot: &impl Snapshot,
     tenant: TenantId,
     query: &ActivityQuery,
-    page_for: &PageFor,
+    page_options: &PageOptions,
 ) -> Result<Page, StoreError> {
-    let mut page = Page::empty(&page_for.room, query.page.count.then_some(0));
+    let mut page = Page::empty(&page_options.room, query.page.count.then_some(0));
     let tables = RecordTables::open(snapshot)?;
     let view = TenantView::of_snapshot(tenant, &tables);
     let Some(filter) = Filter::resolve(query, &view)? else {
@@ -47,7 +47,7 @@ pub(crate) fn activities(
     histories.look_through(&stretches, |found| {
         let place = (found.date, found.id);
         let is_behind = behind.is_none_or(|behind| place < behind);
-        if (is_behind || query.page.count) && filter.admits(query, &found, &view)? {
+        if (is_behind || query.page.count) && filter.matches(query, &found, &view)? {
             total += 1;
             if is_behind {
                 newest.push(Reverse(place));
@@ -64,8 +64,8 @@ pub(crate) fn activities(
     for Reverse((_, id)) in places.iter().take(query.page.limit) {
         let Some(found) = load(&log, tenant, *id)? else { continue };
         let response = selected(query.page.select.as_deref(), activity_response(&found, &view)?);
-        add_to(&mut page, page_for, &response)?;
-        page.next = (places.len() > query.page.limit).then_some(Next::After(*id));
+        add_to(&mut page, page_options, &response)?;
+        page.next = (places.len() > query.page.limit).then_some(PageStart::After(*id));
     }
     Ok(page)
 }

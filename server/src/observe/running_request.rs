@@ -47,7 +47,7 @@ impl RequestStart {
 }
 
 /// A running request. When it is dropped without a response, its client has disconnected.
-pub(crate) struct Watch<'a> {
+pub(crate) struct RunningRequest<'a> {
     observe: &'a Arc<Observe>,
     request_id: Arc<str>,
     arrived: RequestStart,
@@ -55,7 +55,7 @@ pub(crate) struct Watch<'a> {
     has_ended: bool,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> RunningRequest<'a> {
     pub(crate) fn new(
         observe: &'a Arc<Observe>,
         request_id: Arc<str>,
@@ -108,7 +108,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Drop for Watch<'_> {
+impl Drop for RunningRequest<'_> {
     fn drop(&mut self) {
         if !self.has_ended {
             self.observe.requests.abort();

@@ -10,9 +10,9 @@ use svctrack_core::{
 
 use super::{
     lookup_cache::LookupCache,
-    messages, new_users,
+    message_ids, new_users,
     open_tables::{RecordTables, Tables, Transaction},
-    suppressed,
+    suppressed_keys,
 };
 use crate::{
     StoreError,
@@ -68,7 +68,7 @@ impl<T: Transaction> Planning for Tables<T> {
         message_id: &str,
         ctx: &Ctx,
     ) -> Result<Option<Timestamp>, StoreError> {
-        messages::last_received(&self.messages, &self.known, tenant, message_id, ctx)
+        message_ids::last_received(&self.messages, &self.known, tenant, message_id, ctx)
     }
 
     fn new_end_users(&self, tenant: TenantId, now: Timestamp) -> Result<u64, StoreError> {
@@ -228,7 +228,7 @@ impl<S: Source> Lookup for TenantView<'_, S> {
 
     fn is_suppressed(&self, row: &str, key: &str) -> Result<bool, LookupError> {
         let Some(table) = self.suppressed else { return Ok(false) };
-        suppressed::holds(table, self.tenant, row, key).map_err(in_lookup)
+        suppressed_keys::holds(table, self.tenant, row, key).map_err(in_lookup)
     }
 }
 

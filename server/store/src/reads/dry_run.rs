@@ -12,30 +12,30 @@ use svctrack_core::{
 use crate::{
     DryRunState, StoreError, Upserts,
     rows::{SUPPRESSED, Snapshot},
-    rules::{open_tables::RecordTables, view::TenantView},
+    rules::{open_tables::RecordTables, tenant_view::TenantView},
 };
 
 /// Five bytes of ids that are never returned.
 const NO_STORE: [u8; 5] = [0xff; 5];
 
 /// Plans bodies, each after those before it.
-pub(crate) fn rehearse(
+pub(crate) fn dry_run(
     snapshot: &impl Snapshot,
     tenant: TenantId,
-    rehearsal: &mut DryRunState,
+    dry_run: &mut DryRunState,
     upserts: &Upserts,
     now: Timestamp,
 ) -> Result<Vec<UpsertOutcome>, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let suppressed = snapshot.open(SUPPRESSED)?;
     let view = TenantView::of_snapshot(tenant, &tables).with_suppressed(&suppressed);
-    let ids = rehearsal.ids.take().unwrap_or_else(|| IdSequence::new(NO_STORE));
+    let ids = dry_run.ids.take().unwrap_or_else(|| IdSequence::new(NO_STORE));
     let mut ctx = Ctx::new(now, ids, None);
     ctx.origin = Origin::Row;
     let mut outcomes = Vec::with_capacity(upserts.items.len());
     for (index, item) in upserts.items.iter().enumerate() {
         let planned = {
-            let lookup = rehearsal.overlay.over(&view);
+            let lookup = dry_run.overlay.over(&view);
             upsert::upsert(
                 upserts.def,
                 index,
@@ -46,9 +46,9 @@ pub(crate) fn rehearse(
                 &mut ctx,
             )?
         };
-        rehearsal.overlay.apply(&planned.changes);
+        dry_run.overlay.apply(&planned.changes);
         outcomes.push(planned.outcome);
     }
-    rehearsal.ids = Some(ctx.ids);
+    dry_run.ids = Some(ctx.ids);
     Ok(outcomes)
 }

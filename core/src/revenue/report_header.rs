@@ -2,9 +2,9 @@
 
 use super::{
     calendar::{Day, Interval},
+    capped_list::CappedList,
     hex,
     ledger::NEVER,
-    listed::Capped,
     options::{MovementView, Valuation},
     payer::Payer,
     scope::{Excluded, MissingRate, ReportScope},
@@ -18,7 +18,7 @@ const MAX_NAMED: usize = 4;
 /// Options of a report as they were applied, and what the report could not count.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct About {
+pub struct ReportHeader {
     /// The first day of the report.
     pub from: Day,
     /// First day after the report.
@@ -87,7 +87,7 @@ pub(super) mod text {
     }
 }
 
-impl About {
+impl ReportHeader {
     pub(super) fn from_scope(scope: &ReportScope<'_>) -> Self {
         let options = scope.options;
         let constant = options.rate_date.unwrap_or(options.to.before());
@@ -111,7 +111,7 @@ impl About {
     }
 }
 
-impl About {
+impl ReportHeader {
     /// What the figures leave out: `no rate for USD, SEK; 2 licenses excluded`. Empty where that is nothing.
     pub(super) fn note(&self) -> String {
         let missing = &self.missing_rates;
@@ -145,8 +145,12 @@ pub struct Overlap {
 
 /// Each license of a company that begins while another one of the same product and currency lasts, if both do in the
 /// report.
-pub(super) fn overlaps_of(scope: &ReportScope<'_>, payer: &Payer<'_>, list: &mut Capped<Overlap>) {
-    let (Some(first), Some(last)) = (scope.borders.starts().first(), scope.borders.ends().last())
+pub(super) fn overlaps_of(
+    scope: &ReportScope<'_>,
+    payer: &Payer<'_>,
+    list: &mut CappedList<Overlap>,
+) {
+    let (Some(first), Some(last)) = (scope.bounds.starts().first(), scope.bounds.ends().last())
     else {
         return;
     };

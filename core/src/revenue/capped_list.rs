@@ -6,18 +6,18 @@ pub const MAX_LISTED: usize = 1_000;
 
 /// The first items of a list, up to [`MAX_LISTED`], and the total number.
 #[derive(Debug)]
-pub(super) struct Capped<T> {
+pub(super) struct CappedList<T> {
     pub(super) first: Vec<T>,
     pub(super) total: usize,
 }
 
-impl<T> Default for Capped<T> {
+impl<T> Default for CappedList<T> {
     fn default() -> Self {
         Self { first: Vec::new(), total: 0 }
     }
 }
 
-impl<T> Capped<T> {
+impl<T> CappedList<T> {
     pub(super) fn push(&mut self, item: impl FnOnce() -> T) {
         self.total += 1;
         if self.first.len() < MAX_LISTED {

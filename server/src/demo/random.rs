@@ -10,9 +10,9 @@ use fastrand::Rng;
 const SEED: u64 = 0x10_3E4;
 
 /// A stream of random numbers.
-pub(super) struct Dice(Rng);
+pub(super) struct RandomStream(Rng);
 
-impl Dice {
+impl RandomStream {
     /// Stream with this name.
     pub(super) fn seeded(name: &str) -> Self {
         let seed = name.bytes().fold(SEED, |seed, byte| seed.rotate_left(8) ^ u64::from(byte));
@@ -86,14 +86,14 @@ mod tests {
 
     #[test]
     fn a_stream_is_the_same_each_time_and_differs_from_others() {
-        let draw = |name: &str| Dice::seeded(name).between(0, i64::MAX);
+        let draw = |name: &str| RandomStream::seeded(name).between(0, i64::MAX);
         assert_eq!(draw("usage"), draw("usage"));
         assert_ne!(draw("usage"), draw("people"));
     }
 
     #[test]
     fn what_is_drawn_has_the_mean_that_was_asked_for() {
-        let mut dice = Dice::seeded("means");
+        let mut dice = RandomStream::seeded("means");
         for mean in [0.2, 4.0, 60.0] {
             let sum: u32 = (0..10_000).map(|_| dice.poisson(mean)).sum();
             let found = f64::from(sum) / 10_000.0;
