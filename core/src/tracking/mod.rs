@@ -7,7 +7,7 @@
   members that are not known. [`event`] has the event and its checks, [`script`] the rules of the browser script.
 - Processing: [`intake`] finds the user and the company and plans what is stored; an event whose user or company is
   unknown is parked. [`group`] does the same for a company.
-- Reading back: [`activity`] and [`listed`] for lists of activities, [`integration_issues`] for the report."
+- Reading back: [`activity`] and [`list_fields`] for lists of activities, [`integration_issues`] for the report."
 )]
 //!
 //! Invariant: an event is stored, parked or named in the report; none is dropped silently. [`event`] and [`script`] are
