@@ -233,7 +233,7 @@ impl<'a> MemberReader<'a> {
     /// Text of an object, under the first spelling that is present.
     pub(super) fn object(&mut self, spellings: &[&'static str]) -> Option<String> {
         let object = |value: JsonRef<'_>| value.is_object().then(|| value.text().to_owned());
-        spellings.iter().find_map(|member| self.typed(member, "an object", object))
+        spellings.iter().find_map(|member| self.typed(member, "a JSON object", object))
     }
 
     /// An object as its members.
