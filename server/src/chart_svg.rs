@@ -67,6 +67,8 @@ const NOTE_HEIGHT: f32 = 20.0;
 /// Sizes of the lines above a narrow chart: the title, and what is not drawn.
 const NARROW_TITLE_SIZE: f32 = 15.0;
 const NARROW_NOTE_SIZE: f32 = 13.0;
+/// How much wider a text may be in another of [`FONTS`] than in the one that measures it.
+const WIDER_FONT: f32 = 1.3;
 
 /// How a chart is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -195,7 +197,7 @@ fn narrow_lines(base: &ChartBase, content: &Chart) -> Vec<TextConfig> {
     let bold = Some("bold".to_owned());
     let title = FontConfig { size: NARROW_TITLE_SIZE, color: base.title.font.color, weight: bold };
     let note = FontConfig { size: NARROW_NOTE_SIZE, weight: None, ..title.clone() };
-    let room = base.width - base.margin.left - base.margin.right;
+    let room = (base.width - base.margin.left - base.margin.right) / WIDER_FONT;
     let lines = |text: &str, font: &FontConfig| -> Vec<(String, FontConfig)> {
         let is_wide = |line: &str| {
             measure_text_width_family(FONTS, font.size, line).is_ok_and(|it| it.width() > room)
