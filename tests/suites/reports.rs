@@ -450,6 +450,7 @@ async fn wrong_parameters_are_rejected_with_their_codes() {
         ("customers?sort=size", "unknown_choice", "/sort"),
         ("customers?limit=5001", "invalid_number", "/limit"),
         ("customers?status=prospect", "unknown_choice", "/status"),
+        ("customers?activityState=idle", "unknown_choice", "/activityState"),
         ("customers?beats=1", "unknown_parameter", "/beats"),
     ] {
         check_rejected(&server.client, query, code, pointer).await;

@@ -101,7 +101,7 @@ pub(super) fn read_issues(
             false => shown((RATE_MISSING, MRR.name, &no_rate(&currency))),
         });
     }
-    let successors = Successors::from_licenses(&licenses);
+    let successors = Successors::from_licenses(&*licenses);
     for license in renewed_alone(&licenses, &successors, zone) {
         let id = license.text(license::ID.name).unwrap_or_default();
         let message = format!("the license `{id}` is `renewed`, but has no successor");

@@ -176,7 +176,11 @@ pub(super) fn at_read(
     {
         let zone = settings::time_zone_at_read(ctx)?;
         let others = ctx.referring(licenses, COMPANY_ID.name, company, MAX_LOOKED_AT)?;
-        if others.is_some_and(|others| !Successors::from_licenses(&others).has(license, zone)) {
+        // In the response to an update, what is stored of the license itself is the version before.
+        let is_other = |other: &&Document| other.text(ID.name) != license.text(ID.name);
+        let successors =
+            others.map(|others| Successors::from_licenses(others.iter().filter(is_other)));
+        if successors.is_some_and(|successors| !successors.has(license, zone)) {
             let message = "the license is `renewed`, but has no successor";
             issues.push(shown((SUCCESSOR_MISSING, RENEWAL_STATUS.name, message)));
         }
@@ -218,7 +222,7 @@ pub(super) struct Successors {
 
 impl Successors {
     /// Successors among the licenses of a company.
-    pub(super) fn from_licenses(licenses: &[Document]) -> Self {
+    pub(super) fn from_licenses<'l>(licenses: impl IntoIterator<Item = &'l Document>) -> Self {
         let mut successors = Self::default();
         for license in licenses {
             if let Some(from) = FROM_DATE.get(license) {
@@ -228,7 +232,8 @@ impl Successors {
                     *last = from.max(*last);
                 }
             }
-            successors.parents.extend(license.text(PARENT.name).map(std::borrow::Cow::into_owned));
+            let parent = license.text(PARENT.name).filter(|_| !is_own_parent(license));
+            successors.parents.extend(parent.map(Cow::into_owned));
         }
         successors
     }
@@ -248,13 +253,19 @@ impl Successors {
     }
 }
 
+/// Whether a license names itself as its parent, which makes it the first of its line, and its own successor no more than
+/// another one is.
+fn is_own_parent(license: &Document) -> bool {
+    license.text(PARENT.name) == license.text(ID.name)
+}
+
 /// Ultimate parent of a license: that of its property, else the license itself.
 pub(super) fn root_of(license: &Document) -> Option<Cow<'_, str>> {
     license.text(PARENT.name).or_else(|| license.text(ID.name))
 }
 
 pub(super) fn product_of(license: &Document) -> Option<String> {
-    PRODUCT_NAME.get(license).map(std::borrow::Cow::into_owned)
+    PRODUCT_NAME.get(license).map(Cow::into_owned)
 }
 
 /// When a successor may begin.

@@ -20,7 +20,7 @@ pub type CompanyFilter<'a> = &'a dyn Fn(ObjectId) -> bool;
 pub struct CustomerPage {
     pub(super) sort: CustomerSort,
     pub(super) status: Option<&'static str>,
-    pub(super) activity_state: Option<String>,
+    pub(super) activity_state: Option<&'static str>,
     pub(super) limit: usize,
     pub(super) offset: usize,
 }
@@ -106,7 +106,7 @@ impl CustomerPage {
     }
 
     fn matches(&self, row: &Customer) -> bool {
-        let state = self.activity_state.as_deref();
+        let state = self.activity_state;
         self.status.is_none_or(|status| row.status.name() == status)
             && state.is_none_or(|state| row.activity_state.as_deref() == Some(state))
     }

@@ -1,6 +1,7 @@
-//! Bridging of gaps and overlaps of at most `gapDays` between licenses of one company, product and currency: the first
-//! license lasts until the second begins. The nearest pairs are joined first, then those with lower ids; no end and no
-//! start is joined twice.
+//! Successors of licenses, and bridging of gaps and overlaps of at most `gapDays` between licenses of one company, product
+//! and currency: the first license lasts until the second begins. The nearest pairs are joined first, then those with
+//! lower ids; no end and no start is joined twice. Pairs of one line, that is, of the same `parent` and of the parents of
+//! parents, go before all others: first the near ones, then those that are too far apart to be bridged.
 //!
 //! An end waits in a heap with its nearest free start; free starts are found through links that skip joined ones, so
 //! that any history takes at most n log n.
@@ -24,6 +25,8 @@ pub(super) struct LicenseLinks {
     ends: Vec<i64>,
     successors: Vec<usize>,
     followed: Vec<bool>,
+    /// The first license of the line of each license; empty where no license has a parent.
+    lines: Vec<ObjectId>,
 }
 
 impl LicenseLinks {
@@ -34,6 +37,7 @@ impl LicenseLinks {
             ends: Vec::new(),
             successors: Vec::new(),
             followed: Vec::new(),
+            lines: Vec::new(),
         }
     }
 
@@ -45,19 +49,49 @@ impl LicenseLinks {
         self.successors.resize(licenses.len(), NONE);
         self.followed.clear();
         self.followed.resize(licenses.len(), false);
+        self.lines.clear();
+        if licenses.iter().any(|license| license.parent.is_some()) {
+            let parents = ParentLinks::from_licenses(licenses);
+            self.lines.extend(licenses.iter().map(|license| parents.first_of(license)));
+            self.join_groups(licenses, Self::join_lines);
+            self.follow_parents(licenses);
+        }
+        self.join_groups(licenses, Self::join_nearest);
+    }
+
+    /// Joins the licenses of each product and currency, of which there are several, by their places: in a row, else by a
+    /// function.
+    fn join_groups(
+        &mut self,
+        licenses: &[License],
+        join: impl Fn(&mut Self, &[License], Vec<usize>),
+    ) {
         let mut at = 0;
         for group in licenses.chunk_by(|a, b| (a.currency, a.product) == (b.currency, b.product)) {
             if group.len() > 1 && !self.join_in_line(group, at) {
-                let joined = LicenseGroup::from_licenses(group, self.zone, self.gap_days).join();
-                joined
-                    .into_iter()
-                    .for_each(|(end, start)| self.join(at + end, at + start, licenses));
+                join(self, licenses, (at..at + group.len()).collect());
             }
             at += group.len();
         }
-        if licenses.iter().any(|license| license.parent.is_some()) {
-            self.follow_parents(licenses);
+    }
+
+    /// Joins licenses with others of their line.
+    fn join_lines(&mut self, licenses: &[License], mut group: Vec<usize>) {
+        group.sort_by_key(|at| self.lines.get(*at).copied());
+        let lines = group.chunk_by(|a, b| self.lines.get(*a) == self.lines.get(*b));
+        let lines: Vec<Vec<usize>> = lines.map(<[usize]>::to_vec).collect();
+        for line in lines.into_iter().filter(|line| line.len() > 1) {
+            self.join_nearest(licenses, line);
         }
+    }
+
+    /// Joins the licenses of a group that have no successor yet with those that follow none.
+    fn join_nearest(&mut self, licenses: &[License], group: Vec<usize>) {
+        let with_places = || group.iter().filter_map(|at| Some((*at, licenses.get(*at)?)));
+        let ends = with_places().filter(|(at, _)| self.successor(*at).is_none()).collect();
+        let starts = with_places().filter(|(at, _)| self.followed.get(*at) == Some(&false));
+        let joined = FreeLicenses::new(ends, starts, self.zone, self.gap_days).join();
+        joined.into_iter().for_each(|(end, start)| self.join(end, start, licenses));
     }
 
     /// End of a license, once gaps are bridged; [`NEVER`] for one without end.
@@ -102,6 +136,7 @@ impl LicenseLinks {
             let gap = next.from.saturating_sub(license.end);
             (gap == 0 || gap > far) && license.end.saturating_sub(license.from) > far
         });
+        let in_line = in_line && self.lines.get(at..at + group.len()).is_none_or(all_equal);
         if in_line {
             for (index, (license, next)) in pairs().enumerate() {
                 if license.end == next.from {
@@ -116,12 +151,9 @@ impl LicenseLinks {
     /// before it that a gap leaves without successor: of its currency, else of another one, since a renewal may change
     /// the currency.
     fn follow_parents(&mut self, licenses: &[License]) {
-        let parents = ParentLinks::from_licenses(licenses);
-        let mut lines: Vec<(ObjectId, i64, ObjectId, usize)> = licenses
-            .iter()
-            .enumerate()
-            .map(|(at, license)| (parents.first_of(license), license.from, license.id, at))
-            .collect();
+        let placed = self.lines.iter().zip(licenses).enumerate();
+        let mut lines: Vec<(ObjectId, i64, ObjectId, usize)> =
+            placed.map(|(at, (first, license))| (*first, license.from, license.id, at)).collect();
         lines.sort_unstable();
         for line in lines.chunk_by(|a, b| a.0 == b.0).filter(|line| line.len() > 1) {
             let follows = |(.., at): &(_, _, _, usize)| self.followed.get(*at) == Some(&true);
@@ -210,71 +242,77 @@ impl ParentLinks {
     }
 }
 
-/// Licenses of one company, product and currency, in the order of their starts.
-struct LicenseGroup<'l> {
-    licenses: &'l [License],
+/// Licenses of one company, product and currency, with their places: those without successor, and the starts of those
+/// that follow none, in their order.
+struct FreeLicenses<'l> {
     gap_days: i64,
-    end_days: Vec<i64>,
-    /// Day of start, id, and place of each license, in this order.
-    starts: Vec<(i64, ObjectId, usize)>,
+    zone: Zone,
+    ends: Vec<(usize, &'l License)>,
+    /// Day of start, license, and its place.
+    starts: Vec<(i64, &'l License, usize)>,
     /// Next start from here on that is free, and the last one up to here; each increased by one.
     next: Vec<usize>,
     last: Vec<usize>,
 }
 
-/// An end and the start that is nearest to it: days apart, ids, and places.
+/// An end and the start that is nearest to it: days apart, ids, and places in their lists.
 type Pair = (i64, ObjectId, ObjectId, usize, usize);
 
-impl<'l> LicenseGroup<'l> {
-    fn from_licenses(licenses: &'l [License], zone: Zone, gap_days: i64) -> Self {
-        let day = |time: i64| zone.day(Timestamp::from_ms_clamped(time));
-        let starts = licenses.iter().enumerate();
-        let mut starts: Vec<_> =
-            starts.map(|(at, license)| (day(license.from), license.id, at)).collect();
-        starts.sort_unstable();
+impl<'l> FreeLicenses<'l> {
+    fn new(
+        ends: Vec<(usize, &'l License)>,
+        starts: impl Iterator<Item = (usize, &'l License)>,
+        zone: Zone,
+        gap_days: i64,
+    ) -> Self {
+        let placed = |(at, license): (usize, &'l License)| {
+            (zone.day(Timestamp::from_ms_clamped(license.from)), license, at)
+        };
+        let mut starts: Vec<_> = starts.map(placed).collect();
+        starts.sort_unstable_by_key(|(day, license, _)| (*day, license.id));
         Self {
-            licenses,
             gap_days,
-            end_days: licenses.iter().map(|license| day(license.end)).collect(),
+            zone,
+            ends,
             next: (0..=starts.len()).collect(),
             last: (0..=starts.len()).collect(),
             starts,
         }
     }
 
-    /// Joins ends and starts; returns the pairs.
+    /// Joins ends and starts; returns the places of the pairs.
     fn join(mut self) -> Vec<(usize, usize)> {
         let mut waiting: BinaryHeap<Reverse<Pair>> = BinaryHeap::new();
-        for end in 0..self.licenses.len() {
+        for end in 0..self.ends.len() {
             waiting.extend(self.nearest(end).map(Reverse));
         }
         let mut joined = Vec::new();
-        while let Some(Reverse((.., end, place))) = waiting.pop() {
-            if find(&mut self.next, place) != place {
+        while let Some(Reverse((.., end, start))) = waiting.pop() {
+            if find(&mut self.next, start) != start {
                 waiting.extend(self.nearest(end).map(Reverse));
                 continue;
             }
             if let (Some(next), Some(last)) =
-                (self.next.get_mut(place), self.last.get_mut(place + 1))
+                (self.next.get_mut(start), self.last.get_mut(start + 1))
             {
-                (*next, *last) = (place + 1, place);
+                (*next, *last) = (start + 1, start);
             }
-            joined.extend(self.starts.get(place).map(|start| (end, start.2)));
+            joined.extend(self.ends.get(end).zip(self.starts.get(start)).map(|(a, b)| (a.0, b.2)));
         }
         joined
     }
 
     /// The free start that is nearest to an end; of those equally near the one with the lowest id.
     fn nearest(&mut self, end: usize) -> Option<Pair> {
-        let license = self.licenses.get(end).filter(|license| license.end != NEVER)?;
-        let day = *self.end_days.get(end)?;
+        let (_, license) = *self.ends.get(end).filter(|(_, license)| license.end != NEVER)?;
+        let day = self.zone.day(Timestamp::from_ms_clamped(license.end));
         let bound = self.starts.partition_point(|start| start.0 < day);
         let after = self.first_free(bound, usize::MAX, license);
         let before = self.last_free_day(bound, day, license);
         let pair = |place: usize| {
             let start = self.starts.get(place)?;
             let apart = (start.0 - day).abs();
-            (apart <= self.gap_days).then_some((apart, license.id, start.1, end, place))
+            (apart <= self.gap_days).then_some((apart, license.id, start.1.id, end, place))
         };
         after.and_then(pair).into_iter().chain(before.and_then(pair)).min()
     }
@@ -310,9 +348,13 @@ impl<'l> LicenseGroup<'l> {
 
     /// Whether the license of a start begins later than another and lasts longer.
     fn can_follow(&self, place: usize, license: &License) -> bool {
-        let other = self.starts.get(place).and_then(|start| self.licenses.get(start.2));
+        let other = self.starts.get(place).map(|start| start.1);
         other.is_some_and(|other| other.from > license.from && other.end > license.end)
     }
+}
+
+fn all_equal(ids: &[ObjectId]) -> bool {
+    ids.iter().zip(ids.iter().skip(1)).all(|(a, b)| a == b)
 }
 
 /// Follows links from a place, and shortens them on the way.

@@ -17,7 +17,7 @@ pub(super) fn overdue_of<'p>(
     let now = scope.options.now.as_ms();
     let licenses = payer.licenses.iter().enumerate();
     licenses.filter_map(move |(at, license)| {
-        let is_past = license.expires() && license.is_ongoing() && license.end < now;
+        let is_past = license.expires() && license.is_ongoing() && license.end <= now;
         let counts = is_past && scope.counts(license) && payer.links.successor(at).is_none();
         counts.then_some(license)
     })

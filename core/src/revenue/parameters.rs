@@ -11,6 +11,7 @@ use super::{
     renewals_explained::RenewalsLine,
     usage_line::UsageLine,
 };
+use crate::value::engagement::ACTIVITY_STATES;
 
 /// A parameter of reports.
 #[derive(Clone, Copy, Debug)]
@@ -248,7 +249,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "activityState",
         of: &[Customers],
-        kind: ParameterType::Text,
+        kind: ParameterType::Choice(ACTIVITY_STATES),
         doc: "Only customers with this activity state.",
     },
     Parameter {

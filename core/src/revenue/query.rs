@@ -19,7 +19,7 @@ use super::{
 use crate::{
     resources::company::COMPANY,
     schema::{Filter, UnknownParameter, sent_twice},
-    value::{Issue, ObjectId, RecordRef, Timestamp, Zone},
+    value::{Issue, ObjectId, RecordRef, Timestamp, Zone, engagement::ACTIVITY_STATES},
 };
 
 /// Report to compute; each has a route of its own.
@@ -407,7 +407,7 @@ impl<'s> SentParameters<'s> {
         CustomerPage {
             sort: self.value("sort", CustomerPage::sort_of).unwrap_or_default(),
             status: self.choice("status", CustomerPage::STATUSES),
-            activity_state: self.text("activityState"),
+            activity_state: self.choice("activityState", ACTIVITY_STATES),
             limit: self.number("limit").map_or(CustomerPage::LIMIT, index_of),
             offset: self.number("offset").map_or(0, index_of),
         }

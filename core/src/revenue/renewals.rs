@@ -296,7 +296,7 @@ fn outcome_of(
         (None, RenewalStatus::Renewed) => {
             (RenewalOutcome::Renewed, license.renewal_mrr().max(0), own)
         }
-        _ if license.end < scope.options.now.as_ms() => (RenewalOutcome::Overdue, 0, own),
+        _ if license.end <= scope.options.now.as_ms() => (RenewalOutcome::Overdue, 0, own),
         _ => (RenewalOutcome::Open, 0, own),
     }
 }

@@ -32,6 +32,6 @@ fn has_successor(license: &License, licenses: &[License]) -> bool {
         let apart = other.from.saturating_sub(license.end).saturating_abs();
         let follows =
             other.product == license.product && other.from > license.from && apart <= near;
-        follows || other.parent == Some(license.id)
+        follows || (other.parent == Some(license.id) && other.id != license.id)
     })
 }

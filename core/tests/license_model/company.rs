@@ -67,7 +67,7 @@ fn is_alone(known: &Known, all: &[Known], world: World<'_>) -> bool {
     let (id, license) = known;
     let follows = |another: &Known| {
         let (other_id, other) = another;
-        if says(&other.shown, "parent", id) {
+        if other_id != id && says(&other.shown, "parent", id) {
             return true;
         }
         let begins = [&other.shown, &license.shown].map(|shown| time(shown, "fromDate"));

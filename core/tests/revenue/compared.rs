@@ -416,7 +416,7 @@ fn outcome(model: &Model<'_>, at: usize) -> (RenewalOutcome, Fraction) {
         (None, Status::Renewed) => {
             (RenewalOutcome::Renewed, positive(license.renewal.unwrap_or(license.mrr)))
         }
-        (None, Status::Ongoing) if license.end.unwrap() < model.asked.now => {
+        (None, Status::Ongoing) if license.end.unwrap() <= model.asked.now => {
             (RenewalOutcome::Overdue, ZERO)
         }
         (None, Status::Ongoing) => (RenewalOutcome::Open, ZERO),

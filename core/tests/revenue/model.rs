@@ -129,8 +129,10 @@ impl<'m> Model<'m> {
         let ends = licenses.iter().map(|license| license.end).collect();
         let successors = vec![None; licenses.len()];
         let mut model = Self { licenses, asked, ends, successors, days };
-        model.bridge();
+        let lines: Vec<u8> = licenses.iter().map(|license| model.root(license)).collect();
+        model.bridge(|a, b| lines[a] == lines[b]);
         model.follow_parents();
+        model.bridge(|_, _| true);
         model
     }
 
@@ -146,7 +148,8 @@ impl<'m> Model<'m> {
         self.days.windows(2).map(|days| (days[0], days[1])).collect()
     }
 
-    fn bridge(&mut self) {
+    /// Joins the nearest of these pairs that are left.
+    fn bridge(&mut self, may_join: impl Fn(usize, usize) -> bool) {
         let mut pairs = Vec::new();
         for (a, one) in self.licenses.iter().enumerate() {
             for (b, other) in self.licenses.iter().enumerate() {
@@ -155,13 +158,14 @@ impl<'m> Model<'m> {
                 let Some(end) = one.end else { continue };
                 let lasts_longer = other.end.is_none_or(|other| other > end);
                 let apart = (self.day(other.from) - self.day(end)).abs();
+                let same = same && may_join(a, b);
                 if same && one.from < other.from && lasts_longer && apart <= self.asked.gap_days {
                     pairs.push((apart, one.id, other.id, a, b));
                 }
             }
         }
         pairs.sort_unstable();
-        let mut followed = BTreeSet::new();
+        let mut followed: BTreeSet<usize> = self.successors.iter().flatten().copied().collect();
         for (_, _, _, a, b) in pairs {
             if self.successors[a].is_none() && followed.insert(b) {
                 self.successors[a] = Some(b);
@@ -175,7 +179,9 @@ impl<'m> Model<'m> {
         let of_company =
             |id| self.licenses.iter().find(|one| (one.id, one.company) == (id, license.company));
         let mut root = license.parent.unwrap_or(license.id);
-        while let Some(parent) = of_company(root).and_then(|one| one.parent) {
+        while let Some(parent) = of_company(root).and_then(|one| one.parent)
+            && parent != root
+        {
             root = parent;
         }
         root
@@ -338,7 +344,7 @@ impl<'m> Model<'m> {
             license.company == company
                 && license.fixed
                 && license.status == Status::Ongoing
-                && license.end.is_some_and(|end| end < self.asked.now && end < time)
+                && license.end.is_some_and(|end| end <= self.asked.now && end < time)
                 && successor.is_none()
                 && self.counts(license)
         });

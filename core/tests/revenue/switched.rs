@@ -101,3 +101,27 @@ fn licenses_of_a_line_in_two_currencies_are_renewed_each_in_its_own() {
     let expected = expected.map(|(a, b)| (a.to_owned(), Some(b.to_owned())));
     assert_eq!(followed.collect::<Vec<_>>(), expected);
 }
+
+#[test]
+fn a_successor_of_the_line_goes_before_a_nearer_license_of_another_line() {
+    let lines = "
+        P1 Nord EUR 2023-01-01 2024-01-01 100 Suite ongoing
+        X1 Nord EUR 2024-01-02 2025-01-02 50 Suite ongoing
+        P2 Nord EUR 2024-01-05 2025-01-05 110 Suite ongoing
+    ";
+    let lines = lines.lines().filter(|line| !line.trim().is_empty()).map(license);
+    let of_line = |license: LicenseFacts<'static>| {
+        let parent = (name(license.id) == "P2").then(|| id("P1"));
+        LicenseFacts { parent, ..license }
+    };
+    let ledger = Ledger::new(lines.map(of_line)).unwrap();
+    for gap_days in [0, 7] {
+        let asked = options("2023-06-01", "2024-06-01", "2024-06-01");
+        let asked = ReportOptions { gap_days, ..asked };
+        let report = renewals(&ledger, &asked, RenewalsBy::End).unwrap();
+        let followed =
+            report.licenses.iter().map(|line| (name(line.license), line.successor.map(name)));
+        let expected = [("P1".to_owned(), Some("P2".to_owned()))];
+        assert_eq!(followed.collect::<Vec<_>>(), expected, "{gap_days}");
+    }
+}

@@ -4,10 +4,11 @@
 use svctrack_core::{
     revenue::{
         Cell, Customer, CustomerUsage, Day, Interval, LaterLicenses, Ledger, LicenseFacts,
-        MovementView, RenewalRow, RenewalsBy, ReportLine, ReportOptions, RetentionRow, Valuation,
-        Weights, cohorts, customers, explain, forecast, mrr, mrr_by_company, renewals, retention,
+        MovementView, RenewalOutcome, RenewalRow, RenewalsBy, ReportLine, ReportOptions,
+        RetentionRow, Valuation, Weights, cohorts, customers, explain, forecast, mrr,
+        mrr_by_company, renewals, retention,
     },
-    value::Number,
+    value::{Number, Timestamp},
 };
 
 use super::support::{at, converted, in_currency, ledger, license, name, options, rates};
@@ -140,6 +141,16 @@ fn what_is_overdue_is_reported_next_to_the_rest() {
     let overdue = serde_json::to_value(&report.overdue).unwrap();
     assert_eq!(overdue[0]["end"], "2024-07-01");
     assert_eq!(overdue[0]["mrr"], 500);
+    // From the moment of its end.
+    for (now, licenses) in [("2024-06-30T23:59:59.999Z", 0), ("2024-07-01T00:00:00.000Z", 1)] {
+        let asked = ReportOptions { now: Timestamp::parse(now).unwrap(), ..asked() };
+        let report = mrr(&ledger(LICENSES), &asked, None).unwrap();
+        assert_eq!(report.converted.unwrap().rows[7].overdue_licenses, licenses, "{now}");
+        let report = renewals(&ledger(LICENSES), &asked, RenewalsBy::End).unwrap();
+        let outcomes = report.licenses.iter().map(|line| line.outcome);
+        let overdue = outcomes.filter(|outcome| *outcome == RenewalOutcome::Overdue);
+        assert_eq!(overdue.count(), licenses as usize, "{now}");
+    }
 }
 
 #[test]
