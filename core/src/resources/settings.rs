@@ -238,12 +238,11 @@ impl Rate {
         rates.collect::<Option<BTreeMap<_, _>>>().map(Self::Dated)
     }
 
-    fn is_positive(&self) -> bool {
+    /// Whether there are rates, and all of them are such.
+    fn all(&self, is_such: impl Fn(Decimal) -> bool) -> bool {
         match self {
-            Self::Always(rate) => *rate > Decimal::ZERO,
-            Self::Dated(rates) => {
-                !rates.is_empty() && rates.values().all(|rate| *rate > Decimal::ZERO)
-            }
+            Self::Always(rate) => is_such(*rate),
+            Self::Dated(rates) => !rates.is_empty() && rates.values().all(|rate| is_such(*rate)),
         }
     }
 }
@@ -378,6 +377,7 @@ fn check_currencies(currencies: &Document, issues: &mut Vec<Issue>) {
         reject(format!("`currencies` must hold `base` and `rates`; found {}", quoted(name)));
     }
     let Some(rates) = currencies.value(RATES) else { return };
+    let base = currencies.text(BASE).unwrap_or_default();
     let Some(rates) = rates.to_document() else {
         return reject(format!(
             "`rates` must be an object of currencies and numbers; found {}",
@@ -388,7 +388,15 @@ fn check_currencies(currencies: &Document, issues: &mut Vec<Issue>) {
         reject(format!("`rates` must have at most {MAX_RATES} currencies"));
     }
     for (currency, rate) in rates.iter() {
-        if !Rate::read(rate).is_some_and(|rate| rate.is_positive()) {
+        let known = Rate::read(rate);
+        let is_one = |rate: &Rate| rate.all(|rate| rate == Decimal::ONE);
+        if currency == base && known.as_ref().is_some_and(|rate| !is_one(rate)) {
+            reject(format!(
+                "the rate of {}, the base currency, is 1; found {}",
+                quoted(currency),
+                quoted(rate.text())
+            ));
+        } else if !known.is_some_and(|rate| rate.all(|rate| rate > Decimal::ZERO)) {
             reject(format!(
                 "the rate of {} must be a positive number, or positive numbers by days such as `2026-01-31`; found {}",
                 quoted(currency),

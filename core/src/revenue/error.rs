@@ -59,6 +59,8 @@ pub enum ReportError {
     AmountTooLarge,
     /// An interval, line or currency that the report does not have.
     UnknownCell(&'static str),
+    /// A figure in the base currency, where a currency without a rate keeps the report from being converted.
+    NotConverted,
 }
 
 impl ReportError {
@@ -88,6 +90,7 @@ impl ReportError {
             Self::TooManyCurrencies(_) => "too_many_currencies",
             Self::AmountTooLarge => "amount_too_large",
             Self::UnknownCell(_) => "unknown_cell",
+            Self::NotConverted => "not_converted",
         }
     }
 
@@ -101,6 +104,7 @@ impl ReportError {
             | Self::Needs(option, _)
             | Self::NoEffectWith(option, _)
             | Self::UnknownCell(option) => option,
+            Self::NotConverted => "currency",
             Self::InvalidTime(_) | Self::AsOfAhead | Self::NoHistory(_) => "asOf",
             Self::InvalidMonth(_) | Self::MonthNotEnded => "month",
             Self::FromAfterTo | Self::TooLong(_) | Self::NotOfLicenses => "from",
@@ -198,6 +202,9 @@ impl fmt::Display for ReportError {
             }
             Self::AmountTooLarge => f.write_str("the amounts are too large to be added up"),
             Self::UnknownCell(option) => write!(f, "`{option}` names nothing in this report"),
+            Self::NotConverted => f.write_str(
+                "`currency` is required: the report is not converted, since a currency has no rate",
+            ),
         }
     }
 }

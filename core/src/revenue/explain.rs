@@ -239,8 +239,8 @@ pub struct LicenseShare {
 /// a cohort's cell is its [`ReportLine::End`].
 ///
 /// # Errors
-/// When an option is invalid, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
-/// converted, or a segment or a cohort without companies.
+/// When an option is invalid, [`ReportError::NotConverted`] where a currency has no rate and none is requested, or
+/// [`ReportError::UnknownCell`] for a currency that does not occur, or a segment or a cohort without companies.
 pub fn explain(
     ledger: &Ledger,
     options: &ReportOptions,

@@ -134,8 +134,8 @@ pub struct ExpectedLicense {
 /// Explains a figure of [`forecast`](super::forecast).
 ///
 /// # Errors
-/// When an option is invalid, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
-/// converted, and for the actual MRR of a period that has not ended.
+/// When an option is invalid, [`ReportError::NotConverted`] where a currency has no rate and none is requested, or
+/// [`ReportError::UnknownCell`] for a currency that does not occur, and for the actual MRR of a period that has not ended.
 pub fn explain_forecast(
     ledger: &Ledger,
     options: &ReportOptions,

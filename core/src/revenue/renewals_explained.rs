@@ -82,8 +82,8 @@ pub struct RenewalShare {
 /// Explains a figure of [`renewals`](super::renewals).
 ///
 /// # Errors
-/// When an option is invalid, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
-/// converted.
+/// When an option is invalid, [`ReportError::NotConverted`] where a currency has no rate and none is requested, or
+/// [`ReportError::UnknownCell`] for a currency that does not occur.
 pub fn explain_renewals(
     ledger: &Ledger,
     options: &ReportOptions,

@@ -127,7 +127,8 @@ impl<'r> ReportScope<'r> {
         match currency.map(|currency| self.number_of(currency)) {
             Some(Some(number)) => Ok(Some(number)),
             None if self.converts() => Ok(None),
-            _ => Err(ReportError::UnknownCell("currency")),
+            None => Err(ReportError::NotConverted),
+            Some(None) => Err(ReportError::UnknownCell("currency")),
         }
     }
 

@@ -80,6 +80,13 @@ fn bad_reports_are_rejected_with_a_code() {
         cohort: None,
     };
     check(explain(&ledger, &asked, None, &cell), "unknown_cell", "currency", "`currency`");
+    let two = ["EUR", "USD"]
+        .map(|currency| LicenseFacts { currency: currency.into(), ..license(LICENSE) });
+    let two = Ledger::new(two).unwrap();
+    let no_rates = ReportOptions { rates: Some(ExchangeRates::new("EUR")), ..asked.clone() };
+    let converted = svctrack_core::revenue::Cell { currency: None, ..cell };
+    let no_rate = "a currency has no rate";
+    check(explain(&two, &no_rates, None, &converted), "not_converted", "currency", no_rate);
     let many = (0..201_u32)
         .map(|number| LicenseFacts { currency: format!("X{number}").into(), ..license(LICENSE) });
     check(Ledger::new(many), "too_many_currencies", "currencies", "200");

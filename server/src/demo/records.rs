@@ -14,6 +14,8 @@ use super::{
 /// Companies that are not customers: `coming`, whose first license begins soon, and `prospect`.
 const COMING: usize = 4;
 const PROSPECTS: usize = 12;
+/// Least seats of a license whose renewal may have more or fewer.
+const GROWING_SEATS: i64 = 10;
 
 /// A person of the staff: key, first and last name, role.
 pub(super) type Staff = (&'static str, &'static str, &'static str, &'static str);
@@ -171,6 +173,12 @@ fn stored_license(company: &Company, at: usize, term: &Term) -> Value {
     set("toDate", term.to.map(|to| json!(to.to_string())));
     set("lostReason", reason.map(|reason| json!(reason)));
     set("parent", term.follows.map(|at| json!(format!("extid-{}", company.license_key(at)))));
+    if term.outcome == TermOutcome::Ongoing && term.months > 0 && term.seats >= GROWING_SEATS {
+        let with_seats = |seats| Some(json!(Term { seats, ..term.clone() }.mrr()));
+        set("fcNewMrr", with_seats(term.seats));
+        set("fcNewMrrOptimistic", with_seats(term.seats * 5 / 4));
+        set("fcNewMrrPessimistic", with_seats(term.seats * 4 / 5));
+    }
     if term.auto_renews && term.outcome == TermOutcome::Ongoing {
         set("autoRenews", Some(json!(true)));
         set("noticePeriod", Some(json!(1)));

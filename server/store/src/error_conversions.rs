@@ -1,6 +1,8 @@
 //! Conversions of errors between a store and the rules.
 
-use svctrack_core::{plan::Rejection, schema::LookupError, value::IdsExhausted};
+use svctrack_core::{
+    plan::Rejection, revenue::ReportError, schema::LookupError, value::IdsExhausted,
+};
 
 use super::StoreError;
 
@@ -21,6 +23,12 @@ impl From<LookupError> for StoreError {
 impl From<IdsExhausted> for StoreError {
     fn from(error: IdsExhausted) -> Self {
         Self::Internal(error.to_string())
+    }
+}
+
+impl From<ReportError> for StoreError {
+    fn from(error: ReportError) -> Self {
+        Self::Invalid(vec![error.into()])
     }
 }
 

@@ -10,7 +10,10 @@ use svctrack_core::{
     value::{Document, ObjectId, TenantId, Timestamp, Zone},
 };
 
-use super::ledgers::{LicenseReader, TenantLedger, change_of, currencies_of, rejected};
+use super::{
+    ledgers::{TenantLedger, change_of, currencies_of},
+    license_reader::LicenseReader,
+};
 use crate::{
     StoreError,
     rows::{
@@ -52,7 +55,7 @@ impl ReportData {
     ) -> Result<Self, StoreError> {
         let since = since(snapshot, tenant)?;
         if let Some(since) = since.filter(|since| as_of < *since) {
-            return Err(rejected(ReportError::NoHistory(since)));
+            return Err(ReportError::NoHistory(since).into());
         }
         let undone = RevertedChanges::since(snapshot, tenant, |_, at| at <= as_of)?;
         let history = Some(History { as_of, since });
@@ -88,7 +91,7 @@ impl ReportData {
         };
         let ledger = match undone.licenses.is_empty() {
             true => later.clone(),
-            false => Arc::new(later.changed(&undone.licenses_in(zone)).map_err(rejected)?),
+            false => Arc::new(later.changed(&undone.licenses_in(zone))?),
         };
         Ok(Self { zone, rates, ledger, later: Some(later), history })
     }

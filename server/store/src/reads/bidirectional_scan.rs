@@ -21,8 +21,16 @@ impl Direction {
         }
     }
 
+    /// The next of rows in this direction.
+    pub(crate) fn next_of<I: DoubleEndedIterator>(self, rows: &mut I) -> Option<I::Item> {
+        match self {
+            Self::Ascending => rows.next(),
+            Self::Descending => rows.next_back(),
+        }
+    }
+
     /// Whether a row comes before another in this direction.
-    fn is_before(self, id: ObjectId, other: ObjectId) -> bool {
+    pub(crate) fn is_before(self, id: ObjectId, other: ObjectId) -> bool {
         match self {
             Self::Ascending => id < other,
             Self::Descending => id > other,

@@ -15,7 +15,7 @@ use svctrack_core::{
 
 use super::{
     as_of::{ReportData, each_replaced, settings_of},
-    ledgers::{TenantLedger, currencies_of, rejected},
+    ledgers::{TenantLedger, currencies_of},
 };
 use crate::{
     StoreError,
@@ -49,9 +49,8 @@ impl<S: Snapshot> ClosedMonths<'_, S> {
             time_zone_changed: false,
         };
         let mut months = Vec::new();
-        let compared = |row: ClosingRow, since: &SinceClosing<'_>| {
-            row.closing.compared(report, since).map_err(rejected)
-        };
+        let compared =
+            |row: ClosingRow, since: &SinceClosing<'_>| row.closing.compared(report, since);
         each_replaced(self.snapshot, self.tenant, |sequence, _, replaced| {
             // The last closed month was closed up to the latest row.
             while let Some(row) = closed.pop_if(|row| sequence <= row.sequence) {
@@ -114,5 +113,5 @@ pub(crate) fn by_company(
     let row = closings::of_month(&snapshot.open(CLOSINGS)?, tenant, month)?;
     let row = row.ok_or(StoreError::NotFound)?;
     let past = ReportData::at(snapshot, tenant, tenant_ledger, row.sequence)?;
-    row.closing.by_company(&past.ledger, past.rates).map_err(rejected)
+    Ok(row.closing.by_company(&past.ledger, past.rates)?)
 }

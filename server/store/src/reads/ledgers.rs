@@ -4,12 +4,7 @@
 //! Invariant: a ledger is used only after the change log of the reader's own snapshot was read to its end. The reports
 //! of a ledger are dropped with it, so that no report is older than its licenses, its companies and its settings.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    panic::resume_unwind,
-    sync::{Arc, mpsc},
-    thread,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use parking_lot::Mutex;
 use svctrack_core::{
@@ -18,18 +13,18 @@ use svctrack_core::{
         license::LICENSE,
         settings::{self, Currencies, SETTINGS},
     },
-    revenue::{ExchangeRates, Ledger, LicenseFacts, ReportError},
+    revenue::{ExchangeRates, Ledger},
     value::{Document, ObjectId, TenantId, Zone},
 };
 
-use super::written_reports::WrittenReports;
+use super::{license_reader::LicenseReader, written_reports::WrittenReports};
 use crate::{
     StoreError,
     rows::{
-        Bytes as _, CHANGES, Rows, Snapshot, keys,
+        Bytes, CHANGES, RowResult, Rows, Snapshot, keys,
         stored_value::{self, ChangeRow},
     },
-    rules::{closings, open_tables::RecordTables, tenant_view::TenantView},
+    rules::closings,
 };
 
 /// Bytes of all cached ledgers, with their reports: half a million licenses. The least recently used are dropped first.
@@ -38,10 +33,6 @@ const MAX_LEDGER_BYTES: usize = 96 * 1024 * 1024;
 const MAX_REPORTS_BYTES: usize = 4 * 1024 * 1024;
 /// Bytes of the cached reports of all tenants that are computed from usage as well.
 const MAX_USAGE_BYTES: usize = 8 * 1024 * 1024;
-/// Threads that read all licenses of a tenant, each a run of rows in turn, and number of runs in advance.
-const READERS: usize = 2;
-const ROWS_OF_A_RUN: usize = 64;
-const RUNS_AHEAD: usize = 16;
 /// Changes after which a ledger is read as a whole: applying more takes longer.
 const MAX_CHANGES: usize = 20_000;
 
@@ -59,6 +50,15 @@ pub(crate) struct TenantLedger {
 }
 
 impl TenantLedger {
+    /// Reads all licenses of a tenant.
+    fn read(
+        reader: &LicenseReader<'_, impl Snapshot>,
+        sequence: u64,
+    ) -> Result<Arc<Self>, StoreError> {
+        let (zone, rates) = currencies_of(&reader.settings()?)?;
+        Ok(Self::new(zone, rates, Arc::new(reader.ledger(zone)?), sequence))
+    }
+
     fn new(
         zone: Zone,
         rates: Option<ExchangeRates>,
@@ -133,8 +133,8 @@ impl Ledgers {
             (_, standing) => {
                 let reader = LicenseReader::open(snapshot, tenant)?;
                 let (read_to, last) = end_of_log(snapshot, tenant)?;
-                let kept =
-                    CachedLedger { read_to, last, tenant_ledger: reader.tenant_ledger(read_to)? };
+                let tenant_ledger = TenantLedger::read(&reader, read_to)?;
+                let kept = CachedLedger { read_to, last, tenant_ledger };
                 if matches!(standing, CacheState::Ahead) {
                     return Ok(kept.tenant_ledger);
                 }
@@ -205,16 +205,18 @@ impl CachedLedger {
             if !has_settings && !has_companies && !has_closings && licenses.is_empty() {
                 self.tenant_ledger
             } else {
-                let (zone, rates) = reader.settings()?;
+                let (zone, rates) = currencies_of(&reader.settings()?)?;
                 if zone == self.tenant_ledger.zone {
                     let ledger = match licenses.is_empty() {
                         true => self.tenant_ledger.ledger.clone(),
-                        false => Arc::new(reader.changed(&self.tenant_ledger, &licenses)?),
+                        false => {
+                            Arc::new(reader.changed(&self.tenant_ledger.ledger, &licenses, zone)?)
+                        }
                     };
                     TenantLedger::new(zone, rates, ledger, read_to)
                 } else {
                     // Licenses end at midnights of the zone.
-                    reader.tenant_ledger(read_to)?
+                    TenantLedger::read(reader, read_to)?
                 }
             };
         Ok(Self { read_to, last, tenant_ledger })
@@ -233,8 +235,8 @@ impl ChangesSince {
     }
 }
 
-pub(crate) fn change_of<B: crate::rows::Bytes>(
-    row: crate::rows::RowResult<B>,
+pub(crate) fn change_of<B: Bytes>(
+    row: RowResult<B>,
 ) -> Result<(u64, Option<ChangeRow>), StoreError> {
     let (key, value) = row?;
     let sequence = keys::sequence_at_end(key.value()).unwrap_or_default();
@@ -252,111 +254,15 @@ fn end_of_log(
     row.map_or(Ok((0, None)), change_of)
 }
 
-/// Reads licenses of a tenant.
-pub(crate) struct LicenseReader<'s, S: Snapshot> {
-    tenant: TenantId,
-    tables: RecordTables<S>,
-    snapshot: &'s S,
-}
-
-impl<'s, S: Snapshot> LicenseReader<'s, S> {
-    pub(crate) fn open(snapshot: &'s S, tenant: TenantId) -> Result<Self, StoreError> {
-        Ok(Self { tenant, tables: RecordTables::open(snapshot)?, snapshot })
-    }
-
-    fn view(&self) -> TenantView<'_, RecordTables<S>> {
-        TenantView::of_snapshot(self.tenant, &self.tables)
-    }
-
-    fn settings(&self) -> Result<(Zone, Option<ExchangeRates>), StoreError> {
-        currencies_of(&settings::of_tenant(&self.view())?)
-    }
-
-    fn tenant_ledger(&self, read_to: u64) -> Result<Arc<TenantLedger>, StoreError> {
-        let (zone, rates) = self.settings()?;
-        Ok(TenantLedger::new(zone, rates, Arc::new(self.ledger(zone)?), read_to))
-    }
-
-    /// All licenses, with their ends in a zone. Two threads read them: finding the facts in their text takes long.
-    pub(crate) fn ledger(&self, zone: Zone) -> Result<Ledger, StoreError> {
-        let (send, runs) = mpsc::sync_channel(RUNS_AHEAD);
-        // Both ends move into the closure, so that no reader waits for one that has ended.
-        thread::scope(move |scope| {
-            let mut readers = Vec::new();
-            for part in 0..READERS {
-                let send = send.clone();
-                let read = move || self.each_run(zone, part, |run| send.send(run).is_ok());
-                let reader = thread::Builder::new().name("licenses".to_owned());
-                let reader = reader.spawn_scoped(scope, read);
-                readers.push(reader.map_err(|error| StoreError::Unavailable(error.to_string()))?);
-            }
-            drop(send);
-            let ledger = Ledger::new(runs.iter().flatten());
-            for reader in readers {
-                reader.join().unwrap_or_else(|thrown| resume_unwind(thrown))?;
-            }
-            ledger.map_err(rejected)
-        })
-    }
-
-    /// Passes the facts of a part of the licenses to `take`, a run of rows at a time, as long as it takes them.
-    fn each_run(
-        &self,
-        zone: Zone,
-        part: usize,
-        mut take: impl FnMut(Vec<LicenseFacts<'static>>) -> bool,
-    ) -> Result<(), StoreError> {
-        let (first, last) = (
-            keys::record(self.tenant, LICENSE.code, ObjectId::MIN),
-            keys::record(self.tenant, LICENSE.code, ObjectId::MAX),
-        );
-        let table = self.snapshot.open(crate::rows::RECORDS)?;
-        let mut run = Vec::new();
-        for (number, row) in table.range(first.as_slice()..=last.as_slice())?.enumerate() {
-            let (key, value) = row?;
-            if (number / ROWS_OF_A_RUN) % READERS == part {
-                let stored = stored_value::unseal_record(key.value(), value.value())?;
-                run.extend(LicenseFacts::of_stored(stored.text(), zone));
-            } else if !run.is_empty() && !take(std::mem::take(&mut run)) {
-                return Ok(());
-            }
-        }
-        take(run);
-        Ok(())
-    }
-
-    /// The ledger with licenses that have changed.
-    fn changed(
-        &self,
-        tenant_ledger: &TenantLedger,
-        licenses: &BTreeSet<ObjectId>,
-    ) -> Result<Ledger, StoreError> {
-        let view = self.view();
-        let mut changes = BTreeMap::new();
-        for id in licenses {
-            let facts = view.read(&LICENSE, *id, |stored| {
-                Ok(LicenseFacts::of_stored(stored.text(), tenant_ledger.zone))
-            })?;
-            changes.insert(*id, facts.flatten());
-        }
-        tenant_ledger.ledger.changed(&changes).map_err(rejected)
-    }
-}
-
 /// The zone and the rates of settings.
 pub(crate) fn currencies_of(
     settings: &Document,
 ) -> Result<(Zone, Option<ExchangeRates>), StoreError> {
     let rates = match Currencies::from_settings(settings) {
-        Some(currencies) => Some(ExchangeRates::from_currencies(&currencies).map_err(rejected)?),
+        Some(currencies) => Some(ExchangeRates::from_currencies(&currencies)?),
         None => Currencies::base_of(settings).map(ExchangeRates::new),
     };
     Ok((settings::time_zone(settings), rates))
-}
-
-/// Error of a rejected report query.
-pub(crate) fn rejected(error: ReportError) -> StoreError {
-    StoreError::Invalid(vec![error.into()])
 }
 
 #[cfg(test)]

@@ -454,11 +454,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         }
         let (first, last) = (key(first), key(last));
         let mut rows = self.tables.records.range(first.as_slice()..=last.as_slice())?;
-        let mut next = || match direction {
-            Direction::Ascending => rows.next(),
-            Direction::Descending => rows.next_back(),
-        };
-        while let Some(row) = next() {
+        while let Some(row) = direction.next_of(&mut rows) {
             let (key, value) = row?;
             let id = keys::id_at_end(key.value()).filter(|id| self.is_after(*id));
             let Some(id) = id else { continue };

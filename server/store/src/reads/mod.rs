@@ -8,6 +8,7 @@ pub(crate) mod bidirectional_scan;
 pub(crate) mod closing_changes;
 pub(crate) mod dry_run;
 pub(crate) mod ledgers;
+pub(crate) mod license_reader;
 pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod pager;

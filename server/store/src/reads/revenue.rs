@@ -28,7 +28,7 @@ use svctrack_core::{
 use super::{
     as_of::ReportData,
     closing_changes::{self, ClosedMonths},
-    ledgers::{Ledgers, TenantLedger, rejected},
+    ledgers::{Ledgers, TenantLedger},
     usage,
     written_reports::ReportValidity,
 };
@@ -102,7 +102,7 @@ fn of_history(
     job: &ReportJob,
 ) -> Result<(String, Range<Timestamp>), StoreError> {
     let past = match job.query.as_of() {
-        Some(as_of) if as_of > now => return Err(rejected(ReportError::AsOfAhead)),
+        Some(as_of) if as_of > now => return Err(ReportError::AsOfAhead.into()),
         Some(as_of) => ReportData::as_of(snapshot, tenant, tenant_ledger, as_of)?,
         None => ReportData::none(tenant_ledger),
     };
@@ -192,7 +192,7 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
         let past = self.past;
         let company = self.company(query)?;
         let options = query.options(since, past.zone, past.rates.clone(), company);
-        let options = ReportOptions { history: past.history, ..options.map_err(rejected)? };
+        let options = ReportOptions { history: past.history, ..options? };
         let facts_of = |id: ObjectId| companies.get(&id);
         let unread = Cell::new(None);
         let name = |id| {
@@ -211,7 +211,7 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
             name_of: &|id| facts_of(id).map_or_else(|| name(id), |known| known.name.clone()),
             usage_of: &|id| facts_of(id).map(|known| known.usage.clone()).unwrap_or_default(),
         };
-        let mut made = report(query, &options, sources).map_err(rejected)?;
+        let mut made = report(query, &options, sources)?;
         if let Some(error) = unread.take() {
             return Err(error);
         }
@@ -236,8 +236,8 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
             _ => None,
         };
         let found = self.view().locate(&COMPANY, reference)?.or(deleted);
-        let not_found = || rejected(ReportError::CompanyNotFound(reference.clone()));
-        found.map(Some).ok_or_else(not_found)
+        let not_found = || ReportError::CompanyNotFound(reference.clone());
+        Ok(Some(found.ok_or_else(not_found)?))
     }
 
     /// The name of a company; no other property is read.

@@ -14,7 +14,6 @@ use svctrack_core::{
     value::{ObjectId, TenantId, Timestamp},
 };
 
-use super::ledgers::rejected;
 use crate::{
     ReportJob, StoreError, WrittenReport,
     parallel::run_both,
@@ -43,13 +42,13 @@ pub(crate) fn usage(
     let zone = settings::time_zone(&settings::of_tenant(&view)?);
     let company = match job.query.company() {
         Some(reference) => {
-            let not_found = || rejected(ReportError::CompanyNotFound(reference.clone()));
+            let not_found = || ReportError::CompanyNotFound(reference.clone());
             Some(view.locate(&COMPANY, reference)?.ok_or_else(not_found)?)
         }
         None => None,
     };
-    let options = job.query.options(now, zone, None, company).map_err(rejected)?;
-    let plan = UsagePlan::from_query(&job.query, &options).map_err(rejected)?;
+    let options = job.query.options(now, zone, None, company)?;
+    let plan = UsagePlan::from_query(&job.query, &options)?;
     let companies = companies_of_users(snapshot, tenant, company)?;
     let counts = count(snapshot, tenant, plan.counting(), &|user| {
         company.is_none() || companies.contains_key(&user)
