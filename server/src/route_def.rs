@@ -164,8 +164,10 @@ impl RouteDoc {
 
     /// Whether the route returns 304 to clients with the current version.
     pub(crate) fn is_conditional(&self) -> bool {
-        let has_tag =
-            matches!(self.gives, BodyKind::Record | BodyKind::Settings | BodyKind::Closings);
+        let has_tag = matches!(
+            self.gives,
+            BodyKind::Record | BodyKind::Settings | BodyKind::Closing | BodyKind::Closings
+        );
         let gives = has_tag || self.gives.is_list() || self.gives.report().is_some();
         self.takes == BodyKind::Nothing && gives
     }

@@ -6,8 +6,6 @@
 
 use std::{borrow::Cow, cmp::Ordering};
 
-use rust_decimal::Decimal;
-
 use super::{
     field::{FieldDef, FieldKind, OnMissing},
     index::key_of,
@@ -15,7 +13,7 @@ use super::{
     search::Search,
 };
 use crate::value::{
-    Issue, Json, JsonRef, Members, Number, RecordRef, Timestamp,
+    Issue, Json, JsonRef, Members, Number, NumberPlace, RecordRef, Timestamp,
     issue::{quoted, quoted_list},
 };
 
@@ -75,8 +73,8 @@ pub enum Operand {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number, compared as a decimal.
-    Number(Decimal),
+    /// A number, by its place among all numbers.
+    Number(NumberPlace),
     /// A point in time, with its stored form.
     Date(Timestamp, String),
     /// A text in the form in which it is compared; a reference, until it is resolved.
@@ -225,7 +223,7 @@ impl Operand {
         match self {
             Self::Null => None,
             Self::Bool(asked) => Some(value.as_bool()?.cmp(asked)),
-            Self::Number(asked) => Some(Number::place_of(value.as_number_text()?).cmp(asked)),
+            Self::Number(asked) => Some(NumberPlace::of(value.as_number_text()?).cmp(asked)),
             Self::Date(asked, text) => {
                 let found = value.as_str()?;
                 // Dates have one stored form, which sorts by its bytes.
@@ -390,12 +388,11 @@ fn free_key(text: &str) -> SortKey {
     }
 }
 
-/// Place of a text that is a number among others: as Rust and JSON write numbers, however large.
-fn place_of(text: &str) -> Option<Decimal> {
-    let is_json =
-        || Json::parse(text.as_bytes()).is_ok_and(|json| json.as_ref().as_number_text().is_some());
-    let number = Number::parse(text).map(Number::as_decimal);
-    number.or_else(|| is_json().then(|| Number::place_of(text)))
+/// Place of a text that is a number among others: as JSON writes numbers, however large, or as Rust does.
+fn place_of(text: &str) -> Option<NumberPlace> {
+    let json = Json::parse(text.as_bytes()).ok();
+    let exact = json.as_ref().and_then(|json| json.as_ref().as_number_text()).map(NumberPlace::of);
+    exact.or_else(|| Number::parse(text).map(|number| NumberPlace::of(&number.to_string())))
 }
 
 /// A parameter that cannot be read.

@@ -2,9 +2,7 @@
 
 use std::cmp::Ordering;
 
-use rust_decimal::Decimal;
-
-use crate::value::{Issue, JsonRef, Members, Number, ObjectId};
+use crate::value::{Issue, JsonRef, Members, NumberPlace, ObjectId};
 
 /// Maximum of the sort keys of a page and of the records before it, in bytes. Sorting holds up to twice as much.
 const MAX_KEY_BYTES: usize = 8 * 1024 * 1024;
@@ -17,7 +15,7 @@ pub enum SortKey {
     /// A boolean; `false` comes first.
     Bool(bool),
     /// A number, by its place among all numbers.
-    Number(Decimal),
+    Number(NumberPlace),
     /// A string, compared byte for byte.
     Text(String),
     /// An array, compared item by item.
@@ -30,7 +28,8 @@ impl SortKey {
     /// Bytes of memory besides the key itself.
     fn bytes(&self) -> usize {
         match self {
-            Self::Nothing | Self::Bool(_) | Self::Number(_) => 0,
+            Self::Nothing | Self::Bool(_) => 0,
+            Self::Number(place) => place.bytes(),
             Self::Text(text) | Self::Object(text) => text.len(),
             Self::Array(items) => {
                 items.iter().map(|item| size_of::<Self>() + item.bytes()).sum::<usize>()
@@ -47,7 +46,7 @@ impl SortKey {
             return Self::Bool(value);
         }
         if let Some(text) = value.as_number_text() {
-            return Self::Number(Number::place_of(text));
+            return Self::Number(NumberPlace::of(text));
         }
         if let Some(text) = value.as_str() {
             return Self::Text(text.into_owned());
@@ -154,11 +153,13 @@ mod tests {
             "null",
             "false",
             "true",
+            "-2e400",
             "-1e400",
             "-2",
             "1.5",
             "10",
-            "1e400",
+            "1e29",
+            "2e29",
             r#""""#,
             r#""B""#,
             r#""a""#,
@@ -187,8 +188,8 @@ mod tests {
         let text = r#"{"_id":"1","custom":{"a":{"x":1},"x":2}}"#;
         let sort = Sort { path: "custom.x".to_owned(), descending: false };
         let document = crate::value::Document::parse(text.as_bytes()).unwrap();
-        assert_eq!(sort.key(&document), SortKey::Number(Decimal::TWO));
-        assert_eq!(sort.key(&JsonRef::of_stored(text)), SortKey::Number(Decimal::TWO));
+        assert_eq!(sort.key(&document), SortKey::Number(NumberPlace::of("2")));
+        assert_eq!(sort.key(&JsonRef::of_stored(text)), SortKey::Number(NumberPlace::of("2")));
     }
 
     #[test]
@@ -208,7 +209,7 @@ mod tests {
         #[test]
         fn the_first_are_those_of_the_whole_order(values in proptest::collection::vec(0..20_u8, 0..60), wanted in 1..20_usize, descending: bool) {
             let sort = Sort { path: String::new(), descending };
-            let mut all: Vec<_> = values.iter().map(|value| SortKey::Number(Decimal::from(*value))).zip(ids(values.len())).collect();
+            let mut all: Vec<_> = values.iter().map(|value| SortKey::Number(NumberPlace::of(&value.to_string()))).zip(ids(values.len())).collect();
             let mut first = FirstRecords::new(&sort, wanted);
             for (key, id) in all.clone() {
                 first.add(key, id).unwrap();

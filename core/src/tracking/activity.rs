@@ -11,8 +11,8 @@ use crate::{
     resources::{company, end_user, settings::activity_retention_days},
     schema::{
         LogPage,
-        filter::{Comparison, Condition, Operand, split_operator, texts_of, unreadable},
-        list::{COMPANY_NAMES, PairReader, ReadQuery, parse_bool, parse_time},
+        filter::{Comparison, Condition, Filter, Operand, split_operator, unreadable},
+        list::{COMPANY_NAMES, PairReader, ReadQuery, parse_time},
     },
     value::{
         Document, Issue, Json, Number, ObjectId, RecordRef, Timestamp, issue::quoted_list,
@@ -24,7 +24,7 @@ use crate::{
 pub use super::list_fields::LIST;
 
 /// Parameters of a list of activities that are not properties, besides those of every log.
-const OWN_PARAMETERS: [&str; 6] = ["from", "to", "sort", "companyId", "cId", "c"];
+const OWN_PARAMETERS: [&str; 5] = ["from", "to", "sort", "cId", "c"];
 
 /// In which order activities are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,6 +100,7 @@ impl ActivityQuery {
         for (name, value) in pairs {
             query.read(&long_name(name), value, &mut reader);
         }
+        query.take_filters();
         query.narrow_by_dates();
         if query.order == ActivityOrder::NewestDate && !query.is_of_one() {
             let message = "`sort=-date` needs an `endUserId`, or one `companyId`";
@@ -110,19 +111,48 @@ impl ActivityQuery {
 
     fn read(&mut self, name: &str, value: &str, reader: &mut PairReader) {
         match name {
-            "companyId" if value != "null" => match parse_references(name, value) {
-                Ok(companies) => self.companies.get_or_insert_default().extend(companies),
-                Err(issue) => reader.issues.push(issue),
-            },
-            "endUserId" if RecordRef::parse(value).is_some() => {
-                reader.set(name, &mut self.end_user, parse_reference(name, value).map(Some))
-            }
-            "action" => self.actions.get_or_insert_default().extend(texts_of(value)),
             "from" => reader.set(name, &mut self.from, parse_time(name, value).map(Some)),
             "to" => reader.set(name, &mut self.to, parse_time(name, value).map(Some)),
-            "passive" => reader.set(name, &mut self.passive, parse_bool(name, value).map(Some)),
             "sort" => reader.set(name, &mut self.order, ActivityOrder::parse(name, value)),
             _ => self.page.read(&OWN_PARAMETERS, name, value, reader),
+        }
+    }
+
+    /// Takes the filters that an activity meets or not by what is stored of it, without its user and its company.
+    fn take_filters(&mut self) {
+        for filter in std::mem::take(&mut self.page.filters) {
+            if !self.take(&filter) {
+                self.page.filters.push(filter);
+            }
+        }
+    }
+
+    /// Takes a filter; false for one that needs the activity as it is returned.
+    fn take(&mut self, filter: &Filter) -> bool {
+        match (filter.field.name, filter.texts(), &filter.condition) {
+            ("companyId", Some(texts), _) => {
+                self.companies = texts.into_iter().map(RecordRef::parse).collect();
+                self.companies.is_some()
+            }
+            ("endUserId", Some(texts), _) => {
+                self.end_user = match texts.as_slice() {
+                    [text] => RecordRef::parse(text),
+                    _ => None,
+                };
+                self.end_user.is_some()
+            }
+            ("action", Some(texts), _) => {
+                self.actions = Some(texts.into_iter().map(str::to_owned).collect());
+                true
+            }
+            ("passive", _, Condition::OneOf(operands)) => match operands.as_slice() {
+                [Operand::Bool(passive)] => {
+                    self.passive = Some(*passive);
+                    true
+                }
+                _ => false,
+            },
+            _ => false,
         }
     }
 
@@ -162,14 +192,6 @@ impl ActivityQuery {
             && self.to.is_none_or(|to| activity.date < to)
             && self.passive.is_none_or(|passive| passive == activity.passive)
     }
-}
-
-fn parse_reference(name: &str, value: &str) -> Result<RecordRef, Issue> {
-    RecordRef::parse(value).ok_or_else(|| unreadable(name, RecordRef::FORMS, value))
-}
-
-fn parse_references(name: &str, value: &str) -> Result<Vec<RecordRef>, Issue> {
-    texts_of(value).iter().map(|reference| parse_reference(name, reference.trim())).collect()
 }
 
 /// The long form of a short name (R49).
@@ -380,6 +402,12 @@ pub(super) mod tests {
         for filtered in [
             format!("endUserId={ID},{OTHER}"),
             "companyId=null".to_owned(),
+            format!("companyId={ID},null"),
+            format!("companyId={ID}&c=null"),
+            "passive=null".to_owned(),
+            "passive=true,false".to_owned(),
+            "passive=true&passive=false".to_owned(),
+            "action=Login,null".to_owned(),
             format!("c[ne]={ID}"),
             "count=5".to_owned(),
         ] {

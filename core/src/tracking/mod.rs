@@ -40,6 +40,8 @@ mod parked_entries;
 #[cfg(feature = "records")]
 pub mod pipeline;
 #[cfg(feature = "records")]
+mod pipeline_identity;
+#[cfg(feature = "records")]
 mod reader;
 #[cfg(feature = "records")]
 pub mod realtime;

@@ -5,8 +5,12 @@ use std::borrow::Cow;
 
 use super::{
     bulk::check_size,
-    event::{Event, GroupCall, Identity, PipelineCall, name},
-    reader::{ABOUT, MemberNames, MemberReader, ReadEvent, Unreadable, joined_name, plain_id},
+    event::{Event, GroupCall, PipelineCall, name},
+    pipeline_identity::{
+        COMPANY, EXTERNAL_ID, GROUP, TRAITS_EXTERNAL_ID, USER_TRAITS, add_own, group_of_context,
+        read_company_trait, read_identity,
+    },
+    reader::{ABOUT, MemberNames, MemberReader, ReadEvent, Unreadable},
     script::given,
 };
 use crate::value::{
@@ -16,21 +20,11 @@ use crate::value::{
 };
 
 /// The route's own names take precedence (R32, R33).
-const EXTERNAL_ID: &[&str] = &["userId", "user_id", name::EXTERNAL_ID, "euExtId"];
-const TRAITS_EXTERNAL_ID: &[&str] = &["userId", "user_id", name::EXTERNAL_ID, "euExtId", "id"];
-const COMPANY: &[&str] = &["companyId", "company_id", name::COMPANY, "cId"];
-const GROUP: &[&str] = &["groupId", "group_id"];
-/// Trait of a user whose `id` is that of the user's company.
-const COMPANY_TRAIT: &str = "company";
 const TIME: &[&str] = &["timestamp", name::DATE, "originalTimestamp"];
 const NAMES: MemberNames =
     MemberNames { external_id: "userId", email: "traits/email", company: "traits/companyId" };
 const NAMES_OF_GROUP: MemberNames =
     MemberNames { external_id: "userId", email: "context/traits/email", company: "groupId" };
-/// Traits of a user that an event has. One of these that was not read is a repetition of that of an earlier object,
-/// since some SDKs send them twice.
-const USER_TRAITS: &[&str] =
-    &[name::EMAIL, name::NAME, "firstName", "first_name", "lastName", "last_name"];
 /// Begins the name of a trait that is not stored.
 pub(super) const TRAITS: &str = "traits.";
 /// The domain of a company's e-mail addresses, among the traits of a `group` call.
@@ -221,7 +215,7 @@ fn read_event(reader: &mut MemberReader<'_>, call_type: CallType, shared: &Docum
     if matches!(call_type, CallType::Identify | CallType::Track) {
         add_own(reader, &mut identity);
     }
-    let group = first(sources, |traits| traits.id_within(COMPANY_TRAIT));
+    let (group, of_their_company) = read_company_trait(sources, identity.company.as_deref());
     let group = group.or_else(|| group_of_context([&context, shared]));
     let event = Event {
         identity,
@@ -243,46 +237,11 @@ fn read_event(reader: &mut MemberReader<'_>, call_type: CallType, shared: &Docum
     let mut unread = reader.unread_of(&event, &[EXTERNAL_ID, TIME, ENVELOPE]);
     add_traits(&mut unread, of_company, &[]);
     add_traits(&mut unread, of_user, &[USER_TRAITS, TRAITS_EXTERNAL_ID, COMPANY, of_action]);
+    unread.extend(of_their_company);
     reader.add_issues_of(of_context);
     reader.add_issues_of(of_shared);
     users.into_iter().for_each(|traits| reader.add_issues_of(traits));
     ReadEvent { event, unread, has_other_count: false }
-}
-
-/// Reads the identity: `company` is that of a `group` call.
-fn read_identity(
-    reader: &mut MemberReader<'_>,
-    sources: &mut [MemberReader<'_>],
-    company: Option<String>,
-) -> Identity {
-    let mut either = |member| {
-        let own = reader.id(&[member]);
-        own.or_else(|| first(sources, |traits| traits.id(&[member])))
-    };
-    let (asset, project) = (either(name::ASSET), either(name::PROJECT));
-    Identity {
-        external_id: reader
-            .id(EXTERNAL_ID)
-            .or_else(|| first(sources, |traits| traits.id(TRAITS_EXTERNAL_ID))),
-        email: first(sources, |traits| traits.text(&[name::EMAIL])),
-        name: first(sources, joined_name),
-        company: company.or_else(|| first(sources, |traits| traits.id(COMPANY))),
-        asset,
-        project,
-    }
-}
-
-/// Adds what a call has itself, outside of its traits, as the calls of other routes have it (R32).
-fn add_own(reader: &mut MemberReader<'_>, identity: &mut Identity) {
-    let Identity { email, name, company, .. } = identity;
-    *email = email.take().or_else(|| reader.text(&[name::EMAIL]));
-    *name = name.take().or_else(|| joined_name(reader));
-    *company = company.take().or_else(|| reader.id(COMPANY));
-}
-
-/// Group of the session, which SDKs add to their calls.
-fn group_of_context(contexts: [&Document; 2]) -> Option<String> {
-    contexts.into_iter().find_map(|context| GROUP.iter().find_map(|name| plain_id(context, name)))
 }
 
 /// Action of the call; a page has a name of its own, or that of its properties.
@@ -336,14 +295,6 @@ fn add_traits(names: &mut Vec<String>, traits: &[MemberReader<'_>], expected: &[
             names.push(name);
         }
     }
-}
-
-/// First value that one of the objects has.
-fn first<'a>(
-    sources: &mut [MemberReader<'a>],
-    read: impl Fn(&mut MemberReader<'a>) -> Option<String>,
-) -> Option<String> {
-    sources.iter_mut().find_map(read)
 }
 
 #[cfg(test)]
@@ -465,7 +416,11 @@ mod tests {
         let both = r#""context":{"groupId":"g"},"traits":{"company":{"id":"c"}}"#;
         check(both, (None, Some("c")), &[]);
         let nested = r#""context":{"traits":{"company":{"id":7,"name":"Acme"}}}"#;
-        check(nested, (None, Some("7")), &[]);
+        check(nested, (None, Some("7")), &["traits.company.name"]);
+        let twice = r#""traits":{"company":{"id":7,"plan":"x","seats":null}},"context":{"traits":{"company":{"id":"7","plan":"x"}}}"#;
+        check(twice, (None, Some("7")), &["traits.company.plan"]);
+        let other = r#""traits":{"companyId":"c","company":{"id":"d","name":"D"}}"#;
+        check(other, (Some("c"), None), &["traits.company"]);
         check(r#""traits":{"company":"Acme"}"#, (None, None), &["traits.company"]);
         check(r#""traits":{"company":{"name":"Acme"}}"#, (None, None), &["traits.company"]);
         check(r#""context":{"groupId":["g"]}"#, (None, None), &[]);

@@ -213,12 +213,16 @@ impl<'a> MemberReader<'a> {
         self.first_given(spellings, "a string or a number", id_text)
     }
 
-    /// Reads the `id` of an object. A member of another type stays unread, as senders use it for other things too.
-    pub(super) fn id_within(&mut self, member: &str) -> Option<String> {
-        let (place, value) = self.document.placed(member)?;
-        let id = plain_id(&value.to_document()?, "id")?;
-        self.mark_read(place);
-        Some(id)
+    /// An object, if the member is one. It stays unread until it is taken, as senders use the name for other things too.
+    pub(super) fn object_at(&self, member: &str) -> Option<Document> {
+        self.document.placed(member)?.1.to_document()
+    }
+
+    /// Counts a member as read.
+    pub(super) fn take(&mut self, member: &str) {
+        if let Some((place, _)) = self.document.placed(member) {
+            self.mark_read(place);
+        }
     }
 
     fn first_given(

@@ -3,6 +3,7 @@
 use super::{
     event::{MEMBERS, name},
     pipeline::TRAITS,
+    pipeline_identity::COMPANY_MEMBERS,
     reader::{ABOUT, OF_ACTION},
 };
 use crate::{
@@ -92,6 +93,9 @@ fn advice(route: Route, name: &str) -> &'static str {
         _ if ABOUT.contains(&name) => "it needs an `action`: send one",
         _ if is_of_action(route, name) => {
             "it needs an `action`: send one, and only one of `info` and `properties`"
+        }
+        _ if name.starts_with(COMPANY_MEMBERS) => {
+            "only the `id` of `traits.company` is read: send the others in a `group` call, or to `/companies`"
         }
         _ if name.starts_with(TRAITS) => {
             "traits set only e-mail, names, company and domain: send others to `/endusers` or `/companies`"

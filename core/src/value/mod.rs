@@ -33,6 +33,8 @@ pub mod member;
 mod nearest_name;
 #[cfg(feature = "forms")]
 pub mod number;
+#[cfg(feature = "records")]
+mod number_place;
 #[cfg(feature = "forms")]
 pub mod period;
 #[cfg(feature = "records")]
@@ -61,5 +63,6 @@ pub use self::{
 pub use self::{
     id::TenantId,
     nearest_name::{near_name, nearest},
+    number_place::NumberPlace,
     plural::counted,
 };

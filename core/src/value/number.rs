@@ -33,19 +33,6 @@ impl Number {
         (number.abs() <= Decimal::from(MAX_AMOUNT)).then_some(Self(number))
     }
 
-    /// Place of a JSON number among others: a number that a decimal cannot hold counts by its sign as the least or the
-    /// greatest, one that is too small as 0. Free-form values are compared by it, which may be beyond [`MAX_AMOUNT`].
-    pub fn place_of(text: &str) -> Decimal {
-        if let Some(number) = decimal_of(text) {
-            return number;
-        }
-        match text.parse::<f64>() {
-            Ok(large) if large >= 1.0 => Decimal::MAX,
-            Ok(large) if large <= -1.0 => Decimal::MIN,
-            _ => Decimal::ZERO,
-        }
-    }
-
     /// Whether the number is an integer.
     pub fn is_whole(self) -> bool {
         self.0.is_integer()
@@ -193,25 +180,6 @@ mod tests {
             "0.00000000000000000000000000000001",
         ] {
             check(text, None);
-        }
-    }
-
-    #[test]
-    fn every_number_has_a_place_among_others() {
-        for (text, place) in [
-            ("1.5", Decimal::new(15, 1)),
-            ("1234567890123456", Decimal::from(1_234_567_890_123_456_i64)),
-            ("-1e16", Decimal::from(-10_000_000_000_000_000_i64)),
-            ("1e400", Decimal::MAX),
-            ("-1e400", Decimal::MIN),
-            ("1e-400", Decimal::ZERO),
-            ("-1e-400", Decimal::ZERO),
-            ("0e99999", Decimal::ZERO),
-            ("0.00000000000000000000000000000001", Decimal::ZERO),
-            ("123456789012345678901234567890123", Decimal::MAX),
-            ("-123456789012345678901234567890123.5", Decimal::MIN),
-        ] {
-            assert_eq!(Number::place_of(text), place, "{text}");
         }
     }
 

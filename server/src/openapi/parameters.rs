@@ -176,15 +176,15 @@ fn activity_filters() -> Vec<Value> {
             "Only activities of these companies, separated by commas, each in a form of a path; also `cId` and `c`.",
             text(),
         ),
-        parameter("endUserId", "Only activities of this end user, in a form of a path.", text()),
+        parameter(
+            "endUserId",
+            "Only activities of these end users, separated by commas, each in a form of a path.",
+            text(),
+        ),
         parameter("action", "Only these actions, separated by commas.", text()),
         time("from", "Only entries at or after this time."),
         time("to", "Only entries before this time."),
-        parameter(
-            "passive",
-            "`true` returns only passive events, `false` only others.",
-            json!({ "type": "boolean" }),
-        ),
+        parameter("passive", "`true` returns only passive events, `false` only others.", text()),
     ]
 }
 

@@ -75,16 +75,25 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     let read = ReadQuery { query: (), unknown, ignored: Vec::new() };
     Strictness::from_request(request).check_list(&read)?;
     let months = app.store.closings(&caller.tenant).await?;
-    let is_csv = prefers_csv(request);
-    let text = match is_csv {
-        true => text_of(&Closing::table(&closed(months).collect::<Vec<_>>()))?,
-        false => serde_json::to_string(&months).map_err(internal)?,
-    };
+    if prefers_csv(request) {
+        return tagged_text(
+            request,
+            text_of(&Closing::table(&closed(months).collect::<Vec<_>>()))?,
+            csv,
+        );
+    }
+    tagged_text(request, serde_json::to_string(&months).map_err(internal)?, json)
+}
+
+/// A text with its tag, in the form that `write` gives it.
+fn tagged_text(
+    request: &Request,
+    text: String,
+    write: fn(String) -> Response,
+) -> Result<Response, Error> {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
-    tagged(request, etag_of_list(text.len(), hasher.finish()), || {
-        Ok(if is_csv { csv(text) } else { json(text) })
-    })
+    tagged(request, etag_of_list(text.len(), hasher.finish()), || Ok(write(text)))
 }
 
 fn closed(months: Vec<ListedMonth>) -> impl Iterator<Item = Closing> {
@@ -108,7 +117,7 @@ fn csv(text: String) -> Response {
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "reports:read").await?;
     let month = month_in_path(request)?;
-    let by = only_parameter(request, "by").map_err(invalid)?;
+    let by = only_parameter(request, "by")?;
     if let Some(other) = by.as_ref().filter(|by| *by != BY_COMPANY) {
         let message = format!("`by` must be `{BY_COMPANY}`; found {}", quoted(other));
         return Err(invalid(Issue::of_member("by", "unknown_choice", message)));
@@ -125,9 +134,9 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
     let mut closings = closed(app.store.closings(&caller.tenant).await?);
     let found = closings.find(|closing| closing.month == month).ok_or(NOT_CLOSED)?;
     if prefers_csv(request) {
-        return Ok(csv(text_of(&Closing::table(&[found]))?));
+        return tagged_text(request, text_of(&Closing::table(&[found]))?, csv);
     }
-    Ok(json(serde_json::to_string(&found).map_err(internal)?))
+    tagged_text(request, serde_json::to_string(&found).map_err(internal)?, json)
 }
 
 const NOT_CLOSED: Error =
@@ -144,7 +153,7 @@ fn invalid(issue: Issue) -> Error {
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise_admin(app, request).await?;
     let month = month_in_path(request)?;
-    let sent = only_parameter(request, "reason").map_err(invalid)?;
+    let sent = only_parameter(request, "reason")?;
     let reason = Reopening::reason(sent.as_deref()).map_err(invalid)?;
     let was_closed = app.store.reopen_month(caller.into(), month, reason).await?;
     Ok(deleted_count(usize::from(was_closed)))

@@ -79,15 +79,15 @@ pub(crate) fn unread_names(request: &Request) -> Result<Vec<String>, Error> {
 /// misspelled one.
 ///
 /// # Errors
-/// Another parameter, or one that is sent twice.
-pub(super) fn only_parameter(request: &Request, known: &str) -> Result<Option<String>, Issue> {
+/// [`Error::BadRequest`] for another parameter, or one that is sent twice.
+pub(super) fn only_parameter(request: &Request, known: &str) -> Result<Option<String>, Error> {
     let mut sent = None;
     for (name, value) in query_pairs(request) {
         if name != known {
-            return Err(UnknownParameter::among(&name, [known]).issue());
+            return Err(Error::BadRequest(vec![UnknownParameter::among(&name, [known]).issue()]));
         }
         if sent.replace(value).is_some() {
-            return Err(sent_twice(known));
+            return Err(Error::BadRequest(vec![sent_twice(known)]));
         }
     }
     Ok(sent)
@@ -99,7 +99,7 @@ pub(super) fn only_parameter(request: &Request, known: &str) -> Result<Option<St
 /// # Errors
 /// [`Error::BadRequest`] as [`only_parameter`], and for a value that is neither `true` nor `false`.
 pub(super) fn only_flag(request: &Request, flag: &str) -> Result<bool, Error> {
-    let sent = only_parameter(request, flag).map_err(|issue| Error::BadRequest(vec![issue]))?;
+    let sent = only_parameter(request, flag)?;
     match sent.as_deref() {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),

@@ -9,7 +9,7 @@ use svctrack_core::{
     schema::ListQuery,
     tracking::{activity::ActivityQuery, bulk, pipeline, realtime},
     value::{
-        Day, Document, Number, ObjectId, RecordRef, TenantId, Timestamp, Zone, email,
+        Day, Document, Number, NumberPlace, ObjectId, RecordRef, TenantId, Timestamp, Zone, email,
         html::plain_text,
         json_reader::parse_stored,
         json_rows::{Envelope, JsonRow, JsonRows},
@@ -40,7 +40,7 @@ pub(super) fn check_json(input: &[u8]) -> bool {
     for (name, value) in document.iter() {
         assert_eq!(document.get(name), Some(value), "{name}");
         if let Some(number) = value.as_number_text() {
-            Number::place_of(number);
+            assert!(NumberPlace::of(number) <= NumberPlace::of(number));
             check_number(number);
         }
     }
