@@ -118,6 +118,8 @@ impl ImportColumns {
         for (field, object) in members {
             record.set(field.name, Json::object(&object));
         }
+        // A cell is held to the limits of JSON (R9).
+        problems.extend(Document::parse(record.to_text().as_bytes()).err().map(|it| it.message));
         if !problems.is_empty() {
             return Err(all_problems(self.def, &record, problems));
         }
@@ -252,6 +254,23 @@ mod tests {
         assert_eq!(record(&heads, &[], &cells).as_deref(), Ok(expect));
         assert_eq!(record(&heads, &[], &["A", "", "", "", ""]).as_deref(), Ok(r#"{"name":"A"}"#));
         assert_eq!(record(&heads, &[], &["", " ", "", "", ""]).as_deref(), Ok(""));
+    }
+
+    #[test]
+    fn a_cell_is_held_to_the_limits_of_json() {
+        let nul = Err("strings must be without U+0000".to_owned());
+        for (head, cell) in
+            [("name", "a\0b"), ("name", "'=\0"), ("domains", "a|\0"), ("custom.a", "\0")]
+        {
+            assert_eq!(record(&[head], &[], &[cell]), nul, "{head} {cell:?}");
+        }
+        assert_eq!(record(&["custom.a\0b"], &[], &["1"]), nul);
+        assert_eq!(record(&["name"], &[("name", "")], &["a\0b"]), Ok("{}".to_owned()));
+        let said = record(&["csmScore", "name"], &[], &["x", "a\0b"]).unwrap_err();
+        assert!(said.starts_with("`csmScore` must be") && said.contains("U+0000"), "{said}");
+        let long = "x".repeat(64 * 1024 + 1);
+        let said = record(&["custom.plan"], &[], &[&long]).unwrap_err();
+        assert!(said.contains("a string must be at most 65536 bytes long"), "{said}");
     }
 
     #[test]
