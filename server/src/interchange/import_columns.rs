@@ -53,14 +53,15 @@ impl ImportColumns {
                     ),
                 });
             }
-            match &column {
-                ImportCells::Whole(field) if !field.is_imported() => {
-                    read.read_only.push(field.name.to_owned());
-                    let says_origin = field.name == VERSION;
-                    read.columns.push(if says_origin { column } else { ImportCells::LeftOut });
-                }
-                _ => read.columns.push(column),
+            let ImportCells::Whole(field) = &column else {
+                read.columns.push(column);
+                continue;
+            };
+            if !field.is_sent() && field.name != "_id" {
+                read.read_only.push(field.name.to_owned());
             }
+            let is_read = field.is_imported() || field.name == VERSION;
+            read.columns.push(if is_read { column } else { ImportCells::LeftOut });
         }
         if read
             .columns
