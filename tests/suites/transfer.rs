@@ -14,7 +14,7 @@ use svctrack_tests::{
 use tempfile::TempDir;
 
 /// Properties that a store sets on a record.
-const OF_THE_STORE: [&str; 5] = ["_id", "__v", "createdAt", "updatedAt", "lastActive"];
+const OF_THE_STORE: [&str; 4] = ["_id", "__v", "updatedAt", "lastActive"];
 
 async fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = command(folder).args(arguments).output().await.unwrap();

@@ -14,6 +14,9 @@ use crate::{
     value::Document,
 };
 
+/// When a record was created.
+const CREATED_AT: &str = "createdAt";
+
 /// Copies values that the service normally sets from an imported row into the body, unless the record has them already.
 ///
 /// # Errors
@@ -33,7 +36,11 @@ pub(super) fn carry(
     if !ctx.origin.is_record() {
         return Ok(());
     }
-    for field in def.fields.iter().filter(|field| field.importable && !field.is_on_request()) {
+    let is_carried = |field: &&FieldDef| {
+        // A record that is there was created when it says.
+        field.importable && !field.is_on_request() && (before.is_none() || field.name != CREATED_AT)
+    };
+    for field in def.fields.iter().filter(is_carried) {
         let Some(value) = sent.value(field.name).and_then(|value| read_value(field, value).ok())
         else {
             continue;
@@ -123,7 +130,8 @@ mod tests {
             upsert::{UpsertAccess, UpsertOutcome, UpsertedItem, upsert},
         },
         resources::{
-            company::COMPANY, license::LICENSE, ticket::TICKET, timesheet::TIMESHEET, user::USER,
+            company::COMPANY, end_user::END_USER, license::LICENSE, ticket::TICKET,
+            timesheet::TIMESHEET, user::USER,
         },
         schema::{Handling, Origin},
         value::{IdSequence, ObjectId, Timestamp},
@@ -133,7 +141,11 @@ mod tests {
 
     impl Store {
         fn new() -> Self {
-            let now = Timestamp::parse("2026-11-24").unwrap();
+            Self::at("2026-11-24")
+        }
+
+        fn at(now: &str) -> Self {
+            let now = Timestamp::parse(now).unwrap();
             Self(Memory::default(), Ctx::new(now, IdSequence::new([0; 5]), None))
         }
 
@@ -312,6 +324,99 @@ mod tests {
                 store.upsert(Origin::Request, def, &format!("{{{of_key},{change}}}"));
             }
             assert_eq!(store.shown(def, id, shown), copy.shown(def, copied, shown), "{item}");
+        }
+    }
+
+    /// Two stores with the same company and end user, and the same ids.
+    fn two_stores() -> [Store; 2] {
+        let mut stores = [Store::new(), Store::new()];
+        for store in &mut stores {
+            let acme = r#"{"name":"Acme","externalId":"a","domains":["acme.example"]}"#;
+            store.created(Origin::Request, &COMPANY, acme);
+            let ada = r#"{"email":"ada@acme.example","companyId":"extid-a"}"#;
+            store.created(Origin::Request, &END_USER, ada);
+        }
+        stores
+    }
+
+    /// Checks that a record equals its copy, but for what each change sets.
+    #[track_caller]
+    fn check_equal(
+        def: &'static ResourceDef,
+        [(store, id), (copy, copied)]: [(&Store, ObjectId); 2],
+    ) {
+        let [record, other] = [store.all(def, id), copy.all(def, copied)];
+        let names = def.fields.iter().map(|field| field.name);
+        for name in names.filter(|name| !["_id", "updatedAt", "__v"].contains(name)) {
+            let text = |record: &Document| record.value(name).map(|value| value.text().to_owned());
+            assert_eq!(text(&other), text(&record), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_comes_back_later_equals_the_exported_one_also_after_a_change() {
+        let later = Timestamp::parse("2027-02-01").unwrap();
+        let ticket = r#""sourceId":"x","email":"ada@acme.example","domains":["acme.example"]"#;
+        let history = r#""history":[{"status":"new","time":"2025-01-01"}]"#;
+        for (def, item, change) in [
+            (&TICKET, ticket.to_owned(), r#""title":"New""#),
+            (&TICKET, ticket.to_owned(), r#""status":"open""#),
+            (&TICKET, ticket.to_owned(), history),
+            (&TICKET, format!(r#"{ticket},"status":"open""#), r#""status":"done""#),
+            (&TICKET, format!(r#"{ticket},"inDate":"2026-01-01""#), r#""inDate":null"#),
+            (&TICKET, format!("{ticket},{history}"), r#""title":"New""#),
+            (&COMPANY, r#""externalId":"x","name":"X""#.to_owned(), r#""createDate":null"#),
+            (&END_USER, r#""externalId":"x","companyId":"extid-a""#.to_owned(), r#""phone":"1""#),
+        ] {
+            let [mut store, mut copy] = two_stores();
+            let id = store.created(Origin::Request, def, &format!("{{{item}}}"));
+            copy.1.now = later;
+            let exported = store.exported(def, id);
+            let copied = copy.created(Origin::Row, def, &exported);
+            check_equal(def, [(&store, id), (&copy, copied)]);
+            let again = copy.upsert(Origin::Row, def, &exported).outcome;
+            assert_eq!(again, UpsertOutcome::Unchanged(copied), "{item}");
+            store.1.now = later;
+            for store in [&mut store, &mut copy] {
+                let keys = r#""sourceId":"x","externalId":"x","email":"ada@acme.example""#;
+                let keys = if *def == TICKET { keys } else { r#""externalId":"x""# };
+                store.upsert(Origin::Request, def, &format!("{{{keys},{change}}}"));
+            }
+            check_equal(def, [(&store, id), (&copy, copied)]);
+        }
+    }
+
+    #[test]
+    fn a_ticket_that_comes_back_has_the_end_users_that_it_had() {
+        let [mut store, _] = two_stores();
+        let ada = store.0.find(&END_USER, "email", "ada@acme.example").unwrap().unwrap();
+        let eve = r#"{"email":"eve@acme.example","companyId":"extid-a"}"#;
+        let eve = store.created(Origin::Request, &END_USER, eve);
+        let entry = |id: ObjectId| format!(r#"[{{"id":"{id}","name":"N"}}]"#);
+        let foreign = entry(ObjectId::parse("65f000000000000000000001").unwrap());
+        let by_address = |id: ObjectId| format!(r#"[{{"id":"{id}","name":null}}]"#);
+        let [ada_s, nobody_s] = ["ada@acme.example", "nobody@acme.example"];
+        for (number, (email, sent, expect)) in [
+            (ada_s, "[]".to_owned(), "[]".to_owned()),
+            (ada_s, entry(eve), entry(eve)),
+            (ada_s, r#"[{"id":"extid-nobody"}]"#.to_owned(), by_address(ada)),
+            (ada_s, foreign.clone(), by_address(ada)),
+            (nobody_s, foreign.clone(), foreign.clone()),
+            (ada_s, "null".to_owned(), by_address(ada)),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let row = format!(
+                r#"{{"sourceId":"{number}","email":"{email}","companyId":"extid-a","endusers":{sent},"__v":0}}"#
+            );
+            let id = store.created(Origin::Row, &TICKET, &row);
+            assert_eq!(store.shown(&TICKET, id, "endusers"), Some(expect.clone()), "{row}");
+            let again = store.upsert(Origin::Row, &TICKET, &row).outcome;
+            assert_eq!(again, UpsertOutcome::Unchanged(id), "{row}");
+            let row = row.replace("endusers\":", "title\":\"New\",\"endusers\":");
+            store.upsert(Origin::Row, &TICKET, &row);
+            assert_eq!(store.shown(&TICKET, id, "endusers"), Some(expect), "{row}");
         }
     }
 

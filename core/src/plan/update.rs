@@ -40,7 +40,8 @@ pub(super) fn update_stored(
     let passed: Vec<_> = def
         .fields
         .iter()
-        .filter(|field| field.importable && matches!(field.fill, Fill::Service))
+        .filter(|field| field.importable && field.at_read.is_some())
+        .filter(|field| matches!(field.fill, Fill::Service))
         .filter(|field| body.patch.get(field.name).is_none())
         .collect();
     let AssembledRecord { mut document, side_records, ignored, issues } =

@@ -53,14 +53,15 @@ impl ImportColumns {
                     ),
                 });
             }
-            match &column {
-                ImportCells::Whole(field) if !field.is_imported() => {
-                    read.read_only.push(field.name.to_owned());
-                    let says_origin = field.name == VERSION;
-                    read.columns.push(if says_origin { column } else { ImportCells::LeftOut });
-                }
-                _ => read.columns.push(column),
+            let ImportCells::Whole(field) = &column else {
+                read.columns.push(column);
+                continue;
+            };
+            if !field.is_sent() && field.name != "_id" {
+                read.read_only.push(field.name.to_owned());
             }
+            let is_read = field.is_imported() || field.name == VERSION;
+            read.columns.push(if is_read { column } else { ImportCells::LeftOut });
         }
         if read
             .columns
@@ -118,6 +119,8 @@ impl ImportColumns {
         for (field, object) in members {
             record.set(field.name, Json::object(&object));
         }
+        // A cell is held to the limits of JSON (R9).
+        problems.extend(Document::parse(record.to_text().as_bytes()).err().map(|it| it.message));
         if !problems.is_empty() {
             return Err(all_problems(self.def, &record, problems));
         }
@@ -252,6 +255,23 @@ mod tests {
         assert_eq!(record(&heads, &[], &cells).as_deref(), Ok(expect));
         assert_eq!(record(&heads, &[], &["A", "", "", "", ""]).as_deref(), Ok(r#"{"name":"A"}"#));
         assert_eq!(record(&heads, &[], &["", " ", "", "", ""]).as_deref(), Ok(""));
+    }
+
+    #[test]
+    fn a_cell_is_held_to_the_limits_of_json() {
+        let nul = Err("strings must be without U+0000".to_owned());
+        for (head, cell) in
+            [("name", "a\0b"), ("name", "'=\0"), ("domains", "a|\0"), ("custom.a", "\0")]
+        {
+            assert_eq!(record(&[head], &[], &[cell]), nul, "{head} {cell:?}");
+        }
+        assert_eq!(record(&["custom.a\0b"], &[], &["1"]), nul);
+        assert_eq!(record(&["name"], &[("name", "")], &["a\0b"]), Ok("{}".to_owned()));
+        let said = record(&["csmScore", "name"], &[], &["x", "a\0b"]).unwrap_err();
+        assert!(said.starts_with("`csmScore` must be") && said.contains("U+0000"), "{said}");
+        let long = "x".repeat(64 * 1024 + 1);
+        let said = record(&["custom.plan"], &[], &[&long]).unwrap_err();
+        assert!(said.contains("a string must be at most 65536 bytes long"), "{said}");
     }
 
     #[test]

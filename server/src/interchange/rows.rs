@@ -182,7 +182,7 @@ impl RecordRows {
                 sent.set(name, value.to_json());
             }
             let is_named = is_of_export || self.read_only.iter().any(|known| known == name);
-            if !field.is_imported() && !is_named {
+            if !field.is_sent() && name != "_id" && !is_named {
                 self.read_only.push(name.to_owned());
             }
         }

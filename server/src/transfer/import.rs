@@ -13,13 +13,14 @@ use serde_json::Value;
 use svctrack_core::{
     resources::settings::SETTINGS,
     schema::{Origin, ResourceDef, VERSION},
-    value::{Document, Json, JsonRef, counted},
+    value::{Document, Json, counted},
 };
 
 use super::{
     dry_run::{DryRun, DryRunResult, RejectedOrigin, check_settings, stored_ids},
     import_counts::{ImportCounts, count_in},
     order::{everything, referred, resource_named},
+    references::{names_any, renamed},
 };
 use crate::{
     admin::Admin,
@@ -409,39 +410,20 @@ impl<'a> Import<'a> {
     ) -> Option<Item> {
         let (mut sent, mut refers_to_own) = (Document::default(), false);
         for (name, value) in read.iter().filter(|(name, _)| *name != "_id") {
-            let refers = def.field(name).and_then(|field| field.refers);
-            if refers.is_some() && self.has_unnamed(value) {
+            let field = def.field(name);
+            let refers = field.and_then(|field| field.refers);
+            if refers.is_some() && names_any(value, &self.unnamed) {
                 continue;
             }
             let is_own = refers.is_some_and(|refers| refers.resource == def.name);
             refers_to_own |= is_own && !value.is_null();
             if !is_own || pass == ImportPass::Again {
-                sent.set(
-                    name,
-                    if refers.is_some() { self.renamed(value) } else { value.to_json() },
-                );
+                let renamed = field.map(|field| renamed(field, value, &self.known));
+                sent.set(name, renamed.unwrap_or_else(|| value.to_json()));
             }
         }
         let id = read.text("_id").map(|id| id.into_owned());
         (pass == ImportPass::First || refers_to_own).then_some(Item { line, id, sent })
-    }
-
-    /// Whether a reference, or one of several, is to a record that cannot be named before it is written.
-    fn has_unnamed(&self, value: JsonRef<'_>) -> bool {
-        if let Some(items) = value.items() {
-            return items.iter().any(|item| self.has_unnamed(item.as_ref()));
-        }
-        value.as_str().is_some_and(|id| self.unnamed.contains(&*id))
-    }
-
-    /// A reference, or several, by the names of the records in the tenant.
-    fn renamed(&self, value: JsonRef<'_>) -> Json {
-        if let Some(items) = value.items() {
-            let items: Vec<Json> = items.iter().map(|item| self.renamed(item.as_ref())).collect();
-            return Json::array(&items);
-        }
-        let known = value.as_str().and_then(|id| self.known.get(&*id));
-        known.map_or_else(|| value.to_json(), |known| Json::string(known))
     }
 
     fn reject(&mut self, file: &mut FromFile<'_>, line: u64, reason: String) {

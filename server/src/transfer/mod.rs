@@ -9,6 +9,7 @@ mod export;
 mod import;
 mod import_counts;
 mod order;
+mod references;
 
 pub use self::{
     export::{ExistingFiles, check_folder, export},

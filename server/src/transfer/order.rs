@@ -1,5 +1,7 @@
 //! Resources of an export and an import, in order of their references.
 
+use std::iter;
+
 use svctrack_core::{
     resources::{REGISTRY, settings::SETTINGS},
     schema::ResourceDef,
@@ -33,9 +35,10 @@ pub fn resource_named(name: &str) -> Result<&'static ResourceDef, String> {
     })
 }
 
-/// The resources that a resource refers to.
+/// The resources that a resource refers to, also in members of its values.
 pub(super) fn referred(def: &ResourceDef) -> impl Iterator<Item = &'static str> {
-    def.fields.iter().filter_map(|row| row.refers).map(|refers| refers.resource)
+    let fields = def.fields.iter().flat_map(|field| iter::once(field).chain(field.members));
+    fields.filter_map(|field| field.refers).map(|refers| refers.resource)
 }
 
 #[cfg(test)]
