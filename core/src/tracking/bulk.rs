@@ -3,8 +3,8 @@
 use super::{
     event::{Event, Identity, MAX_EVENT_BYTES, PipelineCall, name},
     reader::{
-        ACTION, DATE, FIRST_NAME, INFO, LAST_NAME, MemberNames, MemberReader, ReadEvent,
-        Unreadable, joined_name,
+        ACTION, DATE, FIRST_NAME, INFO, IdentityPlaces, LAST_NAME, MemberPlace, MemberReader,
+        ReadEvent, Unreadable, joined_name,
     },
 };
 use crate::value::{Document, Issue, JsonRef, json_rows::JsonRow};
@@ -21,8 +21,11 @@ const EXTERNAL_ID: &[&str] = &["euExtId", name::EXTERNAL_ID, "userId", "user_id"
 const COMPANY: &[&str] = &["cId", name::COMPANY, "companyId", "company_id"];
 /// The time of the call: it does not correct dates in bulk, which stay as they are (R45).
 const NOT_CORRECTED: &[&str] = &[name::SENT_AT];
-const NAMES: MemberNames =
-    MemberNames { external_id: "euExtId", email: name::EMAIL, company: "cId" };
+const PLACES: IdentityPlaces = IdentityPlaces {
+    external_id: MemberPlace::new("", "euExtId"),
+    email: MemberPlace::new("", name::EMAIL),
+    company: MemberPlace::new("", "cId"),
+};
 
 /// Reads a row of a bulk call.
 ///
@@ -45,9 +48,10 @@ pub(super) fn check_size(bytes: usize) -> Result<(), Unreadable> {
 fn read_members(row: &Document) -> Result<ReadEvent, Unreadable> {
     let mut reader = MemberReader::new(row);
     let email = reader.text(&[name::EMAIL]);
-    let mut external_id = reader.id(EXTERNAL_ID);
+    let mut places = PLACES;
+    let mut external_id = reader.id_at(EXTERNAL_ID, &mut places.external_id);
     if external_id.is_none() && email.is_none() {
-        external_id = reader.id(&["id"]);
+        external_id = reader.id_at(&["id"], &mut places.external_id);
     }
     let event = Event {
         group: None,
@@ -55,7 +59,7 @@ fn read_members(row: &Document) -> Result<ReadEvent, Unreadable> {
             external_id,
             email,
             name: joined_name(&mut reader),
-            company: reader.id(COMPANY),
+            company: reader.id_at(COMPANY, &mut places.company),
             asset: reader.id(&[name::ASSET]),
             project: reader.id(&[name::PROJECT]),
         },
@@ -72,7 +76,7 @@ fn read_members(row: &Document) -> Result<ReadEvent, Unreadable> {
     let unread = reader.unread_of(&event, &spellings);
     let sent = row.value(name::COUNT);
     let has_other_count = sent.is_some_and(|sent| count_of(sent).is_none());
-    reader.finish(event, &NAMES, unread).map(|taken| ReadEvent { has_other_count, ..taken })
+    reader.finish(event, &places, unread).map(|taken| ReadEvent { has_other_count, ..taken })
 }
 
 /// Reads a `count`; a value that is not a whole number from 0 to [`MAX_COUNT`] counts as 1 (rule 7, R36).

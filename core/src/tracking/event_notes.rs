@@ -13,6 +13,9 @@ use crate::{
 /// Code of a `group` call with the domain of another company.
 pub(super) const DOMAIN_OF_ANOTHER: &str = "domain_of_another";
 
+/// Code of a `group` call with a domain that its company does not have next to others.
+pub(super) const DOMAIN_NOT_ADDED: &str = "domain_not_added";
+
 /// Note about an event during ingestion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Note {
@@ -38,6 +41,8 @@ pub(super) enum Note {
     CompanyNotOfUser(String),
     /// The domain of a `group` call belongs to another company.
     DomainOfAnother(String, ObjectId),
+    /// The company of a `group` call has other domains.
+    DomainNotAdded(String, ObjectId),
     /// A program's word for nothing was sent as the id of a user.
     PlaceholderUser(String),
     /// A program's word for nothing was sent as the id of a company.
@@ -96,11 +101,8 @@ impl Note {
                 sent.clone(),
                 format!("no company has the `externalId` {}; events of known users are stored with the company of their user: correct what is sent", quoted(sent)),
             ),
-            Self::DomainOfAnother(domain, owner) => (
-                DOMAIN_OF_ANOTHER,
-                domain.clone(),
-                format!("the domain {} of a `group` call is that of company {owner} and was not stored, since shared by two it would find neither: correct what is sent, or take it from that company", quoted(domain)),
-            ),
+            Self::DomainOfAnother(domain, owner) => domain_of_another(domain, *owner),
+            Self::DomainNotAdded(domain, company) => domain_not_added(domain, *company),
             Self::PlaceholderUser(sent) => placeholder("the id of the user", sent),
             Self::PlaceholderCompany(sent) => placeholder("the id of the company", sent),
             Self::EventMissing => (
@@ -154,6 +156,22 @@ fn user_unknown(event: &Event) -> (&'static str, String, String) {
         }
     };
     ("user_unknown", domain.unwrap_or_default(), message)
+}
+
+fn domain_of_another(domain: &str, owner: ObjectId) -> (&'static str, String, String) {
+    let message = format!(
+        "the domain {} of a `group` call is that of company {owner} and was not stored, since shared by two it would find neither: correct what is sent, or take it from that company",
+        quoted(domain)
+    );
+    (DOMAIN_OF_ANOTHER, domain.to_owned(), message)
+}
+
+fn domain_not_added(domain: &str, company: ObjectId) -> (&'static str, String, String) {
+    let message = format!(
+        "the company {company} has other domains, so the domain {} of a `group` call was not added: add it to the company's `domains`, or correct what is sent",
+        quoted(domain)
+    );
+    (DOMAIN_NOT_ADDED, format!("{domain} {company}"), message)
 }
 
 fn placeholder(what: &str, sent: &str) -> (&'static str, String, String) {

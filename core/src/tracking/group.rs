@@ -4,7 +4,7 @@
 use super::{
     event::{GroupCall, PipelineCall},
     event_lookup::{EventLookup, ReceivedEvent, TrackingSettings, is_repeated},
-    event_notes::{DOMAIN_OF_ANOTHER, Note},
+    event_notes::{DOMAIN_NOT_ADDED, DOMAIN_OF_ANOTHER, Note},
     matching::{is_suppressed, sent_company, unplannable},
     script::is_placeholder,
 };
@@ -64,7 +64,7 @@ pub fn replay(
 
 /// Name of a member of a `group` call that is not stored, from the changes that are planned for its company.
 pub fn ignored(changes: &[Change]) -> Option<&'static str> {
-    let is_of_domain = |change: &Change| matches!(change, Change::Append(AppendedRow::Finding(finding)) if finding.code == DOMAIN_OF_ANOTHER);
+    let is_of_domain = |change: &Change| matches!(change, Change::Append(AppendedRow::Finding(finding)) if [DOMAIN_OF_ANOTHER, DOMAIN_NOT_ADDED].contains(&finding.code));
     changes.iter().any(is_of_domain).then_some("traits.domain")
 }
 
@@ -119,9 +119,12 @@ fn fill(
     }
     let known = company::DOMAINS.get(&stored).unwrap_or_default();
     if !known.iter().any(|known| Some(email::folded(known)) == group.domain)
-        && let Some(domains) = free_domain(group, lookup, notes)?.filter(|_| known.is_empty())
+        && let Some(domains) = free_domain(group, lookup, notes)?
     {
-        patch.set(company::DOMAINS.name, domains);
+        match (&group.domain, known.is_empty()) {
+            (Some(domain), false) => notes.push(Note::DomainNotAdded(domain.clone(), id)),
+            _ => patch.set(company::DOMAINS.name, domains),
+        }
     }
     if patch.iter().next().is_none() {
         return Ok(Vec::new());

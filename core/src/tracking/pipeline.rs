@@ -7,10 +7,10 @@ use super::{
     bulk::check_size,
     event::{Event, GroupCall, PipelineCall, name},
     pipeline_identity::{
-        COMPANY, EXTERNAL_ID, GROUP, TRAITS_EXTERNAL_ID, USER_TRAITS, add_own, group_of_context,
-        read_company_trait, read_identity,
+        COMPANY, EXTERNAL_ID, GROUP, PLACES, TRAITS_EXTERNAL_ID, USER_TRAITS, add_own,
+        group_of_context, read_company_trait, read_identity,
     },
-    reader::{ABOUT, MemberNames, MemberReader, ReadEvent, Unreadable},
+    reader::{ABOUT, IdentityPlaces, MemberReader, ReadEvent, Unreadable},
     script::given,
 };
 use crate::value::{
@@ -21,14 +21,10 @@ use crate::value::{
 
 /// The route's own names take precedence (R32, R33).
 const TIME: &[&str] = &["timestamp", name::DATE, "originalTimestamp"];
-const NAMES: MemberNames =
-    MemberNames { external_id: "userId", email: "traits/email", company: "traits/companyId" };
-const NAMES_OF_GROUP: MemberNames =
-    MemberNames { external_id: "userId", email: "context/traits/email", company: "groupId" };
 /// Begins the name of a trait that is not stored.
 pub(super) const TRAITS: &str = "traits.";
 /// The domain of a company's e-mail addresses, among the traits of a `group` call.
-const DOMAIN: &str = "domain";
+pub(super) const DOMAIN: &str = "domain";
 
 /// Members that SDKs and pipelines add to each call, about the call and not about the activity: senders do not know of
 /// them, so that they are not reported as unread (R48).
@@ -173,16 +169,21 @@ fn read_call(
             Err(reader.rejected())
         };
     };
-    let event = read_event(&mut reader, call_type, shared);
+    let mut places = PLACES;
+    let event = read_event(&mut reader, call_type, shared, &mut places);
     if event.event.identity.is_anonymous() && reader.is_faultless() {
         return ignored(IgnoredReason::NoUser);
     }
-    let names = if call_type == CallType::Group { &NAMES_OF_GROUP } else { &NAMES };
-    reader.finish(event.event, names, event.unread).map(ReadCall::Taken)
+    reader.finish(event.event, &places, event.unread).map(ReadCall::Taken)
 }
 
 /// Reads the objects within a call too. Of a `group` call, `traits` are the company's.
-fn read_event(reader: &mut MemberReader<'_>, call_type: CallType, shared: &Document) -> ReadEvent {
+fn read_event(
+    reader: &mut MemberReader<'_>,
+    call_type: CallType,
+    shared: &Document,
+    places: &mut IdentityPlaces,
+) -> ReadEvent {
     let traits = reader.members("traits").unwrap_or_default();
     let context = reader.members("context").unwrap_or_default();
     let mut of_context = MemberReader::within("/context", &context);
@@ -201,7 +202,7 @@ fn read_event(reader: &mut MemberReader<'_>, call_type: CallType, shared: &Docum
     let action = read_action(reader, call_type, info.as_deref());
     let (call, company) = match call_type {
         CallType::Group => {
-            (PipelineCall::Group(Box::new(read_group(&mut of_traits))), group_id(reader))
+            (PipelineCall::Group(Box::new(read_group(&mut of_traits))), group_id(reader, places))
         }
         CallType::Page => (PipelineCall::Page, None),
         CallType::Screen => (PipelineCall::Screen, None),
@@ -211,9 +212,9 @@ fn read_event(reader: &mut MemberReader<'_>, call_type: CallType, shared: &Docum
     users.insert(0, of_traits);
     let readers = if call_type == CallType::Group { 1.. } else { 0.. };
     let sources = users.get_mut(readers).unwrap_or_default();
-    let mut identity = read_identity(reader, sources, company);
+    let mut identity = read_identity(reader, sources, company, places);
     if matches!(call_type, CallType::Identify | CallType::Track) {
-        add_own(reader, &mut identity);
+        add_own(reader, &mut identity, places);
     }
     let (group, of_their_company) = read_company_trait(sources, identity.company.as_deref());
     let group = group.or_else(|| group_of_context([&context, shared]));
@@ -264,8 +265,8 @@ fn read_action(
 }
 
 /// The company of a `group` call, which cannot be missing.
-fn group_id(reader: &mut MemberReader<'_>) -> Option<String> {
-    let id = reader.id(GROUP);
+fn group_id(reader: &mut MemberReader<'_>, places: &mut IdentityPlaces) -> Option<String> {
+    let id = reader.id_at(GROUP, &mut places.company);
     if id.is_none() && reader.is_faultless() {
         reader.miss("groupId", "group_missing", "`groupId`; found none");
     }
@@ -510,6 +511,15 @@ mod tests {
         check(r#"{"type":"track","userId":"7","traits":[]}"#, "/traits");
         check(r#"{"type":"track","userId":"7","context":{"traits":1}}"#, "/context/traits");
         check(r#"{"type":"group","userId":"7","groupId":"a\u0001"}"#, "/groupId");
+        check(r#"{"type":"group","userId":"7","group_id":"a\u0001"}"#, "/group_id");
+        check(r#"{"type":"identify","userId":"7","email":"ada"}"#, "/email");
+        let of_context = r#"{"type":"identify","userId":"7","context":{"traits":{"email":"ada"}}}"#;
+        check(of_context, "/context/traits/email");
+        check(r#"{"type":"track","user_id":"a\u0001"}"#, "/user_id");
+        check(r#"{"type":"track","traits":{"id":"a\u0001"}}"#, "/traits/id");
+        check(r#"{"type":"track","userId":"7","companyId":"a\u0001"}"#, "/companyId");
+        check(r#"{"type":"track","userId":"7","traits":{"cId":"a\u0001"}}"#, "/traits/cId");
+        check(r#"{"type":"track","userId":"7","date":"x"}"#, "/date");
     }
 
     #[test]

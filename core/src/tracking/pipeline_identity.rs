@@ -3,7 +3,7 @@
 
 use super::{
     event::{Identity, name},
-    reader::{MemberReader, joined_name, plain_id},
+    reader::{IdentityPlaces, MemberPlace, MemberReader, joined_name, plain_id},
 };
 use crate::value::Document;
 
@@ -23,11 +23,19 @@ pub(super) const COMPANY_MEMBERS: &str = "traits.company.";
 pub(super) const USER_TRAITS: &[&str] =
     &[name::EMAIL, name::NAME, "firstName", "first_name", "lastName", "last_name"];
 
+/// Where the members of an identity are, unless they are found elsewhere.
+pub(super) const PLACES: IdentityPlaces = IdentityPlaces {
+    external_id: MemberPlace::new("", "userId"),
+    email: MemberPlace::new("/traits", name::EMAIL),
+    company: MemberPlace::new("/traits", "companyId"),
+};
+
 /// Reads the identity: `company` is that of a `group` call.
 pub(super) fn read_identity(
     reader: &mut MemberReader<'_>,
     sources: &mut [MemberReader<'_>],
     company: Option<String>,
+    places: &mut IdentityPlaces,
 ) -> Identity {
     let mut either = |member| {
         let own = reader.id(&[member]);
@@ -35,23 +43,28 @@ pub(super) fn read_identity(
     };
     let (asset, project) = (either(name::ASSET), either(name::PROJECT));
     Identity {
-        external_id: reader
-            .id(EXTERNAL_ID)
-            .or_else(|| first(sources, |traits| traits.id(TRAITS_EXTERNAL_ID))),
-        email: first(sources, |traits| traits.text(&[name::EMAIL])),
+        external_id: reader.id_at(EXTERNAL_ID, &mut places.external_id).or_else(|| {
+            first(sources, |traits| traits.id_at(TRAITS_EXTERNAL_ID, &mut places.external_id))
+        }),
+        email: first(sources, |traits| traits.text_at(&[name::EMAIL], &mut places.email)),
         name: first(sources, joined_name),
-        company: company.or_else(|| first(sources, |traits| traits.id(COMPANY))),
+        company: company
+            .or_else(|| first(sources, |traits| traits.id_at(COMPANY, &mut places.company))),
         asset,
         project,
     }
 }
 
 /// Adds what a call has itself, outside of its traits, as the calls of other routes have it (R32).
-pub(super) fn add_own(reader: &mut MemberReader<'_>, identity: &mut Identity) {
+pub(super) fn add_own(
+    reader: &mut MemberReader<'_>,
+    identity: &mut Identity,
+    places: &mut IdentityPlaces,
+) {
     let Identity { email, name, company, .. } = identity;
-    *email = email.take().or_else(|| reader.text(&[name::EMAIL]));
+    *email = email.take().or_else(|| reader.text_at(&[name::EMAIL], &mut places.email));
     *name = name.take().or_else(|| joined_name(reader));
-    *company = company.take().or_else(|| reader.id(COMPANY));
+    *company = company.take().or_else(|| reader.id_at(COMPANY, &mut places.company));
 }
 
 /// Id of the company that is an object among the traits, and the names of its other members, which are not stored. An
@@ -89,7 +102,7 @@ pub(super) fn group_of_context(contexts: [&Document; 2]) -> Option<String> {
 /// First value that one of the objects has.
 fn first<'a>(
     sources: &mut [MemberReader<'a>],
-    read: impl Fn(&mut MemberReader<'a>) -> Option<String>,
+    read: impl FnMut(&mut MemberReader<'a>) -> Option<String>,
 ) -> Option<String> {
     sources.iter_mut().find_map(read)
 }

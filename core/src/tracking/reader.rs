@@ -80,29 +80,53 @@ impl Unreadable {
     }
 }
 
-/// Names of members of the route in issues; `/` leads into an object.
-pub(super) struct MemberNames {
-    pub(super) external_id: &'static str,
-    pub(super) email: &'static str,
-    pub(super) company: &'static str,
+/// Where a member is: an object of the body, as the beginning of a pointer, and the name in it.
+#[derive(Clone, Copy)]
+pub(super) struct MemberPlace {
+    within: &'static str,
+    member: &'static str,
 }
 
-impl MemberNames {
-    /// Issue of a fault, with the names of the route.
+impl MemberPlace {
+    pub(super) const fn new(within: &'static str, member: &'static str) -> Self {
+        Self { within, member }
+    }
+
+    fn pointer(self) -> String {
+        format!("{}/{}", self.within, self.member)
+    }
+
+    /// The path as messages have it, `traits.email`.
+    fn path(self) -> String {
+        self.pointer().trim_start_matches('/').replace('/', ".")
+    }
+}
+
+/// Where the members of an identity are, for issues: at first as the route has them, and then as they were found.
+#[derive(Clone, Copy)]
+pub(super) struct IdentityPlaces {
+    pub(super) external_id: MemberPlace,
+    pub(super) email: MemberPlace,
+    pub(super) company: MemberPlace,
+}
+
+impl IdentityPlaces {
+    /// Issue of a fault, with the names of the sender.
     fn issue(&self, fault: EventFault) -> Issue {
         let mut message = fault.message().to_owned();
-        let own = [
+        let sent = [
             (name::EXTERNAL_ID, self.external_id),
             (name::EMAIL, self.email),
             (name::COMPANY, self.company),
         ];
-        for (known, own) in own {
-            message = message.replace(&format!("`{known}`"), &format!("`{own}`"));
+        for (known, place) in sent {
+            message = message.replace(&format!("`{known}`"), &format!("`{}`", place.path()));
         }
-        let member = fault.member().map(|member| {
-            own.iter().find(|(known, _)| *known == member).map_or(member, |(_, own)| own)
-        });
-        let pointer = member.map(|member| format!("/{member}")).unwrap_or_default();
+        let place = |member| {
+            let sent = sent.iter().find(|(known, _)| *known == member);
+            sent.map_or(MemberPlace::new("", member), |(_, place)| *place)
+        };
+        let pointer = fault.member().map(|member| place(member).pointer()).unwrap_or_default();
         Issue { pointer, code: fault.code(), message }
     }
 }
@@ -132,11 +156,11 @@ impl<'a> MemberReader<'a> {
     pub(super) fn finish(
         self,
         event: Event,
-        names: &MemberNames,
+        places: &IdentityPlaces,
         unread: Vec<String>,
     ) -> Result<ReadEvent, Unreadable> {
         let mut issues = self.issues;
-        issues.extend(event.faults().map(|fault| names.issue(fault)));
+        issues.extend(event.faults().map(|fault| places.issue(fault)));
         if issues.is_empty() {
             Ok(ReadEvent { event, unread, has_other_count: false })
         } else {
@@ -205,11 +229,41 @@ impl<'a> MemberReader<'a> {
 
     /// Text of the first spelling that is present and not blank.
     pub(super) fn text(&mut self, spellings: &[&'static str]) -> Option<String> {
+        self.found_text(spellings).map(|(text, _)| text)
+    }
+
+    /// As [`Self::text`], and where it was found.
+    pub(super) fn text_at(
+        &mut self,
+        spellings: &[&'static str],
+        place: &mut MemberPlace,
+    ) -> Option<String> {
+        let (text, member) = self.found_text(spellings)?;
+        *place = MemberPlace::new(self.within, member);
+        Some(text)
+    }
+
+    fn found_text(&mut self, spellings: &[&'static str]) -> Option<(String, &'static str)> {
         self.first_given(spellings, "a string", |value| value.as_str().map(Cow::into_owned))
     }
 
     /// Reads an id, which may be a number (R48).
     pub(super) fn id(&mut self, spellings: &[&'static str]) -> Option<String> {
+        self.found_id(spellings).map(|(id, _)| id)
+    }
+
+    /// As [`Self::id`], and where it was found.
+    pub(super) fn id_at(
+        &mut self,
+        spellings: &[&'static str],
+        place: &mut MemberPlace,
+    ) -> Option<String> {
+        let (id, member) = self.found_id(spellings)?;
+        *place = MemberPlace::new(self.within, member);
+        Some(id)
+    }
+
+    fn found_id(&mut self, spellings: &[&'static str]) -> Option<(String, &'static str)> {
         self.first_given(spellings, "a string or a number", id_text)
     }
 
@@ -230,8 +284,9 @@ impl<'a> MemberReader<'a> {
         spellings: &[&'static str],
         expected: &str,
         read: impl Fn(JsonRef<'a>) -> Option<String>,
-    ) -> Option<String> {
-        spellings.iter().find_map(|member| given(self.typed(member, expected, &read)?))
+    ) -> Option<(String, &'static str)> {
+        let mut value_of = |member| given(self.typed(member, expected, &read)?);
+        spellings.iter().find_map(|member| Some((value_of(member)?, *member)))
     }
 
     /// Text of an object, under the first spelling that is present.
@@ -270,10 +325,9 @@ impl<'a> MemberReader<'a> {
 
     /// Point in time of the first spelling that is present and not blank.
     pub(super) fn time(&mut self, spellings: &[&'static str]) -> Option<Timestamp> {
-        let text = self.text(spellings)?;
+        let (text, member) = self.found_text(spellings)?;
         let time = Timestamp::parse(&text);
         if time.is_none() {
-            let member = spellings.first().copied().unwrap_or_default();
             self.reject(member, "an ISO 8601 date", &text);
         }
         time

@@ -3,8 +3,8 @@
 use super::{
     event::{Event, Identity, PipelineCall, name},
     reader::{
-        ABOUT, ACTION, DATE, FIRST_NAME, INFO, LAST_NAME, MemberNames, MemberReader, ReadEvent,
-        Unreadable, joined_name,
+        ABOUT, ACTION, DATE, FIRST_NAME, INFO, IdentityPlaces, LAST_NAME, MemberPlace,
+        MemberReader, ReadEvent, Unreadable, joined_name,
     },
 };
 use crate::value::{Document, Timestamp};
@@ -16,8 +16,11 @@ pub const MAX_CLOCK_SKEW_MS: i64 = 5_000;
 /// The route's own names take precedence (R32).
 const EXTERNAL_ID: &[&str] = &[name::EXTERNAL_ID, "euExtId", "userId", "user_id"];
 const COMPANY: &[&str] = &[name::COMPANY, "cId", "companyId", "company_id"];
-const NAMES: MemberNames =
-    MemberNames { external_id: name::EXTERNAL_ID, email: name::EMAIL, company: name::COMPANY };
+const PLACES: IdentityPlaces = IdentityPlaces {
+    external_id: MemberPlace::new("", name::EXTERNAL_ID),
+    email: MemberPlace::new("", name::EMAIL),
+    company: MemberPlace::new("", name::COMPANY),
+};
 
 /// Reads the body of a real-time call that was received at `received_at`.
 ///
@@ -26,13 +29,14 @@ const NAMES: MemberNames =
 pub fn read(body: &[u8], received_at: Timestamp) -> Result<ReadEvent, Unreadable> {
     let document = Document::parse(body).map_err(Unreadable::Malformed)?;
     let mut reader = MemberReader::new(&document);
+    let mut places = PLACES;
     let event = Event {
         group: None,
         identity: Identity {
-            external_id: reader.id(EXTERNAL_ID),
+            external_id: reader.id_at(EXTERNAL_ID, &mut places.external_id),
             email: reader.text(&[name::EMAIL]),
             name: joined_name(&mut reader),
-            company: reader.id(COMPANY),
+            company: reader.id_at(COMPANY, &mut places.company),
             asset: reader.id(&[name::ASSET]),
             project: reader.id(&[name::PROJECT]),
         },
@@ -49,7 +53,7 @@ pub fn read(body: &[u8], received_at: Timestamp) -> Result<ReadEvent, Unreadable
     let of_script = if document.value(name::SENT_AT).is_some() { ABOUT } else { &[] };
     let spellings = [EXTERNAL_ID, COMPANY, FIRST_NAME, LAST_NAME, DATE, of_script];
     let unread = reader.unread_of(&event, &spellings);
-    reader.finish(event, &NAMES, unread)
+    reader.finish(event, &places, unread)
 }
 
 /// The event's date, moved by the difference of the sender's clock and ours (R45).

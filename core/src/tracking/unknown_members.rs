@@ -2,9 +2,9 @@
 
 use super::{
     event::{MEMBERS, name},
-    pipeline::TRAITS,
-    pipeline_identity::COMPANY_MEMBERS,
-    reader::{ABOUT, OF_ACTION},
+    pipeline::{DOMAIN, TRAITS},
+    pipeline_identity::{COMPANY, COMPANY_MEMBERS, USER_TRAITS},
+    reader::{ABOUT, ACTION, INFO, OF_ACTION},
 };
 use crate::{
     plan::{Finding, Route},
@@ -87,21 +87,42 @@ pub fn rejected(route: Route, names: &[String]) -> Vec<Issue> {
 /// Advice to the sender of an unknown member.
 fn advice(route: Route, name: &str) -> &'static str {
     match route {
-        Route::Pipeline if ABOUT.contains(&name) || is_of_action(route, name) => {
-            "it belongs to a call with an event: send `track` with `event`"
-        }
+        Route::Pipeline => advice_on_call(name),
         _ if ABOUT.contains(&name) => "it needs an `action`: send one",
         _ if is_of_action(route, name) => {
             "it needs an `action`: send one, and only one of `info` and `properties`"
         }
-        _ if name.starts_with(COMPANY_MEMBERS) => {
+        _ => "it is not a member of an event: correct its name, or put it into `info`",
+    }
+}
+
+/// Advice to the sender of an unknown member of a pipeline's call, or one that another member goes before.
+fn advice_on_call(name: &str) -> &'static str {
+    let is_of_user = |name: &str| USER_TRAITS.contains(&name) || COMPANY.contains(&name);
+    match name.strip_prefix(TRAITS) {
+        _ if INFO.contains(&name) => {
+            "it belongs to a call with an event: send `track` with `event`, and only one of `properties` and `info`"
+        }
+        _ if is_of_action(Route::Pipeline, name) => {
+            "it belongs to a call with an event: send `track` with `event`"
+        }
+        _ if ACTION.contains(&name) => "send one of `event` and `action`, in a `track` call",
+        None if is_of_user(name) => {
+            "send it once, in `traits`, or in `context.traits` of a `group` call"
+        }
+        None => "it is not a member of a call: put it into `properties`",
+        Some(DOMAIN) => {
+            "it must be the domain of a company, not of a public mail service, in a `group` call"
+        }
+        Some(name) if is_of_user(name) => {
+            "the traits of a `group` call are the company's: send the user's in `context.traits`"
+        }
+        Some(_) if name.starts_with(COMPANY_MEMBERS) => {
             "only the `id` of `traits.company` is read: send the others in a `group` call, or to `/companies`"
         }
-        _ if name.starts_with(TRAITS) => {
+        Some(_) => {
             "traits set only e-mail, names, company and domain: send others to `/endusers` or `/companies`"
         }
-        Route::Pipeline => "it is not a member of a call: put it into `properties`",
-        _ => "it is not a member of an event: correct its name, or put it into `info`",
     }
 }
 
@@ -169,6 +190,12 @@ mod tests {
         assert!(message(Route::Realtime, "x").contains("`info`"));
         assert!(message(Route::Pipeline, "x").contains("`properties`"));
         assert!(message(Route::Pipeline, "traits.x").contains("send others to `/endusers`"));
+        assert!(message(Route::Pipeline, "traits.company.x").contains("`id` of `traits.company`"));
+        assert!(message(Route::Pipeline, "traits.domain").contains("domain of a company"));
+        assert!(message(Route::Pipeline, "traits.email").contains("`context.traits`"));
+        assert!(message(Route::Pipeline, "name").contains("send it once, in `traits`"));
+        assert!(message(Route::Pipeline, "info").contains("one of `properties` and `info`"));
+        assert!(message(Route::Pipeline, "action").contains("one of `event` and `action`"));
     }
 
     #[test]
