@@ -82,6 +82,7 @@ pub(crate) enum BodyKind {
     CreatedTenant,
     TenantChange,
     Tenant,
+    DeletedTenant,
     Tenants,
     Settings,
     Keys,
@@ -157,8 +158,15 @@ impl RouteDoc {
     /// Whether the route accepts `If-Match`: it does not change a record with another version.
     pub(crate) fn takes_if_match(&self, def: Option<&ResourceDef>) -> bool {
         match self.takes {
-            BodyKind::Record | BodyKind::Settings | BodyKind::Renewal | BodyKind::Loss => true,
-            _ => self.gives == BodyKind::Deleted && def.is_some(),
+            BodyKind::Record
+            | BodyKind::Settings
+            | BodyKind::Renewal
+            | BodyKind::Loss
+            | BodyKind::TenantChange => true,
+            _ => match self.gives {
+                BodyKind::Deleted => def.is_some(),
+                gives => gives == BodyKind::DeletedTenant,
+            },
         }
     }
 
@@ -166,7 +174,11 @@ impl RouteDoc {
     pub(crate) fn is_conditional(&self) -> bool {
         let has_tag = matches!(
             self.gives,
-            BodyKind::Record | BodyKind::Settings | BodyKind::Closing | BodyKind::Closings
+            BodyKind::Record
+                | BodyKind::Settings
+                | BodyKind::Tenant
+                | BodyKind::Closing
+                | BodyKind::Closings
         );
         let gives = has_tag || self.gives.is_list() || self.gives.report().is_some();
         self.takes == BodyKind::Nothing && gives

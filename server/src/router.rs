@@ -182,7 +182,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
         "Calls of a suspended tenant are rejected with 403, and its events with 503 and `Retry-After`, so that senders store and retry them. Its data and tokens stay. Needs an operator token."),
     route!(PATCH "/tenants/:id", Scope(OPERATOR), TenantChange => Tenant, "Change a tenant (the same as PUT)", alone!(routes::tenants::update),
         "Renames, suspends or resumes a tenant, as PUT does."),
-    route!(DELETE "/tenants/:id", Scope(OPERATOR), Nothing => Tenant, "Delete a tenant", alone!(routes::tenants::delete),
+    route!(DELETE "/tenants/:id", Scope(OPERATOR), Nothing => DeletedTenant, "Delete a tenant", alone!(routes::tenants::delete),
         "Takes effect on the next request. All data of the tenant is removed in the background; older backups still contain it. The last tenant cannot be deleted. Needs an operator token."),
     route!(GET "/backup", Scope(OPERATOR), Nothing => Archive, "Download a backup", alone!(routes::backup::download),
         "A consistent snapshot of all tenants as one archive, created while the server runs. Needs an operator token."),

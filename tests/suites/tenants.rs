@@ -49,6 +49,34 @@ async fn a_tenant_and_its_settings_are_sent_back_as_they_were_read_without_a_tra
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_is_changed_and_deleted_only_in_the_version_that_was_read() {
+    let server = InProcess::start().await;
+    let operator = &server.operator;
+    let path = format!("/tenants/{}", another_tenant(&server).await.0);
+    let read = operator.get(&path).await.headers["etag"].to_str().unwrap().to_owned();
+    let write = async |method, etag: &str, body: Value| {
+        let headers = [JSON[0], ("if-match", etag)];
+        operator.send(method, &path, &headers, body.to_string()).await.unwrap()
+    };
+    let renamed = write(Method::PUT, &read, json!({"name": "renamed"})).await;
+    assert_eq!(renamed.status, StatusCode::OK, "{}", renamed.text());
+    for (method, body) in [(Method::PUT, json!({"suspended": true})), (Method::DELETE, Value::Null)]
+    {
+        let late = write(method, &read, body).await;
+        assert_eq!(
+            (late.status, &late.json()["code"]),
+            (StatusCode::PRECONDITION_FAILED, &json!("version_mismatch"))
+        );
+    }
+    assert_eq!(operator.get(&path).await.json()["state"], "active");
+    let etag = renamed.headers["etag"].to_str().unwrap();
+    let same = operator.send(Method::GET, &path, &[("if-none-match", etag)], "").await.unwrap();
+    assert_eq!(same.status, StatusCode::NOT_MODIFIED);
+    let deleted = write(Method::DELETE, etag, Value::Null).await;
+    assert_eq!((deleted.status, &deleted.json()["state"]), (StatusCode::OK, &json!("deleting")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn open_streams_end_when_their_tenant_is_suspended_deleted_or_their_token_revoked() {
     let server = InProcess::start().await;
     let (other, theirs) = another_tenant(&server).await;

@@ -107,7 +107,7 @@ fn schema_of(kind: BodyKind, def: Option<&ResourceDef>) -> Option<Value> {
         K::NewTenant => reference("NewTenant"),
         K::CreatedTenant => reference("CreatedTenant"),
         K::TenantChange => reference("TenantChange"),
-        K::Tenant => reference("Tenant"),
+        K::Tenant | K::DeletedTenant => reference("Tenant"),
         K::Tenants => many(reference("Tenant")),
         K::Settings => reference(&schema_name(&SETTINGS)),
         K::Keys => reference("PersonKeys"),

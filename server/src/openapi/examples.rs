@@ -125,7 +125,7 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
         }),
         BodyKind::Token => issued_token(),
         BodyKind::Tokens => json!([token()]),
-        BodyKind::Tenant => tenant(),
+        BodyKind::Tenant | BodyKind::DeletedTenant => tenant(),
         BodyKind::CreatedTenant => {
             let (mut tenant, mut token) = (tenant(), issued_token());
             set(&mut token, "label", json!("first token"));

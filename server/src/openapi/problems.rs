@@ -156,7 +156,7 @@ fn rejects(
             (BodyKind::Renewal | BodyKind::Loss, _) => true,
             (BodyKind::NewClosing, _) => true,
             (_, BodyKind::Revoked) => true,
-            (_, BodyKind::Tenant) => method == "delete",
+            (_, BodyKind::DeletedTenant) => true,
             (_, BodyKind::Reopened) => true,
             (_, gives) => gives == BodyKind::Deleted && def.is_some(),
         },

@@ -73,7 +73,8 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
     let takes_key = doc.takes.is_idempotent();
     let conditional: [(bool, &[&'static str]); 11] = [
         (
-            matches!(doc.gives, K::Record | K::Successor | K::Settings) || doc.is_conditional(),
+            matches!(doc.gives, K::Record | K::Successor | K::Settings | K::Tenant)
+                || doc.is_conditional(),
             &["ETag"],
         ),
         (gives_list, &["Link", "Svctrack-Next", "Svctrack-Total"]),

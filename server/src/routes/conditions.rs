@@ -1,11 +1,12 @@
 //! Versions in headers (R16, R58): `ETag` on single records and on lists, `If-Match` and `If-None-Match` of a request.
 
+use std::fmt::Display;
+
 use poem::{
     Request, Response,
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
 };
-use svctrack_core::value::ObjectId;
-use svctrack_store::{Precondition, RecordResponse, Tenant};
+use svctrack_store::{Precondition, RecordResponse, Tenant, TenantRecord, TenantState, id_in_tag};
 
 use super::respond::{json, json_body};
 use crate::{app::App, error::Error};
@@ -91,10 +92,22 @@ pub(super) fn etag_of_list(bytes: usize, hash: u64) -> String {
 
 /// Tag `"<_id>-<__v>"`, with a hash of the properties computed at read where there are any.
 fn etag(record: &RecordResponse) -> String {
-    match record.computed {
-        Some(hash) => format!("\"{}-{}-{hash:08x}\"", record.id, record.version),
-        None => format!("\"{}-{}\"", record.id, record.version),
+    tag(record.id, record.version, record.computed)
+}
+
+fn tag(id: impl Display, version: i64, computed: Option<u32>) -> String {
+    let id = id_in_tag(id);
+    match computed {
+        Some(hash) => format!("\"{id}-{version}-{hash:08x}\""),
+        None => format!("\"{id}-{version}\""),
     }
+}
+
+/// Tag of a tenant, with the progress of its deletion.
+pub(super) fn etag_of_tenant(tenant: &TenantRecord) -> String {
+    let is_deleting = tenant.state == TenantState::Deleting;
+    let removed = is_deleting.then(|| crc32fast::hash(&tenant.rows_removed.to_be_bytes()));
+    tag(tenant.id, tenant.version(), removed)
 }
 
 /// Precondition of `If-Match` on the record that is to be written.
@@ -108,9 +121,9 @@ pub(super) fn precondition(request: &Request) -> Precondition {
 }
 
 /// Record and version of a tag; the hash after them does not matter for a write.
-fn version_in(tag: &str) -> Option<(ObjectId, i64)> {
+fn version_in(tag: &str) -> Option<(String, i64)> {
     let mut parts = opaque(tag).split('-');
-    Some((ObjectId::parse(parts.next()?)?, parts.next()?.parse().ok()?))
+    Some((parts.next()?.to_owned(), parts.next()?.parse().ok()?))
 }
 
 /// Tags in a header, `a, W/"b,c"`: a comma in quotes belongs to its tag.

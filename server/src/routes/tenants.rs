@@ -10,6 +10,7 @@ use svctrack_core::{
 use svctrack_store::{TenantRecord, TenantState, TokenRecord};
 
 use super::{
+    conditions::{etag_of_tenant, precondition, tagged},
     idempotency,
     lists::respond_with_all,
     request::{authorise, read_body},
@@ -74,7 +75,11 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
     authorise(app, request, OPERATOR).await?;
     let tenant = app.store.tenant(id_in_path(request)?).await?;
-    Ok(json(shown(&tenant.ok_or(Error::TenantNotFound)?).to_text()))
+    versioned_tenant(request, &tenant.ok_or(Error::TenantNotFound)?)
+}
+
+fn versioned_tenant(request: &Request, tenant: &TenantRecord) -> Result<Response, Error> {
+    tagged(request, etag_of_tenant(tenant), || Ok(json(shown(tenant).to_text())))
 }
 
 /// `PUT /tenants/{id}`, and `PATCH`, which is the same: another name, suspended or resumed.
@@ -90,8 +95,9 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
     after.change(change.clone());
     let ignored = ignored_in_responses(&TENANT, &mut body, &[shown(&after), shown(&before)]);
     body.checked().map_err(Error::Invalid)?;
-    let tenant = app.store.change_tenant(caller.into(), id, change).await?;
-    let mut response = json(shown(&tenant).to_text());
+    let precondition = precondition(request);
+    let tenant = app.store.change_tenant(caller.into(), id, change, precondition).await?;
+    let mut response = versioned_tenant(request, &tenant)?;
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
@@ -101,7 +107,7 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, OPERATOR).await?;
     let id = id_in_path(request)?;
-    let tenant = app.store.delete_tenant(caller.into(), id).await?;
+    let tenant = app.store.delete_tenant(caller.into(), id, precondition(request)).await?;
     // A separate task: it continues when the client disconnects.
     tokio::spawn(background_jobs::delete_tenant(app.store.clone(), id));
     Ok(json(shown(&tenant).to_text()))

@@ -257,8 +257,9 @@ impl dyn Store {
         actor: Actor,
         id: TenantId,
         change: TenantChange,
+        precondition: Precondition,
     ) -> Result<TenantRecord, StoreError> {
-        let reply = self.write(actor, Command::ChangeTenant { id, change }).await?;
+        let reply = self.write(actor, Command::ChangeTenant { id, change, precondition }).await?;
         of_reply!(reply, Reply::Tenant(tenant) => *tenant)
     }
 
@@ -267,8 +268,9 @@ impl dyn Store {
         &self,
         actor: Actor,
         id: TenantId,
+        precondition: Precondition,
     ) -> Result<TenantRecord, StoreError> {
-        let reply = self.write(actor, Command::DeleteTenant(id)).await?;
+        let reply = self.write(actor, Command::DeleteTenant { id, precondition }).await?;
         of_reply!(reply, Reply::Tenant(tenant) => *tenant)
     }
 

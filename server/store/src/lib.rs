@@ -202,9 +202,16 @@ pub enum Command {
         id: TenantId,
         /// The new name or state.
         change: TenantChange,
+        /// Required version of the tenant.
+        precondition: Precondition,
     },
     /// Delete a tenant. It does not exist from the next request on; [`Command::ContinueDeletion`] removes its data.
-    DeleteTenant(TenantId),
+    DeleteTenant {
+        /// Id of the tenant.
+        id: TenantId,
+        /// Required version of the tenant.
+        precondition: Precondition,
+    },
     /// Removes the next rows of a deleted tenant, a limited number.
     ContinueDeletion,
     /// Stores a new token of the tenant.
@@ -383,8 +390,24 @@ pub struct IdempotencyKey {
 pub enum Precondition {
     /// Any version of any record.
     Anything,
-    /// One of these records must match, each in this version.
-    OneOf(Vec<(ObjectId, i64)>),
+    /// One of these records must match, each in this version. An id is without hyphens, which separate the parts of a
+    /// tag.
+    OneOf(Vec<(String, i64)>),
+}
+
+impl Precondition {
+    /// Whether a record in this version may be written.
+    pub(crate) fn allows(&self, id: impl std::fmt::Display, version: i64) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::OneOf(versions) => versions.contains(&(id_in_tag(id), version)),
+        }
+    }
+}
+
+/// The form of an id in a tag.
+pub fn id_in_tag(id: impl std::fmt::Display) -> String {
+    id.to_string().replace('-', "")
 }
 
 /// Data of a person besides their record and activities.

@@ -103,6 +103,11 @@ impl TenantRecord {
         Self { id, name, created_at, state: TenantState::Active, rows_removed: 0 }
     }
 
+    /// Version of what an operator changes: a hash of it, so that it is the same again where that is.
+    pub fn version(&self) -> i64 {
+        crc32fast::hash(format!("{} {}", self.state.name(), self.name).as_bytes()).into()
+    }
+
     /// Applies an operator's change. A tenant that is being deleted cannot be changed.
     pub fn change(&mut self, change: TenantChange) {
         self.name = change.name.unwrap_or_else(|| std::mem::take(&mut self.name));

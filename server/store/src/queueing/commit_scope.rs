@@ -43,7 +43,7 @@ fn changed_tenant(command: &Command, actor: TenantId) -> Option<TenantId> {
         | Command::Unsuppress(_) => Some(actor),
         Command::AddTenant { .. }
         | Command::ChangeTenant { .. }
-        | Command::DeleteTenant(_)
+        | Command::DeleteTenant { .. }
         | Command::ContinueDeletion
         | Command::AddToken { .. }
         | Command::RotateToken { .. }

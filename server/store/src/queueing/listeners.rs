@@ -47,7 +47,7 @@ fn changed(command: &Command, actor: TenantId) -> Option<TenantId> {
     match command {
         Command::Idempotent { command, .. } => changed(command, actor),
         Command::Track(_) | Command::Replay | Command::ReplayEntry(_) => Some(actor),
-        Command::ChangeTenant { id, .. } | Command::DeleteTenant(id) => Some(*id),
+        Command::ChangeTenant { id, .. } | Command::DeleteTenant { id, .. } => Some(*id),
         Command::RevokeToken { .. } | Command::RotateToken { .. } => Some(actor),
         _ => None,
     }
@@ -56,7 +56,10 @@ fn changed(command: &Command, actor: TenantId) -> Option<TenantId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queueing::samples::{ONE, OTHER, job, tracked};
+    use crate::{
+        Precondition,
+        queueing::samples::{ONE, OTHER, job, tracked},
+    };
 
     #[test]
     fn those_of_the_tenant_that_changed_are_woken_and_no_others() {
@@ -74,7 +77,8 @@ mod tests {
         assert_eq!(woken(tracked(OTHER)), [false, true]);
         assert_eq!(woken(job(ONE, Command::Sweep)), [false, false]);
         // An operator belongs to no tenant.
-        assert_eq!(woken(job(ONE, Command::DeleteTenant(OTHER))), [false, true]);
+        let delete = Command::DeleteTenant { id: OTHER, precondition: Precondition::Anything };
+        assert_eq!(woken(job(ONE, delete)), [false, true]);
     }
 
     #[test]

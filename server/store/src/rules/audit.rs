@@ -126,7 +126,7 @@ fn action_of(
         Command::ReopenMonth { .. } => ("month", "reopen"),
         Command::AddTenant { .. } => ("tenant", "create"),
         Command::ChangeTenant { .. } => ("tenant", "update"),
-        Command::DeleteTenant(_) => ("tenant", "delete"),
+        Command::DeleteTenant { .. } => ("tenant", "delete"),
         Command::AddToken { token, .. } if token.is_session() => ("session", "open"),
         Command::AddToken { .. } => ("token", "create"),
         Command::RotateToken { .. } => ("token", "rotate"),
@@ -376,7 +376,7 @@ fn target_of(command: &Command, reply: &Reply, trail: &AuditTrail) -> Option<Tar
             _ => target("tokens", Some(token.id.clone())),
         },
         (Command::RevokeToken { id, .. }, _) => target("tokens", Some(id.clone())),
-        (Command::ChangeTenant { id, .. } | Command::DeleteTenant(id), _) => {
+        (Command::ChangeTenant { id, .. } | Command::DeleteTenant { id, .. }, _) => {
             target("tenants", Some(id.to_string()))
         }
         (Command::ReplayEntry(id) | Command::DeleteEntry(id), _) => {

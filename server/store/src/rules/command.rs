@@ -162,9 +162,11 @@ fn administer(
         Command::AddTenant { tenant, token } => {
             tenants::add_tenant(actor, tenant, token, tables, pending, ctx)
         }
-        Command::ChangeTenant { id, change } => tenants::change(tables, *id, change),
-        Command::DeleteTenant(id) => {
-            let marked = tenant_deletion::begin(tables, *id)?;
+        Command::ChangeTenant { id, change, precondition } => {
+            tenants::change(tables, *id, change, precondition)
+        }
+        Command::DeleteTenant { id, precondition } => {
+            let marked = tenant_deletion::begin(tables, *id, precondition)?;
             Ok(marked.map(|tenant| Reply::Tenant(Box::new(tenant))))
         }
         Command::ContinueDeletion => {
@@ -411,9 +413,11 @@ pub(crate) fn check_precondition(
     precondition: &Precondition,
     lookup: &dyn Lookup,
 ) -> Result<(), StoreError> {
-    let Precondition::OneOf(versions) = precondition else { return Ok(()) };
+    if *precondition == Precondition::Anything {
+        return Ok(());
+    }
     let stored = lookup.record(def, id)?.ok_or(StoreError::NotFound)?;
-    if versions.contains(&(id, version_of(&stored))) { Ok(()) } else { Err(StoreError::Changed) }
+    if precondition.allows(id, version_of(&stored)) { Ok(()) } else { Err(StoreError::Changed) }
 }
 
 /// Renews or loses a license; a dry run changes nothing, and its successor has no `_id`.

@@ -15,7 +15,7 @@ use super::{
     tenants, tokens,
 };
 use crate::{
-    StoreError, TenantRecord, TenantState,
+    Precondition, StoreError, TenantRecord, TenantState,
     rows::{Bytes as _, WriteRows, engagement::WriteEngagement},
 };
 
@@ -28,10 +28,14 @@ const MAX_BYTES_PER_COMMAND: usize = 2 * 1024 * 1024;
 pub(crate) fn begin(
     tables: &mut Tables<impl Transaction>,
     id: TenantId,
+    precondition: &Precondition,
 ) -> Result<Result<TenantRecord, StoreError>, StoreError> {
     let Some(mut tenant) = tenants::load(&tables.tenants, id)? else {
         return Ok(Err(StoreError::TenantNotFound));
     };
+    if !precondition.allows(id, tenant.version()) {
+        return Ok(Err(StoreError::Changed));
+    }
     if tenant.state == TenantState::Deleting {
         return Ok(Ok(tenant));
     }

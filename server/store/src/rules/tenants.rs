@@ -14,7 +14,7 @@ use super::{
     tokens::{add_token, rejected, too_many},
 };
 use crate::{
-    Actor, Reply, StoreError, Tenant, TenantRecord, TenantState, TokenRecord,
+    Actor, Precondition, Reply, StoreError, Tenant, TenantRecord, TenantState, TokenRecord,
     rows::{
         Bytes as _, Rows, Snapshot, TENANTS, WriteRows as _,
         stored_value::{seal_json, unseal_json},
@@ -75,11 +75,15 @@ pub(crate) fn change(
     tables: &mut Tables<impl Transaction>,
     id: TenantId,
     change: &TenantChange,
+    precondition: &Precondition,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     let known = load(&tables.tenants, id)?;
     let Some(mut tenant) = known.filter(|tenant| tenant.state != TenantState::Deleting) else {
         return Ok(Err(StoreError::TenantNotFound));
     };
+    if !precondition.allows(id, tenant.version()) {
+        return Ok(Err(StoreError::Changed));
+    }
     tenant.change(change.clone());
     put(tables, &tenant)?;
     Ok(Ok(Reply::Tenant(Box::new(tenant))))

@@ -98,7 +98,8 @@ async fn a_deletion_resumes_after_every_crash_and_leaves_nothing() {
     let empty: Vec<_> = before.iter().filter(|(_, rows)| *rows == 0).collect();
     let not_of_tenants = ["meta", "due"];
     assert!(empty.iter().all(|(table, _)| not_of_tenants.contains(&table.as_str())), "{empty:?}");
-    let marked = world.store.write(Actor::operator(), Command::DeleteTenant(id)).await;
+    let delete = || Command::DeleteTenant { id, precondition: Precondition::Anything };
+    let marked = world.store.write(Actor::operator(), delete()).await;
     assert!(matches!(marked, Ok(Reply::Tenant(_))), "{marked:?}");
     let mut steps = 0;
     loop {
@@ -125,7 +126,7 @@ async fn a_deletion_resumes_after_every_crash_and_leaves_nothing() {
     // The operator's log has the creation and the deletion of the tenant.
     assert_eq!(left, [("audit".to_owned(), 2)]);
     assert_eq!(rows_beside_log(&world, 7), others);
-    let again = world.store.write(Actor::operator(), Command::DeleteTenant(id)).await;
+    let again = world.store.write(Actor::operator(), delete()).await;
     assert!(matches!(again, Err(StoreError::TenantNotFound)), "{again:?}");
 }
 
