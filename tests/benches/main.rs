@@ -34,6 +34,10 @@ use report::Report;
 use svctrack_tests::{data, project};
 use tempfile::TempDir;
 
+/// The allocator of the server, some of whose functions are measured alone.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Folder of the data: on a disk on Debian, unlike `/tmp`, which may be in memory.
 const DEFAULT_FOLDER: &str = "/var/tmp";
 
