@@ -41,9 +41,13 @@ pub(super) fn carry(
         field.importable && !field.is_on_request() && (before.is_none() || field.name != CREATED_AT)
     };
     for field in def.fields.iter().filter(is_carried) {
-        let Some(value) = sent.value(field.name).and_then(|value| read_value(field, value).ok())
-        else {
-            continue;
+        let Some(value) = sent.value(field.name) else { continue };
+        let value = match read_value(field, value) {
+            Ok(value) => value,
+            Err(issue) => {
+                shaped.issues.push(issue);
+                continue;
+            }
         };
         let is_this = |other: &FieldDef| other.name == field.name;
         let shown = before

@@ -253,8 +253,7 @@ impl Successors {
     }
 }
 
-/// Whether a license names itself as its parent, which makes it the first of its line, and its own successor no more than
-/// another one is.
+/// Whether a license names itself as its parent: it is then the first of its line, and not its own successor.
 fn is_own_parent(license: &Document) -> bool {
     license.text(PARENT.name) == license.text(ID.name)
 }

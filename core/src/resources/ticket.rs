@@ -243,8 +243,8 @@ fn complete_ticket(
     Ok(())
 }
 
-/// The end users of a record of an export, or that it has none. Of another store they are found by the address; without
-/// anyone who has it, they were deleted.
+/// The end users of a record of an export, or that it has none. Those of another store are found by the address in a
+/// ticket that is stored already; in a new one they were deleted if nobody has it.
 fn exported_end_users(
     address: &str,
     completion: &Completion<'_>,
@@ -263,8 +263,9 @@ fn exported_end_users(
         }
         entries.push(Json::object(&entry));
     }
-    let is_found = !are_known && submitter(address, lookup)?.is_some();
-    Ok((!is_found).then(|| Json::array(&entries)))
+    let is_restored =
+        are_known || (completion.before.is_none() && submitter(address, lookup)?.is_none());
+    Ok(is_restored.then(|| Json::array(&entries)))
 }
 
 /// Whether the body may change the company. A record of an export has its own company, or none, until it names another.

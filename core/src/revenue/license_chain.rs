@@ -1,10 +1,12 @@
 //! Successors of licenses, and bridging of gaps and overlaps of at most `gapDays` between licenses of one company, product
 //! and currency: the first license lasts until the second begins. The nearest pairs are joined first, then those with
-//! lower ids; no end and no start is joined twice. Pairs of one line, that is, of the same `parent` and of the parents of
-//! parents, go before all others: first the near ones, then those that are too far apart to be bridged.
+//! lower ids; no end and no start is joined twice.
 //!
-//! An end waits in a heap with its nearest free start; free starts are found through links that skip joined ones, so
-//! that any history takes at most n log n.
+//! A line is the licenses of the same `parent`, and of the parents of parents. Pairs of a line that are a month apart or
+//! less go before pairs of two lines. What a line has left is linked last, whatever the product and the currency.
+//!
+//! An end waits in a heap with its nearest free start; free starts are found through links that skip joined ones. So a
+//! history takes n log n, unless many licenses begin on one day and none lasts longer than the others.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -12,7 +14,10 @@ use super::{
     ledger::{License, NEVER},
     options::ReportOptions,
 };
-use crate::value::{ObjectId, Timestamp, Zone, time::DAY_MS};
+use crate::{
+    resources::company_status::SUCCESSOR_DAYS,
+    value::{ObjectId, Timestamp, Zone, time::DAY_MS},
+};
 
 /// Successor of a license without one.
 const NONE: usize = usize::MAX;
@@ -51,12 +56,21 @@ impl LicenseLinks {
         self.followed.resize(licenses.len(), false);
         self.lines.clear();
         if licenses.iter().any(|license| license.parent.is_some()) {
-            let parents = ParentLinks::from_licenses(licenses);
-            self.lines.extend(licenses.iter().map(|license| parents.first_of(license)));
+            let mut parents = ParentLinks::from_licenses(licenses);
+            self.lines.extend(licenses.iter().map(|license| parents.first_of(license.id)));
             self.join_groups(licenses, Self::join_lines);
+        }
+        self.join_groups(licenses, |links, licenses, group| {
+            links.join_nearest(licenses, group, links.gap_days);
+        });
+        if !self.lines.is_empty() {
             self.follow_parents(licenses);
         }
-        self.join_groups(licenses, Self::join_nearest);
+    }
+
+    /// Days within which a license of a line follows another.
+    fn days_of_line(&self) -> i64 {
+        self.gap_days.max(SUCCESSOR_DAYS)
     }
 
     /// Joins the licenses of each product and currency, of which there are several, by their places: in a row, else by a
@@ -81,17 +95,25 @@ impl LicenseLinks {
         let lines = group.chunk_by(|a, b| self.lines.get(*a) == self.lines.get(*b));
         let lines: Vec<Vec<usize>> = lines.map(<[usize]>::to_vec).collect();
         for line in lines.into_iter().filter(|line| line.len() > 1) {
-            self.join_nearest(licenses, line);
+            self.join_nearest(licenses, line, self.days_of_line());
         }
     }
 
-    /// Joins the licenses of a group that have no successor yet with those that follow none.
-    fn join_nearest(&mut self, licenses: &[License], group: Vec<usize>) {
+    /// Joins the licenses of a group that have no successor yet with those that follow none, if they are at most this many
+    /// days apart.
+    fn join_nearest(&mut self, licenses: &[License], group: Vec<usize>, days: i64) {
         let with_places = || group.iter().filter_map(|at| Some((*at, licenses.get(*at)?)));
         let ends = with_places().filter(|(at, _)| self.successor(*at).is_none()).collect();
         let starts = with_places().filter(|(at, _)| self.followed.get(*at) == Some(&false));
-        let joined = FreeLicenses::new(ends, starts, self.zone, self.gap_days).join();
-        joined.into_iter().for_each(|(end, start)| self.join(end, start, licenses));
+        let joined = FreeLicenses::new(ends, starts, self.zone, days).join();
+        for (end, start, apart) in joined {
+            self.follow(end, start);
+            if apart <= self.gap_days
+                && let Some((end, license)) = self.ends.get_mut(end).zip(licenses.get(start))
+            {
+                *end = license.from;
+            }
+        }
     }
 
     /// End of a license, once gaps are bridged; [`NEVER`] for one without end.
@@ -111,13 +133,6 @@ impl LicenseLinks {
         licenses.iter().zip(self.ends.iter().copied())
     }
 
-    fn join(&mut self, end: usize, start: usize, licenses: &[License]) {
-        self.follow(end, start);
-        if let (Some(end), Some(license)) = (self.ends.get_mut(end), licenses.get(start)) {
-            *end = license.from;
-        }
-    }
-
     fn follow(&mut self, end: usize, start: usize) {
         if let Some(successor) = self.successors.get_mut(end) {
             *successor = start;
@@ -130,7 +145,8 @@ impl LicenseLinks {
     /// Joins licenses that follow each other without a gap, or are too far apart, as most do. Returns false for a group
     /// that needs a closer look.
     fn join_in_line(&mut self, group: &[License], at: usize) -> bool {
-        let far = (self.gap_days + 2) * DAY_MS;
+        let days = if self.lines.is_empty() { self.gap_days } else { self.days_of_line() };
+        let far = (days + 2) * DAY_MS;
         let pairs = || group.iter().zip(group.iter().skip(1));
         let in_line = pairs().all(|(license, next)| {
             let gap = next.from.saturating_sub(license.end);
@@ -220,32 +236,66 @@ impl UnsucceededLicenses {
 }
 
 /// Licenses with a parent, and the parent, in the order of their ids.
-struct ParentLinks(Vec<(ObjectId, ObjectId)>);
+struct ParentLinks {
+    parents: Vec<(ObjectId, ObjectId)>,
+    firsts: Vec<FirstOfLine>,
+}
+
+/// First license of the line of a license with a parent.
+#[derive(Clone, Copy, Debug)]
+enum FirstOfLine {
+    Unknown,
+    /// Being looked for: the license is on the way to it, after this many others.
+    OnPath(usize),
+    Known(ObjectId),
+}
 
 impl ParentLinks {
     fn from_licenses(licenses: &[License]) -> Self {
         let mut parents: Vec<_> =
             licenses.iter().filter_map(|license| Some((license.id, license.parent?))).collect();
         parents.sort_unstable();
-        Self(parents)
+        Self { firsts: vec![FirstOfLine::Unknown; parents.len()], parents }
     }
 
-    /// First license of a line, which has no known parent.
-    fn first_of(&self, license: &License) -> ObjectId {
-        let mut first = license.parent.unwrap_or(license.id);
-        // A chain has at most as many steps as there are parents, so that a circle ends.
-        for _ in &self.0 {
-            let Ok(at) = self.0.binary_search_by_key(&first, |(id, _)| *id) else { break };
-            first = self.0.get(at).map_or(first, |(_, parent)| *parent);
-        }
+    /// First license of a line, which has no known parent; of a circle the one with the lowest id.
+    fn first_of(&mut self, id: ObjectId) -> ObjectId {
+        let (mut at, mut path) = (id, Vec::new());
+        let first = loop {
+            let Some((place, parent)) = self.parent_of(at) else { break at };
+            match self.firsts.get(place) {
+                Some(FirstOfLine::Known(first)) => break *first,
+                Some(FirstOfLine::OnPath(before)) => {
+                    let circle = path.iter().skip(*before).map(|(id, _)| *id);
+                    break circle.min().unwrap_or(at);
+                }
+                _ => self.set_first(place, FirstOfLine::OnPath(path.len())),
+            }
+            path.push((at, place));
+            at = parent;
+        };
+        path.into_iter().for_each(|(_, place)| self.set_first(place, FirstOfLine::Known(first)));
         first
+    }
+
+    /// Place of a license with a parent, and the parent.
+    fn parent_of(&self, id: ObjectId) -> Option<(usize, ObjectId)> {
+        let place = self.parents.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        self.parents.get(place).map(|(_, parent)| (place, *parent))
+    }
+
+    fn set_first(&mut self, place: usize, first: FirstOfLine) {
+        if let Some(known) = self.firsts.get_mut(place) {
+            *known = first;
+        }
     }
 }
 
 /// Licenses of one company, product and currency, with their places: those without successor, and the starts of those
 /// that follow none, in their order.
 struct FreeLicenses<'l> {
-    gap_days: i64,
+    /// Maximum number of days between an end and a start.
+    days: i64,
     zone: Zone,
     ends: Vec<(usize, &'l License)>,
     /// Day of start, license, and its place.
@@ -263,7 +313,7 @@ impl<'l> FreeLicenses<'l> {
         ends: Vec<(usize, &'l License)>,
         starts: impl Iterator<Item = (usize, &'l License)>,
         zone: Zone,
-        gap_days: i64,
+        days: i64,
     ) -> Self {
         let placed = |(at, license): (usize, &'l License)| {
             (zone.day(Timestamp::from_ms_clamped(license.from)), license, at)
@@ -271,7 +321,7 @@ impl<'l> FreeLicenses<'l> {
         let mut starts: Vec<_> = starts.map(placed).collect();
         starts.sort_unstable_by_key(|(day, license, _)| (*day, license.id));
         Self {
-            gap_days,
+            days,
             zone,
             ends,
             next: (0..=starts.len()).collect(),
@@ -280,14 +330,14 @@ impl<'l> FreeLicenses<'l> {
         }
     }
 
-    /// Joins ends and starts; returns the places of the pairs.
-    fn join(mut self) -> Vec<(usize, usize)> {
+    /// Joins ends and starts; returns the places of the pairs, and the days between them.
+    fn join(mut self) -> Vec<(usize, usize, i64)> {
         let mut waiting: BinaryHeap<Reverse<Pair>> = BinaryHeap::new();
         for end in 0..self.ends.len() {
             waiting.extend(self.nearest(end).map(Reverse));
         }
         let mut joined = Vec::new();
-        while let Some(Reverse((.., end, start))) = waiting.pop() {
+        while let Some(Reverse((apart, _, _, end, start))) = waiting.pop() {
             if find(&mut self.next, start) != start {
                 waiting.extend(self.nearest(end).map(Reverse));
                 continue;
@@ -297,7 +347,8 @@ impl<'l> FreeLicenses<'l> {
             {
                 (*next, *last) = (start + 1, start);
             }
-            joined.extend(self.ends.get(end).zip(self.starts.get(start)).map(|(a, b)| (a.0, b.2)));
+            let pair = self.ends.get(end).zip(self.starts.get(start));
+            joined.extend(pair.map(|(end, start)| (end.0, start.2, apart)));
         }
         joined
     }
@@ -312,7 +363,7 @@ impl<'l> FreeLicenses<'l> {
         let pair = |place: usize| {
             let start = self.starts.get(place)?;
             let apart = (start.0 - day).abs();
-            (apart <= self.gap_days).then_some((apart, license.id, start.1.id, end, place))
+            (apart <= self.days).then_some((apart, license.id, start.1.id, end, place))
         };
         after.and_then(pair).into_iter().chain(before.and_then(pair)).min()
     }
@@ -335,7 +386,7 @@ impl<'l> FreeLicenses<'l> {
         loop {
             let place = find(&mut self.last, before).checked_sub(1)?;
             let of_day = self.starts.get(place)?.0;
-            if day - of_day > self.gap_days {
+            if day - of_day > self.days {
                 return None;
             }
             let first = self.starts.partition_point(|start| start.0 < of_day);

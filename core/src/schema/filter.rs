@@ -223,7 +223,7 @@ impl Operand {
         match self {
             Self::Null => None,
             Self::Bool(asked) => Some(value.as_bool()?.cmp(asked)),
-            Self::Number(asked) => Some(NumberPlace::of(value.as_number_text()?).cmp(asked)),
+            Self::Number(asked) => Some(NumberPlace::from_text(value.as_number_text()?).cmp(asked)),
             Self::Date(asked, text) => {
                 let found = value.as_str()?;
                 // Dates have one stored form, which sorts by its bytes.
@@ -391,8 +391,9 @@ fn free_key(text: &str) -> SortKey {
 /// Place of a text that is a number among others: as JSON writes numbers, however large, or as Rust does.
 fn place_of(text: &str) -> Option<NumberPlace> {
     let json = Json::parse(text.as_bytes()).ok();
-    let exact = json.as_ref().and_then(|json| json.as_ref().as_number_text()).map(NumberPlace::of);
-    exact.or_else(|| Number::parse(text).map(|number| NumberPlace::of(&number.to_string())))
+    let exact =
+        json.as_ref().and_then(|json| json.as_ref().as_number_text()).map(NumberPlace::from_text);
+    exact.or_else(|| Number::parse(text).map(|number| NumberPlace::from_text(&number.to_string())))
 }
 
 /// A parameter that cannot be read.

@@ -230,19 +230,30 @@ fn read_event(
         call,
         group,
     };
-    let of_action = if event.action.is_some() { ABOUT } else { &[] };
-    if event.action.is_none() {
-        users.iter_mut().for_each(|traits| ABOUT.iter().for_each(|member| traits.leave(member)));
-    }
-    let (of_company, of_user) = users.split_at(usize::from(call_type == CallType::Group));
     let mut unread = reader.unread_of(&event, &[EXTERNAL_ID, TIME, ENVELOPE]);
-    add_traits(&mut unread, of_company, &[]);
-    add_traits(&mut unread, of_user, &[USER_TRAITS, TRAITS_EXTERNAL_ID, COMPANY, of_action]);
+    unread.extend(unread_traits(&mut users, call_type, event.action.is_some()));
     unread.extend(of_their_company);
     reader.add_issues_of(of_context);
     reader.add_issues_of(of_shared);
     users.into_iter().for_each(|traits| reader.add_issues_of(traits));
     ReadEvent { event, unread, has_other_count: false }
+}
+
+/// Names of traits that were not read.
+fn unread_traits(
+    users: &mut [MemberReader<'_>],
+    call_type: CallType,
+    has_action: bool,
+) -> Vec<String> {
+    let of_action = if has_action { ABOUT } else { &[] };
+    if !has_action {
+        users.iter_mut().for_each(|traits| ABOUT.iter().for_each(|member| traits.leave(member)));
+    }
+    let (of_company, of_user) = users.split_at(usize::from(call_type == CallType::Group));
+    let mut unread = Vec::new();
+    add_traits(&mut unread, of_company, &[]);
+    add_traits(&mut unread, of_user, &[USER_TRAITS, TRAITS_EXTERNAL_ID, COMPANY, of_action]);
+    unread
 }
 
 /// Action of the call; a page has a name of its own, or that of its properties.

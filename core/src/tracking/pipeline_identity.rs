@@ -14,7 +14,7 @@ pub(super) const TRAITS_EXTERNAL_ID: &[&str] =
 pub(super) const COMPANY: &[&str] = &["companyId", "company_id", name::COMPANY, "cId"];
 pub(super) const GROUP: &[&str] = &["groupId", "group_id"];
 /// Trait of a user whose `id` is that of the user's company.
-const COMPANY_TRAIT: &str = "company";
+pub(super) const COMPANY_TRAIT: &str = "company";
 const COMPANY_TRAIT_ID: &str = "id";
 /// Begins the name of a member of that trait.
 pub(super) const COMPANY_MEMBERS: &str = "traits.company.";

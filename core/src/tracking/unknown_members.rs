@@ -3,7 +3,7 @@
 use super::{
     event::{MEMBERS, name},
     pipeline::{DOMAIN, TRAITS},
-    pipeline_identity::{COMPANY, COMPANY_MEMBERS, USER_TRAITS},
+    pipeline_identity::{COMPANY, COMPANY_MEMBERS, COMPANY_TRAIT, USER_TRAITS},
     reader::{ABOUT, ACTION, INFO, OF_ACTION},
 };
 use crate::{
@@ -114,6 +114,9 @@ fn advice_on_call(name: &str) -> &'static str {
         Some(DOMAIN) => {
             "it must be the domain of a company, not of a public mail service, in a `group` call"
         }
+        Some(COMPANY_TRAIT) => {
+            "only an `id` in it is read, and only if the call names no other company: send `traits.companyId`"
+        }
         Some(name) if is_of_user(name) => {
             "the traits of a `group` call are the company's: send the user's in `context.traits`"
         }
@@ -191,6 +194,7 @@ mod tests {
         assert!(message(Route::Pipeline, "x").contains("`properties`"));
         assert!(message(Route::Pipeline, "traits.x").contains("send others to `/endusers`"));
         assert!(message(Route::Pipeline, "traits.company.x").contains("`id` of `traits.company`"));
+        assert!(message(Route::Pipeline, "traits.company").contains("only an `id` in it"));
         assert!(message(Route::Pipeline, "traits.domain").contains("domain of a company"));
         assert!(message(Route::Pipeline, "traits.email").contains("`context.traits`"));
         assert!(message(Route::Pipeline, "name").contains("send it once, in `traits`"));

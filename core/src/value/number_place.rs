@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 ///
 /// ```
 /// use svctrack_core::value::NumberPlace;
-/// assert!(NumberPlace::of("1e400") < NumberPlace::of("2e400"));
-/// assert_eq!(NumberPlace::of("1.50e1"), NumberPlace::of("15"));
+/// assert!(NumberPlace::from_text("1e400") < NumberPlace::from_text("2e400"));
+/// assert_eq!(NumberPlace::from_text("1.50e1"), NumberPlace::from_text("15"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumberPlace {
@@ -22,7 +22,7 @@ pub struct NumberPlace {
 
 impl NumberPlace {
     /// The place of a JSON number, from its text.
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         let (sign, unsigned) = text.strip_prefix('-').map_or((1, text), |unsigned| (-1, unsigned));
         let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -93,7 +93,7 @@ mod tests {
             "1e400",
             "1e99999999999999999999",
         ];
-        let places: Vec<_> = ordered.iter().map(|text| NumberPlace::of(text)).collect();
+        let places: Vec<_> = ordered.iter().map(|text| NumberPlace::from_text(text)).collect();
         assert!(places.windows(2).all(|pair| pair[0] < pair[1]), "{places:?}");
     }
 
@@ -105,7 +105,9 @@ mod tests {
             &["-0.05", "-5e-2", "-0.50e-1"],
         ] {
             assert!(
-                spellings.iter().all(|text| NumberPlace::of(text) == NumberPlace::of(spellings[0])),
+                spellings.iter().all(
+                    |text| NumberPlace::from_text(text) == NumberPlace::from_text(spellings[0])
+                ),
                 "{spellings:?}"
             );
         }
@@ -140,7 +142,7 @@ mod tests {
     proptest! {
         #[test]
         fn two_numbers_are_in_the_order_in_which_they_are_when_written_out(a in NUMBER, b in NUMBER) {
-            prop_assert_eq!(NumberPlace::of(&a).cmp(&NumberPlace::of(&b)), slow_order(&a, &b));
+            prop_assert_eq!(NumberPlace::from_text(&a).cmp(&NumberPlace::from_text(&b)), slow_order(&a, &b));
         }
     }
 }

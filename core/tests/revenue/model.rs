@@ -11,6 +11,8 @@ use super::{
 };
 
 pub const ZERO: Fraction = Fraction::ZERO;
+/// Days within which a license of a line follows another.
+const A_MONTH: i64 = 31;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -130,9 +132,9 @@ impl<'m> Model<'m> {
         let successors = vec![None; licenses.len()];
         let mut model = Self { licenses, asked, ends, successors, days };
         let lines: Vec<u8> = licenses.iter().map(|license| model.root(license)).collect();
-        model.bridge(|a, b| lines[a] == lines[b]);
+        model.bridge(asked.gap_days.max(A_MONTH), |a, b| lines[a] == lines[b]);
+        model.bridge(asked.gap_days, |_, _| true);
         model.follow_parents();
-        model.bridge(|_, _| true);
         model
     }
 
@@ -148,8 +150,8 @@ impl<'m> Model<'m> {
         self.days.windows(2).map(|days| (days[0], days[1])).collect()
     }
 
-    /// Joins the nearest of these pairs that are left.
-    fn bridge(&mut self, may_join: impl Fn(usize, usize) -> bool) {
+    /// Joins the nearest of these pairs that are left, and at most so many days apart.
+    fn bridge(&mut self, days: i64, may_join: impl Fn(usize, usize) -> bool) {
         let mut pairs = Vec::new();
         for (a, one) in self.licenses.iter().enumerate() {
             for (b, other) in self.licenses.iter().enumerate() {
@@ -159,32 +161,35 @@ impl<'m> Model<'m> {
                 let lasts_longer = other.end.is_none_or(|other| other > end);
                 let apart = (self.day(other.from) - self.day(end)).abs();
                 let same = same && may_join(a, b);
-                if same && one.from < other.from && lasts_longer && apart <= self.asked.gap_days {
+                if same && one.from < other.from && lasts_longer && apart <= days {
                     pairs.push((apart, one.id, other.id, a, b));
                 }
             }
         }
         pairs.sort_unstable();
         let mut followed: BTreeSet<usize> = self.successors.iter().flatten().copied().collect();
-        for (_, _, _, a, b) in pairs {
+        for (apart, _, _, a, b) in pairs {
             if self.successors[a].is_none() && followed.insert(b) {
                 self.successors[a] = Some(b);
-                self.ends[a] = Some(self.licenses[b].from);
+                if apart <= self.asked.gap_days {
+                    self.ends[a] = Some(self.licenses[b].from);
+                }
             }
         }
     }
 
-    /// The first license of a line.
+    /// The first license of a line; of a circle the one with the lowest id.
     fn root(&self, license: &License) -> u8 {
         let of_company =
             |id| self.licenses.iter().find(|one| (one.id, one.company) == (id, license.company));
-        let mut root = license.parent.unwrap_or(license.id);
-        while let Some(parent) = of_company(root).and_then(|one| one.parent)
-            && parent != root
-        {
-            root = parent;
+        let mut path = vec![license.id];
+        while let Some(parent) = of_company(path[path.len() - 1]).and_then(|one| one.parent) {
+            if let Some(at) = path.iter().position(|id| *id == parent) {
+                return *path[at..].iter().min().unwrap();
+            }
+            path.push(parent);
         }
-        root
+        path[path.len() - 1]
     }
 
     fn follow_parents(&mut self) {

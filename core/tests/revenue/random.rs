@@ -100,7 +100,7 @@ impl Random {
             notice_days: self.chance(2).then(|| self.number(60)),
             renewal: self.chance(3).then(|| self.amount()),
             forecasts: [0; 3].map(|_| self.chance(4).then(|| self.amount())),
-            parent: self.chance(5).then(|| 1 + u8::try_from(self.below(u64::from(id))).unwrap()),
+            parent: self.chance(5).then(|| 1 + u8::try_from(self.below(14)).unwrap()),
         }
     }
 

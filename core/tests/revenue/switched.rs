@@ -18,12 +18,24 @@ const SWITCHED: &str = "
 ";
 
 fn switched() -> Ledger {
-    let lines = SWITCHED.lines().filter(|line| !line.trim().is_empty()).map(license);
-    Ledger::new(lines.map(|license| match name(license.id).as_str() {
-        "E1" => license,
-        _ => LicenseFacts { parent: Some(id("E1")), ..license },
-    }))
-    .unwrap()
+    line_of("E1", &["U2", "E3"], SWITCHED)
+}
+
+/// Licenses, some of which have a parent.
+fn line_of(parent: &str, children: &[&str], lines: &str) -> Ledger {
+    let lines = lines.lines().filter(|line| !line.trim().is_empty()).map(license);
+    let with_parent = |license: LicenseFacts<'static>| {
+        let parent = children.contains(&&*name(license.id)).then(|| id(parent));
+        LicenseFacts { parent, ..license }
+    };
+    Ledger::new(lines.map(with_parent)).unwrap()
+}
+
+/// Licenses that are due, each with its successor.
+fn successors(ledger: &Ledger, asked: &ReportOptions) -> Vec<(String, Option<String>)> {
+    let report = renewals(ledger, asked, RenewalsBy::End).unwrap();
+    let lines = report.licenses.iter();
+    lines.map(|line| (name(line.license), line.successor.map(name))).collect()
 }
 
 #[test]
@@ -89,17 +101,25 @@ fn licenses_of_a_line_in_two_currencies_are_renewed_each_in_its_own() {
         U2 Nord USD 2024-01-01 2025-01-01 60 Suite ongoing
         E2 Nord EUR 2024-01-15 2025-01-15 110 Suite ongoing
     ";
-    let lines = lines.lines().filter(|line| !line.trim().is_empty()).map(license);
-    let of_line =
-        |license: LicenseFacts<'static>| LicenseFacts { parent: Some(id("E1")), ..license };
-    let ledger = Ledger::new(lines.map(of_line)).unwrap();
+    let ledger = line_of("E1", &["E1", "U1", "U2", "E2"], lines);
     let asked = options("2023-06-01", "2024-06-01", "2024-06-01");
-    let report = renewals(&ledger, &asked, RenewalsBy::End).unwrap();
-    let followed =
-        report.licenses.iter().map(|line| (name(line.license), line.successor.map(name)));
     let expected = [("E1", "E2"), ("U1", "U2")];
     let expected = expected.map(|(a, b)| (a.to_owned(), Some(b.to_owned())));
-    assert_eq!(followed.collect::<Vec<_>>(), expected);
+    assert_eq!(successors(&ledger, &asked), expected);
+}
+
+#[test]
+fn an_add_on_of_the_line_takes_no_successor_from_its_main_license() {
+    let lines = "
+        R1 Nord EUR 2023-01-01 2024-01-01 500 Suite ongoing
+        R2 Nord EUR 2024-01-04 2025-01-04 500 Suite ongoing
+        A1 Nord EUR 2023-06-01 2024-06-01 50 Addon ongoing
+    ";
+    let ledger = line_of("R1", &["A1"], lines);
+    let asked = ReportOptions { gap_days: 7, ..options("2023-06-01", "2024-02-01", "2024-02-01") };
+    assert_eq!(successors(&ledger, &asked), [("R1".to_owned(), Some("R2".to_owned()))]);
+    let rows = mrr(&ledger, &asked, None).unwrap().converted.unwrap().rows;
+    assert!(rows.iter().all(|row| row.churn.to_string() == "0"), "{rows:?}");
 }
 
 #[test]
@@ -109,19 +129,11 @@ fn a_successor_of_the_line_goes_before_a_nearer_license_of_another_line() {
         X1 Nord EUR 2024-01-02 2025-01-02 50 Suite ongoing
         P2 Nord EUR 2024-01-05 2025-01-05 110 Suite ongoing
     ";
-    let lines = lines.lines().filter(|line| !line.trim().is_empty()).map(license);
-    let of_line = |license: LicenseFacts<'static>| {
-        let parent = (name(license.id) == "P2").then(|| id("P1"));
-        LicenseFacts { parent, ..license }
-    };
-    let ledger = Ledger::new(lines.map(of_line)).unwrap();
+    let ledger = line_of("P1", &["P2"], lines);
     for gap_days in [0, 7] {
         let asked = options("2023-06-01", "2024-06-01", "2024-06-01");
         let asked = ReportOptions { gap_days, ..asked };
-        let report = renewals(&ledger, &asked, RenewalsBy::End).unwrap();
-        let followed =
-            report.licenses.iter().map(|line| (name(line.license), line.successor.map(name)));
         let expected = [("P1".to_owned(), Some("P2".to_owned()))];
-        assert_eq!(followed.collect::<Vec<_>>(), expected, "{gap_days}");
+        assert_eq!(successors(&ledger, &asked), expected, "{gap_days}");
     }
 }

@@ -103,7 +103,7 @@ impl TenantRecord {
         Self { id, name, created_at, state: TenantState::Active, rows_removed: 0 }
     }
 
-    /// Version of what an operator changes: a hash of it, so that it is the same again where that is.
+    /// Version of what an operator changes: a hash of it. A tenant that is changed back has the version of before.
     pub fn version(&self) -> i64 {
         crc32fast::hash(format!("{} {}", self.state.name(), self.name).as_bytes()).into()
     }

@@ -88,7 +88,8 @@ impl<'s, S: Snapshot> LicenseReader<'s, S> {
         while let Some(row) = direction.next_of(&mut rows) {
             let (key, value) = row?;
             let id = keys::id_at_end(key.value());
-            if !id.is_some_and(|id| unread.claim(direction, id)) {
+            let id = id.ok_or_else(|| StoreError::corrupted("a key without an id"))?;
+            if !unread.claim(direction, id) {
                 break;
             }
             let stored = stored_value::unseal_record(key.value(), value.value())?;
