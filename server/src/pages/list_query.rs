@@ -18,7 +18,7 @@ const FILTER_VALUE: &str = "filter-value";
 const NO_FILTERS: &[&str] =
     &["sort", "offset", "search", FILTER_BY, "filter-op", FILTER_VALUE, "columns"];
 /// Properties by which a record is named.
-pub(super) const NAMES: &str = "title,subject,name,product,email,externalId";
+pub(super) const NAMES: &str = "title,subject,name,product,email,description,externalId";
 
 /// The filters in an address.
 pub(super) fn filters(pairs: &[(String, String)]) -> Vec<ListFilter> {

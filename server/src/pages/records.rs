@@ -22,7 +22,7 @@ use super::{
     newest::newest,
     paging::{paging, total_of},
     record_sections,
-    references::{names_in, of_form, references},
+    references::{names_in, names_of, of_form, references},
     respond::{html, rejected, see},
     saved_views::ViewedList,
     saving::{self, RejectedForm, StoredForm},
@@ -72,7 +72,7 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
     let mut view = RecordsView { adding: field, ..listed(&visit, def, &pairs).await? };
     view.problems.extend(unresolved);
     let target = field.and_then(target_of).map(|target| (target, ""));
-    view.references = references(&visit, target.into_iter()).await?;
+    view.references.suggestions = references(&visit, target.into_iter()).await?.suggestions;
     Ok(html(records_page(&visit.shell, &view)))
 }
 
@@ -102,6 +102,7 @@ pub(super) async fn listed(
             view.paging = paging((offset, SHOWN), (view.records.len(), total), page_at);
             view.is_file_sorted = view.paging.total.is_some_and(|total| total <= SORTED);
             view.csv = csv(&view);
+            view.references.names = names_of(visit, &view.columns, &view.records).await?;
             add_names(visit, def, &mut view.filters).await?;
         }
         Err(Ok(issues)) => view.problems = problems_of(issues),
