@@ -81,7 +81,9 @@ pub use self::{
         Decision, DecisionView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
         decision_page, renewals_page,
     },
-    report::{Choice, MissingRates, ReportCell, ReportTable, ReportView, report_page},
+    report::{
+        Choice, MissingRates, ReportCell, ReportTable, ReportView, parameter_label, report_page,
+    },
     samples::{LANGUAGES, SampleValues},
     saved_views::{SavedView, SavedViews},
     search::{HitGroup, SearchHit, SearchView, search_page},

@@ -115,7 +115,7 @@ pub(super) fn choice_field(choice: &Choice) -> impl Renderable {
     let id = format!("c-{}", choice.name);
     maud! {
         div {
-            label for=(id) { (label(choice.name)) }
+            label for=(id) { (parameter_label(choice.name)) }
             @if choice.values.is_empty() {
                 @let list = (!choice.suggested.is_empty()).then(|| list_id(choice.name));
                 input id=(id) name=(choice.name) value=(choice.text.as_ref().unwrap_or(&choice.value)) list=[&list]
@@ -150,7 +150,8 @@ impl Choice {
     }
 }
 
-fn label(parameter: &str) -> String {
+/// Label of a parameter of a report.
+pub fn parameter_label(parameter: &str) -> String {
     match parameter {
         "baseCurrency" => "Show amounts in".to_owned(),
         // The day itself is not part of the report.
