@@ -410,6 +410,10 @@ async fn lists_name_the_records_that_they_refer_to() {
             assert!(html.contains(&expect), "{path} has no {expect}: {html}");
         }
     }
+    // On a phone each value has its label.
+    let html = page(&reader, "/app/records/timeentries").await;
+    assert!(html.contains("<tbody class=\"stacked\">"), "{html}");
+    assert!(html.contains("<td data-label=\"User\"><a "), "{html}");
     let html = page(&reader, &format!("/app/records/timesheets/{sheet}")).await;
     assert!(html.contains(&link("timeentries", &entry, "Onboarding")), "{html}");
 }

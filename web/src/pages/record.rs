@@ -190,7 +190,7 @@ fn related<'v>(list: &'v RelatedList, base: &'v BaseCurrency) -> impl Renderable
             thead { tr { @for column in &list.columns {
                 th scope="col" class=[is_number(column).then_some("num")] { (named(column)) }
             } } }
-            tbody {
+            tbody.stacked {
                 @for record in &list.records {
                     tr {
                         @for (at, column) in list.columns.iter().enumerate() {
@@ -201,7 +201,7 @@ fn related<'v>(list: &'v RelatedList, base: &'v BaseCurrency) -> impl Renderable
                                     }
                                 }
                             } @else {
-                                td class=[is_number(column).then_some("num")] { (cells.cell(column, record)) }
+                                td class=[is_number(column).then_some("num")] data-label=(named(column)) { (cells.cell(column, record)) }
                             }
                         }
                     }

@@ -165,14 +165,14 @@ fn table(view: &RecordsView) -> impl Renderable {
         table {
             caption.hidden-label { (label_of(view.def.path)) }
             thead { tr { @for column in &view.columns { (head(view, column)) } } }
-            tbody {
+            tbody.stacked {
                 @for record in &view.records {
                     tr {
                         @for (at, column) in view.columns.iter().enumerate() {
                             @if at == 0 {
                                 th scope="row" { (link(view, &cells, column, record)) }
                             } @else {
-                                td class=[is_number(column).then_some("num")] { (cells.cell(column, record)) }
+                                td class=[is_number(column).then_some("num")] data-label=(named(column)) { (cells.cell(column, record)) }
                             }
                         }
                     }
