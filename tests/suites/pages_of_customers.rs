@@ -139,3 +139,30 @@ async fn a_view_of_the_customers_is_saved_under_a_name_shown_to_all_and_removed(
     assert_eq!(reader.submit(views, &remove).await.status, StatusCode::SEE_OTHER);
     assert!(!page(&reader, "/app/customers").await.contains("Ada's"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_parameter_of_a_page_is_named_by_its_label() {
+    let server = InProcess::start().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    for (path, message) in [
+        ("/app/records/companies?nothing=3", "Nothing is not a known parameter"),
+        ("/app/records/companies?limit=x", "Limit is not a parameter of this page"),
+        ("/app/records/companies?mrr[gte]=abc", "MRR must be a number; found abc"),
+        ("/app/records/licenses?companyId=abc&sort=none", "Company must be"),
+        ("/app/reports/mrr?interval=decade", "Interval must be one of"),
+        ("/app/reports/mrr?to=x", "Before must be a day"),
+        ("/app/reports/mrr?nothing=1", "Nothing is not a parameter of this page"),
+        ("/app/customers?sort=none", "Sort must be one of"),
+        ("/app/audit?from=x", "From must be"),
+    ] {
+        let response = reader.get(path).await;
+        assert_eq!(response.status, StatusCode::BAD_REQUEST, "{path}");
+        let html = response.text();
+        let (_, problems) = html.split_once("<div class=\"problems\"").unwrap();
+        let problems = problems.split("</div>").next().unwrap();
+        assert!(problems.contains(message), "{path}: {problems}");
+        assert!(!problems.contains("href="), "{path}: {problems}");
+        assert!(!html.contains("Save this view"), "{path}");
+        assert_eq!(html.matches("<h1").count(), 1, "{path}");
+    }
+}

@@ -57,8 +57,9 @@ async fn every_figure_of_a_report_leads_to_the_licenses_that_contribute_to_it() 
     }
     let unknown = reader.get("/app/reports/customers/explain?explain=end").await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND);
-    let wrong = page(&reader, "/app/reports/mrr/explain?explain=ends").await;
-    assert!(wrong.contains("class=\"problems\""), "{wrong}");
+    let wrong = reader.get("/app/reports/mrr/explain?explain=ends").await;
+    assert_eq!(wrong.status, StatusCode::BAD_REQUEST);
+    assert!(wrong.text().contains("class=\"problems\""), "{}", wrong.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]

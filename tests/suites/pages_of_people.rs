@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use hyper::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 use svctrack_core::value::Timestamp;
 use svctrack_tests::{
     client::Client,
@@ -341,7 +341,8 @@ async fn custom_data_of_a_record_is_folded_into_names_and_values() {
     let record = format!("/app/records/companies/{}", id.as_str().unwrap());
     for path in [record.as_str(), "/app/records/companies?columns=name,custom"] {
         let html = page(&reader, path).await;
-        let (_, folded) = html.split_once("<details><summary>3 values</summary>").unwrap();
+        let folded = html.split_once("<details><summary>3 values</summary>");
+        let Some((_, folded)) = folded else { panic!("{path}: {html}") };
         for pair in [
             "<dt>plan</dt><dd>gold &lt;b&gt;</dd>",
             "<dt>seats</dt><dd>5</dd>",
@@ -350,4 +351,69 @@ async fn custom_data_of_a_record_is_folded_into_names_and_values() {
             assert!(folded.contains(pair), "{path}: {pair}: {folded}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_offer_no_property_that_people_cannot_use() {
+    let server = InProcess::start().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    for path in ["licenses", "tickets", "timesheets"] {
+        let html = page(&reader, &format!("/app/records/{path}?columns=derived")).await;
+        for name in ["derived", "__v", "assignedModel"] {
+            assert!(!html.contains(&format!("value=\"{name}\"")), "{path} offers {name}");
+        }
+        assert!(html.contains("value=\"externalId\""), "{html}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_name_the_records_that_they_refer_to() {
+    let server = InProcess::start().await;
+    let create = async |path: &str, body: Value| {
+        let created = server.client.post(path, &body).await;
+        assert_eq!(created.status, StatusCode::OK, "{path}: {}", created.text());
+        created.json()["_id"].as_str().unwrap().to_owned()
+    };
+    let company = create("/companies", json!({"name": "Acme <b>"})).await;
+    let user = create("/users", json!({"name": "Ada"})).await;
+    let entry = json!({
+        "userId": user, "companyId": company, "hours": 2, "date": "2026-01-05",
+        "description": "Onboarding",
+    });
+    let entry = create("/timeentries", entry).await;
+    let sheet = json!({
+        "assignedModel": "User", "assignedId": user, "approvedBy": user,
+        "dateFrom": 20_454, "timeEntries": [entry],
+    });
+    let sheet = create("/timesheets", sheet).await;
+    let (json_type, approved) =
+        ([("content-type", "application/json")], r#"{"status":"approved"}"#);
+    let path = format!("/timesheets/{sheet}");
+    let approved = server.client.send(Method::PUT, &path, &json_type, approved).await.unwrap();
+    assert_eq!(approved.status, StatusCode::OK, "{}", approved.text());
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let link = |path: &str, id: &str, name: &str| {
+        format!("<a href=\"/app/records/{path}/{id}\">{name}</a>")
+    };
+    let [acme, ada] = [link("companies", &company, "Acme &lt;b&gt;"), link("users", &user, "Ada")];
+    let approved = approved.json()["approvedBy"].as_str().unwrap().to_owned();
+    let approver = server.client.get(&format!("/users/{approved}")).await.json();
+    let approver = link("users", &approved, approver["name"].as_str().unwrap());
+    for (path, expect) in [
+        ("/app/records/timeentries", [acme.clone(), ada.clone()]),
+        ("/app/records/timeentries?columns=date,companyId,userId", [acme.clone(), ada.clone()]),
+        ("/app/records/timesheets", [ada.clone(), approver.clone()]),
+        ("/app/timesheets?status=approved", [acme, approver]),
+    ] {
+        let html = page(&reader, path).await;
+        for expect in expect {
+            assert!(html.contains(&expect), "{path} has no {expect}: {html}");
+        }
+    }
+    // On a phone each value has its label.
+    let html = page(&reader, "/app/records/timeentries").await;
+    assert!(html.contains("<tbody class=\"stacked\">"), "{html}");
+    assert!(html.contains("<td data-label=\"User\"><a "), "{html}");
+    let html = page(&reader, &format!("/app/records/timesheets/{sheet}")).await;
+    assert!(html.contains(&link("timeentries", &entry, "Onboarding")), "{html}");
 }

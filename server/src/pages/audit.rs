@@ -7,14 +7,15 @@ use svctrack_core::{
     value::{Day, Zone},
 };
 use svctrack_web::pages::{
-    AuditLine, AuditView, RecordSection, RecordView, TokenLine, address, audit_page, title_of,
+    AuditLine, AuditView, RecordSection, RecordView, TokenLine, address, audit_page,
+    property_label, title_of,
 };
 
 use super::{
     by_ids::by_ids,
     list_query::NAMES,
-    respond::html,
-    submitted_form::{problems_of, sent},
+    respond::shown,
+    submitted_form::{problems_of_address, sent},
     visit::Visit,
 };
 use crate::{error::Error, routes::query_pairs};
@@ -54,14 +55,14 @@ pub(super) async fn audit(visit: Visit, request: Request) -> Result<Response, Er
             view.lines = lines;
             add_names(&visit, &mut view.lines).await?;
         }
-        Err(Ok(issues)) => view.problems = problems_of(issues),
+        Err(Ok(issues)) => view.problems = problems_of_address(issues, property_label),
         Err(Err(error)) => return Err(error),
     }
     let last = view.lines.last().filter(|_| view.lines.len() == SHOWN);
     view.next = last.map(|last: &AuditLine| {
         address("/app/audit", &[], &[&filters[..], &[("after", last.entry.as_str())]].concat())
     });
-    Ok(html(audit_page(&visit.shell, &view)))
+    Ok(shown(audit_page(&visit.shell, &view), &view.problems))
 }
 
 /// Adds the names of the records and tokens that still exist.

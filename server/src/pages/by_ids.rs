@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+use svctrack_core::resources::REGISTRY;
 use svctrack_web::pages::address;
 
 use super::visit::Visit;
@@ -27,9 +28,12 @@ pub(super) async fn by_ids<'i>(
     ids.sort_unstable();
     ids.dedup();
     let limit = IDS.to_string();
+    // Records that lists omit are named as well.
+    let omitted = REGISTRY.iter().find(|def| def.path == resource).and_then(|def| def.left_out);
     for some in ids.chunks(IDS) {
         let some = some.join(",");
-        let query = [("_id", some.as_str()), ("select", select), ("limit", &limit)];
+        let mut query = vec![("_id", some.as_str()), ("select", select), ("limit", &limit)];
+        query.extend(omitted.map(|name| (name, "true,null")));
         let records: Vec<Map<String, Value>> =
             visit.api.get(&address("/{}", &[resource], &query)).await?;
         found.extend(records.into_iter().map(|record| (text(&record, "_id").to_owned(), record)));

@@ -8,15 +8,17 @@ use svctrack_core::{
     schema::filter::escaped,
     value::engagement::ACTIVITY_STATES,
 };
-use svctrack_web::pages::{Choice, CustomerLine, CustomersView, address, customers_page};
+use svctrack_web::pages::{
+    Choice, CustomerLine, CustomersView, address, customers_page, property_label,
+};
 
 use super::{
     by_ids::{by_ids, text},
     currencies::{CURRENCY, CurrencyName, currency_choice, missing_into},
     paging::paging,
-    respond::html,
+    respond::shown,
     saved_views::ViewedList,
-    submitted_form::sent,
+    submitted_form::{problems_of_address, sent},
     visit::Visit,
 };
 use crate::{error::Error, routes::query_pairs};
@@ -115,8 +117,20 @@ fn query_of(sort: &str, currency: &Choice, filters: &[Choice]) -> Vec<(&'static 
 
 /// `GET /app/customers`
 pub(super) async fn customers(visit: Visit, request: Request) -> Result<Response, Error> {
-    let view = ranked(&visit, &query_pairs(&request)).await?;
-    Ok(html(customers_page(&visit.shell, &view)))
+    let mut pairs = query_pairs(&request);
+    let view = match ranked(&visit, &pairs).await.map_err(Error::into_issues) {
+        Ok(view) => view,
+        Err(Ok(issues)) => {
+            // The list as it is by default, below what is wrong.
+            pairs.clear();
+            let mut view = ranked(&visit, &pairs).await?;
+            view.problems = problems_of_address(issues, property_label);
+            view.views.may_save = false;
+            view
+        }
+        Err(Err(error)) => return Err(error),
+    };
+    Ok(shown(customers_page(&visit.shell, &view), &view.problems))
 }
 
 /// Customers for the address of their page.

@@ -8,7 +8,7 @@ use svctrack_core::{
     value::Day,
 };
 use svctrack_web::pages::{
-    Breakdown, CompanyShare, ExplanationView, address, explanation_page, label_of,
+    Breakdown, CompanyShare, ExplanationView, address, explanation_page, label_of, property_label,
 };
 
 use super::{
@@ -16,9 +16,9 @@ use super::{
     by_ids::{by_ids, text},
     explained_usage,
     paging::{PageAddress, paging},
-    respond::html,
+    respond::shown,
     retention_ratios::{self, SPAN},
-    submitted_form::{problems_of, sent},
+    submitted_form::{problems_of_address, sent},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
@@ -185,10 +185,10 @@ pub(super) async fn explain(visit: Visit, request: Request) -> Result<Response, 
                 view.ratios = retention_ratios::ratios(&visit, &query).await?;
             }
         }
-        Err(Ok(issues)) => view.problems = problems_of(issues),
+        Err(Ok(issues)) => view.problems = problems_of_address(issues, property_label),
         Err(Err(error)) => return Err(error),
     }
-    Ok(html(explanation_page(&visit.shell, &view)))
+    Ok(shown(explanation_page(&visit.shell, &view), &view.problems))
 }
 
 /// Fills in the companies from an offset on, with their names.

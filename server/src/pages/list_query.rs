@@ -17,8 +17,10 @@ const FILTER_VALUE: &str = "filter-value";
 /// Parameters of a list that are no filters.
 const NO_FILTERS: &[&str] =
     &["sort", "offset", "search", FILTER_BY, "filter-op", FILTER_VALUE, "columns"];
+/// Parameters of the API that a page sets itself.
+pub(super) const OF_THE_API: &[&str] = &["limit", "after", "count", "select"];
 /// Properties by which a record is named.
-pub(super) const NAMES: &str = "title,subject,name,product,email,externalId";
+pub(super) const NAMES: &str = "title,subject,name,product,email,description,externalId";
 
 /// The filters in an address.
 pub(super) fn filters(pairs: &[(String, String)]) -> Vec<ListFilter> {

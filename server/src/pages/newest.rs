@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value};
 use svctrack_core::{resources::ticket::IS_OPEN, schema::ResourceDef};
-use svctrack_web::pages::{RelatedList, address};
+use svctrack_web::pages::{References, RelatedList, address};
 
 use super::{
     api::{JSON, read},
     columns::columns,
     paging::total_of,
+    references::names_of,
     visit::Visit,
 };
 use crate::error::Error;
@@ -25,7 +26,8 @@ pub(super) async fn newest(
     let order = ("sort", sort);
     let all = address("/app/records/{}", &[def.path], &[filter, order]);
     let (records, total, open) = (Vec::new(), 0, None);
-    let mut list = RelatedList { def, columns: columns(def), records, total, open, all };
+    let (columns, references) = (columns(def), References::default());
+    let mut list = RelatedList { def, columns, records, total, open, all, references };
     if def.field(IS_OPEN.name).is_some() {
         let is = |value| [filter, (IS_OPEN.name, value), order];
         let (open, closed) = (is("true"), is("false"));
@@ -38,6 +40,7 @@ pub(super) async fn newest(
         (list.records, list.total) = first(visit, def, &[filter, order]).await?;
     }
     list.records.truncate(SHOWN);
+    list.references.names = names_of(visit, &list.columns, &list.records).await?;
     Ok(list)
 }
 

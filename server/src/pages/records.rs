@@ -9,8 +9,8 @@ use svctrack_core::{
 use svctrack_web::{
     Page,
     pages::{
-        Paging, RecordView, RecordsView, References, RelatedList, address, record_form,
-        record_page, records_page, target_of,
+        Paging, RecordView, RecordsView, References, RelatedList, address, property_label,
+        record_form, record_page, records_page, target_of,
     },
 };
 
@@ -18,15 +18,17 @@ use super::{
     api::{JSON, read},
     by_ids::text,
     columns::{columns, filled_columns, named_columns},
-    list_query::{AddedFilter, FILTER_BY, add_names, added, filters, resolve_filter},
+    list_query::{AddedFilter, FILTER_BY, OF_THE_API, add_names, added, filters, resolve_filter},
     newest::newest,
     paging::{paging, total_of},
     record_sections,
-    references::{names_in, of_form, references},
-    respond::{html, rejected, see},
+    references::{names_in, names_of, of_form, references},
+    respond::{html, rejected, see, shown},
     saved_views::ViewedList,
     saving::{self, RejectedForm, StoredForm},
-    submitted_form::{headers_of, new_key, problems_of, sent},
+    submitted_form::{
+        headers_of, new_key, problems_of, problems_of_address, sent, unknown_parameters,
+    },
     visit::{Visit, resource},
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
@@ -72,8 +74,10 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
     let mut view = RecordsView { adding: field, ..listed(&visit, def, &pairs).await? };
     view.problems.extend(unresolved);
     let target = field.and_then(target_of).map(|target| (target, ""));
-    view.references = references(&visit, target.into_iter()).await?;
-    Ok(html(records_page(&visit.shell, &view)))
+    view.references.suggestions = references(&visit, target.into_iter()).await?.suggestions;
+    // What has a problem is not worth a name.
+    view.views.may_save &= view.problems.is_empty();
+    Ok(shown(records_page(&visit.shell, &view), &view.problems))
 }
 
 /// List for the address of its page.
@@ -87,7 +91,9 @@ pub(super) async fn listed(
     let (shown, at) = (SHOWN.to_string(), offset.to_string());
     let rest = [("limit", shown.as_str()), ("offset", at.as_str()), ("count", "true")];
     let path = address("/{}", &[def.path], &[&view.records_query()[..], &rest].concat());
+    view.problems = unknown_parameters(pairs, |name| !OF_THE_API.contains(&name));
     match visit.api.ask(&path, JSON).await.map_err(Error::into_issues) {
+        _ if !view.problems.is_empty() => {}
         Ok(response) => {
             let total = total_of(&response);
             view.records = read(response).await?;
@@ -102,9 +108,10 @@ pub(super) async fn listed(
             view.paging = paging((offset, SHOWN), (view.records.len(), total), page_at);
             view.is_file_sorted = view.paging.total.is_some_and(|total| total <= SORTED);
             view.csv = csv(&view);
+            view.references.names = names_of(visit, &view.columns, &view.records).await?;
             add_names(visit, def, &mut view.filters).await?;
         }
-        Err(Ok(issues)) => view.problems = problems_of(issues),
+        Err(Ok(issues)) => view.problems = problems_of_address(issues, property_label),
         Err(Err(error)) => return Err(error),
     }
     Ok(view)

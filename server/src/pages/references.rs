@@ -6,13 +6,16 @@ use serde_json::{Map, Value};
 use svctrack_core::{
     resources::end_user::END_USER,
     schema::{FieldDef, Fill, ResourceDef, filter::escaped},
-    value::RecordRef,
+    value::{ObjectId, RecordRef},
 };
 use svctrack_store::StoreError;
-use svctrack_web::pages::{Problem, References, address, choice_of, label_of, target_of, title_of};
+use svctrack_web::pages::{
+    Problem, References, address, choice_of, ids_of, label_of, listed_target, target_of, title_of,
+};
 
 use super::{
-    by_ids::text,
+    by_ids::{by_ids, text},
+    list_query::NAMES as TITLES,
     submitted_form::sent,
     visit::{Visit, resource},
 };
@@ -163,6 +166,11 @@ pub(super) async fn names_in(
 ) -> Result<References, Error> {
     let mut references = References::default();
     for field in def.fields {
+        if let Some(target) = listed_target(field) {
+            let found = by_ids(visit, target.path, ids_of(of, field), TITLES).await?;
+            let names = found.into_iter().map(|(id, record)| (id, title_of(target, &record)));
+            references.names.extend(names);
+        }
         let has_name = |it: &FieldDef| matches!(it.fill, Fill::NameOf(row) if row == field.name);
         let (target, id) = (target_of(field), text(of, field.name));
         let target = target.filter(|it| visit.api.may(&format!("{}:read", it.path)));
@@ -174,6 +182,23 @@ pub(super) async fn names_in(
         }
     }
     Ok(references)
+}
+
+/// Names of the records that columns of a list refer to.
+pub(super) async fn names_of(
+    visit: &Visit,
+    columns: &[&'static FieldDef],
+    records: &[Record],
+) -> Result<Vec<(String, String)>, Error> {
+    let mut names = Vec::new();
+    for (column, target) in columns.iter().filter_map(|column| Some((*column, target_of(column)?)))
+    {
+        let ids = records.iter().map(|record| text(record, column.name));
+        let ids = ids.filter(|id| ObjectId::parse(id).is_some());
+        let found = by_ids(visit, target.path, ids, TITLES).await?;
+        names.extend(found.into_iter().map(|(id, record)| (id, title_of(target, &record))));
+    }
+    Ok(names)
 }
 
 /// References of the fields of a form, which has values that were sent, and those of a record.

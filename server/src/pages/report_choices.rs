@@ -7,10 +7,10 @@ use svctrack_core::{
 use svctrack_web::pages::{Choice, Problem, property_label};
 
 use super::{
-    currencies::currency_choice,
+    currencies::{CURRENCY, currency_choice},
     explanation::{RETENTION, USAGE},
     references::{references, resolve},
-    submitted_form::sent,
+    submitted_form::{sent, unknown_parameters},
     visit::Visit,
 };
 use crate::error::Error;
@@ -20,6 +20,9 @@ const PARTS: &[&str] = &["figures", "cohorts", "actions"];
 
 /// Report whose figures can be split by a property of companies.
 pub(super) const MRR: &str = "mrr";
+
+/// Parameters of the pages of reports; a report that has no use for one of them ignores it.
+const PARAMETERS: &[&str] = &["from", "to", "interval", "companyId", "by", "part", CURRENCY];
 
 /// Months that a report shows by default: a year until now, or a year from now.
 const MONTHS: i32 = 12;
@@ -65,7 +68,9 @@ pub(super) async fn choices_of(
         let text = Some("Figures".to_owned());
         choices.push(Choice { text, ..choice("part", "", &["", "cohorts"]) });
     }
-    Ok((choices, problem.into_iter().collect()))
+    let mut problems = unknown_parameters(pairs, |name| PARAMETERS.contains(&name));
+    problems.extend(problem);
+    Ok((choices, problems))
 }
 
 /// Choice of a company by its name.

@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use poem::{Request, Response};
-use svctrack_web::pages::{ReportCell, ReportTable, ReportView, address, label_of, report_page};
+use svctrack_web::pages::{
+    ReportCell, ReportTable, ReportView, address, label_of, parameter_label, report_page,
+};
 
 use super::{
     api::text_of,
     currencies::{CURRENCY, missing_rates},
     explanation::{Figures, USAGE},
     report_choices::{MRR, choices_of, default_days},
-    respond::html,
+    respond::shown as page_of,
     retention_ratios::SPAN,
-    submitted_form::problems_of,
+    submitted_form::problems_of_address,
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
@@ -81,11 +83,11 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
                 view.missing_rates = missing_rates(&visit, currency, to).await?;
             }
         }
-        Err(Ok(issues)) => view.problems = problems_of(issues),
+        Err(Ok(issues)) => view.problems = problems_of_address(issues, parameter_label),
         Err(Err(error)) => return Err(error),
     }
     view.choices = choices;
-    Ok(html(report_page(&visit.shell, &view)))
+    Ok(page_of(report_page(&visit.shell, &view), &view.problems))
 }
 
 /// The address of the picture of MRR in the last twelve months.

@@ -4,7 +4,7 @@ use poem::{
     Response,
     http::{HeaderValue, StatusCode, header},
 };
-use svctrack_web::Page;
+use svctrack_web::{Page, pages::Problem};
 
 use crate::limits::MAX_SENT_ADDRESS_BYTES;
 
@@ -28,6 +28,15 @@ pub(crate) fn html(page: Page) -> Response {
 pub(super) fn rejected(page: Page) -> Response {
     let mut response = html(page);
     response.set_status(StatusCode::UNPROCESSABLE_ENTITY);
+    response
+}
+
+/// Response with the page of a list or a report; its address is wrong where the page shows problems.
+pub(super) fn shown(page: Page, problems: &[Problem]) -> Response {
+    let mut response = html(page);
+    if !problems.is_empty() {
+        response.set_status(StatusCode::BAD_REQUEST);
+    }
     response
 }
 

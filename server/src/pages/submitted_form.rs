@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use svctrack_core::{
     schema::{
         ResourceDef,
+        filter::split_operator,
         form::{self, FormBody},
     },
     value::Issue,
@@ -71,11 +72,38 @@ pub(super) fn problems_of(issues: Vec<Issue>) -> Vec<Problem> {
     issues.into_iter().map(problem).collect()
 }
 
+/// Problems of the parameters of a page's address, which have no field to lead to; each parameter by its label.
+pub(super) fn problems_of_address(issues: Vec<Issue>, label: fn(&str) -> String) -> Vec<Problem> {
+    let problem = |issue: Issue| {
+        let message = labelled(issue.member(), issue.plain_message(), label);
+        Problem { field: String::new(), message }
+    };
+    issues.into_iter().map(problem).collect()
+}
+
+/// Problems of parameters that a page does not have.
+pub(super) fn unknown_parameters(
+    pairs: &[(String, String)],
+    is_known: impl Fn(&str) -> bool,
+) -> Vec<Problem> {
+    let unknown = pairs.iter().filter(|(name, value)| !value.is_empty() && !is_known(name));
+    let problem = |(name, _): &(String, String)| Problem {
+        field: String::new(),
+        message: format!("{} is not a parameter of this page", property_label(name)),
+    };
+    unknown.map(problem).collect()
+}
+
 /// A message that begins with the name of a property begins with its label instead.
 fn in_words(name: &str, message: String) -> String {
+    labelled(name, message, property_label)
+}
+
+/// A message that begins with a name, or with the name and an operator such as `[gte]`, begins with its label instead.
+fn labelled(name: &str, message: String, label: fn(&str) -> String) -> String {
     let rest = message.strip_prefix(name.trim_start_matches('_')).filter(|_| !name.is_empty());
     match rest.filter(|rest| rest.starts_with(' ')) {
-        Some(rest) => [property_label(name).as_str(), rest].concat(),
+        Some(rest) => [label(split_operator(name).0).as_str(), rest].concat(),
         None => message,
     }
 }

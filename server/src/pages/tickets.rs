@@ -2,14 +2,16 @@
 
 use poem::{Request, Response, http::Method};
 use serde_json::json;
-use svctrack_web::pages::{Problem, TicketView, TicketsView, address, ticket_page, tickets_page};
+use svctrack_web::pages::{
+    Problem, TicketView, TicketsView, address, property_label, ticket_page, tickets_page,
+};
 
 use super::{
     api::{JSON, read},
     by_ids::text,
     paging::{paging, total_of},
-    respond::{html, rejected, see},
-    submitted_form::{headers_of, problems_of, sent},
+    respond::{html, rejected, see, shown},
+    submitted_form::{headers_of, problems_of, problems_of_address, sent},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
@@ -54,10 +56,10 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
             view.tickets = read(response).await?;
             view.paging = paging((offset, SHOWN), (view.tickets.len(), total), page_at);
         }
-        Err(Ok(issues)) => view.problems = problems_of(issues),
+        Err(Ok(issues)) => view.problems = problems_of_address(issues, property_label),
         Err(Err(error)) => return Err(error),
     }
-    Ok(html(tickets_page(&visit.shell, &view)))
+    Ok(shown(tickets_page(&visit.shell, &view), &view.problems))
 }
 
 /// `GET /app/tickets/:id`

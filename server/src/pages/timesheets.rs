@@ -10,7 +10,7 @@ use poem::{
 use serde_json::{Map, Value, json};
 use svctrack_store::StoreError;
 use svctrack_web::pages::{
-    Problem, Shell, TimeEntryLine, TimesheetLine, TimesheetsView, address, epoch_day,
+    Problem, Shell, TimeEntryLine, TimesheetLine, TimesheetsView, UserLink, address, epoch_day,
     timesheets_page,
 };
 
@@ -235,9 +235,15 @@ impl ReferencedRecords {
             to: day_of(sheet.get("dateTo")),
             hours: entries.iter().map(|entry| entry.hours).sum(),
             entries,
-            approved_by: person(&self.people, text(sheet, "approvedBy")),
+            approved_by: self.user(text(sheet, "approvedBy")),
             approved_at: text(sheet, "dateOfApproval").to_owned(),
         }
+    }
+
+    fn user(&self, id: &str) -> UserLink {
+        let is_known = self.people.contains_key(id);
+        let id_of_known = if is_known { id.to_owned() } else { String::new() };
+        UserLink { id: id_of_known, name: person(&self.people, id) }
     }
 
     /// A time entry; only its id where it cannot be read.
@@ -251,6 +257,7 @@ impl ReferencedRecords {
             date: text(entry, "date").to_owned(),
             hours: entry.get("hours").and_then(Value::as_f64).unwrap_or_default(),
             company: company.map(|it| text(it, "name")).unwrap_or_default().to_owned(),
+            company_id: company.map(|it| text(it, "_id")).unwrap_or_default().to_owned(),
             description: text(entry, "description").to_owned(),
             is_billable: entry.get("billable").and_then(Value::as_bool),
         }

@@ -102,6 +102,14 @@ pub(super) fn cents(amount: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text }
 }
 
+/// An amount with two decimals, also where they are zero: `1,235.00`.
+pub(super) fn fixed(amount: f64) -> String {
+    let rounded = format!("{amount:.2}");
+    let (whole, decimals) = rounded.split_once('.').unwrap_or((&rounded, "00"));
+    let text = [&grouped(whole), ".", decimals].concat();
+    if text == "-0.00" { "0.00".to_owned() } else { text }
+}
+
 /// A number rounded to decimals, without needless ones: `12384.50` as `12,384.5`.
 pub(super) fn decimals(number: f64, most: usize) -> String {
     let text = grouped(&format!("{number:.most$}"));

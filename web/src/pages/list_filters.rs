@@ -12,7 +12,7 @@ use super::{
     format::label_of,
     record::named,
     record_form::mode,
-    records::RecordsView,
+    records::{RecordsView, is_offered},
     references::{References, list_id, lists, target_of},
     shell::hidden,
 };
@@ -109,9 +109,8 @@ pub(super) fn chips(view: &RecordsView) -> impl Renderable {
 
 /// Form with the search, and with the filter that is added next.
 pub(super) fn form(view: &RecordsView) -> impl Renderable {
-    let is_offered =
-        |field: &&FieldDef| !Operator::of_field(field).is_empty() && !field.name.starts_with("__");
-    let fields: Vec<&FieldDef> = view.def.fields.iter().filter(is_offered).collect();
+    let can_filter = |field: &&FieldDef| is_offered(field) && !Operator::of_field(field).is_empty();
+    let fields: Vec<&FieldDef> = view.def.fields.iter().filter(can_filter).collect();
     let cancel = address("/app/records/{}", &[view.def.path], &view.query());
     maud! {
         form.choices method="get" {

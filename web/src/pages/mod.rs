@@ -22,6 +22,7 @@ mod parts;
 mod problem;
 mod rates;
 mod record;
+mod record_cells;
 mod record_form;
 mod record_sections;
 mod records;
@@ -74,13 +75,15 @@ pub use self::{
     record::{RecordView, RelatedList, record_page, title_of},
     record_form::{document_of, record_form},
     record_sections::RecordSection,
-    records::{RecordsView, records_page},
-    references::{References, choice_of, target_of},
+    records::{RecordsView, is_offered, records_page},
+    references::{References, choice_of, ids_of, listed_target, target_of},
     renewals::{
         Decision, DecisionView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
         decision_page, renewals_page,
     },
-    report::{Choice, MissingRates, ReportCell, ReportTable, ReportView, report_page},
+    report::{
+        Choice, MissingRates, ReportCell, ReportTable, ReportView, parameter_label, report_page,
+    },
     samples::{LANGUAGES, SampleValues},
     saved_views::{SavedView, SavedViews},
     search::{HitGroup, SearchHit, SearchView, search_page},
@@ -91,7 +94,7 @@ pub use self::{
     tenants::{TenantLine, TenantView, TenantsView, tenant_page, tenants_page},
     tickets::{TicketView, TicketsView, ticket_page, tickets_page},
     timeline::{LicenseLine, Timeline},
-    timesheets::{TimeEntryLine, TimesheetLine, TimesheetsView, timesheets_page},
+    timesheets::{TimeEntryLine, TimesheetLine, TimesheetsView, UserLink, timesheets_page},
     tokens::{
         CreatedToken, NewTokenView, TokenLine, TokenView, TokensView, created_token_page,
         new_token_page, token_page, tokens_page,

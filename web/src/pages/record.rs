@@ -13,9 +13,9 @@ use super::{
     format::{grouped, instant, label_of, property_label},
     page,
     parts::{Problem, problems, scroll},
+    record_cells::{RecordCells, cell, is_number},
     record_sections::{self, RecordSection},
-    records::{cell, is_number, text_in},
-    references::{References, target_of},
+    references::{References, ids_of, listed_target, target_of},
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -58,6 +58,8 @@ pub struct RelatedList {
     pub open: Option<(u64, String)>,
     /// Address of all of them.
     pub all: String,
+    /// Names of the records that columns refer to.
+    pub references: References,
 }
 
 pub(super) fn text<'r>(record: &'r Map<String, Value>, name: &str) -> &'r str {
@@ -65,8 +67,12 @@ pub(super) fn text<'r>(record: &'r Map<String, Value>, name: &str) -> &'r str {
 }
 
 pub fn title_of(def: &ResourceDef, record: &Map<String, Value>) -> String {
-    let names = ["title", "subject", "name", "product", "email", "externalId", "_id"];
-    let found = names.into_iter().map(|name| text(record, name)).find(|text| !text.is_empty());
+    let names =
+        ["title", "subject", "name", "product", "email", "description", "externalId", "_id"];
+    // A long text is no name.
+    let is_short = |name: &&str| def.field(name).is_some_and(|field| !field.long_text);
+    let found = names.into_iter().filter(is_short).map(|name| text(record, name));
+    let found = found.into_iter().find(|text| !text.is_empty());
     found.map_or_else(|| def.name.to_owned(), str::to_owned)
 }
 
@@ -155,6 +161,8 @@ fn value<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable 
     let (def, record) = (view.def, &view.record);
     let target = target_of(field);
     let id = text(record, field.name);
+    let listed = listed_target(field);
+    let ids: Vec<&str> = ids_of(record, field).collect();
     let is_name = |other: &&FieldDef| matches!(other.fill, Fill::NameOf(row) if row == field.name);
     let named = def.fields.iter().find(is_name).map(|name| text(record, name.name));
     let named = named.filter(|name| !name.is_empty());
@@ -162,6 +170,12 @@ fn value<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable 
     maud! {
         @if let Some(target) = target && !id.is_empty() {
             a href=(record_address(target.path, id)) { (named) }
+        } @else if let Some(target) = listed && !ids.is_empty() {
+            ul.plain {
+                @for id in &ids {
+                    li { a href=(record_address(target.path, id)) { (view.references.named(id)) } }
+                }
+            }
         } @else {
             (cell(field, record, &view.base))
         }
@@ -170,23 +184,24 @@ fn value<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable 
 
 fn related<'v>(list: &'v RelatedList, base: &'v BaseCurrency) -> impl Renderable + 'v {
     let title = label_of(list.def.path);
+    let cells = RecordCells { def: list.def, base, references: &list.references };
     let table = maud! {
         table {
             thead { tr { @for column in &list.columns {
-                th scope="col" class=[is_number(column).then_some("num")] { (label_of(column.name)) }
+                th scope="col" class=[is_number(column).then_some("num")] { (named(column)) }
             } } }
-            tbody {
+            tbody.stacked {
                 @for record in &list.records {
                     tr {
                         @for (at, column) in list.columns.iter().enumerate() {
                             @if at == 0 {
                                 th scope="row" {
                                     a href=(record_address(list.def.path, text(record, "_id"))) {
-                                        (title_or(column, record, base))
+                                        (title_or(cells.text(column, record), record))
                                     }
                                 }
                             } @else {
-                                td class=[is_number(column).then_some("num")] { (cell(column, record, base)) }
+                                td class=[is_number(column).then_some("num")] data-label=(named(column)) { (cells.cell(column, record)) }
                             }
                         }
                     }
@@ -224,7 +239,6 @@ fn count(list: &RelatedList) -> impl Renderable {
     }
 }
 
-fn title_or(column: &FieldDef, record: &Map<String, Value>, base: &BaseCurrency) -> String {
-    let shown = text_in(column, record, base);
+fn title_or(shown: String, record: &Map<String, Value>) -> String {
     if shown.is_empty() { text(record, "_id").to_owned() } else { shown }
 }

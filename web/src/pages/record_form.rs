@@ -15,7 +15,7 @@ use super::{
     page_with_form,
     parts::{Problem, problems, prose},
     record::{RecordView, named, text, title_of},
-    records::currency_of,
+    record_cells::currency_of,
     references::{References, list_id, lists, target_of},
     shell::{Shell, csrf, hidden, layout, record_address},
 };

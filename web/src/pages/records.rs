@@ -3,17 +3,18 @@
 use hypertext::prelude::*;
 use serde_json::{Map, Value};
 use svctrack_core::{
-    resources::{company::MRR_BY_CURRENCY, settings::BaseCurrency, timesheet::EPOCH_DAYS},
-    schema::{CurrencyOf, FieldDef, FieldKind, ResourceDef},
-    value::Issue,
+    resources::settings::BaseCurrency,
+    schema::{FieldDef, FieldKind, Fill, ResourceDef},
 };
 
 use super::{
     address::address,
-    format::{day, day_text, epoch_day, grouped, label_of},
+    format::label_of,
     list_filters::{self, ListFilter},
     page,
-    parts::{Paging, Problem, badge, empty, folded, members, paging, problems, scroll},
+    parts::{Paging, Problem, empty, paging, problems, scroll},
+    record::{named, text},
+    record_cells::{RecordCells, is_number},
     references::References,
     saved_views::{SavedViews, saved_views},
     shell::{Shell, hidden, layout, record_address, title_bar},
@@ -39,7 +40,7 @@ pub struct RecordsView {
     pub filters: Vec<ListFilter>,
     /// Field of a filter whose operator and value are requested.
     pub adding: Option<&'static FieldDef>,
-    /// Suggestions for that value.
+    /// Names of the records that columns refer to, and suggestions for the value of the filter.
     pub references: References,
     pub csv: String,
     /// Whether the file has the order of the list; else, that of the creation of the records.
@@ -124,7 +125,7 @@ fn columns(view: &RecordsView) -> impl Renderable {
     let kept = view.records_query();
     let usual = address("/app/records/{}", &[view.def.path], &kept);
     let is_column = |field: &FieldDef| view.columns.iter().any(|it| it.name == field.name);
-    let fields = view.def.fields.iter().filter(|field| is_shown(field));
+    let fields = view.def.fields.iter().filter(|field| is_offered(field));
     let fields: Vec<(&FieldDef, bool)> = fields.map(|field| (field, is_column(field))).collect();
     maud! {
         details.columns {
@@ -136,7 +137,7 @@ fn columns(view: &RecordsView) -> impl Renderable {
                     @for (field, is_column) in &fields {
                         label title=(field.doc) {
                             input type="checkbox" name="columns" value=(field.name) checked=[is_column.then_some("")];
-                            span { (label_of(field.name)) }
+                            span { (named(field)) }
                         }
                     }
                 }
@@ -149,24 +150,29 @@ fn columns(view: &RecordsView) -> impl Renderable {
     }
 }
 
-/// Whether a row of a resource is worth a column or a filter.
-fn is_shown(field: &FieldDef) -> bool {
+/// Whether a property of a resource is worth a column or a filter: versions, what an import restores a record by, and
+/// properties with a single possible value are of no use to people.
+pub fn is_offered(field: &FieldDef) -> bool {
     !matches!(field.kind, FieldKind::Object | FieldKind::Values | FieldKind::References)
+        && !matches!(field.fill, Fill::Derived)
+        && !field.name.starts_with("__")
+        && field.values.len() != 1
 }
 
 fn table(view: &RecordsView) -> impl Renderable {
+    let cells = RecordCells { def: view.def, base: &view.base, references: &view.references };
     maud! {
         table {
             caption.hidden-label { (label_of(view.def.path)) }
             thead { tr { @for column in &view.columns { (head(view, column)) } } }
-            tbody {
+            tbody.stacked {
                 @for record in &view.records {
                     tr {
                         @for (at, column) in view.columns.iter().enumerate() {
                             @if at == 0 {
-                                th scope="row" { (link(view, column, record)) }
+                                th scope="row" { (link(view, &cells, column, record)) }
                             } @else {
-                                td class=[is_number(column).then_some("num")] { (cell(column, record, &view.base)) }
+                                td class=[is_number(column).then_some("num")] data-label=(named(column)) { (cells.cell(column, record)) }
                             }
                         }
                     }
@@ -191,106 +197,21 @@ fn head<'v>(view: &'v RecordsView, column: &'v FieldDef) -> impl Renderable + 'v
     };
     maud! {
         th scope="col" class=[is_number(column).then_some("num")] aria-sort=[order] {
-            a href=(path) title=(column.doc) { (label_of(column.name)) }
+            a href=(path) title=(column.doc) { (named(column)) }
         }
     }
-}
-
-pub(super) fn is_number(field: &FieldDef) -> bool {
-    matches!(field.kind, FieldKind::Number | FieldKind::Integer) && field.unit != Some(EPOCH_DAYS)
 }
 
 fn link<'v>(
     view: &'v RecordsView,
-    column: &FieldDef,
+    cells: &RecordCells<'v>,
+    column: &'static FieldDef,
     record: &'v Map<String, Value>,
 ) -> impl Renderable + 'v {
-    let id = record.get("_id").and_then(Value::as_str).unwrap_or_default();
-    let shown = text_in(column, record, &view.base);
+    let id = text(record, "_id");
+    let shown = cells.text(column, record);
     let shown = if shown.is_empty() { id.to_owned() } else { shown };
     maud! { a href=(record_address(view.def.path, id)) { (shown) } }
-}
-
-/// A value of a record. An object of the tenant's own data is folded, as it may be long.
-pub(super) fn cell<'r>(
-    column: &FieldDef,
-    record: &'r Map<String, Value>,
-    base: &BaseCurrency,
-) -> impl Renderable + 'r {
-    let shown = text_in(column, record, base);
-    let date =
-        record.get(column.name).and_then(Value::as_str).filter(|_| column.kind == FieldKind::Date);
-    let object = record.get(column.name).and_then(Value::as_object);
-    let is_own = column.is_sent();
-    let is_state = !column.values.is_empty() && !shown.is_empty();
-    maud! {
-        @if let Some(object) = object {
-            @if is_own { (folded(object)) } @else { (members(object)) }
-        } @else if let Some(date) = date { (day(date)) } @else if is_state { (badge(&shown)) } @else { (shown) }
-    }
-}
-
-/// Text of a property of a record; an amount with its currency.
-pub(super) fn text_in(
-    field: &FieldDef,
-    record: &Map<String, Value>,
-    base: &BaseCurrency,
-) -> String {
-    let shown = text_of(field, record.get(field.name));
-    match currency_of(field, record, base) {
-        currency if currency.is_empty() || shown.is_empty() => shown,
-        currency => {
-            // One decimal is no amount: `2,773.5` is `2,773.50`.
-            let has_one = shown.split_once('.').is_some_and(|(_, decimals)| decimals.len() == 1);
-            format!("{currency} {shown}{}", if has_one { "0" } else { "" })
-        }
-    }
-}
-
-/// Currency of an amount of a record; empty where it has none, and for all other values.
-pub(super) fn currency_of<'r>(
-    field: &FieldDef,
-    record: &'r Map<String, Value>,
-    base: &'r BaseCurrency,
-) -> &'r str {
-    match field.currency {
-        None => "",
-        Some(CurrencyOf::Field(name)) => {
-            record.get(name).and_then(Value::as_str).unwrap_or_default()
-        }
-        Some(CurrencyOf::Base) => {
-            let amounts = record.get(MRR_BY_CURRENCY.name).and_then(Value::as_object);
-            base.of_total(amounts.into_iter().flat_map(Map::keys).map(String::as_str))
-        }
-    }
-}
-
-pub(super) fn text_of(field: &FieldDef, value: Option<&Value>) -> String {
-    match value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::Bool(true)) => "yes".to_owned(),
-        Some(Value::Bool(false)) => "no".to_owned(),
-        Some(Value::Number(number)) if field.unit == Some(EPOCH_DAYS) => {
-            number.as_i64().map(epoch_day).unwrap_or_default()
-        }
-        Some(Value::Number(number)) if is_number(field) => grouped(&number.to_string()),
-        Some(Value::String(text)) if field.kind == FieldKind::Date => day_text(text),
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(items)) => {
-            let each: Vec<String> = items.iter().map(plain).collect();
-            each.join(if items.iter().any(Value::is_object) { "; " } else { ", " })
-        }
-        Some(other) => plain(other),
-    }
-}
-
-/// A text as it is, an issue of a record by its message, and any other value as JSON.
-fn plain(value: &Value) -> String {
-    let text = |name: &str| value.get(name).and_then(Value::as_str);
-    match (text("field"), text("message")) {
-        (Some(field), Some(message)) => Issue::of_member(field, "", message).plain_message(),
-        _ => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
-    }
 }
 
 #[cfg(test)]

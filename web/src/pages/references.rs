@@ -1,6 +1,7 @@
 //! References to other records in forms and filters: people choose a record by its name, with suggestions.
 
 use hypertext::prelude::*;
+use serde_json::{Map, Value};
 use svctrack_core::{
     resources::by_name,
     schema::{FieldDef, FieldKind, ResourceDef},
@@ -33,6 +34,22 @@ impl References {
 pub fn target_of(field: &FieldDef) -> Option<&'static ResourceDef> {
     let refers = field.refers.filter(|_| field.kind == FieldKind::Reference);
     refers.and_then(|refers| by_name(refers.resource))
+}
+
+/// Resource of the records that a field lists.
+pub fn listed_target(field: &FieldDef) -> Option<&'static ResourceDef> {
+    let refers = field.refers.filter(|_| field.kind == FieldKind::References);
+    refers.and_then(|refers| by_name(refers.resource))
+}
+
+/// References to the records that a field of a record lists; none where one has more than an id.
+pub fn ids_of<'r>(
+    record: &'r Map<String, Value>,
+    field: &FieldDef,
+) -> impl Iterator<Item = &'r str> {
+    let items = record.get(field.name).and_then(Value::as_array);
+    let items = items.filter(|items| items.iter().all(Value::is_string));
+    items.into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// Text of a record that can be chosen: its name, and its id in the caller's system, which tells it from others.

@@ -22,8 +22,8 @@ use super::{
     page, page_with_form,
     parts::{ColumnHead, Paging, Problem, empty, paging, problems, scroll, table},
     record::text,
+    record_cells::text_in,
     record_form::{FormValues, checks, input, shown},
-    records::text_in,
     shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;

@@ -3,7 +3,7 @@
 use hypertext::prelude::*;
 
 use super::{
-    format::{grouped, label_of, property_label},
+    format::{fixed, grouped, label_of, property_label},
     page,
     parts::{Problem, chart, empty, problems, scroll},
     references::list_id,
@@ -115,7 +115,7 @@ pub(super) fn choice_field(choice: &Choice) -> impl Renderable {
     let id = format!("c-{}", choice.name);
     maud! {
         div {
-            label for=(id) { (label(choice.name)) }
+            label for=(id) { (parameter_label(choice.name)) }
             @if choice.values.is_empty() {
                 @let list = (!choice.suggested.is_empty()).then(|| list_id(choice.name));
                 input id=(id) name=(choice.name) value=(choice.text.as_ref().unwrap_or(&choice.value)) list=[&list]
@@ -150,7 +150,8 @@ impl Choice {
     }
 }
 
-fn label(parameter: &str) -> String {
+/// Label of a parameter of a report.
+pub fn parameter_label(parameter: &str) -> String {
     match parameter {
         "baseCurrency" => "Show amounts in".to_owned(),
         // The day itself is not part of the report.
@@ -178,6 +179,8 @@ pub(super) fn no_rates(missing: &MissingRates) -> impl Renderable {
 fn report_table<'t>(title: &'t str, table: &'t ReportTable) -> impl Renderable + 't {
     let numeric: Vec<bool> = (0..table.header.len()).map(|at| is_numeric(table, at)).collect();
     let is_numeric = move |at: usize| numeric.get(at).copied().unwrap_or_default();
+    let has_cents = has_cents(table);
+    let is_exact = move |at: usize| has_cents && is_amount(table, at);
     maud! {
         table.report {
             caption.hidden-label { (title) @if let Some(heading) = &table.heading { ", " (heading) } }
@@ -192,7 +195,7 @@ fn report_table<'t>(title: &'t str, table: &'t ReportTable) -> impl Renderable +
                 @for row in &table.rows {
                     tr {
                         @for (at, cell) in row.iter().enumerate() {
-                            @if is_numeric(at) { (number(cell)) }
+                            @if is_numeric(at) { (number(cell, is_exact(at))) }
                             @else if at == 0 { th.nowrap scope="row" { (cell.text) } }
                             @else { td { (cell.text) } }
                         }
@@ -203,14 +206,39 @@ fn report_table<'t>(title: &'t str, table: &'t ReportTable) -> impl Renderable +
     }
 }
 
-fn number(cell: &ReportCell) -> impl Renderable {
+/// Words in the names of columns that are no amounts of money.
+const NO_AMOUNTS: &[&str] = &["percent", "share", "customers", "licenses", "companies", "rate"];
+
+/// Whether a column of a table of amounts has amounts, and not counts or shares.
+fn is_amount(table: &ReportTable, at: usize) -> bool {
+    let name = table.header.get(at).map(|name| name.to_lowercase()).unwrap_or_default();
+    let is_of_money = table.rows.iter().flatten().any(|cell| cell.unit.is_some());
+    is_of_money && is_numeric(table, at) && !NO_AMOUNTS.iter().any(|word| name.contains(word))
+}
+
+/// Whether an amount of a table has cents: then all of them are shown with cents.
+fn has_cents(table: &ReportTable) -> bool {
+    let is_uneven = |cell: &ReportCell| {
+        cell.text.parse::<f64>().is_ok_and(|amount| (amount * 100.0).round() % 100.0 != 0.0)
+    };
+    let amounts = (0..table.header.len()).filter(|at| is_amount(table, *at));
+    let mut cells = amounts.flat_map(|at| table.rows.iter().filter_map(move |row| row.get(at)));
+    cells.any(is_uneven)
+}
+
+/// A figure; an amount of a table that has cents is shown with its own.
+fn number(cell: &ReportCell, is_exact: bool) -> impl Renderable {
+    let shown = match cell.text.parse() {
+        Ok(amount) if is_exact => fixed(amount),
+        _ => grouped(&cell.text),
+    };
     maud! {
         td.num {
             @if let Some(unit) = &cell.unit { span.muted { (unit) } " " }
             @if let Some(path) = &cell.path {
-                a href=(path) { (grouped(&cell.text)) }
+                a href=(path) { (shown) }
             } @else {
-                (grouped(&cell.text))
+                (shown)
             }
         }
     }
@@ -231,4 +259,26 @@ fn is_numeric(table: &ReportTable, at: usize) -> bool {
     };
     let is_name = |name: &String| matches!(name.as_str(), "period" | "segment" | "cohort");
     table.header.get(at).is_some_and(|name| !is_name(name)) && table.rows.iter().all(is_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_amounts_of_a_table_have_the_same_number_of_decimals() {
+        let cell = |text: &str| ReportCell { text: text.to_owned(), ..ReportCell::default() };
+        let page = |end: &str| {
+            let end = ReportCell { unit: Some("EUR".to_owned()), ..cell(end) };
+            let header = ["period", "end", "new", "newCustomers", "nrrPercent"].map(str::to_owned);
+            let row = vec![cell("2026-01"), end, cell("-316"), cell("4"), cell("98.5")];
+            let table = ReportTable { heading: None, header: header.to_vec(), rows: vec![row] };
+            report_table("MRR", &table).render().into_inner()
+        };
+        let (exact, whole) = (page("5522.87"), page("5522"));
+        for text in [" 5,522.87</td>", ">-316.00</td>", ">4</td>", ">98.5</td>"] {
+            assert!(exact.contains(text), "{text}: {exact}");
+        }
+        assert!(whole.contains(" 5,522</td>") && whole.contains(">-316</td>"), "{whole}");
+    }
 }

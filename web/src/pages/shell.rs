@@ -121,10 +121,27 @@ fn navigation(shell: &Shell) -> impl Renderable {
     }
 }
 
+/// Pages that belong to a section with another path: begin of their path, and what it is in the section.
+const BELONGING: &[(&str, &str)] = &[
+    ("/app/import/", "/app/records/"),
+    ("/app/licenses/", "/app/renewals/"),
+    ("/app/records/tickets", "/app/tickets"),
+    ("/app/records/timesheets", "/app/timesheets"),
+];
+
+/// Whether a section is the page itself, or one that the page belongs to.
 fn is_current(shell: &Shell, section: &Section) -> Option<&'static str> {
-    let rest = shell.path.strip_prefix(section.path.as_str())?;
-    let is_it = rest.is_empty() || (section.path != "/" && rest.starts_with('/'));
-    is_it.then_some("page")
+    let mut path = shell.path.clone();
+    for (begin, within) in BELONGING {
+        if let Some(rest) = path.strip_prefix(begin) {
+            path = [within, rest].concat();
+        }
+    }
+    match path.strip_prefix(section.path.as_str())? {
+        "" if path == shell.path => Some("page"),
+        rest if rest.is_empty() || section.path != "/" && rest.starts_with('/') => Some("true"),
+        _ => None,
+    }
 }
 
 /// Field of a form that proves that it comes from a page of this session.
@@ -152,4 +169,29 @@ pub(super) fn title_bar<'a>(title: &'a str, actions: impl Renderable + 'a) -> im
 /// The page of a record.
 pub(super) fn record_address(resource: &str, id: &str) -> String {
     address("/app/records/{}/{}", &[resource, id], &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_menu_marks_the_section_of_a_page() {
+        let check = |path: &str, section: &str, mark: Option<&str>| {
+            let shell = Shell { path: path.to_owned(), ..Shell::default() };
+            let section = Section { path: section.to_owned(), label: String::new(), group: "" };
+            assert_eq!(is_current(&shell, &section), mark, "{path} in {}", section.path);
+        };
+        check("/", "/", Some("page"));
+        check("/app/live", "/", None);
+        check("/app/reports/mrr", "/app/reports/mrr", Some("page"));
+        check("/app/reports/mrr/explain", "/app/reports/mrr", Some("true"));
+        check("/app/records/users/6/edit", "/app/records/users", Some("true"));
+        check("/app/records/users", "/app/records/usersets", None);
+        check("/app/records/timesheets/6", "/app/timesheets", Some("true"));
+        check("/app/records/tickets", "/app/tickets", Some("true"));
+        check("/app/import/tickets", "/app/tickets", Some("true"));
+        check("/app/import/users", "/app/records/users", Some("true"));
+        check("/app/licenses/6/renew", "/app/renewals", Some("true"));
+    }
 }

@@ -186,18 +186,9 @@ pub fn ticket_page(shell: &Shell, view: &TicketView) -> Page {
     let main = maud! {
         p.crumbs { a href="/app/tickets" { "Tickets" } }
         (title_bar(title, &actions))
-        p.muted.facts {
-            (status(ticket)) " " (company(ticket))
-            @for name in ["severity", "product", "subType", "source"] {
-                @if !text(ticket, name).is_empty() { span { (text(ticket, name)) } }
-            }
-        }
+        (facts(ticket))
         @if view.may_update { (form(shell, view)) }
         article.message {
-            p.muted {
-                (sender(ticket)) " " (day(text(ticket, "createDate")))
-                @if !text(ticket, "agentEmail").is_empty() { ", for " (text(ticket, "agentEmail")) }
-            }
             @if lines.is_empty() {
                 p.muted { "No text." }
             } @else {
@@ -207,6 +198,29 @@ pub fn ticket_page(shell: &Shell, view: &TicketView) -> Page {
         (history(ticket))
     };
     page(layout(shell, title, main))
+}
+
+/// Who has the ticket, its state and its days, in the order in which they are asked for; nothing without a value.
+fn facts(ticket: &Map<String, Value>) -> impl Renderable {
+    const STATE: [(&str, &str); 5] = [
+        ("Severity", "severity"),
+        ("Product", "product"),
+        ("Type", "subType"),
+        ("Source", "source"),
+        ("Agent", "agentEmail"),
+    ];
+    const DAYS: [(&str, &str); 3] =
+        [("Created", "createDate"), ("Received", "inDate"), ("Sent out", "outDate")];
+    let has = |(_, name): &&(&str, &str)| !text(ticket, name).is_empty();
+    maud! {
+        dl.properties {
+            @if !text(ticket, "companyId").is_empty() { dt { "Company" } dd { (company(ticket)) } }
+            @if !sender(ticket).is_empty() { dt { "From" } dd { (sender(ticket)) } }
+            dt { "Status" } dd { (status(ticket)) }
+            @for (label, name) in STATE.iter().filter(has) { dt { (label) } dd { (text(ticket, name)) } }
+            @for (label, name) in DAYS.iter().filter(has) { dt { (label) } dd { (day(text(ticket, name))) } }
+        }
+    }
 }
 
 fn form<'v>(shell: &'v Shell, view: &'v TicketView) -> impl Renderable + 'v {
@@ -291,6 +305,19 @@ mod tests {
         assert!(page("").contains("No open tickets.") && page("").contains(all));
         assert!(page("no").contains("No closed tickets.") && page("no").contains(all));
         assert!(page("all").contains("No tickets yet.") && !page("all").contains(all));
+    }
+
+    #[test]
+    fn a_ticket_has_its_company_its_sender_its_status_and_its_days_in_order() {
+        let ticket = serde_json::json!({
+            "_id": "6", "title": "Down", "companyId": "7", "companyName": "Acme", "name": "Ada",
+            "status": "open", "severity": "high", "createDate": "2026-01-02T00:00:00.000Z",
+        });
+        let ticket = ticket.as_object().unwrap().clone();
+        let html = ticket_page(&Shell::default(), &TicketView { ticket, ..TicketView::default() });
+        let labels = html.html.split("<dt>").skip(1).filter_map(|rest| rest.split('<').next());
+        let labels: Vec<&str> = labels.collect();
+        assert_eq!(labels, ["Company", "From", "Status", "Severity", "Created"]);
     }
 
     #[test]

@@ -25,8 +25,15 @@ pub struct TimesheetLine {
     /// Sum of the entries.
     pub hours: f64,
     pub entries: Vec<TimeEntryLine>,
-    pub approved_by: String,
+    pub approved_by: UserLink,
     pub approved_at: String,
+}
+
+/// A user by name; the id is empty where the record cannot be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserLink {
+    pub id: String,
+    pub name: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,6 +43,7 @@ pub struct TimeEntryLine {
     pub date: String,
     pub hours: f64,
     pub company: String,
+    pub company_id: String,
     pub description: String,
     pub is_billable: Option<bool>,
 }
@@ -160,7 +168,7 @@ fn rows<'v>(
                     @if !line.to.is_empty() { " " span.nowrap { "– " (line.to) } }
                 }
                 td.num { @if is_known { (hours(line.hours)) } @else { "unknown" } }
-                @if is_approved { td { (day(&line.approved_at)) br; small.muted { (line.approved_by) } } }
+                @if is_approved { td { (day(&line.approved_at)) br; small.muted { (linked("users", &line.approved_by.id, &line.approved_by.name)) } } }
             }
             @if !line.entries.is_empty() {
                 tr.below {
@@ -203,6 +211,13 @@ fn entries(line: &TimesheetLine) -> impl Renderable {
     }
 }
 
+/// Name of a record, which links to it where it can be read.
+fn linked<'n>(resource: &'static str, id: &'n str, name: &'n str) -> impl Renderable + 'n {
+    maud! {
+        @if id.is_empty() { (name) } @else { a href=(record_address(resource, id)) { (name) } }
+    }
+}
+
 fn entry_row(entry: &TimeEntryLine) -> impl Renderable {
     maud! {
         tr {
@@ -212,7 +227,7 @@ fn entry_row(entry: &TimeEntryLine) -> impl Renderable {
                 }
             }
             td.num { @if !entry.date.is_empty() { (hours(entry.hours)) } }
-            td { (entry.company) }
+            td { (linked("companies", &entry.company_id, &entry.company)) }
             td {
                 (entry.description)
                 @if entry.is_billable == Some(false) { " " span.muted { "(not billable)" } }
