@@ -4,7 +4,7 @@
 //! [`router::endpoint`].
 
 mod address_file;
-pub mod admin;
+pub mod api_client;
 pub mod app;
 pub mod auth;
 pub mod background_jobs;
@@ -51,6 +51,7 @@ pub mod script;
 mod sender_limits;
 pub mod served_parts;
 mod setting_text;
+mod shutdown_signals;
 mod text_file;
 pub mod tls;
 pub mod transfer;
