@@ -8,7 +8,7 @@ use svctrack_core::{
         ResourceDef,
         form::{self, FormBody},
     },
-    value::Issue,
+    value::ValidationError,
 };
 use svctrack_web::pages::{Problem, document_of, property_label};
 
@@ -57,13 +57,13 @@ pub(super) fn notice_of(pairs: &[(String, String)], notices: &[(&str, &str)]) ->
 }
 
 /// Whether a form was rejected since the record has another version than the form shows.
-pub(super) fn is_changed(issues: &[Issue]) -> bool {
+pub(super) fn is_changed(issues: &[ValidationError]) -> bool {
     issues.iter().any(|issue| issue.code == "version_mismatch")
 }
 
 /// Problems for a page.
-pub(super) fn problems_of(issues: Vec<Issue>) -> Vec<Problem> {
-    let problem = |issue: Issue| {
+pub(super) fn problems_of(issues: Vec<ValidationError>) -> Vec<Problem> {
+    let problem = |issue: ValidationError| {
         let field = issue.member().to_owned();
         let message = in_words(&field, issue.plain_message());
         Problem { field, message }
