@@ -15,7 +15,7 @@ use svctrack_core::{
     plan::{self, Ctx, Rejection, memory::Memory},
     resources::{company::COMPANY, license::LICENSE},
     schema::{CheckedBody, ReadCtx, checked_body},
-    value::{Document, IdSequence, Issue, Json, Timestamp},
+    value::{Document, IdSequence, Json, Timestamp, ValidationError},
 };
 
 fn main() -> ExitCode {
@@ -63,6 +63,6 @@ fn in_words(rejection: Rejection) -> String {
     }
 }
 
-fn listed(issues: &[Issue]) -> String {
+fn listed(issues: &[ValidationError]) -> String {
     issues.iter().map(|issue| issue.message.as_str()).collect::<Vec<_>>().join("; ")
 }

@@ -6,7 +6,7 @@
 use crate::{
     resources::REGISTRY,
     schema::{FieldDef, FieldKind, ListLimits, ResourceDef},
-    value::{Document, Issue, RecordRef, Timestamp, issue::quoted},
+    value::{Document, RecordRef, Timestamp, ValidationError, quoted::quoted},
 };
 
 /// Actions on the records of a resource that a scope can grant.
@@ -162,7 +162,7 @@ impl NewTenant {
     ///
     /// # Errors
     /// Every problem found.
-    pub fn read(sent: &Document) -> Result<Self, Vec<Issue>> {
+    pub fn read(sent: &Document) -> Result<Self, Vec<ValidationError>> {
         let mut issues = Vec::new();
         let name = read_label(sent, "name", &mut issues);
         if issues.is_empty() { Ok(Self { name }) } else { Err(issues) }
@@ -183,7 +183,7 @@ impl TenantChange {
     ///
     /// # Errors
     /// Every problem found.
-    pub fn read(sent: &Document) -> Result<Self, Vec<Issue>> {
+    pub fn read(sent: &Document) -> Result<Self, Vec<ValidationError>> {
         let mut issues = Vec::new();
         let name = sent.get("name").map(|_| read_label(sent, "name", &mut issues));
         let suspended = sent.value("suspended").and_then(|value| {
@@ -195,7 +195,7 @@ impl TenantChange {
             if read.is_none() {
                 let found = quoted(value.text());
                 let message = format!("`suspended` must be `true` or `false`; found {found}");
-                issues.push(Issue::of_member("suspended", "invalid_value", message));
+                issues.push(ValidationError::of_member("suspended", "invalid_value", message));
             }
             read
         });
@@ -234,7 +234,11 @@ impl NewToken {
     /// # Errors
     /// Every problem found; a scope that the issuer does not hold is one (R44), an expiry that is past, or after that
     /// of the issuer, another.
-    pub fn read(sent: &Document, issuer: Issuer<'_>, now: Timestamp) -> Result<Self, Vec<Issue>> {
+    pub fn read(
+        sent: &Document,
+        issuer: Issuer<'_>,
+        now: Timestamp,
+    ) -> Result<Self, Vec<ValidationError>> {
         let mut issues = Vec::new();
         let new = Self {
             label: read_label(sent, "label", &mut issues),
@@ -269,7 +273,11 @@ impl Rotation {
     ///
     /// # Errors
     /// Every problem found.
-    pub fn read(sent: &Document, issuer: Issuer<'_>, now: Timestamp) -> Result<Self, Vec<Issue>> {
+    pub fn read(
+        sent: &Document,
+        issuer: Issuer<'_>,
+        now: Timestamp,
+    ) -> Result<Self, Vec<ValidationError>> {
         const NAME: &str = "keepOldForSeconds";
         let mut issues = Vec::new();
         let expires_at = read_end(sent, issuer, now, &mut issues);
@@ -283,7 +291,7 @@ impl Rotation {
                     Self::MAX_KEEP_SECONDS,
                     quoted(value.text())
                 );
-                issues.push(Issue::of_member(NAME, "invalid_value", message));
+                issues.push(ValidationError::of_member(NAME, "invalid_value", message));
                 0
             })
         });
@@ -299,39 +307,39 @@ fn read_end(
     sent: &Document,
     issuer: Issuer<'_>,
     now: Timestamp,
-    issues: &mut Vec<Issue>,
+    issues: &mut Vec<ValidationError>,
 ) -> Option<Timestamp> {
     let end = read_member(sent, "expiresAt", "an ISO 8601 date", Timestamp::parse, issues)?;
     if end <= now {
         let message = "`expiresAt` must be in the future";
-        issues.push(Issue::of_member("expiresAt", "invalid_value", message));
+        issues.push(ValidationError::of_member("expiresAt", "invalid_value", message));
     }
     if let Some(last) = issuer.expires_at.filter(|last| end > *last) {
         let message = format!(
             "a token must expire no later than its issuer, at {last}; found {}",
             quoted(&end.to_string())
         );
-        issues.push(Issue::of_member("expiresAt", "expires_after_issuer", message));
+        issues.push(ValidationError::of_member("expiresAt", "expires_after_issuer", message));
     }
     Some(end)
 }
 
-fn read_label(sent: &Document, name: &str, issues: &mut Vec<Issue>) -> String {
+fn read_label(sent: &Document, name: &str, issues: &mut Vec<ValidationError>) -> String {
     let label = sent.text(name).map(|label| label.trim().to_owned()).unwrap_or_default();
     if label.is_empty() || label.len() > MAX_LABEL_BYTES {
         let message = format!("`{name}` must be a string of 1 to {MAX_LABEL_BYTES} bytes");
-        issues.push(Issue::of_member(name, "required", message));
+        issues.push(ValidationError::of_member(name, "required", message));
     }
     label
 }
 
-fn read_scopes(sent: &Document, held: &[String], issues: &mut Vec<Issue>) -> Vec<String> {
+fn read_scopes(sent: &Document, held: &[String], issues: &mut Vec<ValidationError>) -> Vec<String> {
     let items = sent.value("scopes").and_then(|scopes| scopes.items()).unwrap_or_default();
     let texts: Option<Vec<String>> =
         items.iter().map(|item| Some(item.as_ref().as_str()?.into_owned())).collect();
     let Some(mut scopes) = texts.filter(|scopes| (1..=MAX_SCOPES).contains(&scopes.len())) else {
         let message = format!("`scopes` must be an array of 1 to {MAX_SCOPES} scopes");
-        issues.push(Issue::of_member("scopes", "required", message));
+        issues.push(ValidationError::of_member("scopes", "required", message));
         return Vec::new();
     };
     for scope in &scopes {
@@ -340,10 +348,10 @@ fn read_scopes(sent: &Document, held: &[String], issues: &mut Vec<Issue>) -> Vec
                 "a scope must be `<resource>:<action>` or a known one; found {}",
                 quoted(scope)
             );
-            issues.push(Issue::of_member("scopes", "unknown_scope", message));
+            issues.push(ValidationError::of_member("scopes", "unknown_scope", message));
         } else if !allows(held, scope) {
             let message = format!("a token can grant only its own scopes; found {}", quoted(scope));
-            issues.push(Issue::of_member("scopes", "scope_not_held", message));
+            issues.push(ValidationError::of_member("scopes", "scope_not_held", message));
         }
     }
     scopes.sort();
@@ -356,13 +364,13 @@ fn read_member<T>(
     name: &str,
     expected: &str,
     parse: fn(&str) -> Option<T>,
-    issues: &mut Vec<Issue>,
+    issues: &mut Vec<ValidationError>,
 ) -> Option<T> {
     let value = sent.value(name)?;
     let read = value.as_str().and_then(|text| parse(&text));
     if read.is_none() {
         let message = format!("`{name}` must be {expected}; found {}", quoted(value.text()));
-        issues.push(Issue::of_member(name, "invalid_value", message));
+        issues.push(ValidationError::of_member(name, "invalid_value", message));
     }
     read
 }

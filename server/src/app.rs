@@ -9,7 +9,7 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use svctrack_core::value::TenantId;
-use svctrack_store::{Actor, Clock, RateLimits, Store, support::shares::Shares};
+use svctrack_store::{Actor, Clock, RateLimits, Store, support::fair_shares::Shares};
 use svctrack_web::{Addresses, Reference, ReferenceIndex, ServedFile};
 use tokio::sync::{Semaphore, watch};
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use svctrack_core::{
     access::OPERATOR,
     tracking::Unreadable,
-    value::{Issue, Malformed, ObjectId, counted},
+    value::{Malformed, ObjectId, ValidationError, counted},
 };
 use svctrack_store::{StoreError, WRONG_CLOCK};
 use svctrack_web::pages::{Shell, problem_page};
@@ -31,7 +31,7 @@ pub(crate) enum Error {
     /// The body is not JSON of the right kind.
     Malformed(Malformed),
     /// The address or the query is malformed.
-    BadRequest(Vec<Issue>),
+    BadRequest(Vec<ValidationError>),
     /// No credentials that count; with the code of the reason.
     Unauthorized(&'static str),
     /// HTTP Basic names an unknown tenant.
@@ -78,7 +78,7 @@ pub(crate) enum Error {
     /// The body's encoding is not accepted.
     UnsupportedEncoding,
     /// The body or the query breaks a rule.
-    Invalid(Vec<Issue>),
+    Invalid(Vec<ValidationError>),
     /// A call with the same `Idempotency-Key` is running.
     StillRunning,
     /// The caller sends too many requests.
@@ -150,7 +150,7 @@ struct ProblemJson<'a> {
     code: &'a str,
     request_id: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    errors: Vec<Issue>,
+    errors: Vec<ValidationError>,
 }
 
 /// A status, a stable code and a sentence.
@@ -158,7 +158,7 @@ struct ProblemParts {
     status: StatusCode,
     code: &'static str,
     detail: String,
-    errors: Vec<Issue>,
+    errors: Vec<ValidationError>,
 }
 
 fn verdict(status: StatusCode, code: &'static str, detail: impl Into<String>) -> ProblemParts {
@@ -166,7 +166,7 @@ fn verdict(status: StatusCode, code: &'static str, detail: impl Into<String>) ->
 }
 
 /// A verdict with every problem found; the first one gives the code and the message.
-fn listed(status: StatusCode, errors: Vec<Issue>) -> ProblemParts {
+fn listed(status: StatusCode, errors: Vec<ValidationError>) -> ProblemParts {
     let (code, detail) = errors
         .first()
         .map_or(("invalid", String::new()), |first| (first.code, first.message.clone()));
@@ -227,22 +227,22 @@ impl Error {
     ///
     /// # Errors
     /// The error itself, where it is another one.
-    pub(crate) fn into_issues(self) -> Result<Vec<Issue>, Self> {
+    pub(crate) fn into_issues(self) -> Result<Vec<ValidationError>, Self> {
         match self {
             Self::Invalid(issues)
             | Self::BadRequest(issues)
             | Self::Store(StoreError::Invalid(issues) | StoreError::Conflict(issues)) => Ok(issues),
             Self::Store(StoreError::Changed) => {
                 let message = "Somebody else has changed the record in the meantime. Nothing was saved; this page shows the current record.";
-                Ok(vec![Issue::of_body("version_mismatch", message)])
+                Ok(vec![ValidationError::of_body("version_mismatch", message)])
             }
             Self::Store(StoreError::KeyReused) => {
                 let message = "This form was already sent with other values. Save again to create another record.";
-                Ok(vec![Issue::of_body("idempotency_key_reused", message)])
+                Ok(vec![ValidationError::of_body("idempotency_key_reused", message)])
             }
             Self::PartDone(error, done) => match error.into_issues() {
                 Ok(mut issues) => {
-                    issues.push(Issue::of_body("part_done", done));
+                    issues.push(ValidationError::of_body("part_done", done));
                     Ok(issues)
                 }
                 Err(error) => Err(Self::PartDone(Box::new(error), done)),

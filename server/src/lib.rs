@@ -4,12 +4,13 @@
 //! [`router::endpoint`].
 
 mod address_file;
-pub mod admin;
+pub mod api_client;
 pub mod app;
 pub mod auth;
 pub mod background_jobs;
 pub mod backups;
-mod body_room;
+mod body_memory;
+mod body_pace;
 mod bootstrap;
 mod chart_svg;
 mod client_stream;
@@ -51,6 +52,7 @@ pub mod script;
 mod sender_limits;
 pub mod served_parts;
 mod setting_text;
+mod shutdown_signals;
 mod text_file;
 pub mod tls;
 pub mod transfer;

@@ -8,6 +8,8 @@ use std::{num::NonZeroU32, time::Duration};
 
 use svctrack_core::tracking::bulk::{MAX_BODY_BYTES, MAX_ROWS_PER_COMMIT};
 
+use crate::body_pace::MinimumRate;
+
 /// Maximum memory of all requests, in bytes: bodies, large responses, compressors, imports and streams.
 pub(crate) const MEMORY_BUDGET_BYTES: usize = SMALL_BODY_BUDGET_BYTES
     + LARGE_BODY_BUDGET_BYTES
@@ -69,19 +71,6 @@ pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(130);
 /// Longest time of a body in all.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Minimum rate of a body: a number of bytes, or the rest of the body, within each period of this length.
-pub(crate) struct MinimumRate {
-    pub(crate) bytes: usize,
-    pub(crate) within: Duration,
-}
-
-impl MinimumRate {
-    /// Time in which a number of bytes must arrive.
-    pub(crate) fn time_of(&self, bytes: usize) -> Duration {
-        self.within.mul_f64(bytes as f64 / self.bytes as f64)
-    }
-}
 
 /// Pace of a KiB a second, which every line reaches.
 pub(crate) const SMALL_BODY_PACE: MinimumRate =

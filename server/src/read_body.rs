@@ -17,14 +17,15 @@ use svctrack_core::{tracking::event::MAX_EVENT_BYTES, value::TenantId};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    body_room::{BodyOwner, BodyReservation, BodyRoom, RoomNeed},
+    body_memory::{BodyOwner, BodyReservation, BodyRoom, RoomNeed},
+    body_pace::{BodyProgress, MinimumRate},
     error::Error,
     heavy_work,
     limits::{
         BODY_BUDGET_WAIT, BODY_TIMEOUT, FREE_BODY_BYTES, LARGE_BODY_BUDGET_BYTES,
         LARGE_BODY_BUDGET_WAIT, LARGE_BODY_PACE, LARGE_BODY_SHARE_BYTES, MAX_PACKED_BYTES,
-        MAX_RECORD_BYTES, MinimumRate, PACKED_BODY_BUDGET_BYTES, READ_AHEAD_BYTES,
-        SMALL_BODY_BUDGET_BYTES, SMALL_BODY_PACE, SMALL_BODY_SHARE_BYTES,
+        MAX_RECORD_BYTES, PACKED_BODY_BUDGET_BYTES, READ_AHEAD_BYTES, SMALL_BODY_BUDGET_BYTES,
+        SMALL_BODY_PACE, SMALL_BODY_SHARE_BYTES,
     },
     sender_limits::Address,
 };
@@ -285,45 +286,6 @@ impl BodyBudget {
 /// Longest wait of a body for room.
 fn patience(is_large: bool) -> Duration {
     if is_large { LARGE_BODY_BUDGET_WAIT } else { BODY_BUDGET_WAIT }
-}
-
-/// Progress of a body that is arriving.
-pub(crate) struct BodyProgress {
-    /// Time at which the body last met its pace.
-    since: Instant,
-    /// Bytes that have arrived since.
-    bytes: usize,
-    /// Time up to which the bytes that were read meet the pace, counted from when each was read: bytes that arrived
-    /// while the server was stalled are read piece by piece after it.
-    enough_until: Instant,
-}
-
-impl BodyProgress {
-    pub(crate) fn begin() -> Self {
-        let now = Instant::now();
-        Self { since: now, bytes: 0, enough_until: now }
-    }
-
-    /// Time by which the body must meet its pace again.
-    pub(crate) fn deadline(&self, pace: &MinimumRate) -> Instant {
-        self.enough_until.max(self.since + pace.within)
-    }
-
-    pub(crate) fn count(&mut self, bytes: usize, pace: &MinimumRate) {
-        let now = Instant::now();
-        let enough_until = self.enough_until.max(now) + pace.time_of(bytes);
-        self.enough_until = enough_until.min(now + pace.within);
-        self.bytes += bytes;
-        if self.bytes >= pace.bytes {
-            (self.since, self.bytes) = (now, 0);
-        }
-    }
-
-    /// Leaves out a time in which the body was not read.
-    pub(crate) fn pause(&mut self, time: Duration) {
-        self.since += time;
-        self.enough_until += time;
-    }
 }
 
 /// Number of bytes of `packed` after decompression.

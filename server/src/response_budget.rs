@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use poem::Body;
 use svctrack_core::value::TenantId;
 use svctrack_store::{
-    Page, RecordStream, Room, RoomBudget, StoreError, UNCOUNTED_BYTES, support::shares::Shares,
+    Page, RecordStream, Room, RoomBudget, StoreError, UNCOUNTED_BYTES, support::fair_shares::Shares,
 };
 use tokio::{
     task::AbortHandle,

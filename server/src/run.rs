@@ -1,7 +1,7 @@
 //! `svctrack serve`: runs a server with a configuration until it is stopped.
 
 use std::{
-    io::{self, IsTerminal as _},
+    io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -11,11 +11,7 @@ use svctrack_store::{
     Clock as _, Store, StoreError, SystemClock, WRONG_CLOCK, embedded::Embedded, is_too_late,
     memory::Memory, support::panics,
 };
-use tokio::{
-    net::TcpListener,
-    signal::unix::{Signal, SignalKind, signal},
-    task::JoinSet,
-};
+use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{
     address_file::AddressFile,
@@ -36,6 +32,7 @@ use crate::{
     printer::Printer,
     router,
     served_parts::ServerPart,
+    shutdown_signals::ShutdownSignals,
     tls::{acceptor::Tls, reload::Reload},
     workers::Workers,
 };
@@ -103,7 +100,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let logging = log::start(&config.log, config.observe.log_format).map_err(RunError::Setting)?;
     panics::log_panics();
     check_clock()?;
-    let mut signals = Signals::listen()?;
+    let mut signals = ShutdownSignals::listen()?;
     let (mut workers, printer) = (Workers::start()?, Printer::start()?);
     // Errors of the settings come before the store, which would be created or locked for nothing.
     let listener = TcpListener::bind(config.listen.as_str())
@@ -157,42 +154,6 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         address_file.stay();
     }
     Ok(())
-}
-
-/// Signals of the operator.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn listen() -> io::Result<Self> {
-        let [terminate, interrupt, hangup] =
-            [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
-        Ok(Self { terminate: terminate?, interrupt: interrupt?, hangup: hangup? })
-    }
-
-    /// Waits until the server is to stop. SIGHUP, with which other programs read their files again, stops only a server
-    /// whose terminal is closed.
-    async fn stop(&mut self) {
-        let has_terminal = io::stdin().is_terminal();
-        loop {
-            tokio::select! {
-                _ = self.terminate.recv() => return,
-                _ = self.interrupt.recv() => return,
-                _ = self.hangup.recv() => {
-                    if has_terminal {
-                        return;
-                    }
-                    tracing::info!(
-                        hint = "certificates reload by themselves; other settings need a restart",
-                        "SIGHUP ignored"
-                    );
-                }
-            }
-        }
-    }
 }
 
 /// TLS of the server and the task that reloads its certificate, if it has one.

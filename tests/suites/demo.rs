@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 use svctrack_core::value::TenantId;
-use svctrack_server::{admin::Admin, auth::Token, demo::Demo};
+use svctrack_server::{api_client::ApiClient, auth::Token, demo::Demo};
 use svctrack_store::{Clock as _, SystemClock};
 use svctrack_tests::{
     TENANT,
@@ -18,11 +18,11 @@ use crate::command_line::run;
 async fn a_demo_is_stored_whole_and_its_stories_show() {
     let server = InProcess::start().await;
     let token = server.client.authorization().unwrap().trim_start_matches("Bearer ");
-    let admin = Admin::running(&server.base, token, None).unwrap();
+    let client = ApiClient::running(&server.base, token, None).unwrap();
     let tenant = TenantId::parse(TENANT).unwrap();
     let demo = Demo { tenant, now: SystemClock.now(), customers: 20 };
     let filled = demo.fill(async |call| {
-        let response = admin.send_again(call.method, &call.path, call.body).await?;
+        let response = client.send_again(call.method, &call.path, call.body).await?;
         Ok(response.into())
     });
     filled.await.unwrap();

@@ -26,7 +26,7 @@ const ELSEWHERE: &[&str] = &[
     "docker ",
     "git ",
     "npm ",
-    "server/release",
+    "server/build-pgo",
     "sudo ",
     "tests/",
     "SVCTRACK_BUNDLE",

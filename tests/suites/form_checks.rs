@@ -11,7 +11,7 @@ use svctrack_core::{
         ResourceDef,
         form::{self, FormBody},
     },
-    value::{Document, Issue, Timestamp},
+    value::{Document, Timestamp, ValidationError},
 };
 use svctrack_tests::{
     browser::{Browser, Kind, Setup},
@@ -122,8 +122,9 @@ impl Form {
                 None => return Ok(()),
             }
         };
-        let is_of_others =
-            |issue: &&Issue| OF_OTHERS.contains(&issue.code) || issue.code.ends_with("_not_found");
+        let is_of_others = |issue: &&ValidationError| {
+            OF_OTHERS.contains(&issue.code) || issue.code.ends_with("_not_found")
+        };
         let is_open = |said: &Vec<String>| {
             self.record.is_some() && MAY_BE_COMPUTED.contains(&(self.def.path, said[0].as_str()))
         };
@@ -142,14 +143,14 @@ impl Form {
 }
 
 /// An issue of the API, at the property that it is about.
-fn issue_of(error: &Value) -> Issue {
+fn issue_of(error: &Value) -> ValidationError {
     let [pointer, code, message] =
         ["pointer", "code", "message"].map(|name| error[name].as_str().unwrap().to_owned());
     let member = pointer.trim_start_matches('/').split('/').next().unwrap();
-    Issue::of_member(member, code.leak(), message)
+    ValidationError::of_member(member, code.leak(), message)
 }
 
-fn said(issue: &Issue) -> Vec<String> {
+fn said(issue: &ValidationError) -> Vec<String> {
     vec![issue.member().to_owned(), issue.plain_message()]
 }
 

@@ -5,9 +5,10 @@ use crate::{
     resources,
     schema::{
         LogPage, ResourceDef,
-        list::{PairReader, ReadQuery, parse_time},
+        list::parse_time,
+        parameter_reader::{ParameterReader, ReadQuery},
     },
-    value::{Issue, RecordRef, Timestamp},
+    value::{RecordRef, Timestamp, ValidationError},
 };
 
 /// Query of the audit log; newest entries first.
@@ -28,19 +29,19 @@ impl AuditQuery {
     ///
     /// # Errors
     /// Every parameter that cannot be read.
-    pub fn parse(pairs: &[(String, String)]) -> Result<ReadQuery<Self>, Vec<Issue>> {
+    pub fn parse(pairs: &[(String, String)]) -> Result<ReadQuery<Self>, Vec<ValidationError>> {
         let record = record_in(pairs);
         let mut query = Self { record, from: None, to: None, page: LogPage::first(&ENTRY) };
         let is_of_one = query.record.is_some();
         let names_it = |name: &str| is_of_one && matches!(name, "resource" | "id");
-        let mut reader = PairReader::default();
+        let mut reader = ParameterReader::default();
         for (name, value) in pairs.iter().filter(|(name, _)| !names_it(name)) {
             query.read(name, value, &mut reader);
         }
         reader.finish(query)
     }
 
-    fn read(&mut self, name: &str, value: &str, reader: &mut PairReader) {
+    fn read(&mut self, name: &str, value: &str, reader: &mut ParameterReader) {
         match name {
             "from" => reader.set(name, &mut self.from, parse_time(name, value).map(Some)),
             "to" => reader.set(name, &mut self.to, parse_time(name, value).map(Some)),

@@ -3,7 +3,7 @@
 use super::{change::Change, planned::Rejection, references::referrer};
 use crate::{
     schema::{Lookup, ResourceDef, index},
-    value::{Issue, ObjectId},
+    value::{ObjectId, ValidationError},
 };
 
 /// Plans the removal of the record `id`.
@@ -19,7 +19,7 @@ pub fn delete(
     let stored = lookup.record(def, id)?.ok_or(Rejection::NotFound)?;
     if let Some((other, row)) = referrer(def, id, lookup)? {
         let message = format!("a record of `{}` refers to this one by `{}`", other.path, row.name);
-        return Err(Rejection::Conflict(vec![Issue::of_body("referred_to", message)]));
+        return Err(Rejection::Conflict(vec![ValidationError::of_body("referred_to", message)]));
     }
     let removed = index::entries(def, &stored);
     Ok(vec![Change::Delete { def, id, before: stored, removed }])

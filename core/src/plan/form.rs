@@ -8,7 +8,7 @@ use crate::{
         checked_body::{check_create, check_update},
         form::read,
     },
-    value::{Document, IdSequence, Issue, ObjectId, Timestamp},
+    value::{Document, IdSequence, ObjectId, Timestamp, ValidationError},
 };
 
 /// Checks the properties that a form sends, for a new record, or for a change of `record` as the API returns it. Rules
@@ -24,7 +24,7 @@ pub fn check_form(
     def: &ResourceDef,
     sent: &[(String, String)],
     record: Option<&Document>,
-) -> Vec<Issue> {
+) -> Vec<ValidationError> {
     let body = read(def, sent, record.unwrap_or(&Document::default()));
     let shaped = match record {
         None => check_create(def, &body.document),
@@ -49,7 +49,11 @@ fn without_computed(def: &ResourceDef, record: &Document) -> Document {
 }
 
 /// Problems of the body and of the whole record, up to the first rule that asks a store.
-fn check_whole(def: &ResourceDef, mut body: CheckedBody, before: Option<&Document>) -> Vec<Issue> {
+fn check_whole(
+    def: &ResourceDef,
+    mut body: CheckedBody,
+    before: Option<&Document>,
+) -> Vec<ValidationError> {
     let now = Timestamp::MIN;
     let mut base = before.cloned().unwrap_or_default();
     let mut patch = std::mem::take(&mut body.patch);

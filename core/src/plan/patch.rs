@@ -2,7 +2,7 @@
 
 use crate::{
     schema::{FieldKind, ResourceDef},
-    value::{Document, Issue, Json, malformed::MAX_KEYS},
+    value::{Document, Json, ValidationError, malformed::MAX_KEYS},
 };
 
 /// Merges a patch into a record: absent members are unchanged, `null` clears, free-form objects merge key by key (R5).
@@ -10,7 +10,7 @@ pub(super) fn merge(
     def: &ResourceDef,
     patch: &Document,
     into: &mut Document,
-    issues: &mut Vec<Issue>,
+    issues: &mut Vec<ValidationError>,
 ) {
     for (name, value) in patch.iter() {
         if value.is_null() {
@@ -25,7 +25,7 @@ pub(super) fn merge(
                 merged.merge(&sent);
                 if merged.len() > MAX_KEYS {
                     let message = format!("`{name}` must have at most {MAX_KEYS} keys");
-                    issues.push(Issue::of_member(name, "too_many_keys", message));
+                    issues.push(ValidationError::of_member(name, "too_many_keys", message));
                 }
                 into.set(name, Json::object(&merged));
             }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::change::Change;
 use crate::{
     schema::LookupError,
-    value::{Document, IdsExhausted, Issue, ObjectId, issue::write_all},
+    value::{Document, IdsExhausted, ObjectId, ValidationError, validation_error::write_all},
 };
 
 /// A command that can be carried out.
@@ -27,9 +27,9 @@ pub enum Rejection {
     /// The record does not exist.
     NotFound,
     /// The body, or the merged record, is invalid.
-    Invalid(Vec<Issue>),
+    Invalid(Vec<ValidationError>),
     /// Another record holds a unique key, or refers to this record.
-    Conflict(Vec<Issue>),
+    Conflict(Vec<ValidationError>),
     /// The store could not be read.
     Lookup(LookupError),
 }

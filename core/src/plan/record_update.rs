@@ -12,7 +12,7 @@ use crate::{
         CheckedBody, Completion, Fill, FillCtx, IndexEntry, Lookup, LookupError, ReadCtx,
         ResourceDef, SentBody, SideRecord,
     },
-    value::{Document, Issue, Json, ObjectId, issue::quoted},
+    value::{Document, Json, ObjectId, ValidationError, quoted::quoted},
 };
 
 /// Hidden member of a stored record: the names of the fields with placeholder values for absent ones. No caller can set
@@ -77,7 +77,7 @@ pub(super) fn assemble(
     let bytes: usize = base.iter().map(|(name, value)| name.len() + value.text().len()).sum();
     if bytes > MAX_RECORD_BYTES {
         let message = format!("a record must be at most {MAX_RECORD_BYTES} bytes");
-        body.issues.push(Issue::of_body("record_too_large", message));
+        body.issues.push(ValidationError::of_body("record_too_large", message));
     }
     let document = fill(def, base, ctx.fill(def, lookup)?);
     let ignored = ignored(def, &mut body, before, &document, &ReadCtx::new(ctx.now, lookup))?;
@@ -116,7 +116,7 @@ pub(super) struct AssembledRecord {
     pub(super) side_records: Vec<SideRecord>,
     /// Names of properties that were sent and are not stored (R49).
     pub(super) ignored: Vec<String>,
-    pub(super) issues: Vec<Issue>,
+    pub(super) issues: Vec<ValidationError>,
 }
 
 /// Computes the fields that are filled on write, and puts the members in the order of the fields.
@@ -158,7 +158,7 @@ pub(super) fn check_claims(
     def: &'static ResourceDef,
     id: Option<ObjectId>,
     added: &[IndexEntry],
-    mut issues: Vec<Issue>,
+    mut issues: Vec<ValidationError>,
     lookup: &dyn Lookup,
 ) -> Result<(), Rejection> {
     let mut taken = Vec::new();
@@ -167,7 +167,7 @@ pub(super) fn check_claims(
         if holder.is_some() && holder != id {
             let message =
                 format!("`{}` {} is taken by another record", entry.row, quoted(&entry.key));
-            taken.push(Issue::of_member(entry.row, "taken", message));
+            taken.push(ValidationError::of_member(entry.row, "taken", message));
         }
     }
     match (issues.is_empty(), taken.is_empty()) {

@@ -5,7 +5,7 @@ use crate::{
     schema::{
         FieldDef, FieldKind, Lookup, LookupError, OnMissing, ReferenceDef, ResourceDef, index,
     },
-    value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted},
+    value::{Document, Json, ObjectId, RecordRef, ValidationError, quoted::quoted},
 };
 
 /// Replaces the references of a record by ids; a reference to no record is an issue, but for a plain id in a field
@@ -14,7 +14,7 @@ pub(super) fn resolve_references(
     def: &ResourceDef,
     document: &mut Document,
     lookup: &dyn Lookup,
-    issues: &mut Vec<Issue>,
+    issues: &mut Vec<ValidationError>,
 ) -> Result<(), LookupError> {
     for field in def.fields {
         let Some((refers, target)) = target_of(field) else {
@@ -36,7 +36,7 @@ pub(super) fn resolve_references(
         for text in texts {
             match resolve_text(refers, target, &text, lookup)? {
                 Some(id) => ids.push(id),
-                None => issues.push(Issue::of_member(
+                None => issues.push(ValidationError::of_member(
                     field.name,
                     target.not_found,
                     format!(

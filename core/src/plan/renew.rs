@@ -13,7 +13,7 @@ use crate::{
         license_renewal::{is_due, likely_successor, obstacle, successor_of},
     },
     schema::{CheckedBody, Lookup, LookupError, index},
-    value::{Document, Issue, Json, ObjectId, issue::quoted},
+    value::{Document, Json, ObjectId, ValidationError, quoted::quoted},
 };
 
 /// Maximum number of licenses of the company among which a successor is looked for.
@@ -89,7 +89,7 @@ pub fn renew_due(
         let message = format!(
             "the license {other} of the same product starts around its end, and may be its successor: set `parent` of {other}, or set `renewalStatus` of this license to `renewed`"
         );
-        let issue = Issue::of_member(RENEWAL_STATUS.name, "successor_unclear", message);
+        let issue = ValidationError::of_member(RENEWAL_STATUS.name, "successor_unclear", message);
         return Err(Rejection::Conflict(vec![issue]));
     }
     renew_stored(id, license, CheckedBody::trusted(Document::default()), lookup, ctx).map(Some)

@@ -13,7 +13,7 @@ use crate::{
         user::{self, USER},
     },
     schema::{CheckedBody, FillCtx, Lookup},
-    value::{Document, Issue, Json, ObjectId, RecordRef, Timestamp, issue::quoted},
+    value::{Document, Json, ObjectId, RecordRef, Timestamp, ValidationError, quoted::quoted},
 };
 
 const CREATED_AT: &str = "createdAt";
@@ -54,7 +54,7 @@ pub fn token_user(
     }
     let found = quoted(&reference.to_string());
     let message = format!("`userId` must name a user that exists; found {found}");
-    Err(Rejection::Invalid(vec![Issue::of_member("userId", USER.not_found, message)]))
+    Err(Rejection::Invalid(vec![ValidationError::of_member("userId", USER.not_found, message)]))
 }
 
 /// Marks a user that was created for a token before marks existed: its name is the token's label, it has nothing else,

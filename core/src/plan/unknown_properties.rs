@@ -4,7 +4,7 @@
 use super::response::response_fields;
 use crate::{
     schema::{CheckedBody, FieldDef, FieldKind, Handling, LookupError, ReadCtx, ResourceDef},
-    value::{Document, Issue, JsonRef, Timestamp, issue::quoted, near_name},
+    value::{Document, JsonRef, Timestamp, ValidationError, near_name, quoted::quoted},
 };
 
 /// Names of members that were sent and are not stored; each is an issue of the body instead, where the caller wants it
@@ -56,22 +56,22 @@ fn handle(def: &ResourceDef, body: &mut CheckedBody, fixed: Vec<String>) -> Vec<
 }
 
 /// Issues of properties that are not known, each with the known one that it may have been meant for.
-pub fn unknown_properties(names: &[String], known: &[&str]) -> Vec<Issue> {
+pub fn unknown_properties(names: &[String], known: &[&str]) -> Vec<ValidationError> {
     let issue = |name: &String| {
         let near = near_name(name, known.iter().copied());
         let message = format!("{} is not a known property{near}", quoted(name));
-        Issue::of_member(name, "unknown_property", message)
+        ValidationError::of_member(name, "unknown_property", message)
     };
     names.iter().map(issue).collect()
 }
 
-fn not_written(def: &ResourceDef, name: &str) -> Issue {
+fn not_written(def: &ResourceDef, name: &str) -> ValidationError {
     if def.field(name).is_some_and(|field| field.conditional) {
         let message = format!("`{name}` does not apply to the record in its state");
-        return Issue::of_member(name, "not_applicable", message);
+        return ValidationError::of_member(name, "not_applicable", message);
     }
     let message = format!("`{name}` is set by the service and cannot be written");
-    Issue::of_member(name, "read_only", message)
+    ValidationError::of_member(name, "read_only", message)
 }
 
 fn names_of(sent: &Document) -> Vec<String> {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     schema::{CheckedBody, Fill, Lookup, ResourceDef, index},
-    value::{Document, Issue, Json, ObjectId},
+    value::{Document, Json, ObjectId, ValidationError},
 };
 
 /// Plans the merge of a body that [`crate::schema::checked_body::check_update`] has checked into the record `id`. If nothing
@@ -61,7 +61,7 @@ pub(super) fn put(
     def: &'static ResourceDef,
     id: ObjectId,
     stored: Document,
-    (mut document, issues): (Document, Vec<Issue>),
+    (mut document, issues): (Document, Vec<ValidationError>),
     lookup: &dyn Lookup,
     ctx: &Ctx,
 ) -> Result<(Change, Document), Rejection> {

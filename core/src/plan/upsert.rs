@@ -15,7 +15,8 @@ use crate::{
         index::key_of,
     },
     value::{
-        Document, Issue, Json, JsonRef, Malformed, ObjectId, issue::shortened, key::MAX_KEY_BYTES,
+        Document, Json, JsonRef, Malformed, ObjectId, ValidationError, key::MAX_KEY_BYTES,
+        quoted::shortened,
     },
 };
 
@@ -89,7 +90,7 @@ pub fn upsert(
     let sent = match item {
         Ok(sent) => sent,
         Err(fault) => {
-            let issue = Issue::of_body(fault.code, fault.message.clone());
+            let issue = ValidationError::of_body(fault.code, fault.message.clone());
             return Ok(failed(def, List::Created, index, &Document::default(), &issue));
         }
     };
@@ -101,15 +102,19 @@ pub fn upsert(
     }
     let planned = match find(def, sent, ctx.origin, lookup)? {
         Some(found) if !access.update => {
-            let issue =
-                Issue::of_body("scope_missing", format!("the token needs `{}:update`", def.path));
+            let issue = ValidationError::of_body(
+                "scope_missing",
+                format!("the token needs `{}:update`", def.path),
+            );
             let mut element = failed(def, List::Permission, index, sent, &issue);
             name_record(&mut element, found.id);
             return Ok(element);
         }
         None if !access.create => {
-            let issue =
-                Issue::of_body("scope_missing", format!("the token needs `{}:create`", def.path));
+            let issue = ValidationError::of_body(
+                "scope_missing",
+                format!("the token needs `{}:create`", def.path),
+            );
             return Ok(failed(def, List::Permission, index, sent, &issue));
         }
         Some(found) => (List::Updated, change(def, found, sent, handling, lookup, ctx)),
@@ -200,7 +205,7 @@ fn leave_finding_key(def: &ResourceDef, found: &MatchedRecord, patch: &mut Docum
 
 /// Rejects a change of a key that has a value, unless a key of higher priority found the record (R20). An e-mail in
 /// another case is the same key.
-fn locked(def: &ResourceDef, found: &MatchedRecord, patch: &Document) -> Vec<Issue> {
+fn locked(def: &ResourceDef, found: &MatchedRecord, patch: &Document) -> Vec<ValidationError> {
     let changes = |name: &str| {
         let key = |value: JsonRef<'_>| Some(key_of(def.field(name)?, &value.as_str()?));
         let held = found.stored.value(name);
@@ -209,7 +214,7 @@ fn locked(def: &ResourceDef, found: &MatchedRecord, patch: &Document) -> Vec<Iss
     let issue = |name: &&str| {
         let message =
             format!("`{name}` already has a value, and no key of higher priority matched");
-        Issue::of_member(name, "key_locked", message)
+        ValidationError::of_member(name, "key_locked", message)
     };
     found.keys.iter().filter(|name| changes(name)).map(issue).collect()
 }
@@ -242,7 +247,7 @@ fn check_item(def: &ResourceDef, sent: &Document) -> CheckedBody {
 
 /// Checks a record that comes back from an export: an erased person is missing from it.
 fn check_record(def: &ResourceDef, sent: &Document) -> CheckedBody {
-    let is_personal = |issue: &Issue| {
+    let is_personal = |issue: &ValidationError| {
         def.field(issue.pointer.trim_start_matches('/')).is_some_and(|field| field.personal)
     };
     let shaped = checked_body::check_create(def, sent);
@@ -282,7 +287,7 @@ fn keys_of(def: &ResourceDef, id: ObjectId, sent: &Document) -> Document {
 }
 
 /// Issues of an item as one message, with the code and the property of the first.
-fn as_one_issue(rejection: Rejection) -> Issue {
+fn as_one_issue(rejection: Rejection) -> ValidationError {
     let issues = match rejection {
         Rejection::Invalid(issues) | Rejection::Conflict(issues) => issues,
         Rejection::NotFound | Rejection::Lookup(_) => Vec::new(),
@@ -290,9 +295,9 @@ fn as_one_issue(rejection: Rejection) -> Issue {
     let further: Vec<String> =
         issues.iter().skip(1).map(|issue| format!("; {}", issue.message)).collect();
     let Some(first) = issues.into_iter().next() else {
-        return Issue::of_body("not_found", "the record does not exist");
+        return ValidationError::of_body("not_found", "the record does not exist");
     };
-    Issue { message: first.message + &further.concat(), ..first }
+    ValidationError { message: first.message + &further.concat(), ..first }
 }
 
 /// A rejected item: `{index, code, message, field?, _id?, sourceId?, externalId?}` (R19).
@@ -301,7 +306,7 @@ fn failed(
     list: List,
     index: usize,
     sent: &Document,
-    issue: &Issue,
+    issue: &ValidationError,
 ) -> UpsertedItem {
     let validates = def.lists_validation_errors && list != List::Permission;
     let list = if validates { List::Validation } else { list };

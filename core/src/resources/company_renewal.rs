@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use super::{
     company_revenue::{amount, licenses_of, total_of},
     license::{self, CURRENCY, FROM_DATE, RENEWAL_DATE},
-    license_issues::{
+    license_checks::{
         CURRENCY_MISSING, RATE_MISSING, SUCCESSOR_MISSING, Successors, listed, no_rate, shown,
     },
     license_period::end_of,

@@ -12,7 +12,7 @@ use crate::{
         Completion, FillCtx, ListLimits, Lookup, LookupError, ResourceDef, SentBody, checked_body,
         index::key_of,
     },
-    value::{Document, Issue, Json, email, engagement::ACTIVITY_STATES, issue::quoted},
+    value::{Document, Json, ValidationError, email, engagement::ACTIVITY_STATES, quoted::quoted},
 };
 
 fields! {
@@ -111,7 +111,7 @@ pub fn is_suppressed(name: &str, value: &str, lookup: &dyn Lookup) -> Result<boo
 ///
 /// # Errors
 /// Every problem found; a body without a key has one.
-pub fn read_keys(sent: &Document) -> Result<PersonKeys, Vec<Issue>> {
+pub fn read_keys(sent: &Document) -> Result<PersonKeys, Vec<ValidationError>> {
     let shaped = checked_body::check_update(&END_USER, sent).checked()?;
     let (mut keys, mut ignored) = (Vec::new(), shaped.ignored);
     for (name, value) in shaped.patch.iter() {
@@ -124,7 +124,7 @@ pub fn read_keys(sent: &Document) -> Result<PersonKeys, Vec<Issue>> {
     }
     if keys.is_empty() {
         let message = "expected `email`, `externalId` or `sourceId`; found none";
-        return Err(vec![Issue::of_body("identity_missing", message)]);
+        return Err(vec![ValidationError::of_body("identity_missing", message)]);
     }
     Ok((keys, ignored))
 }
@@ -177,7 +177,7 @@ fn complete_end_user(
     let named = [EXTERNAL_ID.name, SOURCE_ID.name, EMAIL.name];
     if named.iter().all(|name| user.value(name).is_none()) {
         let message = "expected `email`, `externalId` or `sourceId`; found none";
-        issues.push(Issue::of_body("identity_missing", message));
+        issues.push(ValidationError::of_body("identity_missing", message));
     }
     check_other_emails(user, issues);
     for (name, row, value) in keys_of(user) {
@@ -185,7 +185,7 @@ fn complete_end_user(
             let message = format!(
                 "`{name}` belongs to an erased person: `POST /endusers/unsuppress` lifts the suppression"
             );
-            issues.push(Issue::of_member(name, SUPPRESSED, message));
+            issues.push(ValidationError::of_member(name, SUPPRESSED, message));
         }
     }
     if user.value(COMPANY_ID.name).is_some() {
@@ -196,7 +196,7 @@ fn complete_end_user(
         Some(id) => user.set(COMPANY_ID.name, Json::string(&id.to_string())),
         None => {
             let message = "`companyId` is required if the domain of the e-mail matches no company";
-            issues.push(Issue::of_member(COMPANY_ID.name, "company_not_found", message));
+            issues.push(ValidationError::of_member(COMPANY_ID.name, "company_not_found", message));
         }
     }
     Ok(())
@@ -210,12 +210,12 @@ fn keys_of(user: &Document) -> Vec<(&'static str, &'static str, String)> {
     keys.chain(others.map(|other| (OTHER_EMAILS.name, EMAIL.name, other))).collect()
 }
 
-fn check_other_emails(user: &Document, issues: &mut Vec<Issue>) {
+fn check_other_emails(user: &Document, issues: &mut Vec<ValidationError>) {
     let others = OTHER_EMAILS.get(user).unwrap_or_default();
     if let Some(other) = others.iter().find(|other| !email::is_usable(other)) {
         let message =
             format!("each of `otherEmails` must be an e-mail address; found {}", quoted(other));
-        issues.push(Issue::of_member(OTHER_EMAILS.name, "invalid_value", message));
+        issues.push(ValidationError::of_member(OTHER_EMAILS.name, "invalid_value", message));
     }
 }
 

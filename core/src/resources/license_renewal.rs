@@ -10,12 +10,13 @@ use super::{
         NOTICE_UNIT, PARENT, PRODUCT_NAME, RENEWAL_ARR, RENEWAL_MRR, RENEWAL_PERIOD,
         RENEWAL_STATUS, RENEWAL_UNIT, SENT_OF_LOSS, TO_DATE, VALUE,
     },
-    license_issues::{begins_of_successors, product_of, root_of},
+    license_checks::{begins_of_successors, product_of, root_of},
     license_period::{end_of, is_fixed, length_of},
     license_terms::{LOST, ONGOING, RENEWED, is_lost, is_renewed},
 };
 use crate::value::{
-    Day, Document, Issue, Json, JsonRef, Members, Timestamp, Unit, Zone, issue::quoted, period,
+    Day, Document, Json, JsonRef, Members, Timestamp, Unit, ValidationError, Zone, period,
+    quoted::quoted,
 };
 
 /// Properties that a successor takes from the license before it, where they were set there.
@@ -45,18 +46,18 @@ pub(crate) fn successor_of(
     set: &Document,
     sent: &Document,
     zone: Zone,
-) -> Result<Document, Vec<Issue>> {
-    let mut issues: Vec<Issue> = DECIDED
+) -> Result<Document, Vec<ValidationError>> {
+    let mut issues: Vec<ValidationError> = DECIDED
         .iter()
         .filter(|name| sent.get(name).is_some())
         .map(|name| {
             let message = format!("`{name}` is taken from the renewed license and cannot be sent");
-            Issue::of_member(name, "not_allowed", message)
+            ValidationError::of_member(name, "not_allowed", message)
         })
         .collect();
     let Some(end) = end_of(license, zone).filter(|_| is_fixed(license)) else {
         let message = "the license has no fixed period, so it cannot be renewed";
-        issues.push(Issue::of_body("no_renewal", message));
+        issues.push(ValidationError::of_body("no_renewal", message));
         return Err(issues);
     };
     let mut successor = kept(license, set, end);
@@ -76,18 +77,18 @@ pub(crate) fn successor_of(
 
 /// Changes that a loss makes to a license: its status, the reason, and its end date, where one was sent; and the issues
 /// of properties that are missing or not allowed.
-pub(crate) fn loss_of(sent: &Document) -> (Document, Vec<Issue>) {
+pub(crate) fn loss_of(sent: &Document) -> (Document, Vec<ValidationError>) {
     let others = sent.iter().filter(|(name, _)| !SENT_OF_LOSS.contains(name));
-    let mut issues: Vec<Issue> = others
+    let mut issues: Vec<ValidationError> = others
         .map(|(name, _)| {
             let message =
                 format!("`{name}` cannot be sent with a loss: update the license instead");
-            Issue::of_member(name, "not_allowed", message)
+            ValidationError::of_member(name, "not_allowed", message)
         })
         .collect();
     if LOST_REASON.get(sent).is_none_or(|reason| reason.trim().is_empty()) {
         let message = format!("`{}` is required", LOST_REASON.name);
-        issues.push(Issue::of_member(LOST_REASON.name, "required", message));
+        issues.push(ValidationError::of_member(LOST_REASON.name, "required", message));
     }
     let mut loss = Document::default();
     for name in SENT_OF_LOSS {
@@ -173,15 +174,15 @@ fn end_after(successor: &mut Document, from: Option<Timestamp>, days: i64, zone:
 }
 
 /// The issue of a successor that does not begin later than the license: nothing would recognise it as its successor.
-fn too_early(license: &Document, successor: &Document) -> Option<Issue> {
+fn too_early(license: &Document, successor: &Document) -> Option<ValidationError> {
     let (begin, next) = FROM_DATE.get(license).zip(FROM_DATE.get(successor))?;
     let message =
         || format!("`fromDate` must be after that of the renewed license, {begin}; found `{next}`");
-    (next <= begin).then(|| Issue::of_member(FROM_DATE.name, "invalid_value", message()))
+    (next <= begin).then(|| ValidationError::of_member(FROM_DATE.name, "invalid_value", message()))
 }
 
 /// Issues of properties that a successor needs and has not.
-fn missing(successor: &Document) -> Vec<Issue> {
+fn missing(successor: &Document) -> Vec<ValidationError> {
     let has = |name: &str| successor.value(name).is_some();
     let priced = [MRR.name, ARR.name, VALUE.name].into_iter().any(has);
     let ends = [TO_DATE.name, LENGTH.name].into_iter().any(has);
@@ -194,7 +195,7 @@ fn missing(successor: &Document) -> Vec<Issue> {
     let lacking = needs.into_iter().filter(|(there, _)| !there);
     let issue = |name| {
         let message = format!("`{name}` is required: the license has none");
-        Issue::of_member(name, "required", message)
+        ValidationError::of_member(name, "required", message)
     };
     lacking.map(|(_, name)| issue(name)).collect()
 }
@@ -240,11 +241,16 @@ pub(crate) fn likely_successor<'l>(
 }
 
 /// Why a license can be neither renewed nor lost: because it already was.
-pub(crate) fn obstacle(license: &Document, licenses: &[Document], zone: Zone) -> Option<Issue> {
+pub(crate) fn obstacle(
+    license: &Document,
+    licenses: &[Document],
+    zone: Zone,
+) -> Option<ValidationError> {
     let name = quoted(&license.text(ID.name).unwrap_or_default());
     let successor = successor_among(license, licenses, zone);
     let follows = successor.and_then(|successor| successor.text(ID.name)).map(|id| quoted(&id));
-    let issue = |code, message| Some(Issue::of_member(RENEWAL_STATUS.name, code, message));
+    let issue =
+        |code, message| Some(ValidationError::of_member(RENEWAL_STATUS.name, code, message));
     match follows {
         _ if is_lost(license) => {
             issue("license_lost", format!("the license {name} is already `{LOST}`"))

@@ -12,8 +12,9 @@ pub(crate) mod company_status;
 pub mod end_user;
 mod engagement_fields;
 pub mod license;
+mod license_checks;
+mod license_from_product;
 mod license_invoicing;
-mod license_issues;
 pub(crate) mod license_period;
 mod license_price;
 pub(crate) mod license_renewal;
@@ -252,7 +253,8 @@ mod tests {
         for (def, handles) in [
             (&company::COMPANY, company_renewal::HANDLES),
             (&company::COMPANY, company_revenue::HANDLES),
-            (&license::LICENSE, license_issues::HANDLES),
+            (&license::LICENSE, license_checks::HANDLES),
+            (&license::LICENSE, license_from_product::HANDLES),
             (&license::LICENSE, license_terms::HANDLES),
             (&ticket::TICKET, ticket_terms::HANDLES),
         ] {

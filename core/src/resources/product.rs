@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 use crate::{
     fields,
     schema::{Completion, Field, FillCtx, ResourceDef, field},
-    value::{Document, Issue, Json, Number},
+    value::{Document, Json, Number, ValidationError},
 };
 
 fields! {
@@ -90,7 +90,7 @@ pub(super) fn check_length(completion: &mut Completion<'_>) {
     let is_new = sent != completion.before.and_then(|before| before.value(name));
     if is_new && LENGTH.get(completion.sent).is_some_and(|length| length.is_zero()) {
         let message = format!("`{name}` must be more than 0; found `0`");
-        completion.issues.push(Issue::of_member(name, "invalid_value", message));
+        completion.issues.push(ValidationError::of_member(name, "invalid_value", message));
     }
 }
 

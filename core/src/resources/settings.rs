@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use crate::{
     fields,
     schema::{Completion, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef},
-    value::{Day, Document, Issue, Json, JsonRef, ObjectId, Zone, issue::quoted},
+    value::{Day, Document, Json, JsonRef, ObjectId, ValidationError, Zone, quoted::quoted},
 };
 
 fields! {
@@ -293,7 +293,7 @@ fn check(settings: &mut Document, completion: &mut Completion<'_>) -> Result<(),
             "`timeZone` must be a name such as `UTC` or `Europe/Berlin`; found {}",
             quoted(&zone)
         );
-        issues.push(Issue::of_member(TIME_ZONE.name, "unknown_time_zone", message));
+        issues.push(ValidationError::of_member(TIME_ZONE.name, "unknown_time_zone", message));
     }
     for (name, greatest) in [
         (MAX_NEW_END_USERS_PER_HOUR.name, MAX_NEW_PER_HOUR),
@@ -316,15 +316,16 @@ fn check(settings: &mut Document, completion: &mut Completion<'_>) -> Result<(),
                 quoted(name),
                 quoted(limit.text())
             );
-            issues.push(Issue::of_member(RATE_LIMITS.name, "invalid_value", message));
+            issues.push(ValidationError::of_member(RATE_LIMITS.name, "invalid_value", message));
         }
     }
     Ok(())
 }
 
-fn check_views(views: &Document, issues: &mut Vec<Issue>) {
-    let mut reject =
-        |message: String| issues.push(Issue::of_member(VIEWS.name, "invalid_value", message));
+fn check_views(views: &Document, issues: &mut Vec<ValidationError>) {
+    let mut reject = |message: String| {
+        issues.push(ValidationError::of_member(VIEWS.name, "invalid_value", message))
+    };
     let mut count = 0;
     for (resource, named) in views.iter() {
         let Some(named) = named.to_document() else {
@@ -351,14 +352,19 @@ fn check_views(views: &Document, issues: &mut Vec<Issue>) {
     }
 }
 
-fn check_whole(settings: &Document, name: &'static str, greatest: i64, issues: &mut Vec<Issue>) {
+fn check_whole(
+    settings: &Document,
+    name: &'static str,
+    greatest: i64,
+    issues: &mut Vec<ValidationError>,
+) {
     if let Some(number) = settings.value(name)
         && !is_whole_within(number, 1, greatest)
     {
         let found = quoted(number.text());
         let message =
             format!("`{name}` must be a whole number from 1 to {greatest}; found {found}");
-        issues.push(Issue::of_member(name, "invalid_value", message));
+        issues.push(ValidationError::of_member(name, "invalid_value", message));
     }
 }
 
@@ -366,9 +372,9 @@ fn is_whole_within(value: JsonRef<'_>, least: i64, greatest: i64) -> bool {
     value.as_number().is_some_and(|number| number.is_whole() && number.is_within(least, greatest))
 }
 
-fn check_currencies(currencies: &Document, issues: &mut Vec<Issue>) {
+fn check_currencies(currencies: &Document, issues: &mut Vec<ValidationError>) {
     let mut reject = |message: String| {
-        issues.push(Issue::of_member(CURRENCIES.name, "invalid_value", message));
+        issues.push(ValidationError::of_member(CURRENCIES.name, "invalid_value", message));
     };
     if currencies.text(BASE).is_none_or(|base| base.trim().is_empty()) {
         reject("`currencies` must have a `base` such as `EUR`".to_owned());

@@ -17,7 +17,7 @@ use crate::{
         Completion, FieldDef, FieldKind, FillCtx, ListLimits, Lookup, LookupError, ResourceDef,
         SentBody, SideRecord, index::key_of,
     },
-    value::{Document, Issue, Json, ObjectId, RecordRef, Timestamp, email},
+    value::{Document, Json, ObjectId, RecordRef, Timestamp, ValidationError, email},
 };
 
 fields! {
@@ -296,7 +296,7 @@ pub fn clear_people(ticket: &mut Document) {
 }
 
 /// Checks the history: every entry has a status and a time, which are normalized.
-fn check_history(ticket: &mut Document, issues: &mut Vec<Issue>) {
+fn check_history(ticket: &mut Document, issues: &mut Vec<ValidationError>) {
     let Some(history) = HISTORY.get(ticket) else {
         return;
     };
@@ -305,7 +305,7 @@ fn check_history(ticket: &mut Document, issues: &mut Vec<Issue>) {
         Some(entries) => ticket.set(HISTORY.name, Json::array(&entries)),
         None => {
             let message = "each entry of `history` must have a `status` and an ISO 8601 `time`";
-            issues.push(Issue::of_member(HISTORY.name, "invalid_value", message));
+            issues.push(ValidationError::of_member(HISTORY.name, "invalid_value", message));
         }
     }
 }
@@ -432,11 +432,11 @@ fn lacks_email(item: &Document) -> bool {
 }
 
 /// Checks a bulk item that creates a ticket: it needs a key of its company (R26).
-fn check_bulk_ticket(item: &Document) -> Vec<Issue> {
+fn check_bulk_ticket(item: &Document) -> Vec<ValidationError> {
     let names = [DOMAINS.name, COMPANY_ID.name, COMPANY_EXTERNAL_ID.name];
     if names.iter().any(|name| item.value(name).is_some()) {
         return Vec::new();
     }
     let message = "one of `domains`, `companyId`, `companyExternalId` is required";
-    vec![Issue::of_member(DOMAINS.name, "required", message)]
+    vec![ValidationError::of_member(DOMAINS.name, "required", message)]
 }

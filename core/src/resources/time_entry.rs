@@ -3,7 +3,7 @@
 use crate::{
     fields,
     schema::{Completion, LookupError, ResourceDef},
-    value::{Document, Issue},
+    value::{Document, ValidationError},
 };
 
 fields! {
@@ -61,7 +61,7 @@ fn check_hours(entry: &mut Document, completion: &mut Completion<'_>) -> Result<
     let least = rust_decimal::Decimal::new(1, 1);
     if let Some(hours) = HOURS.get(entry).filter(|hours| *hours < least) {
         let message = format!("`hours` must be from 0.1 to 24; found `{hours}`");
-        completion.issues.push(Issue::of_member(HOURS.name, "invalid_value", message));
+        completion.issues.push(ValidationError::of_member(HOURS.name, "invalid_value", message));
     }
     Ok(())
 }

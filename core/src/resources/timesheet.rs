@@ -3,7 +3,7 @@
 use crate::{
     fields,
     schema::{Completion, LookupError, ResourceDef, SentBody},
-    value::{Document, Issue, Json},
+    value::{Document, Json, ValidationError},
 };
 
 fields! {
@@ -98,7 +98,7 @@ fn check_timesheet(
         && to < from
     {
         let message = format!("`dateTo` must not be before `dateFrom`, {from}; found `{to}`");
-        completion.issues.push(Issue::of_member(DATE_TO.name, "invalid_value", message));
+        completion.issues.push(ValidationError::of_member(DATE_TO.name, "invalid_value", message));
     }
     Ok(())
 }

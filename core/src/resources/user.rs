@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::{
     fields,
     schema::{Completion, FillCtx, ListLimits, LookupError, ResourceDef},
-    value::{Document, Issue, Json},
+    value::{Document, Json, ValidationError},
 };
 
 fields! {
@@ -83,7 +83,7 @@ fn check_name(user: &mut Document, completion: &mut Completion<'_>) -> Result<()
     let named = [NAME.name, FIRST_NAME.name, NICK_NAME.name, EMAIL.name];
     if named.into_iter().all(is_blank) {
         let message = "one of `name`, `firstName`, `nickName`, `email` is required";
-        completion.issues.push(Issue::of_member(NAME.name, "required", message));
+        completion.issues.push(ValidationError::of_member(NAME.name, "required", message));
     } else if is_blank(NAME.name) {
         user.remove(NAME.name);
     }

@@ -19,7 +19,7 @@ use super::{
     series::{Series, scopes},
     table::{TableRow, TextTable},
 };
-use crate::value::{Document, Issue, Number, ObjectId, Timestamp};
+use crate::value::{Document, Number, ObjectId, Timestamp, ValidationError};
 
 /// Characters of a month such as `2026-01`.
 const MONTH_CHARS: usize = 7;
@@ -114,9 +114,9 @@ impl Reopening {
     ///
     /// # Errors
     /// Where there is none, or a longer one than [`Self::MAX_REASON_CHARS`].
-    pub fn reason(sent: Option<&str>) -> Result<String, Issue> {
+    pub fn reason(sent: Option<&str>) -> Result<String, ValidationError> {
         let reason = sent.map(str::trim).filter(|reason| !reason.is_empty());
-        let issue = |code, message| Issue::of_member("reason", code, message);
+        let issue = |code, message| ValidationError::of_member("reason", code, message);
         match reason {
             None => {
                 Err(issue("required", "`reason` is required: why the month is reopened".into()))
@@ -392,7 +392,7 @@ impl ClosingRequest {
     ///
     /// # Errors
     /// All problems of the body.
-    pub fn read(sent: &Document) -> Result<Self, Vec<Issue>> {
+    pub fn read(sent: &Document) -> Result<Self, Vec<ValidationError>> {
         let mut issues = Vec::new();
         let mut options = Vec::new();
         for name in Self::MEMBERS {

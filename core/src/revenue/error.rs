@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::calendar::{Interval, MAX_INTERVALS};
 use crate::value::{
-    Issue, RecordRef, Timestamp,
-    issue::{quoted, quoted_list},
+    RecordRef, Timestamp, ValidationError,
+    quoted::{quoted, quoted_list},
 };
 
 /// Why a report fails.
@@ -119,7 +119,7 @@ impl ReportError {
     }
 }
 
-impl From<ReportError> for Issue {
+impl From<ReportError> for ValidationError {
     fn from(error: ReportError) -> Self {
         Self::of_member(error.option(), error.code(), error.to_string())
     }

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     resources::company::COMPANY,
     schema::{Filter, UnknownParameter, sent_twice},
-    value::{Issue, ObjectId, RecordRef, Timestamp, Zone, engagement::ACTIVITY_STATES},
+    value::{ObjectId, RecordRef, Timestamp, ValidationError, Zone, engagement::ACTIVITY_STATES},
 };
 
 /// Report to compute; each has a route of its own.
@@ -119,7 +119,10 @@ impl ReportQuery {
     ///
     /// # Errors
     /// All problems of the parameters.
-    pub fn parse(kind: ReportKind, pairs: &[(String, String)]) -> Result<Self, Vec<Issue>> {
+    pub fn parse(
+        kind: ReportKind,
+        pairs: &[(String, String)],
+    ) -> Result<Self, Vec<ValidationError>> {
         let mut sent = SentParameters::default();
         for (name, value) in pairs {
             sent.add(kind, name, value);
@@ -254,7 +257,7 @@ impl ReportQuery {
 struct SentParameters<'s> {
     values: BTreeMap<&'static str, &'s str>,
     filters: Vec<Filter>,
-    issues: Vec<Issue>,
+    issues: Vec<ValidationError>,
 }
 
 impl<'s> SentParameters<'s> {

@@ -9,7 +9,7 @@ use super::{
     payer::Payer,
     scope::{Excluded, MissingRate, ReportScope},
 };
-use crate::value::{ObjectId, Timestamp, counted, issue::shortened};
+use crate::value::{ObjectId, Timestamp, counted, quoted::shortened};
 
 /// Maximum number of currencies without a rate that a note names: it is a line of a chart, and a cell of every row of a
 /// table.

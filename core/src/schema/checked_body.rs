@@ -4,7 +4,7 @@
 use super::{field::FieldDef, resource::ResourceDef};
 
 pub(crate) use super::sent_value::read_value;
-use crate::value::{Document, Issue, Json};
+use crate::value::{Document, Json, ValidationError};
 
 /// A body, checked against the fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct CheckedBody {
     /// Handling of `ignored` and `fixed`.
     pub handling: Handling,
     /// Issues of the members. A body with issues is rejected when it is planned, with all that is found then (R11).
-    pub issues: Vec<Issue>,
+    pub issues: Vec<ValidationError>,
 }
 
 impl CheckedBody {
@@ -42,12 +42,12 @@ impl CheckedBody {
     ///
     /// # Errors
     /// Every problem found.
-    pub fn checked(self) -> Result<Self, Vec<Issue>> {
+    pub fn checked(self) -> Result<Self, Vec<ValidationError>> {
         if self.issues.is_empty() { Ok(self) } else { Err(self.issues) }
     }
 
     /// Adds further issues, but for members that already have one, since the new one may follow from it.
-    pub(crate) fn add_issues(&mut self, further: Vec<Issue>) {
+    pub(crate) fn add_issues(&mut self, further: Vec<ValidationError>) {
         let known = self.issues.len();
         for issue in further {
             if self.issues.iter().take(known).all(|other| other.pointer != issue.pointer) {
@@ -75,7 +75,7 @@ pub fn check_create(def: &ResourceDef, sent: &Document) -> CheckedBody {
     let mut shaped = check(def, sent);
     let missing = def.fields.iter().filter(|field| field.required && is_blank(sent, field));
     shaped.issues.extend(missing.map(|field| {
-        Issue::of_member(field.name, "required", format!("`{}` is required", field.name))
+        ValidationError::of_member(field.name, "required", format!("`{}` is required", field.name))
     }));
     shaped
 }
@@ -85,7 +85,11 @@ pub fn check_update(def: &ResourceDef, sent: &Document) -> CheckedBody {
     let mut shaped = check(def, sent);
     let named = def.fields.iter().filter(|field| field.required && sent.get(field.name).is_some());
     shaped.issues.extend(named.filter(|field| is_blank(sent, field)).map(|field| {
-        Issue::of_member(field.name, "required", format!("`{}` cannot be cleared", field.name))
+        ValidationError::of_member(
+            field.name,
+            "required",
+            format!("`{}` cannot be cleared", field.name),
+        )
     }));
     shaped
 }

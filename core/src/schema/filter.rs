@@ -13,8 +13,8 @@ use super::{
     search::Search,
 };
 use crate::value::{
-    Issue, Json, JsonRef, Members, Number, NumberPlace, RecordRef, Timestamp,
-    issue::{quoted, quoted_list},
+    Json, JsonRef, Members, Number, NumberPlace, RecordRef, Timestamp, ValidationError,
+    quoted::{quoted, quoted_list},
 };
 
 /// Operators that can follow the name of a property in brackets.
@@ -92,7 +92,7 @@ impl Filter {
         fields: &'static [FieldDef],
         name: &str,
         value: &str,
-    ) -> Option<Result<Self, Issue>> {
+    ) -> Option<Result<Self, ValidationError>> {
         let (path, operator) = split_operator(name);
         let (field, key) = property(fields, path)?;
         let reading = ParameterReading { name, field, is_free: key.is_some() };
@@ -287,7 +287,7 @@ struct ParameterReading<'a> {
 }
 
 impl ParameterReading<'_> {
-    fn condition(&self, operator: Option<&str>, value: &str) -> Result<Condition, Issue> {
+    fn condition(&self, operator: Option<&str>, value: &str) -> Result<Condition, ValidationError> {
         let compared = |side| Ok(Condition::Compared(side, self.bound(value)?));
         match operator {
             None => Ok(Condition::OneOf(self.operands(value)?)),
@@ -309,7 +309,7 @@ impl ParameterReading<'_> {
             Some(other) => {
                 let expected = format!("followed by one of {}", quoted_list(&OPERATORS));
                 let path = split_operator(self.name).0;
-                Err(Issue {
+                Err(ValidationError {
                     pointer: format!("/{}", self.name),
                     ..unreadable(path, &expected, other)
                 })
@@ -318,12 +318,12 @@ impl ParameterReading<'_> {
     }
 
     /// The values between commas.
-    fn operands(&self, value: &str) -> Result<Vec<Operand>, Issue> {
+    fn operands(&self, value: &str) -> Result<Vec<Operand>, ValidationError> {
         split_values(value).into_iter().map(|one| self.operand(one)).collect()
     }
 
     /// Value that others are compared with.
-    fn bound(&self, value: &str) -> Result<Operand, Issue> {
+    fn bound(&self, value: &str) -> Result<Operand, ValidationError> {
         if self.field.kind == FieldKind::Bool && !self.is_free {
             return Err(unreadable(self.name, "without an operator, or with `ne`", value));
         }
@@ -333,7 +333,7 @@ impl ParameterReading<'_> {
         }
     }
 
-    fn operand(&self, value: &str) -> Result<Operand, Issue> {
+    fn operand(&self, value: &str) -> Result<Operand, ValidationError> {
         if value.trim() == NULL {
             return Ok(Operand::Null);
         }
@@ -363,7 +363,7 @@ impl ParameterReading<'_> {
     }
 
     /// A value among the few that the field takes.
-    fn choice(&self, text: &str) -> Result<Operand, Issue> {
+    fn choice(&self, text: &str) -> Result<Operand, ValidationError> {
         let alias = self.field.aliases.iter().find(|(alias, _)| *alias == text);
         let meant = alias.map_or(text, |(_, meant)| meant);
         if self.field.values.contains(&meant) {
@@ -397,9 +397,9 @@ fn place_of(text: &str) -> Option<NumberPlace> {
 }
 
 /// A parameter that cannot be read.
-pub(crate) fn unreadable(name: &str, expected: &str, found: &str) -> Issue {
+pub(crate) fn unreadable(name: &str, expected: &str, found: &str) -> ValidationError {
     let message = format!("`{name}` must be {expected}; found {}", quoted(found));
-    Issue::of_member(name, "invalid_parameter", message)
+    ValidationError::of_member(name, "invalid_parameter", message)
 }
 
 /// Reads a date; a `+` before its offset that was not encoded has become a blank.

@@ -2,11 +2,11 @@
 //! The server and the browser share it.
 
 use super::{
-    cell::value_of,
+    csv_cell::value_of,
     field::{FieldDef, FieldKind},
     resource::ResourceDef,
 };
-use crate::value::{Document, Issue, Json, JsonRef};
+use crate::value::{Document, Json, JsonRef, ValidationError};
 
 /// Text of a form field for a value.
 pub fn filled(field: &FieldDef, value: Option<JsonRef<'_>>) -> String {
@@ -49,7 +49,7 @@ pub struct FormBody {
     /// other problems of the form.
     pub document: Document,
     /// Issues of the texts that have no valid value.
-    pub issues: Vec<Issue>,
+    pub issues: Vec<ValidationError>,
 }
 
 impl FormBody {
@@ -64,7 +64,7 @@ impl FormBody {
 
     /// All issues of the form: those of its texts, and those with which its body was rejected, but for the same
     /// properties.
-    pub fn all_issues(self, of_body: Vec<Issue>) -> Vec<Issue> {
+    pub fn all_issues(self, of_body: Vec<ValidationError>) -> Vec<ValidationError> {
         let mut all = self.issues;
         let texts = all.len();
         for issue in of_body {
@@ -98,7 +98,7 @@ pub fn read(def: &ResourceDef, sent: &[(String, String)], record: &Document) -> 
         match value(field, &as_browsers_send(field, text)) {
             Ok(value) => body.document.set(field.name, changes(value, stored)),
             Err(message) => {
-                body.issues.push(Issue::of_member(field.name, "invalid_value", message));
+                body.issues.push(ValidationError::of_member(field.name, "invalid_value", message));
                 body.invalidate(field);
             }
         }

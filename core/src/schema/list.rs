@@ -6,11 +6,11 @@ use super::{
     field::FieldDef,
     filter::{Filter, parse_date, split_operator, unreadable},
     order::{Sort, SortKey},
+    parameter_reader::{ParameterReader, ReadQuery, is_property},
     resource::{ListLimits, ResourceDef},
     search::Search,
-    unknown_parameters::{UnknownParameter, sent_twice},
 };
-use crate::value::{Document, Issue, Members, ObjectId, Timestamp};
+use crate::value::{Document, Members, ObjectId, Timestamp, ValidationError};
 
 /// Longest text of a `search`, in characters (R27).
 pub const MAX_SEARCH_CHARS: usize = 256;
@@ -38,17 +38,6 @@ pub struct ListQuery {
     pub count: bool,
 }
 
-/// Query that was read, and the parameters that were ignored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadQuery<T> {
-    /// The query, as it was parsed.
-    pub query: T,
-    /// Parameters that are not known (R49).
-    pub unknown: Vec<UnknownParameter>,
-    /// Names in `select` that are not known (R13).
-    pub ignored: Vec<String>,
-}
-
 /// Parameters of every list of records; `search` only where there is a text to search.
 const PARAMETERS: [&str; 7] =
     ["limit", "offset", "after", "sort", "select", "updatedSince", "count"];
@@ -64,7 +53,7 @@ impl ListQuery {
     pub fn parse(
         def: &ResourceDef,
         pairs: &[(String, String)],
-    ) -> Result<ReadQuery<Self>, Vec<Issue>> {
+    ) -> Result<ReadQuery<Self>, Vec<ValidationError>> {
         Self::parse_within(def, def.list, pairs)
     }
 
@@ -76,7 +65,7 @@ impl ListQuery {
         def: &ResourceDef,
         limits: ListLimits,
         pairs: &[(String, String)],
-    ) -> Result<ReadQuery<Self>, Vec<Issue>> {
+    ) -> Result<ReadQuery<Self>, Vec<ValidationError>> {
         let mut query = Self {
             limit: limits.default,
             offset: 0,
@@ -88,7 +77,7 @@ impl ListQuery {
             search: None,
             count: false,
         };
-        let mut reader = PairReader::default();
+        let mut reader = ParameterReader::default();
         for (name, value) in pairs {
             query.read(def, limits, &long_name(def, name), value, &mut reader);
         }
@@ -102,7 +91,7 @@ impl ListQuery {
         limits: ListLimits,
         name: &str,
         value: &str,
-        reader: &mut PairReader,
+        reader: &mut ParameterReader,
     ) {
         match name {
             "limit" => reader.set(name, &mut self.limit, parse_limit(value, limits)),
@@ -129,11 +118,11 @@ impl ListQuery {
     }
 
     /// Rejects `after` with another order: keyset paging follows ids only (R14).
-    fn check_after(&self, reader: &mut PairReader) {
+    fn check_after(&self, reader: &mut ParameterReader) {
         let by_id = self.sort.as_ref().is_none_or(|sort| sort.path == "_id");
         if self.after.is_some() && !by_id {
             let message = "`after` works only with the order by `_id`";
-            reader.issues.push(Issue::of_member("after", "invalid_parameter", message));
+            reader.issues.push(ValidationError::of_member("after", "invalid_parameter", message));
         }
     }
 
@@ -280,99 +269,21 @@ fn contains(def: &ResourceDef, record: &dyn Members, search: &Search) -> bool {
     texts.into_iter().any(|text| search.is_in(&text))
 }
 
-/// Collects parameters, and their problems, one after the other.
-#[derive(Default)]
-pub(crate) struct PairReader {
-    /// Parameters that were set.
-    set: Vec<String>,
-    unknown: Vec<UnknownParameter>,
-    ignored: Vec<String>,
-    pub(crate) issues: Vec<Issue>,
-}
-
-impl PairReader {
-    /// Reads a parameter with a single value.
-    pub(crate) fn set<T>(&mut self, name: &str, into: &mut T, read: Result<T, Issue>) {
-        if self.set.iter().any(|known| known == name) {
-            return self.issues.push(sent_twice(name));
-        }
-        self.set.push(name.to_owned());
-        match read {
-            Ok(value) => *into = value,
-            Err(issue) => self.issues.push(issue),
-        }
-    }
-
-    /// Reads property names, separated by commas; empty or `ALL` selects everything (R13).
-    pub(crate) fn select(
-        &mut self,
-        fields: &[FieldDef],
-        into: &mut Option<Vec<String>>,
-        value: &str,
-    ) {
-        let is_all = value.trim().is_empty() || value.trim() == "ALL";
-        let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
-        let (known, unknown): (Vec<&str>, Vec<&str>) =
-            names.filter(|_| !is_all).partition(|name| is_property(fields, name));
-        self.ignored.extend(unknown.into_iter().map(str::to_owned));
-        let known = known.into_iter().map(str::to_owned).collect();
-        self.set("select", into, Ok((!is_all).then_some(known)));
-    }
-
-    /// Reads a filter by a property; a repeated filter accepts any of its values. Returns whether there is such a
-    /// property.
-    pub(crate) fn filter(
-        &mut self,
-        fields: &'static [FieldDef],
-        filters: &mut Vec<Filter>,
-        name: &str,
-        value: &str,
-    ) -> bool {
-        match Filter::parse(fields, name, value) {
-            None => return false,
-            Some(Err(issue)) => self.issues.push(issue),
-            Some(Ok(filter)) => filter.join(filters),
-        }
-        true
-    }
-
-    /// Adds an unknown parameter.
-    pub(crate) fn unknown<'k>(
-        &mut self,
-        name: &str,
-        parameters: impl IntoIterator<Item = &'k str>,
-        fields: &'static [FieldDef],
-    ) {
-        let path = split_operator(name).0;
-        let known = parameters.into_iter().chain(fields.iter().map(|field| field.name));
-        let UnknownParameter { nearest, .. } = UnknownParameter::among(path, known);
-        self.unknown.push(UnknownParameter { name: name.to_owned(), nearest });
-    }
-
-    pub(crate) fn finish<T>(self, query: T) -> Result<ReadQuery<T>, Vec<Issue>> {
-        if self.issues.is_empty() {
-            Ok(ReadQuery { query, unknown: self.unknown, ignored: self.ignored })
-        } else {
-            Err(self.issues)
-        }
-    }
-}
-
 /// Reads a `limit` from 1 to the maximum. A larger one is rejected: a shorter page than requested would end a caller's
 /// paging loop early (R13).
-pub(crate) fn parse_limit(value: &str, limits: ListLimits) -> Result<usize, Issue> {
+pub(crate) fn parse_limit(value: &str, limits: ListLimits) -> Result<usize, ValidationError> {
     let limit = value.parse().ok().filter(|limit| (1..=limits.max).contains(limit));
     limit.ok_or_else(|| {
         unreadable("limit", &format!("a whole number from 1 to {}", limits.max), value)
     })
 }
 
-fn parse_offset(value: &str) -> Result<usize, Issue> {
+fn parse_offset(value: &str) -> Result<usize, ValidationError> {
     value.parse().map_err(|_| unreadable("offset", "a whole number", value))
 }
 
 /// A public property, or `custom.x`; a leading `-` reverses the order (R13).
-fn parse_sort(def: &ResourceDef, value: &str) -> Result<Option<Sort>, Issue> {
+fn parse_sort(def: &ResourceDef, value: &str) -> Result<Option<Sort>, ValidationError> {
     if value.is_empty() {
         return Ok(None);
     }
@@ -386,13 +297,7 @@ fn parse_sort(def: &ResourceDef, value: &str) -> Result<Option<Sort>, Issue> {
     Err(unreadable("sort", "a property, with a leading `-` to reverse the order", value))
 }
 
-fn is_property(fields: &[FieldDef], path: &str) -> bool {
-    let is_row = |name: &str| fields.iter().any(|field| field.name == name);
-    let custom = path.strip_prefix("custom.").is_some_and(|key| !key.is_empty());
-    is_row(path) || (custom && is_row("custom"))
-}
-
-fn parse_search(value: &str) -> Result<Search, Issue> {
+fn parse_search(value: &str) -> Result<Search, ValidationError> {
     if value.chars().count() <= MAX_SEARCH_CHARS {
         return Ok(Search::new(value));
     }
@@ -400,17 +305,17 @@ fn parse_search(value: &str) -> Result<Search, Issue> {
 }
 
 /// The id after which a page begins.
-pub(crate) fn parse_after(value: &str) -> Result<ObjectId, Issue> {
+pub(crate) fn parse_after(value: &str) -> Result<ObjectId, ValidationError> {
     ObjectId::parse(value).ok_or_else(|| unreadable("after", "an `_id`", value))
 }
 
 /// A point in time.
-pub(crate) fn parse_time(name: &str, value: &str) -> Result<Timestamp, Issue> {
+pub(crate) fn parse_time(name: &str, value: &str) -> Result<Timestamp, ValidationError> {
     parse_date(value).ok_or_else(|| unreadable(name, "an ISO 8601 date", value))
 }
 
 /// A yes or no.
-pub(crate) fn parse_bool(name: &str, value: &str) -> Result<bool, Issue> {
+pub(crate) fn parse_bool(name: &str, value: &str) -> Result<bool, ValidationError> {
     value.parse().map_err(|_| unreadable(name, "`true` or `false`", value))
 }
 
@@ -422,7 +327,7 @@ mod tests {
         value::JsonRef,
     };
 
-    fn read(def: &ResourceDef, query: &str) -> Result<ReadQuery<ListQuery>, Vec<Issue>> {
+    fn read(def: &ResourceDef, query: &str) -> Result<ReadQuery<ListQuery>, Vec<ValidationError>> {
         let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
         let pairs: Vec<_> =
             pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();

@@ -2,7 +2,8 @@
 
 use super::{
     filter::Filter,
-    list::{PairReader, parse_after, parse_bool, parse_limit},
+    list::{parse_after, parse_bool, parse_limit},
+    parameter_reader::ParameterReader,
     resource::ResourceDef,
 };
 use crate::value::{Document, ObjectId};
@@ -42,7 +43,13 @@ impl LogPage {
 
     /// Reads a parameter that every list of a log has, or a filter by a property; `own` are the names of further
     /// parameters of this list.
-    pub(crate) fn read(&mut self, own: &[&str], name: &str, value: &str, reader: &mut PairReader) {
+    pub(crate) fn read(
+        &mut self,
+        own: &[&str],
+        name: &str,
+        value: &str,
+        reader: &mut ParameterReader,
+    ) {
         match name {
             "select" => reader.select(self.def.fields, &mut self.select, value),
             "limit" => reader.set(name, &mut self.limit, parse_limit(value, self.def.list)),

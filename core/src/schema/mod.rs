@@ -1,15 +1,15 @@
 //! Resources as data: the table of fields, and the rules that a table cannot express.
 //!
 //! Programs read and write records of any resource through its [`ResourceDef`]. [`field`] is one field of the
-//! table; [`form`] and [`cell`] read values as people write them; [`checked_body`] checks a body; [`index`] derives index
-//! entries; [`list`], [`filter`] and [`order`] read the query of a list. Rules find other records through [`Lookup`],
-//! which a store implements.
+//! table; [`form`] and [`csv_cell`] read values as people write them; [`checked_body`] checks a body; [`index`] derives
+//! index entries; [`list`], [`filter`] and [`order`] read the query of a list. Rules find other records through
+//! [`Lookup`], which a store implements.
 //!
 //! Invariant: nothing here names a resource. A new field or resource is a line or a file in
 //! [`resources`](crate::resources), and changes nothing in this module.
 
-pub mod cell;
 pub mod checked_body;
+pub mod csv_cell;
 pub mod field;
 #[cfg(feature = "records")]
 pub mod filter;
@@ -24,6 +24,8 @@ pub mod lookup;
 mod operators;
 #[cfg(feature = "records")]
 pub mod order;
+#[cfg(feature = "records")]
+pub(crate) mod parameter_reader;
 pub mod resource;
 #[cfg(feature = "records")]
 mod search;
@@ -49,6 +51,7 @@ pub use self::{
     log_page::LogPage,
     operators::Operator,
     order::{FirstRecords, Sort, SortKey},
+    parameter_reader::ReadQuery,
     search::Search,
     unknown_parameters::{UnknownParameter, sent_twice, unread_query},
 };

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::value::{Issue, JsonRef, Members, NumberPlace, ObjectId};
+use crate::value::{JsonRef, Members, NumberPlace, ObjectId, ValidationError};
 
 /// Maximum of the sort keys of a page and of the records before it, in bytes. Sorting holds up to twice as much.
 const MAX_KEY_BYTES: usize = 8 * 1024 * 1024;
@@ -106,7 +106,7 @@ impl<'s> FirstRecords<'s> {
     ///
     /// # Errors
     /// When the keys would take too much memory, `page_too_far`.
-    pub fn add(&mut self, key: SortKey, id: ObjectId) -> Result<(), Issue> {
+    pub fn add(&mut self, key: SortKey, id: ObjectId) -> Result<(), ValidationError> {
         self.bytes += size_of::<(SortKey, ObjectId)>() + key.bytes();
         self.kept.push((key, id));
         if self.kept.len() < self.wanted.saturating_mul(2) && self.bytes <= 2 * MAX_KEY_BYTES {
@@ -119,7 +119,7 @@ impl<'s> FirstRecords<'s> {
         let message = format!(
             "the sort keys before a page must be at most {MAX_KEY_BYTES} bytes; ask for a smaller `offset`"
         );
-        Err(Issue::of_member("offset", "page_too_far", message))
+        Err(ValidationError::of_member("offset", "page_too_far", message))
     }
 
     /// The ids of the first records, in order.

@@ -4,7 +4,7 @@ use super::{
     field::FieldDef,
     lookup::{Lookup, LookupError},
 };
-use crate::value::{Document, IdSequence, Issue, JsonRef, ObjectId, Timestamp};
+use crate::value::{Document, IdSequence, JsonRef, ObjectId, Timestamp, ValidationError};
 
 /// A resource: data and plain functions.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub struct ResourceDef {
     /// Fields that select the record which a bulk item updates, the first that finds one (R20).
     pub keys: &'static [&'static str],
     /// Rule for an item of a bulk upsert that creates a record (R24, R26).
-    pub check_bulk_create: fn(&Document) -> Vec<Issue>,
+    pub check_bulk_create: fn(&Document) -> Vec<ValidationError>,
     /// Whether an item of a bulk upsert is dropped: no list of the response has it.
     pub drops: fn(&Document) -> bool,
     /// Whether a bulk upsert returns two counts and nothing else.
@@ -179,7 +179,7 @@ pub struct Completion<'a> {
     /// Records that are created with this one.
     pub side_records: &'a mut Vec<SideRecord>,
     /// Issues of the record.
-    pub issues: &'a mut Vec<Issue>,
+    pub issues: &'a mut Vec<ValidationError>,
 }
 
 /// A record that is created with another, such as a ticket's submitter.

@@ -2,18 +2,18 @@
 
 use super::field::{FieldDef, FieldKind, OnMissing};
 use crate::value::{
-    Issue, Json, JsonRef, Number, RecordRef, Timestamp, email,
-    issue::{DATE_FORM, quoted, quoted_list},
-    key,
+    Json, JsonRef, Number, RecordRef, Timestamp, ValidationError, email, key,
     malformed::{MAX_MEMBER_BYTES, MAX_STRING_BYTES},
     number::{LEAST_AMOUNT, MAX_AMOUNT},
+    quoted::{quoted, quoted_list},
+    validation_error::DATE_FORM,
 };
 
 /// Maximum number of items in an array of texts or ids; each may become an entry of an index.
 const MAX_ARRAY_ITEMS: usize = 1_000;
 
 /// Converts a value to its stored form; `null` stays `null`.
-pub(crate) fn read_value(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+pub(crate) fn read_value(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, ValidationError> {
     if value.is_null() {
         return Ok(Json::null());
     }
@@ -44,7 +44,7 @@ pub(crate) fn read_value(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, I
     }
 }
 
-fn read_text(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+fn read_text(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, ValidationError> {
     let text = value.as_str().ok_or_else(|| wrong_type(field, "a string", value))?;
     if let Some((_, meant)) = field.aliases.iter().find(|(alias, _)| *alias == text) {
         return Ok(Json::string(meant));
@@ -65,7 +65,7 @@ fn read_fitting(
     value: JsonRef<'_>,
     fits: impl Fn(&str) -> bool,
     expected: &str,
-) -> Result<Json, Issue> {
+) -> Result<Json, ValidationError> {
     let text = value.as_str().ok_or_else(|| wrong_type(field, "a string", value))?;
     if fits(&text) { Ok(value.to_json()) } else { Err(invalid(field, expected, &text)) }
 }
@@ -78,7 +78,11 @@ fn is_reference(field: &FieldDef, text: &str) -> bool {
 }
 
 /// The items of an array that is not too long.
-fn read_array(field: &FieldDef, value: JsonRef<'_>, expected: &str) -> Result<Vec<Json>, Issue> {
+fn read_array(
+    field: &FieldDef,
+    value: JsonRef<'_>,
+    expected: &str,
+) -> Result<Vec<Json>, ValidationError> {
     let items = value.items().ok_or_else(|| wrong_type(field, expected, value))?;
     if items.len() <= MAX_ARRAY_ITEMS {
         return Ok(items);
@@ -88,11 +92,11 @@ fn read_array(field: &FieldDef, value: JsonRef<'_>, expected: &str) -> Result<Ve
         field.name,
         items.len()
     );
-    Err(Issue::of_member(field.name, "invalid_value", message))
+    Err(ValidationError::of_member(field.name, "invalid_value", message))
 }
 
 /// Reads ids, or objects with an `_id`; stored as ids.
-fn read_references(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+fn read_references(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, ValidationError> {
     let items = read_array(field, value, "an array of ids")?;
     let mut ids = Vec::with_capacity(items.len());
     for item in &items {
@@ -109,7 +113,7 @@ fn read_references(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> 
     Ok(Json::strings(ids.iter().map(String::as_str)))
 }
 
-fn read_texts(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+fn read_texts(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, ValidationError> {
     let items = read_array(field, value, "an array of strings")?;
     match items.iter().find(|item| item.as_ref().as_str().is_none()) {
         Some(other) => Err(wrong_type(field, "an array of strings", other.as_ref())),
@@ -117,7 +121,7 @@ fn read_texts(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     }
 }
 
-fn read_date(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+fn read_date(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, ValidationError> {
     let text = value.as_str().ok_or_else(|| wrong_type(field, "an ISO 8601 date", value))?;
     match Timestamp::parse(&text) {
         Some(time) => Ok(Json::string(&time.to_string())),
@@ -125,7 +129,7 @@ fn read_date(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     }
 }
 
-fn read_number(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+fn read_number(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, ValidationError> {
     let text = value.as_number_text().ok_or_else(|| wrong_type(field, "a number", value))?;
     let expected =
         || format!("from -{MAX_AMOUNT} to {MAX_AMOUNT}, and not closer to 0 than {LEAST_AMOUNT}");
@@ -134,7 +138,7 @@ fn read_number(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     Ok(Json::number(number))
 }
 
-fn read_integer(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+fn read_integer(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, ValidationError> {
     let text = value.as_number_text().ok_or_else(|| wrong_type(field, "a whole number", value))?;
     let number = Number::parse(text).filter(|number| number.is_whole());
     let number = number.ok_or_else(|| invalid(field, "a whole number", text))?;
@@ -142,7 +146,7 @@ fn read_integer(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     Ok(Json::number(number))
 }
 
-fn check_range(field: &FieldDef, number: Number, text: &str) -> Result<(), Issue> {
+fn check_range(field: &FieldDef, number: Number, text: &str) -> Result<(), ValidationError> {
     match field.range {
         Some((least, greatest)) if !number.is_within(least, greatest) => {
             Err(invalid(field, &format!("from {least} to {greatest}"), text))
@@ -151,12 +155,12 @@ fn check_range(field: &FieldDef, number: Number, text: &str) -> Result<(), Issue
     }
 }
 
-fn invalid(field: &FieldDef, expected: &str, found: &str) -> Issue {
+fn invalid(field: &FieldDef, expected: &str, found: &str) -> ValidationError {
     let message = format!("`{}` must be {expected}; found {}", field.name, quoted(found));
-    Issue::of_member(field.name, "invalid_value", message)
+    ValidationError::of_member(field.name, "invalid_value", message)
 }
 
-fn wrong_type(field: &FieldDef, expected: &str, found: JsonRef<'_>) -> Issue {
+fn wrong_type(field: &FieldDef, expected: &str, found: JsonRef<'_>) -> ValidationError {
     let message = format!("`{}` must be {expected}; found {}", field.name, quoted(found.text()));
-    Issue::of_member(field.name, "wrong_type", message)
+    ValidationError::of_member(field.name, "wrong_type", message)
 }

@@ -2,7 +2,7 @@
 //! call without parameters (R6).
 
 use super::checked_body::Handling;
-use crate::value::{Issue, issue::quoted, nearest};
+use crate::value::{ValidationError, nearest, quoted::quoted};
 
 /// Code of an unknown parameter.
 const UNKNOWN_PARAMETER: &str = "unknown_parameter";
@@ -26,18 +26,18 @@ impl UnknownParameter {
     }
 
     /// Issue that names the parameter.
-    pub fn issue(&self) -> Issue {
+    pub fn issue(&self) -> ValidationError {
         let mut message = format!("{} is not a known parameter or property", quoted(&self.name));
         if let Some(nearest) = &self.nearest {
             message.push_str(&format!("; did you mean `{nearest}`?"));
         }
-        Issue::of_member(&self.name, UNKNOWN_PARAMETER, message)
+        ValidationError::of_member(&self.name, UNKNOWN_PARAMETER, message)
     }
 }
 
 /// The issue of a single-valued parameter that is repeated, which is ambiguous.
-pub fn sent_twice(name: &str) -> Issue {
-    Issue::of_member(name, "sent_twice", format!("`{name}` must be sent once"))
+pub fn sent_twice(name: &str) -> ValidationError {
+    ValidationError::of_member(name, "sent_twice", format!("`{name}` must be sent once"))
 }
 
 /// The names in the query of a call that has no parameters, for the header (R6).
@@ -58,7 +58,7 @@ pub fn unread_query(
     pairs: &[(String, String)],
     is_write: bool,
     handling: Handling,
-) -> Result<Vec<String>, Vec<Issue>> {
+) -> Result<Vec<String>, Vec<ValidationError>> {
     let is_dry_run = |(name, value): &(String, String)| {
         is_write && value != "false" && nearest(name, [DRY_RUN]).is_some()
     };
@@ -67,7 +67,7 @@ pub fn unread_query(
         false if handling == Handling::Strict => Some(UnknownParameter::among(&pair.0, []).issue()),
         false => None,
     };
-    let issues: Vec<Issue> = pairs.iter().filter_map(issue).collect();
+    let issues: Vec<ValidationError> = pairs.iter().filter_map(issue).collect();
     if issues.is_empty() {
         Ok(pairs.iter().map(|(name, _)| name.clone()).collect())
     } else {
@@ -75,9 +75,9 @@ pub fn unread_query(
     }
 }
 
-fn no_dry_run(name: &str) -> Issue {
+fn no_dry_run(name: &str) -> ValidationError {
     let message = format!("{} is not supported here; nothing was stored", quoted(name));
-    Issue::of_member(name, UNKNOWN_PARAMETER, message)
+    ValidationError::of_member(name, UNKNOWN_PARAMETER, message)
 }
 
 #[cfg(test)]

@@ -12,11 +12,12 @@ use crate::{
     schema::{
         LogPage,
         filter::{Comparison, Condition, Filter, Operand, split_operator, unreadable},
-        list::{COMPANY_NAMES, PairReader, ReadQuery, parse_time},
+        list::{COMPANY_NAMES, parse_time},
+        parameter_reader::{ParameterReader, ReadQuery},
     },
     value::{
-        Document, Issue, Json, Number, ObjectId, RecordRef, Timestamp, issue::quoted_list,
-        member::SelectedMembers, time::DAY_MS,
+        Document, Json, Number, ObjectId, RecordRef, Timestamp, ValidationError,
+        member::SelectedMembers, quoted::quoted_list, time::DAY_MS,
     },
 };
 
@@ -40,7 +41,7 @@ impl ActivityOrder {
     /// Names of the orders, as `sort` has them.
     pub const NAMES: [&'static str; 2] = ["-_id", "-date"];
 
-    fn parse(name: &str, value: &str) -> Result<Self, Issue> {
+    fn parse(name: &str, value: &str) -> Result<Self, ValidationError> {
         match value {
             "-_id" => Ok(Self::NewestStored),
             "-date" => Ok(Self::NewestDate),
@@ -94,9 +95,9 @@ impl ActivityQuery {
     ///
     /// # Errors
     /// Every parameter that cannot be read.
-    pub fn parse(pairs: &[(String, String)]) -> Result<ReadQuery<Self>, Vec<Issue>> {
+    pub fn parse(pairs: &[(String, String)]) -> Result<ReadQuery<Self>, Vec<ValidationError>> {
         let mut query = Self::all();
-        let mut reader = PairReader::default();
+        let mut reader = ParameterReader::default();
         for (name, value) in pairs {
             query.read(&long_name(name), value, &mut reader);
         }
@@ -104,12 +105,12 @@ impl ActivityQuery {
         query.narrow_by_dates();
         if query.order == ActivityOrder::NewestDate && !query.is_of_one() {
             let message = "`sort=-date` needs an `endUserId`, or one `companyId`";
-            reader.issues.push(Issue::of_member("sort", "invalid_parameter", message));
+            reader.issues.push(ValidationError::of_member("sort", "invalid_parameter", message));
         }
         reader.finish(query)
     }
 
-    fn read(&mut self, name: &str, value: &str, reader: &mut PairReader) {
+    fn read(&mut self, name: &str, value: &str, reader: &mut ParameterReader) {
         match name {
             "from" => reader.set(name, &mut self.from, parse_time(name, value).map(Some)),
             "to" => reader.set(name, &mut self.to, parse_time(name, value).map(Some)),
@@ -308,7 +309,7 @@ pub(super) mod tests {
     const ID: &str = "6553f1000102030405000001";
     const OTHER: &str = "6553f1000102030405000002";
 
-    fn read(query: &str) -> Result<ActivityQuery, Vec<Issue>> {
+    fn read(query: &str) -> Result<ActivityQuery, Vec<ValidationError>> {
         let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap());
         let pairs: Vec<_> =
             pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();

@@ -7,7 +7,7 @@ use super::{
         ReadEvent, Unreadable, joined_name,
     },
 };
-use crate::value::{Document, Issue, JsonRef, json_rows::JsonRow};
+use crate::value::{Document, JsonRef, ValidationError, json_rows::JsonRow};
 
 /// The largest body of a bulk call, in bytes after decoding: about 150,000 rows (R30).
 pub const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
@@ -42,7 +42,7 @@ pub(super) fn check_size(bytes: usize) -> Result<(), Unreadable> {
         return Ok(());
     }
     let message = format!("an event must be at most {MAX_EVENT_BYTES} bytes");
-    Err(Unreadable::Invalid(vec![Issue::of_body("event_too_large", message)]))
+    Err(Unreadable::Invalid(vec![ValidationError::of_body("event_too_large", message)]))
 }
 
 fn read_members(row: &Document) -> Result<ReadEvent, Unreadable> {

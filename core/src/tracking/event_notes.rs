@@ -6,7 +6,7 @@ use crate::{
     plan::Finding,
     value::{
         Document, Json, ObjectId, email,
-        issue::{MAX_QUOTED_CHARS, quoted},
+        quoted::{MAX_QUOTED_CHARS, quoted},
     },
 };
 

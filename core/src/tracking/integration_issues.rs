@@ -19,9 +19,10 @@ use crate::{
     },
     schema::{
         LogPage, ResourceDef,
-        list::{PairReader, ReadQuery, parse_time},
+        list::parse_time,
+        parameter_reader::{ParameterReader, ReadQuery},
     },
-    value::{Document, Issue, Json, ObjectId, Timestamp, email, issue::quoted},
+    value::{Document, Json, ObjectId, Timestamp, ValidationError, email, quoted::quoted},
 };
 
 #[doc(inline)]
@@ -29,7 +30,7 @@ pub use super::list_fields::LIST;
 
 /// Finding of a rejected row of a bulk call, or call of an array (R31).
 #[must_use]
-pub fn rejected(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Finding {
+pub fn rejected(route: Route, index: usize, issue: &ValidationError, at: Timestamp) -> Finding {
     let mut sample = Document::default();
     sample.set("index", Json::integer(i64::try_from(index).unwrap_or(i64::MAX)));
     if !issue.pointer.is_empty() {
@@ -199,7 +200,7 @@ pub const AUTO_RENEWAL_FAILED: &str = "auto_renewal_failed";
 
 /// A license that could not be renewed automatically, and why.
 #[must_use]
-pub fn not_renewed(license: ObjectId, issue: &Issue, at: Timestamp) -> Finding {
+pub fn not_renewed(license: ObjectId, issue: &ValidationError, at: Timestamp) -> Finding {
     let mut sample = Document::default();
     sample.set("licenseId", Json::string(&license.to_string()));
     sample.set("code", Json::string(issue.code));
@@ -327,16 +328,16 @@ impl IntegrationIssueQuery {
     ///
     /// # Errors
     /// Every parameter that cannot be read.
-    pub fn parse(pairs: &[(String, String)]) -> Result<ReadQuery<Self>, Vec<Issue>> {
+    pub fn parse(pairs: &[(String, String)]) -> Result<ReadQuery<Self>, Vec<ValidationError>> {
         let mut query = Self { from: None, page: LogPage::first(&ENTRY) };
-        let mut reader = PairReader::default();
+        let mut reader = ParameterReader::default();
         for (name, value) in pairs {
             query.read(name, value, &mut reader);
         }
         reader.finish(query)
     }
 
-    fn read(&mut self, name: &str, value: &str, reader: &mut PairReader) {
+    fn read(&mut self, name: &str, value: &str, reader: &mut ParameterReader) {
         match name {
             "from" => reader.set(name, &mut self.from, parse_time(name, value).map(Some)),
             _ => self.page.read(&["from"], name, value, reader),
@@ -401,7 +402,11 @@ mod tests {
 
     #[test]
     fn a_rejection_repeats_nothing_that_was_sent() {
-        let issue = Issue::of_member("email", "wrong_type", "`email` must be a string; found `5`");
+        let issue = ValidationError::of_member(
+            "email",
+            "wrong_type",
+            "`email` must be a string; found `5`",
+        );
         let finding = rejected(Route::Bulk, 3, &issue, Timestamp::MIN);
         assert_eq!(finding.message, "events were rejected: `email` must be a string");
         assert_eq!(finding.sample.to_text(), r#"{"index":3,"pointer":"/email"}"#);

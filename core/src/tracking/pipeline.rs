@@ -15,8 +15,8 @@ use super::{
 };
 use crate::value::{
     Document, Malformed, email,
-    issue::MAX_QUOTED_CHARS,
     json_rows::{Envelope, JsonRow},
+    quoted::MAX_QUOTED_CHARS,
 };
 
 /// The route's own names take precedence (R32, R33).

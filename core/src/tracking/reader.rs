@@ -9,10 +9,8 @@ use super::{
     script::given,
 };
 use crate::value::{
-    Document, Issue, JsonRef, Malformed, Timestamp,
-    issue::{quoted, write_all},
-    malformed::MAX_KEYS,
-    number::is_zero,
+    Document, JsonRef, Malformed, Timestamp, ValidationError, malformed::MAX_KEYS, number::is_zero,
+    quoted::quoted, validation_error::write_all,
 };
 
 /// Spellings of the time of an event (R32).
@@ -53,7 +51,7 @@ pub enum Unreadable {
     /// The body is not a JSON object.
     Malformed(Malformed),
     /// The body is a JSON object, but it breaks a rule.
-    Invalid(Vec<Issue>),
+    Invalid(Vec<ValidationError>),
 }
 
 impl fmt::Display for Unreadable {
@@ -69,11 +67,11 @@ impl std::error::Error for Unreadable {}
 
 impl Unreadable {
     /// The first problem, which a single event is rejected with.
-    pub fn into_issue(self) -> Issue {
+    pub fn into_issue(self) -> ValidationError {
         match self {
-            Self::Malformed(fault) => Issue::of_body(fault.code, fault.message),
+            Self::Malformed(fault) => ValidationError::of_body(fault.code, fault.message),
             Self::Invalid(issues) => {
-                let nothing = || Issue::of_body("invalid", "the event cannot be read");
+                let nothing = || ValidationError::of_body("invalid", "the event cannot be read");
                 issues.into_iter().next().unwrap_or_else(nothing)
             }
         }
@@ -112,7 +110,7 @@ pub(super) struct IdentityPlaces {
 
 impl IdentityPlaces {
     /// Issue of a fault, with the names of the sender.
-    fn issue(&self, fault: EventFault) -> Issue {
+    fn issue(&self, fault: EventFault) -> ValidationError {
         let mut message = fault.message().to_owned();
         let sent = [
             (name::EXTERNAL_ID, self.external_id),
@@ -127,7 +125,7 @@ impl IdentityPlaces {
             sent.map_or(MemberPlace::new("", member), |(_, place)| *place)
         };
         let pointer = fault.member().map(|member| place(member).pointer()).unwrap_or_default();
-        Issue { pointer, code: fault.code(), message }
+        ValidationError { pointer, code: fault.code(), message }
     }
 }
 
@@ -136,7 +134,7 @@ pub(super) struct MemberReader<'a> {
     document: &'a Document,
     /// Path of the object in the body, as the beginning of a pointer.
     within: &'static str,
-    issues: Vec<Issue>,
+    issues: Vec<ValidationError>,
     /// Members that were read: a bit for each, by its place.
     read: [u64; WORDS],
 }
@@ -186,7 +184,11 @@ impl<'a> MemberReader<'a> {
     /// Notes that a member is missing.
     pub(super) fn miss(&mut self, member: &str, code: &'static str, expected: &str) {
         let pointer = format!("{}/{member}", self.within);
-        self.issues.push(Issue { pointer, code, message: format!("expected {expected}") });
+        self.issues.push(ValidationError {
+            pointer,
+            code,
+            message: format!("expected {expected}"),
+        });
     }
 
     /// Names of the members of an event that are ignored: those that were not read, and without an action those that
@@ -357,7 +359,7 @@ impl<'a> MemberReader<'a> {
     fn reject(&mut self, member: &str, expected: &str, found: &str) {
         let message = format!("`{member}` must be {expected}; found {}", quoted(found));
         let pointer = format!("{}/{member}", self.within);
-        self.issues.push(Issue { pointer, code: "wrong_type", message });
+        self.issues.push(ValidationError { pointer, code: "wrong_type", message });
     }
 }
 

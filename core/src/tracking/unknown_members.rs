@@ -9,9 +9,8 @@ use super::{
 use crate::{
     plan::{Finding, Route},
     value::{
-        Document, Issue, Json, Timestamp,
-        issue::{MAX_QUOTED_CHARS, quoted},
-        near_name,
+        Document, Json, Timestamp, ValidationError, near_name,
+        quoted::{MAX_QUOTED_CHARS, quoted},
     },
 };
 
@@ -75,11 +74,11 @@ fn finding(route: Route, name: &str, count: u64, at: Timestamp) -> Finding {
 }
 
 /// Issues of an event that is rejected for such members, where the sender prefers that.
-pub fn rejected(route: Route, names: &[String]) -> Vec<Issue> {
+pub fn rejected(route: Route, names: &[String]) -> Vec<ValidationError> {
     let issue = |name: &String| {
         let near = near(route, name);
         let message = format!("{} would be ignored: {}{near}", quoted(name), advice(route, name));
-        Issue::of_member(name, "unknown_property", message)
+        ValidationError::of_member(name, "unknown_property", message)
     };
     names.iter().map(issue).collect()
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use hifijson::Expect;
 
-use super::issue::quoted;
+use super::quoted::quoted;
 
 /// Deepest nesting of objects and arrays (R9).
 pub const MAX_DEPTH: usize = 64;

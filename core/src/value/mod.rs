@@ -17,8 +17,6 @@ pub mod html;
 #[cfg(feature = "forms")]
 pub mod id;
 #[cfg(feature = "forms")]
-pub mod issue;
-#[cfg(feature = "forms")]
 pub mod json;
 #[cfg(feature = "forms")]
 pub mod json_reader;
@@ -39,7 +37,11 @@ mod number_place;
 pub mod period;
 #[cfg(feature = "records")]
 mod plural;
+#[cfg(feature = "forms")]
+pub mod quoted;
 pub mod time;
+#[cfg(feature = "forms")]
+pub mod validation_error;
 #[cfg(feature = "forms")]
 pub mod zone;
 
@@ -51,11 +53,11 @@ pub use self::{
     day::{Day, Unit},
     document::Document,
     id::{IdSequence, IdsExhausted, ObjectId, RecordRef},
-    issue::Issue,
     json::{Json, JsonRef},
     malformed::Malformed,
     member::Members,
     number::Number,
+    validation_error::ValidationError,
     zone::Zone,
 };
 #[cfg(feature = "records")]

@@ -21,7 +21,7 @@ use svctrack_core::{
         unknown_members::{self, UnreadMembers},
     },
     value::{
-        Document, Issue, Malformed, ObjectId, RecordRef,
+        Document, Malformed, ObjectId, RecordRef, ValidationError,
         json_rows::{Envelope, JsonRow, JsonRows},
     },
 };
@@ -342,7 +342,7 @@ impl World {
             None => 0,
             Some(Some(place)) => place + 1,
             Some(None) => {
-                let issue = Issue::of_member("after", "activity_not_found", "");
+                let issue = ValidationError::of_member("after", "activity_not_found", "");
                 return Err(ErrorResponse(422, vec![issue]));
             }
         };
@@ -414,5 +414,6 @@ impl Call {
 }
 
 fn id_of_entry(text: &str) -> Result<ObjectId, ErrorResponse> {
-    ObjectId::parse(text).ok_or_else(|| ErrorResponse(400, vec![Issue::of_body("invalid_id", "")]))
+    ObjectId::parse(text)
+        .ok_or_else(|| ErrorResponse(400, vec![ValidationError::of_body("invalid_id", "")]))
 }

@@ -28,15 +28,16 @@ use svctrack_core::{
         ticket::TICKET,
     },
     schema::{
-        CheckedBody, FieldDef, Handling, ListQuery, Lookup as _, Origin, ReadCtx, ResourceDef,
-        UnknownParameter, checked_body, list::ReadQuery,
+        CheckedBody, FieldDef, Handling, ListQuery, Lookup as _, Origin, ReadCtx, ReadQuery,
+        ResourceDef, UnknownParameter, checked_body,
     },
     tracking::{
         intake::{releases_parked_events, wait_for_creation},
         integration_issues::{self, ReportEntry},
     },
     value::{
-        Document, IdSequence, Issue, Malformed, ObjectId, RecordRef, Timestamp, json_rows::JsonRows,
+        Document, IdSequence, Malformed, ObjectId, RecordRef, Timestamp, ValidationError,
+        json_rows::JsonRows,
     },
 };
 
@@ -111,7 +112,7 @@ struct World {
 }
 
 /// The error: the status over HTTP, and the issues.
-struct ErrorResponse(u16, Vec<Issue>);
+struct ErrorResponse(u16, Vec<ValidationError>);
 
 impl From<Rejection> for ErrorResponse {
     fn from(rejection: Rejection) -> Self {
@@ -126,7 +127,7 @@ impl From<Rejection> for ErrorResponse {
 
 impl From<Malformed> for ErrorResponse {
     fn from(fault: Malformed) -> Self {
-        Self(400, vec![Issue::of_body(fault.code, fault.message)])
+        Self(400, vec![ValidationError::of_body(fault.code, fault.message)])
     }
 }
 
@@ -182,7 +183,7 @@ impl World {
         }
         let def = REGISTRY.iter().copied().find(|def| def.path == name);
         let def = def.ok_or_else(|| not_found("route_not_found"))?;
-        let invalid_id = || ErrorResponse(400, vec![Issue::of_body("invalid_id", "")]);
+        let invalid_id = || ErrorResponse(400, vec![ValidationError::of_body("invalid_id", "")]);
         let reference = id.map(|id| RecordRef::parse(id).ok_or_else(invalid_id)).transpose()?;
         match (step.method(), reference) {
             ("POST", None) => self.create(def, step),
@@ -400,12 +401,12 @@ fn pairs(query: &str) -> Vec<(String, String)> {
 }
 
 fn not_found(code: &'static str) -> ErrorResponse {
-    ErrorResponse(404, vec![Issue::of_body(code, "")])
+    ErrorResponse(404, vec![ValidationError::of_body(code, "")])
 }
 
 /// A query without unknown parameters, unless these are allowed, and the unknown ones.
 fn known<T>(
-    read: Result<ReadQuery<T>, Vec<Issue>>,
+    read: Result<ReadQuery<T>, Vec<ValidationError>>,
     step: &Step,
 ) -> Result<(T, Vec<String>), ErrorResponse> {
     let read = read.map_err(|issues| ErrorResponse(400, issues))?;

@@ -8,6 +8,7 @@ pub(crate) mod denials;
 mod event_sender;
 pub(crate) mod session;
 pub(crate) mod sign_in;
+mod token_digest;
 mod token_format;
 
 pub use self::token_format::Token;

@@ -2,9 +2,6 @@
 
 use std::fmt;
 
-use sha2::{Digest as _, Sha256};
-use svctrack_store::TokenDigest;
-
 const PREFIX: &str = "svt_";
 const ID_CHARS: usize = 8;
 const SECRET_CHARS: usize = 43;
@@ -49,11 +46,6 @@ impl Token {
     /// The whole token, to be shown once.
     pub fn reveal(&self) -> &str {
         &self.0
-    }
-
-    /// Public part and hash of the token, which a store has.
-    pub fn digest(&self) -> TokenDigest<'_> {
-        TokenDigest { id: self.id(), sha256: Sha256::digest(self.0.as_bytes()).into() }
     }
 }
 

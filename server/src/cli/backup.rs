@@ -10,7 +10,7 @@ use clap::Args;
 use poem::http::Method;
 use serde_json::{Map, Value, json};
 use svctrack_server::{
-    admin::CommandOwner,
+    api_client::CommandOwner,
     backups::{Unfinished, folder_of, name_of},
 };
 use svctrack_store::{Manifest, check_archive};
@@ -49,8 +49,8 @@ impl Backup {
         }
         let unfinished = Unfinished::in_folder(folder).map_err(|error| words(&error))?;
         let mut file = unfinished.file().map_err(|error| words(&error))?;
-        let admin = self.target.admin(CommandOwner::Operator).await?;
-        admin.send(Method::GET, "/backup", Bytes::new()).await?.save_to(&mut file).await?;
+        let client = self.target.client(CommandOwner::Operator).await?;
+        client.send(Method::GET, "/backup", Bytes::new()).await?.save_to(&mut file).await?;
         // An interrupted download has no manifest, and gets no name.
         file.rewind().map_err(|error| words(&error))?;
         let bytes = file.metadata().map_err(|error| words(&error))?.len();

@@ -7,7 +7,7 @@ use poem::http::Method;
 use serde_json::{Value, json};
 use svctrack_core::value::TenantId;
 use svctrack_server::{
-    admin::{Admin, CommandOwner},
+    api_client::{ApiClient, CommandOwner},
     demo::{ApiCall, CUSTOMERS, Demo, MAX_CUSTOMERS, STORIES, Story, TENANT_NAME},
 };
 use svctrack_store::{Clock as _, SystemClock};
@@ -41,7 +41,7 @@ pub(crate) struct DemoCommand {
 
 impl DemoCommand {
     pub(crate) async fn run(self) -> Result<(), String> {
-        let operator = self.target.admin(CommandOwner::Operator).await?;
+        let operator = self.target.client(CommandOwner::Operator).await?;
         let there = demo_tenants(&operator).await?;
         if self.delete {
             return self.delete(&operator, &there).await;
@@ -72,7 +72,7 @@ impl DemoCommand {
         })
     }
 
-    async fn delete(&self, operator: &Admin, there: &[String]) -> Result<(), String> {
+    async fn delete(&self, operator: &ApiClient, there: &[String]) -> Result<(), String> {
         for id in there {
             tenant::delete(operator, &format!("/tenants/{id}")).await?;
         }
@@ -88,7 +88,7 @@ fn in_words(Story { who, what, path }: &Story) -> String {
 }
 
 /// The ids of tenants that a demo has created.
-async fn demo_tenants(operator: &Admin) -> Result<Vec<String>, String> {
+async fn demo_tenants(operator: &ApiClient) -> Result<Vec<String>, String> {
     let tenants = operator.call(Method::GET, "/tenants", None).await?;
     let listed = tenants.as_array().into_iter().flatten();
     let is_demo = |tenant: &&Value| {
@@ -97,13 +97,13 @@ async fn demo_tenants(operator: &Admin) -> Result<Vec<String>, String> {
     Ok(listed.filter(is_demo).map(|tenant| text_at(tenant, "/_id")).collect())
 }
 
-async fn fill(admin: &Admin, tenant: TenantId, customers: usize) -> Result<usize, String> {
+async fn fill(client: &ApiClient, tenant: TenantId, customers: usize) -> Result<usize, String> {
     let demo = Demo { tenant, now: SystemClock.now(), customers };
     let mut stored = 0;
     let is_seen = std::io::stderr().is_terminal();
     let filled = demo.fill(async |call: ApiCall| {
         stored += call.count;
-        let response = admin.send_again(call.method, &call.path, call.body).await?;
+        let response = client.send_again(call.method, &call.path, call.body).await?;
         if is_seen {
             // The next line is written over this one.
             let _ = write!(std::io::stderr(), "{stored} records and events\r");

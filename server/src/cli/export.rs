@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use svctrack_core::schema::ResourceDef;
 use svctrack_server::{
-    admin::Admin,
+    api_client::ApiClient,
     backups::Unfinished,
     interchange::Format,
     transfer::{self, ExistingFiles, check_folder},
@@ -46,16 +46,16 @@ pub(crate) struct Export {
 impl Export {
     pub(crate) async fn run(self) -> Result<(), String> {
         let defs = named(&self.resources)?;
-        let admin = self.owner.admin().await?;
+        let client = self.owner.client().await?;
         if !self.owner.all_tenants {
-            let told = self.tenant(&admin, &defs, &self.to).await?;
+            let told = self.tenant(&client, &defs, &self.to).await?;
             return self.owner.target.show(&told, || lines_of(&told));
         }
-        let tenants = admin.of_each_tenant().await?;
+        let tenants = client.of_each_tenant().await?;
         let mut told = Map::new();
-        for (tenant, admin) in &tenants {
+        for (tenant, client) in &tenants {
             let id = tenant.id.to_string();
-            told.insert(id.clone(), self.tenant(admin, &defs, &self.to.join(&id)).await?);
+            told.insert(id.clone(), self.tenant(client, &defs, &self.to.join(&id)).await?);
         }
         let told = told.into();
         let records: Vec<_> = tenants.iter().map(|(tenant, _)| tenant).collect();
@@ -66,7 +66,7 @@ impl Export {
 
     async fn tenant(
         &self,
-        admin: &Admin,
+        client: &ApiClient,
         defs: &[&'static ResourceDef],
         folder: &Path,
     ) -> Result<Value, String> {
@@ -75,7 +75,7 @@ impl Export {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let mut told = Map::new();
         for def in defs {
-            let count = transfer::export(admin, def, self.format, folder, kept).await;
+            let count = transfer::export(client, def, self.format, folder, kept).await;
             let count = count.map_err(|error| match self.resources.is_empty() {
                 true => format!("{error} (`--resources` exports only those that it names)"),
                 false => error,

@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use svctrack_core::value::counted;
 use svctrack_server::{
-    admin::Admin,
+    api_client::ApiClient,
     interchange::{ReadOptions, Separator, parse_mapping},
     transfer::{self, ImportOptions, ImportedFile},
 };
@@ -58,24 +58,24 @@ impl Import {
         let mut rejected = 0;
         let told = match self.owner.all_tenants {
             true => self.each_tenant(&mut rejected).await?,
-            false => self.from(&self.owner.admin().await?, &self.from, &mut rejected).await?,
+            false => self.from(&self.owner.client().await?, &self.from, &mut rejected).await?,
         };
         self.owner.target.show(&told, || lines_of(&told))?;
         Ok(if rejected == 0 { ExitCode::SUCCESS } else { ExitCode::from(REJECTED) })
     }
 
     async fn each_tenant(&self, rejected: &mut usize) -> Result<Value, String> {
-        let (admin, tokens) =
-            Admin::with_tenants(&self.owner.target.config()?, self.tenants()?).await?;
+        let (client, tokens) =
+            ApiClient::with_tenants(&self.owner.target.config()?, self.tenants()?).await?;
         for (tenant, token) in tokens {
             print_err(&format!("the first token of {tenant}, shown only once: {}", token.reveal()));
         }
         let mut told = Map::new();
-        for (tenant, admin) in admin.of_each_tenant().await? {
+        for (tenant, client) in client.of_each_tenant().await? {
             let id = tenant.id.to_string();
             let folder = self.from.join(&id);
             if folder.exists() {
-                told.insert(id, self.from(&admin, &folder, rejected).await?);
+                told.insert(id, self.from(&client, &folder, rejected).await?);
             }
         }
         Ok(told.into())
@@ -84,7 +84,7 @@ impl Import {
     /// Imports a folder, or a file, into a tenant.
     async fn from(
         &self,
-        admin: &Admin,
+        client: &ApiClient,
         from: &Path,
         rejected: &mut usize,
     ) -> Result<Value, String> {
@@ -100,8 +100,8 @@ impl Import {
         let reading =
             ImportOptions { options: &options, open: &progress::open, tell: &mut tell_rejected };
         let done = match self.dry_run {
-            true => transfer::try_out(admin, &files, reading).await?,
-            false => transfer::import(admin, &files, reading).await?,
+            true => transfer::try_out(client, &files, reading).await?,
+            false => transfer::import(client, &files, reading).await?,
         };
         let mut told = Map::new();
         for (file, done) in files.iter().zip(done) {

@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use svctrack_core::value::TenantId;
 use svctrack_server::{
-    admin::{Admin, script::of_running},
+    api_client::{ApiClient, script::of_running},
     config::{AddressSettings, Config, ConfigOverrides, StoreSettings},
     script::{WASM_SOURCE, to_json},
 };
@@ -118,7 +118,7 @@ impl Script {
         let checked = match self.tenant.filter(|_| config.has_store()) {
             None if self.tenant.is_some() => "; the tenant was not checked".to_owned(),
             None => String::new(),
-            Some(tenant) => match Admin::has_tenant(config, tenant).await {
+            Some(tenant) => match ApiClient::has_tenant(config, tenant).await {
                 Ok(true) => String::new(),
                 Ok(false) => {
                     return Err(format!(

@@ -6,7 +6,7 @@ use clap::Args;
 use poem::http::Method;
 use serde_json::Value;
 use svctrack_server::{
-    admin::{Admin, CommandOwner},
+    api_client::{ApiClient, CommandOwner},
     config::{Config, ConfigOverrides, FILE_NAME, StoreSettings},
 };
 
@@ -41,7 +41,7 @@ impl TargetArgs {
         path: &str,
         body: Option<Value>,
     ) -> Result<Value, String> {
-        self.admin(whose).await?.call(method, path, body).await
+        self.client(whose).await?.call(method, path, body).await
     }
 
     /// Token for calls to a running server.
@@ -50,10 +50,12 @@ impl TargetArgs {
     }
 
     /// The server, or the store, that carries out the calls.
-    pub(crate) async fn admin(&self, whose: CommandOwner<'_>) -> Result<Admin, String> {
+    pub(crate) async fn client(&self, whose: CommandOwner<'_>) -> Result<ApiClient, String> {
         match (&self.server, &self.token) {
-            (Some(server), Some(token)) => Admin::running(server, token, self.ca_cert.as_deref()),
-            _ => Admin::stopped(&self.config()?, whose).await,
+            (Some(server), Some(token)) => {
+                ApiClient::running(server, token, self.ca_cert.as_deref())
+            }
+            _ => ApiClient::stopped(&self.config()?, whose).await,
         }
     }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use clap::{Args, Subcommand};
 use poem::http::{Method, StatusCode};
 use serde_json::{Value, json};
-use svctrack_server::admin::{Admin, CommandOwner};
+use svctrack_server::api_client::{ApiClient, CommandOwner};
 
 use super::{
     output::{table, text_at},
@@ -149,14 +149,14 @@ impl TenantArgs {
     }
 
     async fn delete(&self) -> Result<(), String> {
-        let operator = self.target.admin(CommandOwner::Operator).await?;
+        let operator = self.target.client(CommandOwner::Operator).await?;
         let deleted = delete(&operator, &self.path()).await?;
         self.target.show(&deleted, || "deleted".to_owned())
     }
 }
 
 /// Deletes the tenant at a path, and waits until all its data is removed.
-pub(super) async fn delete(operator: &Admin, path: &str) -> Result<Value, String> {
+pub(super) async fn delete(operator: &ApiClient, path: &str) -> Result<Value, String> {
     let deleted = operator.call(Method::DELETE, path, None).await?;
     // On a stopped store nothing else would continue the deletion.
     while operator.send(Method::GET, path, Bytes::new()).await?.status != StatusCode::NOT_FOUND {

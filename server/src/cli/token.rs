@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use poem::http::Method;
 use serde_json::{Value, json};
 use svctrack_core::{access::Rotation, value::Timestamp};
-use svctrack_server::{admin::CommandOwner, auth::Token};
+use svctrack_server::{api_client::CommandOwner, auth::Token};
 use svctrack_web::pages::address;
 
 use super::{

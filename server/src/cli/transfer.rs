@@ -4,7 +4,7 @@
 
 use clap::Args;
 use serde_json::Value;
-use svctrack_server::admin::{Admin, CommandOwner};
+use svctrack_server::api_client::{ApiClient, CommandOwner};
 
 use super::{output::text_at, target::TargetArgs};
 
@@ -24,12 +24,12 @@ pub(crate) struct RecordOwnerArgs {
 }
 
 impl RecordOwnerArgs {
-    pub(crate) async fn admin(&self) -> Result<Admin, String> {
+    pub(crate) async fn client(&self) -> Result<ApiClient, String> {
         let whose = match self.all_tenants {
             true => CommandOwner::Operator,
             false => CommandOwner::named(self.tenant.as_deref()),
         };
-        self.target.admin(whose).await
+        self.target.client(whose).await
     }
 }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use svctrack_core::{
     schema::{
         FieldDef, ResourceDef,
-        cell::{is_formula, is_text},
+        csv_cell::{is_formula, is_text},
     },
     value::{Document, JsonRef},
 };
@@ -107,7 +107,7 @@ pub(crate) fn cell_of_report(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use svctrack_core::{resources::company::COMPANY, schema::cell::value_of, value::Json};
+    use svctrack_core::{resources::company::COMPANY, schema::csv_cell::value_of, value::Json};
 
     use super::*;
 

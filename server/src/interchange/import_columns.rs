@@ -1,7 +1,7 @@
 //! Columns of an imported table: each column name matches a property, exactly or nearly, or is mapped to one (D10).
 
 use svctrack_core::{
-    schema::{FieldDef, FieldKind, ResourceDef, VERSION, cell, checked_body},
+    schema::{FieldDef, FieldKind, ResourceDef, VERSION, checked_body, csv_cell},
     value::{Document, Json, near_name},
 };
 
@@ -98,13 +98,13 @@ impl ImportColumns {
             is_empty &= cell.trim().is_empty();
             match column {
                 ImportCells::LeftOut => {}
-                ImportCells::Whole(field) => match cell::value_of(field, cell) {
+                ImportCells::Whole(field) => match csv_cell::value_of(field, cell) {
                     Ok(Some(value)) => record.set(field.name, value),
                     Ok(None) => {}
                     Err(problem) => problems.push(problem),
                 },
                 ImportCells::Member(field, key) => {
-                    let Some(value) = cell::member_of(cell) else { continue };
+                    let Some(value) = csv_cell::member_of(cell) else { continue };
                     let known = members.iter().position(|(known, _)| known.name == field.name);
                     let at = known.unwrap_or_else(|| {
                         members.push((field, Document::default()));

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read as _};
 use svctrack_core::{
     resources::REGISTRY,
     schema::{ResourceDef, VERSION},
-    value::{Document, counted, issue::quoted},
+    value::{Document, counted, quoted::quoted},
 };
 
 use super::{

@@ -8,7 +8,7 @@ use prometheus_client::{
     metrics::MetricType,
     registry::Registry,
 };
-use svctrack_store::{Health, metrics::HistogramCounts};
+use svctrack_store::{Health, histogram::HistogramCounts};
 
 use super::{request_metrics::STATUS_CLASSES, resources::free_bytes};
 use crate::{app::App, tls::acceptor::Tls};

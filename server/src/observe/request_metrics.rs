@@ -13,7 +13,7 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use poem::http::Method;
 use svctrack_core::value::TenantId;
-use svctrack_store::metrics::{Histogram, HistogramCounts, TIMES_US};
+use svctrack_store::histogram::{Histogram, HistogramCounts, TIMES_US};
 
 /// Statuses by their first digit, as a label.
 pub(crate) const STATUS_CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use poem::{Request, Response};
 use svctrack_core::access::OPERATOR;
-use svctrack_store::metrics::HistogramCounts;
+use svctrack_store::histogram::HistogramCounts;
 use svctrack_web::pages::{HealthView, RequestRates, RouteGroup, StoreSizes, health_page};
 use tokio::task::spawn_blocking;
 

@@ -12,8 +12,8 @@ use svctrack_core::{
         company::OWNER,
         license::{LICENSE, LOST_REASON, RENEWAL_DATE, RENEWAL_STATUS},
     },
-    schema::{cell::is_formula, filter::escaped},
-    value::{Day, Document, Issue, ObjectId, Zone},
+    schema::{csv_cell::is_formula, filter::escaped},
+    value::{Day, Document, ObjectId, ValidationError, Zone},
 };
 use svctrack_web::pages::{
     Decision, DecisionView, RecordView, RenewalGroup, RenewalKind, RenewalLine, RenewalsView,
@@ -419,7 +419,7 @@ async fn call(
     view: &DecisionView,
     (headers, body): (&[(HeaderName, &str)], &impl ToString),
     is_preview: bool,
-) -> Result<Result<Record, Vec<Issue>>, Error> {
+) -> Result<Result<Record, Vec<ValidationError>>, Error> {
     let (id, verb) = (text(&view.license, "_id"), view.decision.path());
     let query = [("dryRun", if is_preview { "true" } else { "false" })];
     let path = address("/licenses/{}/{}", &[id, verb], &query);

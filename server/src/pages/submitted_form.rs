@@ -9,7 +9,7 @@ use svctrack_core::{
         filter::split_operator,
         form::{self, FormBody},
     },
-    value::Issue,
+    value::ValidationError,
 };
 use svctrack_web::pages::{Problem, document_of, property_label};
 
@@ -58,13 +58,13 @@ pub(super) fn notice_of(pairs: &[(String, String)], notices: &[(&str, &str)]) ->
 }
 
 /// Whether a form was rejected since the record has another version than the form shows.
-pub(super) fn is_changed(issues: &[Issue]) -> bool {
+pub(super) fn is_changed(issues: &[ValidationError]) -> bool {
     issues.iter().any(|issue| issue.code == "version_mismatch")
 }
 
 /// Problems for a page.
-pub(super) fn problems_of(issues: Vec<Issue>) -> Vec<Problem> {
-    let problem = |issue: Issue| {
+pub(super) fn problems_of(issues: Vec<ValidationError>) -> Vec<Problem> {
+    let problem = |issue: ValidationError| {
         let field = issue.member().to_owned();
         let message = in_words(&field, issue.plain_message());
         Problem { field, message }
@@ -73,8 +73,8 @@ pub(super) fn problems_of(issues: Vec<Issue>) -> Vec<Problem> {
 }
 
 /// Problems of the parameters of a page's address, which have no field to lead to; each parameter by its label.
-pub(super) fn problems_of_address(issues: Vec<Issue>, label: fn(&str) -> String) -> Vec<Problem> {
-    let problem = |issue: Issue| {
+pub(super) fn problems_of_address(issues: Vec<ValidationError>, label: fn(&str) -> String) -> Vec<Problem> {
+    let problem = |issue: ValidationError| {
         let message = labelled(issue.member(), issue.plain_message(), label);
         Problem { field: String::new(), message }
     };

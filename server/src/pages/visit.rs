@@ -10,7 +10,7 @@ use svctrack_core::{
         settings::{self, SETTINGS, SETTINGS_ID},
     },
     schema::ResourceDef,
-    value::{Document, Issue, RecordRef, TenantId, Timestamp, time::DAY_MS},
+    value::{Document, RecordRef, TenantId, Timestamp, ValidationError, time::DAY_MS},
 };
 use svctrack_web::pages::{Section, Shell, address, label_of};
 
@@ -153,7 +153,7 @@ impl Visit {
         if !is_text {
             let message =
                 "the file is not text in UTF-8: save it as CSV, in a spreadsheet as \"CSV UTF-8\"";
-            return Err(Error::Invalid(vec![Issue::of_body("unreadable", message)]));
+            return Err(Error::Invalid(vec![ValidationError::of_body("unreadable", message)]));
         }
         Ok((pairs, room))
     }
@@ -192,7 +192,7 @@ fn check_count(pairs: usize) -> Result<(), Error> {
         return Ok(());
     }
     let message = format!("a form has at most {MAX_FORM_PAIRS} fields");
-    Err(Error::Invalid(vec![Issue::of_body("too_many_fields", message)]))
+    Err(Error::Invalid(vec![ValidationError::of_body("too_many_fields", message)]))
 }
 
 /// The settings of the tenant; empty for an operator.

@@ -3,7 +3,7 @@
 use poem::{Request, Response};
 use svctrack_core::tracking::activity::ActivityQuery;
 
-use super::{lists::respond_with_log, request::authorise};
+use super::{list_response::respond_with_log, request::authorise};
 use crate::{app::App, error::Error};
 
 /// `GET /activities`: newest stored first.

@@ -8,18 +8,16 @@ use futures_util::stream;
 use poem::{Body, Request, Response, http::header};
 use svctrack_core::{
     tracking::activity::{ActivityOrder, ActivityQuery},
-    value::{Issue, ObjectId, TenantId, issue::quoted},
+    value::{ObjectId, TenantId, ValidationError, quoted::quoted},
 };
-use svctrack_store::{Tenant, support::shares::Share};
+use svctrack_store::{Tenant, support::fair_shares::Share};
 use tokio::{
     sync::watch,
     time::{Instant, sleep},
 };
 
 use super::{
-    request::{authorise, query_pairs},
-    respond::name_ignored,
-    strict::Strictness,
+    query_parameters::query_pairs, request::authorise, respond::name_ignored, strict::Strictness,
 };
 use crate::{app::App, error::Error};
 
@@ -42,7 +40,7 @@ pub(crate) async fn listen(app: &Arc<App>, request: &mut Request) -> Result<Resp
     if read.query.order != ActivityOrder::NewestStored {
         let message =
             "`sort` is not supported here: a stream has the order in which activities are stored";
-        let issue = Issue::of_member("sort", "invalid_parameter", message);
+        let issue = ValidationError::of_member("sort", "invalid_parameter", message);
         return Err(Error::BadRequest(vec![issue]));
     }
     read.query.page.after = last_event_id(request)?.or(read.query.page.after);
@@ -83,7 +81,7 @@ fn last_event_id(request: &Request) -> Result<Option<ObjectId>, Error> {
     };
     let id = ObjectId::parse(text).ok_or_else(|| {
         let message = format!("`Last-Event-ID` must be an `_id`; found {}", quoted(text));
-        Error::BadRequest(vec![Issue::of_body("invalid_id", message)])
+        Error::BadRequest(vec![ValidationError::of_body("invalid_id", message)])
     });
     id.map(Some)
 }

@@ -3,7 +3,7 @@
 use poem::{Request, Response};
 use svctrack_core::audit::AuditQuery;
 
-use super::{lists::respond_with_log, request::authorise};
+use super::{list_response::respond_with_log, request::authorise};
 use crate::{app::App, error::Error};
 
 /// `GET /audit`: newest entries first.

@@ -12,16 +12,18 @@ use svctrack_core::{
         Closing, ClosingRequest, ListedMonth, Reopening, Report, ReportError, ReportQuery,
         TextTable, days_of_month,
     },
-    schema::{UnknownParameter, list::ReadQuery},
-    value::{Issue, issue::quoted},
+    schema::{ReadQuery, UnknownParameter},
+    value::{ValidationError, quoted::quoted},
 };
 use svctrack_store::{Actor, NewClosing, ReportJob, StoreError};
 
 use super::{
-    conditions::{etag_of_list, tagged},
-    lists::{CSV, prefers_csv},
+    accept_header::prefers_csv,
+    etag::{etag_of_list, tagged},
+    list_response::CSV,
+    query_parameters::{only_parameter, query_pairs},
     reports::{ReportFormat, csv_lines, respond},
-    request::{authorise, authorise_admin, only_parameter, query_pairs, read_body},
+    request::{authorise, authorise_admin, read_body},
     respond::{deleted_count, json, name_ignored},
     strict::Strictness,
 };
@@ -120,7 +122,7 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
     let by = only_parameter(request, "by")?;
     if let Some(other) = by.as_ref().filter(|by| *by != BY_COMPANY) {
         let message = format!("`by` must be `{BY_COMPANY}`; found {}", quoted(other));
-        return Err(invalid(Issue::of_member("by", "unknown_choice", message)));
+        return Err(invalid(ValidationError::of_member("by", "unknown_choice", message)));
     }
     if by.is_some() {
         let (query, form) =
@@ -144,7 +146,7 @@ const NOT_CLOSED: Error =
 /// Division of a closed month.
 pub(crate) const BY_COMPANY: &str = "company";
 
-fn invalid(issue: Issue) -> Error {
+fn invalid(issue: ValidationError) -> Error {
     Error::Invalid(vec![issue])
 }
 

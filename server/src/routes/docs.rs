@@ -9,9 +9,9 @@ use poem::{
 use svctrack_web::{DOC_PAGES, doc_page, doc_search_page, missing_doc_page, reference_page};
 
 use super::{
-    lists::prefers,
+    accept_header::prefers,
     pages::{html, lasting},
-    request::query_pairs,
+    query_parameters::query_pairs,
 };
 use crate::{
     app::{App, Describe, ReferenceTexts},

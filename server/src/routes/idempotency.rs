@@ -5,7 +5,7 @@ use poem::{
     http::{HeaderName, HeaderValue},
 };
 use sha2::{Digest as _, Sha256};
-use svctrack_core::value::Issue;
+use svctrack_core::value::ValidationError;
 use svctrack_store::IdempotencyKey;
 
 use crate::{
@@ -33,7 +33,7 @@ pub(super) fn reject(request: &Request, why: &str) -> Result<(), Error> {
         return Ok(());
     }
     let message = format!("`Idempotency-Key` is not supported here: {why}");
-    Err(Error::Invalid(vec![Issue::of_body("idempotency_key_refused", message)]))
+    Err(Error::Invalid(vec![ValidationError::of_body("idempotency_key_refused", message)]))
 }
 
 /// A running call; meanwhile no other with its key is carried out.
@@ -61,7 +61,7 @@ impl<'a> IdempotentCall<'a> {
                 "`Idempotency-Key` must have 1 to {MAX_IDEMPOTENCY_KEY_BYTES} bytes; found {}",
                 key.len()
             );
-            return Err(Error::BadRequest(vec![Issue::of_body(
+            return Err(Error::BadRequest(vec![ValidationError::of_body(
                 "invalid_idempotency_key",
                 message,
             )]));

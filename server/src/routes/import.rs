@@ -17,7 +17,7 @@ use serde::Serialize;
 use svctrack_core::{
     plan::upsert::{Item, UpsertAccess, UpsertOutcome},
     schema::{Origin, ResourceDef, sent_twice},
-    value::{Document, Issue, Malformed, issue::quoted, near_name},
+    value::{Document, Malformed, ValidationError, near_name, quoted::quoted},
 };
 use svctrack_store::{DryRunState, Upserts};
 use tokio::{
@@ -27,13 +27,14 @@ use tokio::{
 
 use super::{
     idempotency,
+    query_parameters::query_pairs,
     records::{access_of, authorise_upsert},
-    request::query_pairs,
     respond::json_body,
 };
 use crate::{
     app::App,
     auth::Caller,
+    body_pace::BodyProgress,
     error::Error,
     heavy_work,
     interchange::{
@@ -45,7 +46,7 @@ use crate::{
         MAX_REJECTED_ROWS_BYTES, SMALL_BODY_PACE,
     },
     observe::trace::note_received,
-    read_body::{BodyProgress, is_gzip, unread},
+    read_body::{is_gzip, unread},
 };
 
 /// Pieces of a body that wait to be read.
@@ -220,7 +221,11 @@ impl ImportRequest {
                 return Err(Error::BadRequest(vec![sent_twice(name)]));
             }
             let invalid = |message: String| {
-                Error::BadRequest(vec![Issue::of_member(name, "invalid_parameter", message)])
+                Error::BadRequest(vec![ValidationError::of_member(
+                    name,
+                    "invalid_parameter",
+                    message,
+                )])
             };
             match name.as_str() {
                 "dryRun" | "ids" => {
@@ -294,11 +299,12 @@ impl RowReader {
             false => Box::new(pieces),
         };
         let rows = RecordRows::open(self.def, asked.format, source, &asked.options);
-        let mut rows =
-            rows.map_err(|message| Error::BadRequest(vec![Issue::of_body("unreadable", message)]))?;
+        let mut rows = rows.map_err(|message| {
+            Error::BadRequest(vec![ValidationError::of_body("unreadable", message)])
+        })?;
         if let Some((head, _)) = asked.options.map.iter().find(|(head, _)| !rows.has_head(head)) {
             let message = format!("`map`: no column is called {}", quoted(head));
-            return Err(Error::BadRequest(vec![Issue::of_member(
+            return Err(Error::BadRequest(vec![ValidationError::of_member(
                 "map",
                 "invalid_parameter",
                 message,
@@ -390,7 +396,10 @@ impl Import<'_> {
             let message = format!(
                 "a dry run can hold at most {MAX_DRY_RUN_BYTES} bytes of changes: try fewer rows"
             );
-            return Err(Error::Invalid(vec![Issue::of_body("dry_run_too_large", message)]));
+            return Err(Error::Invalid(vec![ValidationError::of_body(
+                "dry_run_too_large",
+                message,
+            )]));
         }
         Ok(outcomes)
     }

@@ -3,11 +3,11 @@
 use poem::{Request, Response};
 use svctrack_core::{
     tracking::integration_issues::IntegrationIssueQuery,
-    value::{Issue, ObjectId, issue::quoted},
+    value::{ObjectId, ValidationError, quoted::quoted},
 };
 
 use super::{
-    lists::respond_with_log,
+    list_response::respond_with_log,
     request::{authorise, authorise_admin},
     respond::{deleted_count, json},
 };
@@ -37,6 +37,6 @@ fn id_in_path(request: &Request) -> Result<ObjectId, Error> {
     let text = path_part(request, "id").unwrap_or_default();
     ObjectId::parse(&text).ok_or_else(|| {
         let message = format!("an id must be an `_id`; found {}", quoted(&text));
-        Error::BadRequest(vec![Issue::of_body("invalid_id", message)])
+        Error::BadRequest(vec![ValidationError::of_body("invalid_id", message)])
     })
 }

@@ -7,8 +7,7 @@ use svctrack_core::{
 };
 
 use super::{
-    lists::ListResponse,
-    request::{authorise, query_pairs},
+    list_response::ListResponse, query_parameters::query_pairs, request::authorise,
     strict::Strictness,
 };
 use crate::{app::App, error::Error};

@@ -4,10 +4,11 @@ use poem::{Request, Response};
 use svctrack_core::{plan::RenewalDecision, resources::license::LICENSE, schema::checked_body};
 
 use super::{
-    conditions::precondition,
     idempotency::{IdempotentCall, hash_of},
+    precondition::precondition,
+    query_parameters::only_flag,
     records::created,
-    request::{only_flag, read_optional_body, reference_in_path},
+    request::{read_optional_body, reference_in_path},
     respond::{json, name_ignored},
     strict::Strictness,
 };

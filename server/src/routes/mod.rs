@@ -1,13 +1,14 @@
 //! Handlers, one file per group of routes. Each parses its request, calls the store, and responds; no rule is here.
 
+mod accept_header;
 pub(crate) mod activities;
 pub(crate) mod activity_stream;
 pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod closings;
-mod conditions;
 pub(crate) mod cors;
 pub(crate) mod docs;
+mod etag;
 pub(crate) mod files;
 pub(crate) mod health;
 mod idempotency;
@@ -15,9 +16,12 @@ pub(crate) mod import;
 pub(crate) mod integration_issues;
 pub(crate) mod lean_companies;
 pub(crate) mod licenses;
-mod lists;
+mod list_response;
+mod page_cursor;
 pub(crate) mod pages;
 pub(crate) mod people;
+mod precondition;
+mod query_parameters;
 pub(crate) mod records;
 pub(crate) mod reports;
 mod request;
@@ -31,6 +35,6 @@ pub(crate) mod tokens;
 pub(crate) mod tracking;
 
 pub(crate) use self::{
-    lists::WholeList,
-    request::{query_pairs, unread_names},
+    list_response::WholeList,
+    query_parameters::{query_pairs, unread_names},
 };

@@ -4,11 +4,11 @@ use poem::{
     Body, Request, Response,
     http::{HeaderValue, header},
 };
-use svctrack_core::value::{Issue, TenantId, issue::quoted};
+use svctrack_core::value::{TenantId, ValidationError, quoted::quoted};
 use svctrack_web::{Addresses, DemoTenant, Loads, Page};
 
 use super::{
-    request::query_pairs,
+    query_parameters::query_pairs,
     respond::{json, json_body},
 };
 use crate::{
@@ -33,7 +33,7 @@ pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response,
             ("pinned", other) => {
                 let message =
                     format!("`pinned` must be `true` or `false`; found {}", quoted(other));
-                let issue = Issue::of_member("pinned", "invalid_value", message);
+                let issue = ValidationError::of_member("pinned", "invalid_value", message);
                 return Err(Error::BadRequest(vec![issue]));
             }
             _ => {}

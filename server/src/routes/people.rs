@@ -15,7 +15,7 @@ use svctrack_store::{
 };
 
 use super::{
-    conditions::precondition,
+    precondition::precondition,
     request::{authorise_admin, read_body, reference_in_path},
     respond::{deleted_count, json, name_ignored},
     strict::Strictness,

@@ -13,11 +13,13 @@ use svctrack_core::{
 use svctrack_store::{IdempotentOutcome, RecordResponse, StoreError};
 
 use super::{
-    conditions::{precondition, read_version, versioned},
+    etag::{read_version, versioned},
     idempotency::{IdempotentCall, Replayed, hash_of, is_asked},
-    lists::{ListResponse, WholeList},
+    list_response::{ListResponse, WholeList},
     people,
-    request::{authorise_for, only_flag, query_pairs, read_record, reference_in_path},
+    precondition::precondition,
+    query_parameters::{only_flag, query_pairs},
+    request::{authorise_for, read_record, reference_in_path},
     respond::{deleted_count, json, json_body, name_ignored},
     strict::Strictness,
 };

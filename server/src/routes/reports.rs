@@ -9,14 +9,17 @@ use poem::{
 };
 use svctrack_core::{
     revenue::{Report, ReportKind, ReportQuery, TextTable},
-    value::Issue,
+    value::ValidationError,
 };
 use svctrack_store::{PageStart, ReportJob, StoreError, Tenant, WriteReport, WrittenReport};
 
 use super::{
-    conditions::{etag_of_list, tagged},
-    lists::{CSV, csv_line, lead_on, prefers, prefers_csv},
-    request::{authorise, query_pairs},
+    accept_header::{prefers, prefers_csv},
+    etag::{etag_of_list, tagged},
+    list_response::{CSV, csv_line},
+    page_cursor::lead_on,
+    query_parameters::query_pairs,
+    request::authorise,
     respond::json_body,
 };
 use crate::{
@@ -159,7 +162,7 @@ fn too_large(query: &ReportQuery) -> StoreError {
         None => ("interval", "ask for fewer days, longer intervals or fewer segments"),
     };
     let message = format!("a report must be at most {MAX_REPORT_BYTES} bytes; {advice}");
-    StoreError::Invalid(vec![Issue::of_member(member, "report_too_large", message)])
+    StoreError::Invalid(vec![ValidationError::of_member(member, "report_too_large", message)])
 }
 
 /// Accepts up to this many bytes.

@@ -8,7 +8,7 @@ use svctrack_core::{
 use svctrack_store::{RecordResponse, Tenant};
 
 use super::{
-    conditions::versioned,
+    etag::versioned,
     records::{changed, found},
     request::authorise_admin,
     respond::name_ignored,

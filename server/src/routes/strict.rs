@@ -4,9 +4,9 @@
 use poem::Request;
 use svctrack_core::{
     plan::{Route, unknown_properties},
-    schema::{CheckedBody, Handling, UnknownParameter, list::ReadQuery},
+    schema::{CheckedBody, Handling, ReadQuery, UnknownParameter},
     tracking::unknown_members,
-    value::Issue,
+    value::ValidationError,
 };
 
 use crate::error::Error;
@@ -71,15 +71,19 @@ impl Strictness {
     }
 
     /// Rejects unknown members of an event, where the request is strict.
-    pub(super) fn check_members(self, route: Route, unread: &[String]) -> Result<(), Vec<Issue>> {
+    pub(super) fn check_members(
+        self,
+        route: Route,
+        unread: &[String],
+    ) -> Result<(), Vec<ValidationError>> {
         self.reject(unread, |names| unknown_members::rejected(route, names))
     }
 
     fn reject(
         self,
         names: &[String],
-        issues: impl FnOnce(&[String]) -> Vec<Issue>,
-    ) -> Result<(), Vec<Issue>> {
+        issues: impl FnOnce(&[String]) -> Vec<ValidationError>,
+    ) -> Result<(), Vec<ValidationError>> {
         match self == Self::Strict && !names.is_empty() {
             true => Err(issues(names)),
             false => Ok(()),

@@ -10,9 +10,10 @@ use svctrack_core::{
 use svctrack_store::{TenantRecord, TenantState, TokenRecord};
 
 use super::{
-    conditions::{etag_of_tenant, precondition, tagged},
+    etag::{etag_of_tenant, tagged},
     idempotency,
-    lists::respond_with_all,
+    list_response::respond_with_all,
+    precondition::precondition,
     request::{authorise, read_body},
     respond::{json, name_ignored, uncompressed},
     strict::Strictness,

@@ -10,8 +10,9 @@ use svctrack_store::{Revoked, TokenRecord};
 
 use super::{
     idempotency,
-    lists::respond_with_all,
-    request::{authorise, only_flag, read_body, read_optional_body},
+    list_response::respond_with_all,
+    query_parameters::only_flag,
+    request::{authorise, read_body, read_optional_body},
     respond::{deleted_count, json, name_ignored, uncompressed},
     strict::Strictness,
 };

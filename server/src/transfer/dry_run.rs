@@ -19,7 +19,7 @@ use svctrack_store::{Clock as _, SystemClock};
 
 use super::import_counts::count_in;
 use crate::{
-    admin::Admin,
+    api_client::ApiClient,
     interchange::{NDJSON, SWITCH},
     limits::MAX_LISTED_REJECTED_ROWS,
 };
@@ -67,14 +67,14 @@ pub(super) fn check_settings(sent: &Document) -> Result<(), String> {
 /// Those of some ids that records of the tenant have. A dry run of rows with an id alone tells, since a token for imports
 /// may not read: a row that finds no record is rejected, or gets another id.
 pub(super) async fn stored_ids(
-    admin: &Admin,
+    client: &ApiClient,
     def: &'static ResourceDef,
     ids: &[&str],
 ) -> Result<HashSet<(&'static str, String)>, String> {
     let row = |id: &&str| json!({ "_id": id }).to_string() + "\n";
     let body: String = ids.iter().map(row).collect();
     let path = format!("/import/{}?dryRun=true&ids=true&refusals=0", def.path);
-    let response = admin.send_again_as(Method::POST, &path, NDJSON, body.into()).await?;
+    let response = client.send_again_as(Method::POST, &path, NDJSON, body.into()).await?;
     let summary = response.json().await?;
     let found = summary.get("ids").and_then(Value::as_array).into_iter().flatten();
     let pairs = found.zip(ids).filter(|(found, id)| found.as_str() == Some(**id));
@@ -104,7 +104,7 @@ impl DryRun {
     }
 
     /// Asks the server for the result.
-    pub(super) async fn run(self, admin: &Admin) -> Result<DryRunResult, String> {
+    pub(super) async fn run(self, client: &ApiClient) -> Result<DryRunResult, String> {
         let Some(first) = self.defs.first() else {
             return Ok(DryRunResult { created: 0, unchanged: 0, rejected: Vec::new() });
         };
@@ -112,7 +112,7 @@ impl DryRun {
         file.rewind().map_err(|error| error.to_string())?;
         let path =
             format!("/import/{}?dryRun=true&refusals={MAX_LISTED_REJECTED_ROWS}", first.path);
-        let summary = admin.upload(&path, NDJSON, file).await?.json().await?;
+        let summary = client.upload(&path, NDJSON, file).await?.json().await?;
         let rejections = summary.get("refusals").and_then(Value::as_array).into_iter().flatten();
         let read = |rejection: &Value| {
             let line = usize::try_from(rejection.get("line")?.as_u64()?).ok()?;

@@ -16,7 +16,7 @@ use svctrack_core::{
 };
 
 use crate::{
-    admin::{Admin, ApiResponse},
+    api_client::{ApiClient, ApiResponse},
     backups::Unfinished,
     interchange::{Format, csv_columns::CsvColumns},
 };
@@ -65,7 +65,7 @@ pub fn check_folder(
 /// # Errors
 /// A message; then there is no new file.
 pub async fn export(
-    admin: &Admin,
+    client: &ApiClient,
     def: &'static ResourceDef,
     format: Format,
     folder: &Path,
@@ -77,7 +77,7 @@ pub async fn export(
     let file = unfinished.file().map_err(|error| words(&error))?;
     let mut out = ExportWriter::begin(def, format, file).map_err(|error| words(&error))?;
     let mut pages = RecordPages {
-        admin,
+        client,
         def,
         limit: PAGE_RECORDS.min(def.list.max),
         after: None,
@@ -105,7 +105,7 @@ pub async fn export(
 
 /// The records of a resource in the order of their ids.
 struct RecordPages<'a> {
-    admin: &'a Admin,
+    client: &'a ApiClient,
     def: &'static ResourceDef,
     limit: usize,
     after: Option<String>,
@@ -144,7 +144,7 @@ impl RecordPages<'_> {
             None => format!("/{name}?limit={limit}{select}"),
             Some(after) => format!("/{name}?limit={limit}{select}&after={after}"),
         };
-        self.admin.send_again(Method::GET, &path, Bytes::new()).await
+        self.client.send_again(Method::GET, &path, Bytes::new()).await
     }
 
     /// Handles a rejected response: requests fewer records, if it was too large.
@@ -154,7 +154,7 @@ impl RecordPages<'_> {
             self.limit /= 2;
             return Ok(());
         }
-        Err(format!("{}: {}", self.def.path, crate::admin::reason(&problem)))
+        Err(format!("{}: {}", self.def.path, crate::api_client::reason(&problem)))
     }
 }
 

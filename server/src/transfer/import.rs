@@ -23,7 +23,7 @@ use super::{
     references::{names_any, renamed},
 };
 use crate::{
-    admin::Admin,
+    api_client::ApiClient,
     interchange::{Format, NDJSON, ReadOptions, RecordRows, RepeatedKeys, Source},
 };
 
@@ -94,11 +94,11 @@ pub struct RejectedRecord {
 /// # Errors
 /// A message, when a file cannot be read or the server cannot be reached; records that were sent before stay.
 pub async fn import<'a>(
-    admin: &'a Admin,
+    client: &'a ApiClient,
     files: &[RecordFile],
     reading: ImportOptions<'a>,
 ) -> Result<Vec<ImportedFile>, String> {
-    let mut import = Import::new(admin, reading, None);
+    let mut import = Import::new(client, reading, None);
     let mut done: Vec<ImportedFile> = Vec::new();
     for file in files {
         let (imported, read) = import.file(file).await;
@@ -116,12 +116,12 @@ pub async fn import<'a>(
 /// # Errors
 /// As [`import`].
 pub async fn try_out<'a>(
-    admin: &'a Admin,
+    client: &'a ApiClient,
     files: &[RecordFile],
     reading: ImportOptions<'a>,
 ) -> Result<Vec<ImportedFile>, String> {
     let dry_run = DryRun::begin().map_err(|error| error.to_string())?;
-    let mut import = Import::new(admin, reading, Some(dry_run));
+    let mut import = Import::new(client, reading, Some(dry_run));
     let mut done = Vec::new();
     for file in files {
         import.number = done.len();
@@ -130,7 +130,7 @@ pub async fn try_out<'a>(
         done.push(imported);
     }
     let Some(dry_run) = import.dry_run.take() else { return Ok(done) };
-    let DryRunResult { created, unchanged, mut rejected } = dry_run.run(admin).await?;
+    let DryRunResult { created, unchanged, mut rejected } = dry_run.run(client).await?;
     for ((number, _), _) in &rejected {
         let Some(done) = done.get_mut(*number) else { continue };
         done.taken = done.taken.saturating_sub(1);
@@ -245,7 +245,7 @@ struct Item {
 type FileRow = Result<Item, (u64, String)>;
 
 struct Import<'a> {
-    admin: &'a Admin,
+    client: &'a ApiClient,
     reading: ImportOptions<'a>,
     /// Id, or in a dry run a name, of each record in the tenant that others refer to, by its id in the file.
     known: HashMap<String, String>,
@@ -273,10 +273,10 @@ struct FromFile<'a> {
 }
 
 impl<'a> Import<'a> {
-    fn new(admin: &'a Admin, reading: ImportOptions<'a>, dry_run: Option<DryRun>) -> Self {
+    fn new(client: &'a ApiClient, reading: ImportOptions<'a>, dry_run: Option<DryRun>) -> Self {
         let (known, unnamed, stored) = (HashMap::new(), HashSet::new(), HashSet::new());
         let unreadable = Vec::new();
-        Self { admin, reading, known, dry_run, number: 0, unnamed, stored, unreadable }
+        Self { client, reading, known, dry_run, number: 0, unnamed, stored, unreadable }
     }
 
     /// Imports a file. A reference to a record of the same resource may be to one that comes later, so such records are
@@ -343,7 +343,7 @@ impl<'a> Import<'a> {
         let items = batch.iter().filter_map(|row| row.as_ref().ok()).filter(is_nameless);
         let ids: Vec<&str> = items.filter_map(|item| item.id.as_deref()).collect();
         let stored = match pass == ImportPass::First && *file.def != SETTINGS && !ids.is_empty() {
-            true => stored_ids(self.admin, file.def, &ids).await?,
+            true => stored_ids(self.client, file.def, &ids).await?,
             false => HashSet::new(),
         };
         self.stored.extend(stored);
@@ -488,7 +488,7 @@ impl<'a> Import<'a> {
         });
         let body: String = lines.map(|line| line.to_text() + "\n").collect();
         let path = format!("/import/{}?ids=true&refusals={}", file.def.path, items.len());
-        let response = self.admin.send_again_as(Method::POST, &path, NDJSON, body.into()).await?;
+        let response = self.client.send_again_as(Method::POST, &path, NDJSON, body.into()).await?;
         let summary = response.json().await?;
         if let Some(row_counts) = &mut file.done.row_counts {
             row_counts.add(ImportCounts::from_response(&summary));
@@ -515,12 +515,12 @@ impl<'a> Import<'a> {
     ) -> Result<Vec<Result<String, String>>, String> {
         let path = format!("/{}", SETTINGS.path);
         let version = |settings: &Value| settings.get(VERSION).cloned();
-        let read = self.admin.send_again(Method::GET, &path, Bytes::new()).await?;
+        let read = self.client.send_again(Method::GET, &path, Bytes::new()).await?;
         let mut before = version(&read.json().await?);
         let mut outcomes = Vec::new();
         for item in items {
             let body = Bytes::from(item.sent.to_text());
-            let response = self.admin.send_again(Method::PUT, &path, body).await?;
+            let response = self.client.send_again(Method::PUT, &path, body).await?;
             let is_rejected = response.status.is_client_error();
             let outcome = response.json().await;
             if let (Ok(settings), Some(row_counts)) = (&outcome, &mut file.done.row_counts) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use svctrack_core::value::{Issue, ObjectId};
+use svctrack_core::value::{ObjectId, ValidationError};
 
 use crate::clock::WRONG_CLOCK;
 
@@ -17,10 +17,10 @@ pub enum StoreError {
     TenantNotFound,
     /// What was sent breaks a rule.
     #[error("invalid request: {}", codes(.0))]
-    Invalid(Vec<Issue>),
+    Invalid(Vec<ValidationError>),
     /// Another record holds a unique key, or refers to this one.
     #[error("conflict: {}", codes(.0))]
-    Conflict(Vec<Issue>),
+    Conflict(Vec<ValidationError>),
     /// The record is in another version than the caller expects.
     #[error("the record has another version than expected")]
     Changed,
@@ -79,7 +79,7 @@ pub enum StoreError {
 }
 
 /// The codes of issues. Their messages have values of the sender, which no log line may have.
-fn codes(issues: &[Issue]) -> String {
+fn codes(issues: &[ValidationError]) -> String {
     issues.iter().map(|issue| issue.code).collect::<Vec<_>>().join(", ")
 }
 

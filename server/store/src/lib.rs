@@ -66,6 +66,7 @@ pub mod embedded;
 mod error;
 mod error_conversions;
 mod health;
+pub mod histogram;
 mod identity;
 mod log_query;
 mod manifest;
@@ -77,8 +78,8 @@ mod parked_today;
 mod queueing;
 mod reads;
 mod reply;
+mod response_memory;
 mod revenue;
-mod room;
 mod rows;
 mod rules;
 #[doc(hidden)]
@@ -118,8 +119,8 @@ pub use self::{
     page::{Digest, Page, PageOptions, PageStart, RecordStream, Rewrite},
     parked_today::ParkedToday,
     reply::{AutoRenewal, RecordResponse, Reply, Tracked, Upserted},
+    response_memory::{Room, RoomBudget, UNCOUNTED_BYTES},
     revenue::{NewClosing, ReportJob, WriteReport, WrittenReport},
-    room::{Room, RoomBudget, UNCOUNTED_BYTES},
     rows::archive::{ArchiveError, check_archive, read_head},
     times::{ClockState, MAX_DRIFT_MS},
 };

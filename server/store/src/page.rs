@@ -13,7 +13,7 @@ use svctrack_core::value::ObjectId;
 
 use super::{
     StoreError,
-    room::{Room, RoomBudget},
+    response_memory::{Room, RoomBudget},
 };
 
 /// Conversion of a record's JSON to the text that is sent.

@@ -141,7 +141,7 @@ pub(super) fn check_queries(input: &[u8]) -> bool {
 pub(super) fn check_forms(input: &[u8]) -> bool {
     let pairs = pairs_of(input);
     let issues = REGISTRY.iter().map(|def| check_form(def, &pairs, None));
-    let is_complete = |issues: Vec<svctrack_core::value::Issue>| {
+    let is_complete = |issues: Vec<svctrack_core::value::ValidationError>| {
         assert!(issues.iter().all(|issue| !issue.code.is_empty() && !issue.message.is_empty()));
         issues.is_empty()
     };

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use fantoccini::Locator;
 use serde_json::{Value, json};
 use svctrack_core::{resources::REGISTRY, value::TenantId};
-use svctrack_server::{admin::Admin, auth::Token, demo::Demo};
+use svctrack_server::{api_client::ApiClient, auth::Token, demo::Demo};
 use svctrack_store::{Clock as _, SystemClock};
 use svctrack_tests::{
     TENANT,
@@ -181,11 +181,11 @@ const README_SIZE: (u32, u32) = (1_200, 1_000);
 /// Takes a picture of every page of a tenant with demo data; returns what is wrong with pages.
 async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) -> Vec<String> {
     let visit = Visit::begin(Kind::Chromium, setup).await;
-    let admin = Admin::running(&visit.server.base, &visit.token, None).unwrap();
+    let client = ApiClient::running(&visit.server.base, &visit.token, None).unwrap();
     let tenant = TenantId::parse(TENANT).unwrap();
     let demo = Demo { tenant, now: SystemClock.now(), customers: 40 };
     let filled = demo.fill(async |call| {
-        let response = admin.send_again(call.method, &call.path, call.body).await?;
+        let response = client.send_again(call.method, &call.path, call.body).await?;
         Ok(response.into())
     });
     filled.await.unwrap();

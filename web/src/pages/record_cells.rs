@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use svctrack_core::{
     resources::{company::MRR_BY_CURRENCY, settings::BaseCurrency, timesheet::EPOCH_DAYS},
     schema::{CurrencyOf, FieldDef, FieldKind, Fill, ResourceDef},
-    value::Issue,
+    value::ValidationError,
 };
 
 use super::{
@@ -145,7 +145,7 @@ pub(super) fn text_of(field: &FieldDef, value: Option<&Value>) -> String {
 fn plain(value: &Value) -> String {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     match (text("field"), text("message")) {
-        (Some(field), Some(message)) => Issue::of_member(field, "", message).plain_message(),
+        (Some(field), Some(message)) => ValidationError::of_member(field, "", message).plain_message(),
         _ => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
     }
 }

@@ -2,10 +2,12 @@
 
 mod actor;
 mod tenant;
+mod token_digest;
 mod token_record;
 
 pub use self::{
     actor::{Actor, CommandOrigin},
     tenant::{KnownTenant, RateLimits, Tenant, TenantRecord, TenantState},
-    token_record::{KnownToken, TokenDigest, TokenRecord},
+    token_digest::TokenDigest,
+    token_record::{KnownToken, TokenRecord},
 };

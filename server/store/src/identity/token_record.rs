@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 use svctrack_core::{
@@ -10,22 +9,10 @@ use svctrack_core::{
     value::{ObjectId, TenantId, Timestamp},
 };
 
-use super::tenant::{KnownTenant, Tenant};
-
-/// Facts of a token that a store knows.
-#[derive(Clone, Copy)]
-pub struct TokenDigest<'t> {
-    /// Public part of the token, by which it is looked up.
-    pub id: &'t str,
-    /// SHA-256 of the whole token.
-    pub sha256: [u8; 32],
-}
-
-impl TokenDigest<'_> {
-    fn hash(&self) -> String {
-        STANDARD.encode(self.sha256)
-    }
-}
+use super::{
+    tenant::{KnownTenant, Tenant},
+    token_digest::TokenDigest,
+};
 
 /// Record of a token: never the token itself.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use svctrack_core::{
     plan::Activity,
     schema::list::selected,
     tracking::activity::ActivityQuery,
-    value::{Issue, ObjectId, TenantId, Timestamp},
+    value::{ObjectId, TenantId, Timestamp, ValidationError},
 };
 
 use super::read::{Filter, activity_response, add_to};
@@ -75,7 +75,11 @@ pub(crate) fn activities(
 fn place_of_last(last: Option<Activity>) -> Result<ActivityPosition, StoreError> {
     let last = last.ok_or_else(|| {
         let message = "with `sort=-date`, `after` must be the `_id` of an existing activity";
-        StoreError::Invalid(vec![Issue::of_member("after", "activity_not_found", message)])
+        StoreError::Invalid(vec![ValidationError::of_member(
+            "after",
+            "activity_not_found",
+            message,
+        )])
     })?;
     Ok((last.date, last.id))
 }

@@ -3,7 +3,7 @@
 
 use svctrack_core::{
     schema::ListQuery,
-    value::{Issue, ObjectId},
+    value::{ObjectId, ValidationError},
 };
 
 use crate::{Page, PageOptions, PageStart, StoreError};
@@ -87,5 +87,5 @@ impl<'q> Pager<'q> {
 
 pub(crate) fn page_too_large(of: &str, max: usize) -> StoreError {
     let message = format!("a page must be at most {max} bytes; ask for fewer {of}");
-    StoreError::Invalid(vec![Issue::of_member("limit", "page_too_large", message)])
+    StoreError::Invalid(vec![ValidationError::of_member("limit", "page_too_large", message)])
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use svctrack_core::{
     audit::ChangedProperties,
     revenue::{Closing, ListedMonth, ReopenedMonth, Reopening},
-    value::{Issue, ObjectId, TenantId, Timestamp, issue::quoted},
+    value::{ObjectId, TenantId, Timestamp, ValidationError, quoted::quoted},
 };
 
 use super::{
@@ -202,5 +202,5 @@ fn log(
 }
 
 fn conflict(code: &'static str, message: impl Into<String>) -> StoreError {
-    StoreError::Conflict(vec![Issue::of_member("month", code, message)])
+    StoreError::Conflict(vec![ValidationError::of_member("month", code, message)])
 }

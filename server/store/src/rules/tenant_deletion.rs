@@ -7,7 +7,7 @@
 
 use std::ops::Bound;
 
-use svctrack_core::value::{Issue, TenantId};
+use svctrack_core::value::{TenantId, ValidationError};
 
 use super::{
     lookup_cache::LookupCache,
@@ -49,10 +49,10 @@ pub(crate) fn begin(
 }
 
 /// Issue of a deletion of the last tenant: a start without tenants is the first one, which creates one.
-fn last_tenant() -> Issue {
+fn last_tenant() -> ValidationError {
     let message =
         "the last tenant cannot be deleted: create another one first, or remove the data directory";
-    Issue::of_body("last_tenant", message)
+    ValidationError::of_body("last_tenant", message)
 }
 
 /// Removes further rows of a tenant that is being deleted; returns whether there are more.

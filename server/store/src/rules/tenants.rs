@@ -3,7 +3,7 @@
 use svctrack_core::{
     access::TenantChange,
     plan::{self, Ctx},
-    value::{Issue, TenantId, issue::quoted},
+    value::{TenantId, ValidationError, quoted::quoted},
 };
 
 use super::{
@@ -120,5 +120,5 @@ pub(crate) fn add_tenant(
 
 fn being_deleted(tenant: TenantId) -> StoreError {
     let message = format!("the tenant {} is being deleted", quoted(&tenant.to_string()));
-    StoreError::Conflict(vec![Issue::of_body("tenant_being_deleted", message)])
+    StoreError::Conflict(vec![ValidationError::of_body("tenant_being_deleted", message)])
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use svctrack_core::{
     access::{OPERATOR, allows},
     plan::{self, Change, Ctx, Rejection},
-    value::{Issue, RecordRef, TenantId, Timestamp, issue::quoted},
+    value::{RecordRef, TenantId, Timestamp, ValidationError, quoted::quoted},
 };
 
 use super::{
@@ -107,7 +107,10 @@ pub(crate) fn rotate_token(
     };
     if let Some(replaced_by) = &old.replaced_by {
         let message = format!("the token was rotated already: rotate {}", quoted(replaced_by));
-        return Ok(Err(StoreError::Conflict(vec![Issue::of_body("token_rotated", message)])));
+        return Ok(Err(StoreError::Conflict(vec![ValidationError::of_body(
+            "token_rotated",
+            message,
+        )])));
     }
     let most = MAX_TOKENS_AND_ROTATED;
     if let Some(rejected) = rejected_token(actor, tables, successor, most, settled)? {
@@ -137,7 +140,10 @@ fn rejected_token(
     }
     if token.generations() > MAX_GENERATIONS {
         let message = format!("a token can be derived from at most {MAX_GENERATIONS} others");
-        return Ok(Some(StoreError::Invalid(vec![Issue::of_body("too_many_issuers", message)])));
+        return Ok(Some(StoreError::Invalid(vec![ValidationError::of_body(
+            "too_many_issuers",
+            message,
+        )])));
     }
     if count_tokens(tables, token.tenant)? >= most {
         remove_expired(tables, token.tenant, settled)?;
@@ -222,7 +228,10 @@ pub(super) fn rejected(error: StoreError) -> Result<Result<Reply, StoreError>, S
 }
 
 pub(super) fn too_many(code: &'static str, what: &str, max: u64) -> StoreError {
-    StoreError::Invalid(vec![Issue::of_body(code, format!("there can be at most {max} {what}"))])
+    StoreError::Invalid(vec![ValidationError::of_body(
+        code,
+        format!("there can be at most {max} {what}"),
+    )])
 }
 
 /// Scopes whose last token cannot be revoked: without one, no caller could issue a token or create a tenant.
@@ -244,7 +253,10 @@ pub(crate) fn revoke_token(
         let message = format!(
             "this is the last token with the scope `{scope}`: issue another one first, or rotate this one"
         );
-        return Ok(Err(StoreError::Conflict(vec![Issue::of_body("last_admin_token", message)])));
+        return Ok(Err(StoreError::Conflict(vec![ValidationError::of_body(
+            "last_admin_token",
+            message,
+        )])));
     }
     let mut revoked = 0;
     for id in ids {

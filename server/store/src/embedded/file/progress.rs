@@ -9,7 +9,7 @@ use std::{
 
 use tokio::time::timeout;
 
-use crate::metrics::{Histogram, TIMES_US};
+use crate::histogram::{Histogram, TIMES_US};
 
 /// Longest time of a step before the disk counts as hanging (D8). A commit takes milliseconds, and on a busy disk a
 /// second or two; load balancers and senders mostly wait half a minute for a response.

@@ -6,7 +6,7 @@
 //! begins with `'` itself, so that removing one `'` restores the text.
 
 use super::field::{FieldDef, FieldKind};
-use crate::value::{Json, issue::quoted};
+use crate::value::{Json, quoted::quoted};
 
 /// Signs that no cell begins with, after blanks.
 const SIGNS: [char; 9] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\''];

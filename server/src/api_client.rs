@@ -59,7 +59,7 @@ impl<'a> CommandOwner<'a> {
 }
 
 /// Target of the calls.
-pub enum Admin {
+pub enum ApiClient {
     /// To a running server, with a token.
     Running(Box<RunningServer>),
     /// To the store of a server that is stopped.
@@ -113,7 +113,7 @@ pub struct ApiResponse {
     pub body: Body,
 }
 
-impl Admin {
+impl ApiClient {
     /// Calls a running server with a token; its certificate may be in a file.
     ///
     /// # Errors

@@ -4,26 +4,26 @@ use std::sync::Arc;
 
 use poem::{
     Request, Response,
-    http::{HeaderMap, HeaderName, HeaderValue, Uri, header},
+    http::{HeaderName, HeaderValue, header},
 };
 use svctrack_core::{
-    schema::{ListQuery, LogPage, ResourceDef, list::ReadQuery},
-    value::{Document, Issue, JsonRef},
+    schema::{ListQuery, LogPage, ReadQuery, ResourceDef},
+    value::{Document, JsonRef, ValidationError},
 };
 use svctrack_store::{LogQuery, Page, PageOptions, PageStart, Rewrite, StoreError, Tenant};
 
 use super::{
-    conditions::{etag_of_list, tagged},
-    request::query_pairs,
+    accept_header::prefers_csv,
+    etag::{etag_of_list, tagged},
+    page_cursor::lead_on,
+    query_parameters::query_pairs,
     respond::{json_body, name_ignored},
     strict::Strictness,
 };
 use crate::{
-    app::App, error::Error, interchange::csv_columns::CsvColumns, limits::MAX_SENT_ADDRESS_BYTES,
-    response_budget::PageBody,
+    app::App, error::Error, interchange::csv_columns::CsvColumns, response_budget::PageBody,
 };
 
-const NEXT: HeaderName = HeaderName::from_static("svctrack-next");
 const TOTAL: HeaderName = HeaderName::from_static("svctrack-total");
 const PARKED: HeaderName = HeaderName::from_static("svctrack-parked-total");
 /// Buffer of a line of CSV, in bytes: most fit.
@@ -123,7 +123,7 @@ pub(super) async fn respond_with_log<Q: Into<LogQuery>>(
     app: &App,
     request: &Request,
     tenant: &Tenant,
-    parse: impl Fn(&[(String, String)]) -> Result<ReadQuery<Q>, Vec<Issue>>,
+    parse: impl Fn(&[(String, String)]) -> Result<ReadQuery<Q>, Vec<ValidationError>>,
 ) -> Result<Response, Error> {
     let read = parse(&query_pairs(request)).map_err(Error::BadRequest)?;
     let ignored = Strictness::from_request(request).check_list(&read)?;
@@ -156,89 +156,4 @@ pub(super) fn respond_with_all(
     let next = PageStart::Offset(query.offset.saturating_add(query.limit));
     page.next = (!found.is_last).then_some(next);
     listed.respond(request, page)
-}
-
-/// Whether the request prefers CSV to JSON, by name.
-pub(super) fn prefers_csv(request: &Request) -> bool {
-    prefers(request, "text/csv")
-}
-
-/// Whether the request prefers a form to JSON, by name.
-pub(super) fn prefers(request: &Request, form: &str) -> bool {
-    let accepted = request.headers().get_all(header::ACCEPT).iter();
-    let ranges: Vec<(String, f32)> = accepted
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(range_and_quality)
-        .collect();
-    let place = |name: &str| ranges.iter().position(|(range, _)| range == name);
-    let quality = |at: usize| ranges.get(at).map_or(0.0, |(_, quality)| *quality);
-    match (place(form), place("application/json")) {
-        (Some(form), None) => quality(form) > 0.0,
-        (Some(form), Some(json)) => {
-            let (of_form, of_json) = (quality(form), quality(json));
-            of_form > of_json || (of_form == of_json && of_form > 0.0 && form < json)
-        }
-        (None, _) => false,
-    }
-}
-
-/// A media range in lower case, and its weight.
-fn range_and_quality(text: &str) -> (String, f32) {
-    let mut parts = text.split(';').map(str::trim);
-    let range = parts.next().unwrap_or_default().to_ascii_lowercase();
-    let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse().ok());
-    (range, quality.unwrap_or(1.0))
-}
-
-/// Adds the cursor of the next page, and its address, unless the rest of the query is too long to be repeated.
-pub(super) fn lead_on(headers: &mut HeaderMap, uri: &Uri, next: PageStart) {
-    let (name, cursor) = match next {
-        PageStart::After(id) => ("after", id.to_string()),
-        PageStart::Offset(offset) => ("offset", offset.to_string()),
-    };
-    let pairs = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
-    let kept = pairs.filter(|(name, _)| !matches!(name.as_ref(), "after" | "offset" | "o"));
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
-    query.extend_pairs(kept).append_pair(name, &cursor);
-    let link = format!("<{}?{}>; rel=\"next\"", uri.path(), query.finish());
-    let link = (link.len() <= MAX_SENT_ADDRESS_BYTES).then_some((header::LINK, link));
-    for (name, text) in link.into_iter().chain([(NEXT, format!("{name}={cursor}"))]) {
-        if let Ok(value) = HeaderValue::try_from(text) {
-            headers.insert(name, value);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn csv_is_returned_where_it_is_requested_by_name() {
-        let check = |accept: &str, expect: bool| {
-            let request = Request::builder().header(header::ACCEPT, accept).finish();
-            assert_eq!(prefers_csv(&request), expect, "{accept}");
-        };
-        for accept in [
-            "text/csv",
-            "TEXT/CSV; charset=utf-8",
-            "text/csv, */*",
-            "text/csv, application/json",
-            "application/json;q=0.5, text/csv;q=0.9",
-        ] {
-            check(accept, true);
-        }
-        for accept in [
-            "*/*",
-            "text/*",
-            "application/json",
-            "application/json, text/csv",
-            "text/csv;q=0.1, application/json",
-            "text/csv;q=0",
-            "text/html,application/xhtml+xml,*/*;q=0.8",
-        ] {
-            check(accept, false);
-        }
-    }
 }

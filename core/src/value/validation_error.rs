@@ -1,14 +1,11 @@
-//! One problem of a body or a query: a stable code, the place, and a sentence for a person (R11, R12).
+//! What is invalid in a body or a query: a stable code, the place, and a message for a person (R11, R12).
 
-use std::fmt::{self, Write as _};
-
-/// Maximum number of characters of the caller's text that a message repeats (R12).
-pub const MAX_QUOTED_CHARS: usize = 64;
+use std::fmt;
 
 /// One problem of a body or a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "records", derive(serde::Serialize))]
-pub struct Issue {
+pub struct ValidationError {
     /// Place of the problem: a JSON pointer (RFC 6901) into the body, empty for the whole.
     pub pointer: String,
     /// Code of the issue, stable, in snake_case.
@@ -17,16 +14,16 @@ pub struct Issue {
     pub message: String,
 }
 
-impl fmt::Display for Issue {
+impl fmt::Display for ValidationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Issue {}
+impl std::error::Error for ValidationError {}
 
 /// Writes the messages of several issues.
-pub(crate) fn write_all(issues: &[Issue], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub(crate) fn write_all(issues: &[ValidationError], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (at, issue) in issues.iter().enumerate() {
         f.write_str(if at == 0 { "" } else { "; " })?;
         f.write_str(&issue.message)?;
@@ -34,7 +31,7 @@ pub(crate) fn write_all(issues: &[Issue], f: &mut fmt::Formatter<'_>) -> fmt::Re
     Ok(())
 }
 
-impl Issue {
+impl ValidationError {
     /// A problem with the member `name` of the body.
     pub fn of_member(name: &str, code: &'static str, message: impl Into<String>) -> Self {
         Self { pointer: pointer(name), code, message: message.into() }
@@ -68,56 +65,29 @@ fn pointer(name: &str) -> String {
     format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// The caller's text in backticks, cut at [`MAX_QUOTED_CHARS`].
-pub fn quoted(words: &str) -> String {
-    format!("`{}`", shortened(words))
-}
-
-/// The caller's text, cut at [`MAX_QUOTED_CHARS`].
-pub(crate) fn shortened(words: &str) -> String {
-    let mut text: String = words.chars().take(MAX_QUOTED_CHARS).collect();
-    if words.chars().nth(MAX_QUOTED_CHARS).is_some() {
-        text.push_str("...");
-    }
-    text
-}
-
-/// A list of choices: `` `day`, `week`, `month` ``.
-pub fn quoted_list(choices: &[&str]) -> String {
-    choices.iter().enumerate().fold(String::new(), |mut text, (index, choice)| {
-        let separator = if index == 0 { "" } else { ", " };
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{separator}`{choice}`");
-        text
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_callers_words_are_cut() {
-        assert_eq!(quoted("year"), "`year`");
-        assert_eq!(quoted(&"ö".repeat(65)), format!("`{}...`", "ö".repeat(64)));
-    }
-
-    #[test]
     fn a_page_shows_names_as_its_labels_do() {
-        let issue = |name, message| Issue::of_member(name, "x", message);
+        let issue = |name, message| ValidationError::of_member(name, "x", message);
         let required = issue("_currency", "`_currency` is required, with `mrr`");
         assert_eq!(required.plain_message(), "currency is required, with mrr");
         let found = issue("name", "`name` must be short; found `__x`");
         assert_eq!(found.plain_message(), "name must be short; found __x");
-        let date =
-            Issue::of_member("fromDate", "wrong_type", format!("`fromDate` must be {DATE_FORM}"));
+        let date = ValidationError::of_member(
+            "fromDate",
+            "wrong_type",
+            format!("`fromDate` must be {DATE_FORM}"),
+        );
         assert_eq!(date.plain_message(), "fromDate must be a day such as 2026-01-31");
-        let of_body = Issue::of_body("x", "`name` or `email` is required");
+        let of_body = ValidationError::of_body("x", "`name` or `email` is required");
         assert_eq!(of_body.plain_message(), "name or email is required");
     }
 
     #[test]
     fn a_pointer_escapes_what_it_uses_itself() {
-        assert_eq!(Issue::of_member("a/b~c", "x", "").pointer, "/a~1b~0c");
+        assert_eq!(ValidationError::of_member("a/b~c", "x", "").pointer, "/a~1b~0c");
     }
 }

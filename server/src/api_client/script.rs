@@ -7,7 +7,7 @@ use serde_json::Value;
 use svctrack_core::value::TenantId;
 use svctrack_web::Loads;
 
-use super::Admin;
+use super::ApiClient;
 use crate::{address_file::AddressFile, config::Config};
 
 /// How long a server that was not named may take to respond: another program may listen there.
@@ -49,8 +49,8 @@ async fn ask(
 ) -> Result<Value, String> {
     let tenant = tenant.map(|tenant| format!("tenant={tenant}&")).unwrap_or_default();
     let path = format!("/script.json?{tenant}pinned={}", loads == Loads::ThisVersion);
-    let admin = Admin::running_for_anyone(server, ca_cert)?;
-    let said = admin.call(Method::GET, &path, None).await;
+    let client = ApiClient::running_for_anyone(server, ca_cert)?;
+    let said = client.call(Method::GET, &path, None).await;
     let said = said.map_err(|error| match error.starts_with(server) {
         true => error,
         false => format!("the server at {server}: {error}"),

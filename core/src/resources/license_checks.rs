@@ -205,7 +205,7 @@ pub(super) const RATE_MISSING: &str = "rate_missing";
 
 /// Message for a currency that has no rate.
 pub(super) fn no_rate(currency: &str) -> String {
-    let currency = crate::value::issue::quoted(currency);
+    let currency = crate::value::quoted::quoted(currency);
     format!("{currency} has no rate in the `currencies` of `/settings`")
 }
 

@@ -7,7 +7,7 @@ use svctrack_core::value::TenantId;
 
 use super::{
     StoreError,
-    support::shares::{Share, Shares},
+    support::fair_shares::{Share, Shares},
 };
 
 /// Largest response, in bytes, that takes no room: a connection has one of them, and most are sent at once.
