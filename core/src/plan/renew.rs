@@ -16,9 +16,6 @@ use crate::{
     value::{Document, Json, ObjectId, ValidationError, quoted::quoted},
 };
 
-/// Maximum number of licenses of the company among which a successor is looked for.
-const MAX_LOOKED_AT: usize = 1_000;
-
 /// Plans the renewal of a license. The successor begins when the license ends. It lasts `renewalPeriod`, or as long as
 /// the license where that is unset, costs `renewalMrr`, and has the license's ultimate `parent`. The properties in
 /// `body`, which [`crate::schema::checked_body::check_update`] has checked, replace these terms. [`Planned`] names the
@@ -136,7 +133,7 @@ pub(super) fn undecided(
     }
 }
 
-/// The licenses of a license's company.
+/// All licenses of a license's company: a successor that is not among them would be created again.
 fn licenses_of_company(
     license: &Document,
     lookup: &dyn Lookup,
@@ -145,7 +142,7 @@ fn licenses_of_company(
     let Some((row, company)) = LICENSE.field(COMPANY_ID.name).zip(company) else {
         return Ok(Vec::new());
     };
-    let ids = lookup.holders(&LICENSE, row.name, &index::key_of(row, &company), MAX_LOOKED_AT)?;
+    let ids = lookup.holders(&LICENSE, row.name, &index::key_of(row, &company), usize::MAX)?;
     let mut licenses = Vec::with_capacity(ids.len());
     for id in ids {
         licenses.extend(lookup.record(&LICENSE, id)?);

@@ -11,7 +11,7 @@ use crate::{
         CheckedBody, FieldDef, Fill, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef,
         checked_body::read_value,
     },
-    value::Document,
+    value::{Document, Json, Timestamp, ValidationError},
 };
 
 /// When a record was created.
@@ -43,6 +43,12 @@ pub(super) fn carry(
     for field in def.fields.iter().filter(is_carried) {
         let Some(value) = sent.value(field.name) else { continue };
         let value = match read_value(field, value) {
+            Ok(value) if field.name == CREATED_AT && is_ahead(&value, ctx.now) => {
+                let message = format!("`{CREATED_AT}` must not be in the future");
+                let issue = ValidationError::of_member(CREATED_AT, "invalid_value", message);
+                shaped.issues.push(issue);
+                continue;
+            }
             Ok(value) => value,
             Err(issue) => {
                 shaped.issues.push(issue);
@@ -59,6 +65,10 @@ pub(super) fn carry(
         }
     }
     Ok(())
+}
+
+fn is_ahead(time: &Json, now: Timestamp) -> bool {
+    time.as_ref().as_str().and_then(|time| Timestamp::parse(&time)).is_some_and(|time| time > now)
 }
 
 /// Whether a record already has all values of a body.

@@ -101,7 +101,7 @@ pub(super) fn read_issues(
             false => shown((RATE_MISSING, MRR.name, &no_rate(&currency))),
         });
     }
-    let successors = Successors::from_licenses(&*licenses);
+    let successors = Successors::from_licenses(licenses.iter());
     for license in renewed_alone(&licenses, &successors, zone) {
         let id = license.text(license::ID.name).unwrap_or_default();
         let message = format!("the license `{id}` is `renewed`, but has no successor");
@@ -150,7 +150,7 @@ fn renewed_alone<'l>(
 /// Whether the company is a customer for one of these licenses: its renewal is agreed, but the successor has not begun
 /// (R55).
 pub(super) fn awaits_successor(licenses: &[Document], now: Timestamp, zone: Zone) -> bool {
-    let successors = Successors::from_licenses(licenses);
+    let successors = Successors::from_licenses(licenses.iter());
     renewed_alone(licenses, &successors, zone)
         .any(|license| FROM_DATE.get(license).is_some_and(|from| from <= now))
 }

@@ -11,6 +11,7 @@ use rust_decimal::Decimal;
 
 use super::{
     company_status::SUCCESSOR_DAYS,
+    license_line::LicenseLines,
     license_period::{end_by_length, end_of, is_fixed, length_of, period_of, spread_of},
     license_price::price_of,
     license_terms::{
@@ -21,7 +22,7 @@ use super::{
 };
 use crate::{
     schema::{FieldDef, FieldKind, FillCtx, LookupError, ReadCtx, ResourceDef, field::handles},
-    value::{Day, Document, Json, Timestamp, Zone, time::DAY_MS},
+    value::{Day, Document, Json, ObjectId, Timestamp, Zone, time::DAY_MS},
 };
 
 handles! {
@@ -98,7 +99,8 @@ fn missing(license: &Document, zone: Zone) -> [(bool, LicenseIssue<'static>); 6]
     let message = "`fromDate` is needed for the license to count";
     let from = (!has(FROM_DATE.name), ("from_date_missing", FROM_DATE.name, message));
     let message = "`_currency` is needed for amounts to be added to others";
-    let currency = (!has(CURRENCY.name), (CURRENCY_MISSING, CURRENCY.name, message));
+    let has_currency = CURRENCY.get(license).is_some_and(|currency| !currency.is_empty());
+    let currency = (!has_currency, (CURRENCY_MISSING, CURRENCY.name, message));
     let priceless = price_of(license, zone).is_none();
     let message = "`mrr` or `value` is needed";
     let price = (priceless && !has(VALUE.name), ("price_missing", VALUE.name, message));
@@ -178,8 +180,9 @@ pub(super) fn at_read(
         let others = ctx.referring(licenses, COMPANY_ID.name, company, MAX_LOOKED_AT)?;
         // In the response to an update, what is stored of the license itself is the version before.
         let is_other = |other: &&Document| other.text(ID.name) != license.text(ID.name);
-        let successors =
-            others.map(|others| Successors::from_licenses(others.iter().filter(is_other)));
+        let successors = others.map(|others| {
+            Successors::from_licenses(others.iter().filter(is_other).chain([license]))
+        });
         if successors.is_some_and(|successors| !successors.has(license, zone)) {
             let message = "the license is `renewed`, but has no successor";
             issues.push(shown((SUCCESSOR_MISSING, RENEWAL_STATUS.name, message)));
@@ -187,7 +190,7 @@ pub(super) fn at_read(
     }
     let settings = settings::at_read(ctx)?;
     let today = || Day::at(ctx.now, settings::time_zone(&settings));
-    if let Some(currency) = CURRENCY.get(license)
+    if let Some(currency) = CURRENCY.get(license).filter(|currency| !currency.is_empty())
         && let Some(currencies) = Currencies::from_settings(&settings)
         && currencies.rate(&currency, today()).is_none()
     {
@@ -210,41 +213,37 @@ pub(super) fn no_rate(currency: &str) -> String {
 }
 
 /// The licenses of a company that may follow others of it: a license of the same product that begins within
-/// [`SUCCESSOR_DAYS`] of the end of another and later than it began, one whose `parent` names it, or a later one of the
-/// same line, since renewals of renewals name the first license.
+/// [`SUCCESSOR_DAYS`] of the end of another and later than it began, or a later one of the same line.
 #[derive(Debug, Default)]
 pub(super) struct Successors {
     begins: BTreeSet<(Option<String>, Timestamp)>,
-    parents: BTreeSet<String>,
+    lines: LicenseLines,
     /// Beginning of the last license of each line, by its first license.
-    lines: BTreeMap<String, Timestamp>,
+    last_begins: BTreeMap<ObjectId, Timestamp>,
 }
 
 impl Successors {
     /// Successors among the licenses of a company.
-    pub(super) fn from_licenses<'l>(licenses: impl IntoIterator<Item = &'l Document>) -> Self {
-        let mut successors = Self::default();
+    pub(super) fn from_licenses<'l>(licenses: impl Iterator<Item = &'l Document> + Clone) -> Self {
+        let mut successors = Self { lines: lines_of(licenses.clone()), ..Self::default() };
         for license in licenses {
             if let Some(from) = FROM_DATE.get(license) {
                 successors.begins.insert((product_of(license), from));
-                if let Some(root) = root_of(license) {
-                    let last = successors.lines.entry(root.into_owned()).or_insert(from);
+                if let Some(id) = ID.get(license) {
+                    let first = successors.lines.first_of(id);
+                    let last = successors.last_begins.entry(first).or_insert(from);
                     *last = from.max(*last);
                 }
             }
-            let parent = license.text(PARENT.name).filter(|_| !is_own_parent(license));
-            successors.parents.extend(parent.map(Cow::into_owned));
         }
         successors
     }
 
-    /// Whether one of the successors follows a license.
+    /// Whether one of the successors follows a license, which is among the licenses of the company.
     pub(super) fn has(&self, license: &Document, zone: Zone) -> bool {
-        let is_parent = license.text(ID.name).is_some_and(|id| self.parents.contains(&*id));
-        let last = root_of(license).and_then(|root| self.lines.get(&*root));
+        let last = ID.get(license).and_then(|id| self.last_begins.get(&self.lines.first_of(id)));
         let is_passed = last.zip(FROM_DATE.get(license)).is_some_and(|(last, from)| from < *last);
-        is_parent
-            || is_passed
+        is_passed
             || begins_of_successors(license, zone).is_some_and(|begins| {
                 let product = product_of(license);
                 let (first, last) = begins.into_inner();
@@ -253,9 +252,11 @@ impl Successors {
     }
 }
 
-/// Whether a license names itself as its parent: it is then the first of its line, and not its own successor.
-fn is_own_parent(license: &Document) -> bool {
-    license.text(PARENT.name) == license.text(ID.name)
+/// Lines of the licenses of a company.
+pub(super) fn lines_of<'l>(licenses: impl Iterator<Item = &'l Document>) -> LicenseLines {
+    LicenseLines::from_parents(
+        licenses.filter_map(|license| Some((ID.get(license)?, PARENT.get(license)))),
+    )
 }
 
 /// Ultimate parent of a license: that of its property, else the license itself.

@@ -10,7 +10,7 @@ use super::{
         NOTICE_UNIT, PARENT, PRODUCT_NAME, RENEWAL_ARR, RENEWAL_MRR, RENEWAL_PERIOD,
         RENEWAL_STATUS, RENEWAL_UNIT, SENT_OF_LOSS, TO_DATE, VALUE,
     },
-    license_checks::{begins_of_successors, product_of, root_of},
+    license_checks::{begins_of_successors, lines_of, product_of, root_of},
     license_period::{end_of, is_fixed, length_of},
     license_terms::{LOST, ONGOING, RENEWED, is_lost, is_renewed},
 };
@@ -278,7 +278,9 @@ fn successor_among<'l>(
 ) -> Option<&'l Document> {
     let from = FROM_DATE.get(license);
     let later = || licenses.iter().filter(|other| FROM_DATE.get(other) > from);
-    let in_line = later().filter(|other| root_of(other) == root_of(license));
+    let lines = lines_of(licenses.iter());
+    let first_of = |license: &Document| ID.get(license).map(|id| lines.first_of(id));
+    let in_line = later().filter(|other| first_of(other) == first_of(license));
     let begins = begins_of_successors(license, zone).filter(|_| is_renewed(license));
     let begins_then = |other: &&Document| {
         let begin = FROM_DATE.get(other);

@@ -15,6 +15,7 @@ pub mod license;
 mod license_checks;
 mod license_from_product;
 mod license_invoicing;
+pub(crate) mod license_line;
 pub(crate) mod license_period;
 mod license_price;
 pub(crate) mod license_renewal;

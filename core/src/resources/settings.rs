@@ -394,6 +394,11 @@ fn check_currencies(currencies: &Document, issues: &mut Vec<ValidationError>) {
         reject(format!("`rates` must have at most {MAX_RATES} currencies"));
     }
     for (currency, rate) in rates.iter() {
+        if currency.trim().is_empty() {
+            reject(
+                "`rates` must name the currency of each rate; found a rate without one".to_owned(),
+            );
+        }
         let known = Rate::read(rate);
         let is_one = |rate: &Rate| rate.all(|rate| rate == Decimal::ONE);
         if currency == base && known.as_ref().is_some_and(|rate| !is_one(rate)) {

@@ -38,7 +38,7 @@ fields! {
     /// Submitter's name.
     NAME: Text = "name", personal;
     /// Domains of the company.
-    DOMAINS: Texts = "domains";
+    DOMAINS: Texts = "domains", folded;
     /// Company id in the caller's own system.
     COMPANY_EXTERNAL_ID: Text = "companyExternalId";
     /// Title of the ticket.

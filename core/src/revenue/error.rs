@@ -43,6 +43,8 @@ pub enum ReportError {
     NoEffectWith(&'static str, &'static str),
     /// A number that is not whole, or not from 0 to the greatest that is taken: the option, that, and what was found.
     InvalidNumber(&'static str, u32, String),
+    /// A page of no customers; with the maximum.
+    InvalidLimit(u32),
     /// A malformed reference to a company: what was found.
     InvalidCompany(String),
     /// A company that does not exist.
@@ -81,7 +83,7 @@ impl ReportError {
             Self::UnknownInterval(_) => "unknown_interval",
             Self::UnknownChoice(..) => "unknown_choice",
             Self::Needs(..) | Self::NoEffectWith(..) => "no_effect",
-            Self::InvalidNumber(..) => "invalid_number",
+            Self::InvalidNumber(..) | Self::InvalidLimit(_) => "invalid_number",
             Self::InvalidCompany(_) => "invalid_id",
             Self::CompanyNotFound(_) => "company_not_found",
             Self::UnknownSegment(_) => "unknown_segment",
@@ -105,6 +107,7 @@ impl ReportError {
             | Self::NoEffectWith(option, _)
             | Self::UnknownCell(option) => option,
             Self::NotConverted => "currency",
+            Self::InvalidLimit(_) => "limit",
             Self::InvalidTime(_) | Self::AsOfAhead | Self::NoHistory(_) => "asOf",
             Self::InvalidMonth(_) | Self::MonthNotEnded => "month",
             Self::FromAfterTo | Self::TooLong(_) | Self::NotOfLicenses => "from",
@@ -180,6 +183,9 @@ impl fmt::Display for ReportError {
                 "`{option}` must be a whole number from 0 to {most}; found {}",
                 quoted(found)
             ),
+            Self::InvalidLimit(most) => {
+                write!(f, "`limit` must be a whole number from 1 to {most}; found `0`")
+            }
             Self::InvalidCompany(found) => {
                 write!(f, "`companyId` must be {}; found {}", RecordRef::FORMS, quoted(found))
             }

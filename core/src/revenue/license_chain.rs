@@ -2,8 +2,7 @@
 //! and currency: the first license lasts until the second begins. The nearest pairs are joined first, then those with
 //! lower ids; no end and no start is joined twice.
 //!
-//! A line is the licenses of the same `parent`, and of the parents of parents. Pairs of a line that are a month apart or
-//! less go before pairs of two lines. What a line has left is linked last, whatever the product and the currency.
+//! Pairs of a line ([`LicenseLines`]) that are a month apart or less go before pairs of two lines. What a line has left is linked last, whatever the product and the currency.
 //!
 //! An end waits in a heap with its nearest free start; free starts are found through links that skip joined ones. So a
 //! history takes n log n, unless many licenses begin on one day and none lasts longer than the others.
@@ -15,7 +14,7 @@ use super::{
     options::ReportOptions,
 };
 use crate::{
-    resources::company_status::SUCCESSOR_DAYS,
+    resources::{company_status::SUCCESSOR_DAYS, license_line::LicenseLines},
     value::{ObjectId, Timestamp, Zone, time::DAY_MS},
 };
 
@@ -56,8 +55,9 @@ impl LicenseLinks {
         self.followed.resize(licenses.len(), false);
         self.lines.clear();
         if licenses.iter().any(|license| license.parent.is_some()) {
-            let mut parents = ParentLinks::from_licenses(licenses);
-            self.lines.extend(licenses.iter().map(|license| parents.first_of(license.id)));
+            let parents = licenses.iter().map(|license| (license.id, license.parent));
+            let lines = LicenseLines::from_parents(parents);
+            self.lines.extend(licenses.iter().map(|license| lines.first_of(license.id)));
             self.join_groups(licenses, Self::join_lines);
         }
         self.join_groups(licenses, |links, licenses, group| {
@@ -123,6 +123,12 @@ impl LicenseLinks {
 
     pub(super) fn successor(&self, at: usize) -> Option<usize> {
         self.successors.get(at).copied().filter(|successor| *successor != NONE)
+    }
+
+    /// Whether two licenses are of one line.
+    pub(super) fn are_of_a_line(&self, one: usize, other: usize) -> bool {
+        let line = self.lines.get(one);
+        line.is_some() && line == self.lines.get(other)
     }
 
     /// Licenses with their bridged ends.
@@ -232,62 +238,6 @@ impl UnsucceededLicenses {
     fn take_any(&mut self) -> Option<usize> {
         let latest = self.by_currency.iter_mut().max_by_key(|(_, free)| free.last().copied());
         latest?.1.pop().map(|(_, at)| at)
-    }
-}
-
-/// Licenses with a parent, and the parent, in the order of their ids.
-struct ParentLinks {
-    parents: Vec<(ObjectId, ObjectId)>,
-    firsts: Vec<FirstOfLine>,
-}
-
-/// First license of the line of a license with a parent.
-#[derive(Clone, Copy, Debug)]
-enum FirstOfLine {
-    Unknown,
-    /// Being looked for: the license is on the way to it, after this many others.
-    OnPath(usize),
-    Known(ObjectId),
-}
-
-impl ParentLinks {
-    fn from_licenses(licenses: &[License]) -> Self {
-        let mut parents: Vec<_> =
-            licenses.iter().filter_map(|license| Some((license.id, license.parent?))).collect();
-        parents.sort_unstable();
-        Self { firsts: vec![FirstOfLine::Unknown; parents.len()], parents }
-    }
-
-    /// First license of a line, which has no known parent; of a circle the one with the lowest id.
-    fn first_of(&mut self, id: ObjectId) -> ObjectId {
-        let (mut at, mut path) = (id, Vec::new());
-        let first = loop {
-            let Some((place, parent)) = self.parent_of(at) else { break at };
-            match self.firsts.get(place) {
-                Some(FirstOfLine::Known(first)) => break *first,
-                Some(FirstOfLine::OnPath(before)) => {
-                    let circle = path.iter().skip(*before).map(|(id, _)| *id);
-                    break circle.min().unwrap_or(at);
-                }
-                _ => self.set_first(place, FirstOfLine::OnPath(path.len())),
-            }
-            path.push((at, place));
-            at = parent;
-        };
-        path.into_iter().for_each(|(_, place)| self.set_first(place, FirstOfLine::Known(first)));
-        first
-    }
-
-    /// Place of a license with a parent, and the parent.
-    fn parent_of(&self, id: ObjectId) -> Option<(usize, ObjectId)> {
-        let place = self.parents.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        self.parents.get(place).map(|(_, parent)| (place, *parent))
-    }
-
-    fn set_first(&mut self, place: usize, first: FirstOfLine) {
-        if let Some(known) = self.firsts.get_mut(place) {
-            *known = first;
-        }
     }
 }
 

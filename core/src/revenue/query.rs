@@ -406,12 +406,22 @@ impl<'s> SentParameters<'s> {
         }
     }
 
+    /// At least 1, as on lists.
+    fn limit(&mut self) -> Option<u32> {
+        let limit = self.number("limit");
+        if limit == Some(0) {
+            let none = ReportError::InvalidLimit(CustomerPage::MAX_LIMIT);
+            self.issues.push(none.into());
+        }
+        limit
+    }
+
     fn page(&mut self) -> CustomerPage {
         CustomerPage {
             sort: self.value("sort", CustomerPage::sort_of).unwrap_or_default(),
             status: self.choice("status", CustomerPage::STATUSES),
             activity_state: self.choice("activityState", ACTIVITY_STATES),
-            limit: self.number("limit").map_or(CustomerPage::LIMIT, index_of),
+            limit: self.limit().map_or(CustomerPage::LIMIT, index_of),
             offset: self.number("offset").map_or(0, index_of),
         }
     }

@@ -19,19 +19,18 @@ pub(super) fn status_of(scope: &ReportScope<'_>, payer: &Payer<'_>) -> CompanySt
         has_ended: license.end <= now,
     };
     let standings: Vec<_> = licenses.iter().map(|license| term(license).standing()).collect();
-    let awaits = |license: &License| {
-        is_renewed(license) && license.from <= now && !has_successor(license, licenses)
+    let awaits = |(at, license): (usize, &License)| {
+        is_renewed(license) && license.from <= now && !has_successor(payer, at, license)
     };
-    CompanyStatus::derive(&standings, licenses.iter().any(awaits))
+    CompanyStatus::derive(&standings, licenses.iter().enumerate().any(awaits))
 }
 
-/// Whether a license of the same product begins near the end of another, or names it as its parent.
-fn has_successor(license: &License, licenses: &[License]) -> bool {
+/// Whether a later license of the same line follows another, or one of the same product that begins near its end.
+fn has_successor(payer: &Payer<'_>, at: usize, license: &License) -> bool {
     let near = SUCCESSOR_DAYS * DAY_MS;
-    licenses.iter().any(|other| {
+    payer.licenses.iter().enumerate().any(|(next, other)| {
         let apart = other.from.saturating_sub(license.end).saturating_abs();
-        let follows =
-            other.product == license.product && other.from > license.from && apart <= near;
-        follows || (other.parent == Some(license.id) && other.id != license.id)
+        let is_near = other.product == license.product && apart <= near;
+        other.from > license.from && (is_near || payer.links.are_of_a_line(at, next))
     })
 }

@@ -58,6 +58,9 @@ impl Number {
 
 /// The text of a JSON number as a decimal, or `None` where none holds it, or where it would be read as 0.
 fn decimal_of(text: &str) -> Option<Decimal> {
+    if text.contains('_') {
+        return None; // The library takes it between digits.
+    }
     let number = match text.split_once(['e', 'E']) {
         Some((_, exponent)) if is_huge(exponent) => return None,
         Some(_) if is_zero(text) => Decimal::ZERO,

@@ -54,12 +54,23 @@ fn currency_of(license: &License) -> Option<String> {
     }
 }
 
-/// First license of the line.
-fn line((id, license): &Known) -> &str {
-    match license.shown.get("parent") {
-        Some(Value::Text(parent)) => parent,
-        _ => id,
+/// First license of the line; of a circle the one with the lowest id.
+fn line<'k>((id, _): &'k Known, all: &'k [Known]) -> &'k str {
+    let parent_of = |id: &str| {
+        let (_, license) = all.iter().find(|(known, _)| known == id)?;
+        match license.shown.get("parent") {
+            Some(Value::Text(parent)) => Some(parent.as_str()),
+            _ => None,
+        }
+    };
+    let mut path = vec![id.as_str()];
+    while let Some(parent) = parent_of(path[path.len() - 1]) {
+        if let Some(at) = path.iter().position(|known| *known == parent) {
+            return path[at..].iter().min().unwrap();
+        }
+        path.push(parent);
     }
+    path[path.len() - 1]
 }
 
 /// Whether the license is renewed, and no other follows it.
@@ -67,13 +78,10 @@ fn is_alone(known: &Known, all: &[Known], world: World<'_>) -> bool {
     let (id, license) = known;
     let follows = |another: &Known| {
         let (other_id, other) = another;
-        if other_id != id && says(&other.shown, "parent", id) {
-            return true;
-        }
         let begins = [&other.shown, &license.shown].map(|shown| time(shown, "fromDate"));
         if let [Some(begin), Some(from)] = begins
             && begin > from
-            && line(another) == line(known)
+            && line(another, all) == line(known, all)
         {
             return true;
         }

@@ -129,9 +129,8 @@ impl History {
                 }
             }
         }
-        if self.chance(4 * rarity)
-            && let Some((id, _)) = licenses.first()
-        {
+        if self.chance(4 * rarity) && !licenses.is_empty() {
+            let (id, _) = &licenses[usize::try_from(self.below(licenses.len() as u64)).unwrap()];
             body.insert("parent", Value::Text(id.clone()));
         }
         for name in body.keys().copied().collect::<Vec<_>>() {

@@ -73,7 +73,10 @@ pub(super) fn problems_of(issues: Vec<ValidationError>) -> Vec<Problem> {
 }
 
 /// Problems of the parameters of a page's address, which have no field to lead to; each parameter by its label.
-pub(super) fn problems_of_address(issues: Vec<ValidationError>, label: fn(&str) -> String) -> Vec<Problem> {
+pub(super) fn problems_of_address(
+    issues: Vec<ValidationError>,
+    label: fn(&str) -> String,
+) -> Vec<Problem> {
     let problem = |issue: ValidationError| {
         let message = labelled(issue.member(), issue.plain_message(), label);
         Problem { field: String::new(), message }

@@ -145,7 +145,9 @@ pub(super) fn text_of(field: &FieldDef, value: Option<&Value>) -> String {
 fn plain(value: &Value) -> String {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     match (text("field"), text("message")) {
-        (Some(field), Some(message)) => ValidationError::of_member(field, "", message).plain_message(),
+        (Some(field), Some(message)) => {
+            ValidationError::of_member(field, "", message).plain_message()
+        }
         _ => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
     }
 }
