@@ -150,7 +150,7 @@ impl<'m> Model<'m> {
         self.days.windows(2).map(|days| (days[0], days[1])).collect()
     }
 
-    /// Joins the nearest of these pairs that are left, and at most so many days apart.
+    /// Joins the nearest of these pairs that are left, and at most a number of days apart.
     fn bridge(&mut self, days: i64, may_join: impl Fn(usize, usize) -> bool) {
         let mut pairs = Vec::new();
         for (a, one) in self.licenses.iter().enumerate() {

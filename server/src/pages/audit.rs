@@ -12,8 +12,7 @@ use svctrack_web::pages::{
 };
 
 use super::{
-    by_ids::by_ids,
-    list_query::NAMES,
+    by_ids::{TITLES, by_ids},
     respond::shown,
     submitted_form::{problems_of_address, sent},
     visit::Visit,
@@ -74,7 +73,7 @@ async fn add_names(visit: &Visit, lines: &mut [AuditLine]) -> Result<(), Error> 
         if ids.is_empty() || def.path == SETTINGS.path {
             continue;
         }
-        let found = by_ids(visit, def.path, ids.iter().map(String::as_str), NAMES).await?;
+        let found = by_ids(visit, def.path, ids.iter().map(String::as_str), TITLES).await?;
         for line in lines.iter_mut().filter(|line| of_it(line)) {
             let record = line.id.as_ref().and_then(|id| found.get(id));
             line.name = record.map(|record| title_of(def, record));

@@ -9,6 +9,8 @@ use svctrack_web::pages::address;
 use super::visit::Visit;
 use crate::error::Error;
 
+/// Properties by which a record is named.
+pub(super) const TITLES: &str = "title,subject,name,product,email,description,externalId";
 /// Maximum number of ids of one call: their text fits in an address.
 const IDS: usize = 60;
 

@@ -7,7 +7,12 @@ use svctrack_core::{
 };
 use svctrack_web::pages::{ListFilter, Problem, target_of, title_of};
 
-use super::{by_ids::by_ids, references::resolve, submitted_form::sent, visit::Visit};
+use super::{
+    by_ids::{TITLES, by_ids},
+    references::resolve,
+    submitted_form::sent,
+    visit::Visit,
+};
 use crate::error::Error;
 
 /// Parameter with the field of the filter that a form adds.
@@ -19,8 +24,6 @@ const NO_FILTERS: &[&str] =
     &["sort", "offset", "search", FILTER_BY, "filter-op", FILTER_VALUE, "columns"];
 /// Parameters of the API that a page sets itself.
 pub(super) const OF_THE_API: &[&str] = &["limit", "after", "count", "select"];
-/// Properties by which a record is named.
-pub(super) const NAMES: &str = "title,subject,name,product,email,description,externalId";
 
 /// The filters in an address.
 pub(super) fn filters(pairs: &[(String, String)]) -> Vec<ListFilter> {
@@ -86,7 +89,7 @@ pub(super) async fn add_names(
         let ids = texts_of(&filter.value);
         if ids.iter().all(|id| ObjectId::parse(id).is_some()) {
             let ids = ids.iter().map(String::as_str);
-            let found = by_ids(visit, target.path, ids, NAMES).await?;
+            let found = by_ids(visit, target.path, ids, TITLES).await?;
             filter.names = found.values().map(|record| title_of(target, record)).collect();
         }
     }

@@ -14,8 +14,7 @@ use svctrack_web::pages::{
 };
 
 use super::{
-    by_ids::{by_ids, text},
-    list_query::NAMES as TITLES,
+    by_ids::{TITLES, by_ids, text},
     submitted_form::sent,
     visit::{Visit, resource},
 };
