@@ -55,7 +55,10 @@ pub fn value_of(field: &FieldDef, cell: &str) -> Result<Option<Json>, String> {
     }
     match (field.kind, word(text)) {
         (FieldKind::Bool, Some(is_true)) => Ok(Some(Json::bool(is_true))),
-        _ => Json::parse(text.as_bytes()).map(Some).map_err(|_| expected(field, text)),
+        _ => Json::parse(text.as_bytes()).map(Some).map_err(|error| match error.is_syntax() {
+            true => expected(field, text),
+            false => format!("`{}`: {error}", field.name),
+        }),
     }
 }
 
@@ -140,6 +143,10 @@ mod tests {
         );
         assert_eq!(read("domains", r#"["a|b"]"#).as_deref(), Ok(r#"["a|b"]"#));
         assert!(read("domains", "[a").unwrap_err().contains("items separated by `|`"));
+        for (cell, limit) in [("{\"a\":\"\\u0000\"}", "U+0000"), ("{\"a\":1,\"a\":2}", "unique")] {
+            let message = read("custom", cell).unwrap_err();
+            assert!(message.starts_with("`custom`: ") && message.contains(limit), "{message}");
+        }
         for cell in ["1.234,50", "5 EUR"] {
             let said = read("mrr", cell).unwrap_err();
             assert!(

@@ -78,9 +78,21 @@ pub fn rejected(route: Route, names: &[String]) -> Vec<ValidationError> {
     let issue = |name: &String| {
         let near = near(route, name);
         let message = format!("{} would be ignored: {}{near}", quoted(name), advice(route, name));
-        ValidationError::of_member(name, "unknown_property", message)
+        let (within, member) = place_of(route, name);
+        let issue = ValidationError::of_member(member, "unknown_property", message);
+        ValidationError { pointer: [within, &issue.pointer].concat(), ..issue }
     };
     names.iter().map(issue).collect()
+}
+
+/// The object that a member is in, as the beginning of a pointer, and its name there.
+fn place_of(route: Route, name: &str) -> (&'static str, &str) {
+    if !matches!(route, Route::Pipeline) {
+        return ("", name);
+    }
+    let of_company = name.strip_prefix(COMPANY_MEMBERS).map(|member| ("/traits/company", member));
+    let of_traits = || name.strip_prefix(TRAITS).map(|member| ("/traits", member));
+    of_company.or_else(of_traits).unwrap_or(("", name))
 }
 
 /// Advice to the sender of an unknown member.
@@ -199,6 +211,15 @@ mod tests {
         assert!(message(Route::Pipeline, "name").contains("send it once, in `traits`"));
         assert!(message(Route::Pipeline, "info").contains("one of `properties` and `info`"));
         assert!(message(Route::Pipeline, "action").contains("one of `event` and `action`"));
+    }
+
+    #[test]
+    fn a_member_that_is_rejected_is_pointed_at() {
+        let names = ["plan", "traits.a/b", "traits.company.plan"].map(str::to_owned);
+        let pointers = |route| rejected(route, &names).into_iter().map(|issue| issue.pointer);
+        let of_call: Vec<_> = pointers(Route::Pipeline).collect();
+        assert_eq!(of_call, ["/plan", "/traits/a~1b", "/traits/company/plan"]);
+        assert_eq!(pointers(Route::Realtime).nth(1).unwrap(), "/traits.a~1b");
     }
 
     #[test]

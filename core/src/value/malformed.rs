@@ -16,6 +16,9 @@ pub const MAX_STRING_BYTES: usize = 64 * 1024;
 /// Fields that allow no such texts reject them when the shape is checked.
 pub const MAX_MEMBER_BYTES: usize = 1024 * 1024;
 
+/// Code of a text that is no JSON at all.
+const SYNTAX: &str = "json_malformed";
+
 /// Fault of a text that is not valid JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
@@ -25,6 +28,13 @@ pub struct Malformed {
     pub message: String,
     /// Number of bytes that were read before the fault was found.
     pub offset: usize,
+}
+
+impl Malformed {
+    /// Whether the text is no JSON at all, rather than JSON beyond a limit.
+    pub fn is_syntax(&self) -> bool {
+        self.code == SYNTAX
+    }
 }
 
 impl fmt::Display for Malformed {
@@ -59,7 +69,7 @@ impl From<Expect> for TextFault {
 impl TextFault {
     pub(super) fn into_malformed(self, offset: usize) -> Malformed {
         let (code, message) = match self {
-            Self::Syntax => ("json_malformed", format!("invalid JSON at byte {offset}")),
+            Self::Syntax => (SYNTAX, format!("invalid JSON at byte {offset}")),
             Self::NotUnicode => ("json_not_unicode", format!("invalid Unicode at byte {offset}")),
             Self::Nul => ("json_nul", "strings must be without U+0000".to_owned()),
             Self::TooDeep => {
