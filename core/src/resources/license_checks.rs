@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     schema::{FieldDef, FieldKind, FillCtx, LookupError, ReadCtx, ResourceDef, field::handles},
-    value::{Day, Document, Json, ObjectId, Timestamp, Zone, time::DAY_MS},
+    value::{Day, Document, Json, Timestamp, Zone, time::DAY_MS},
 };
 
 handles! {
@@ -217,9 +217,9 @@ pub(super) fn no_rate(currency: &str) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Successors {
     begins: BTreeSet<(Option<String>, Timestamp)>,
-    lines: LicenseLines,
+    lines: LicenseLines<String>,
     /// Beginning of the last license of each line, by its first license.
-    last_begins: BTreeMap<ObjectId, Timestamp>,
+    last_begins: BTreeMap<String, Timestamp>,
 }
 
 impl Successors {
@@ -229,8 +229,7 @@ impl Successors {
         for license in licenses {
             if let Some(from) = FROM_DATE.get(license) {
                 successors.begins.insert((product_of(license), from));
-                if let Some(id) = ID.get(license) {
-                    let first = successors.lines.first_of(id);
+                if let Some(first) = first_of(&successors.lines, license) {
                     let last = successors.last_begins.entry(first).or_insert(from);
                     *last = from.max(*last);
                 }
@@ -241,7 +240,7 @@ impl Successors {
 
     /// Whether one of the successors follows a license, which is among the licenses of the company.
     pub(super) fn has(&self, license: &Document, zone: Zone) -> bool {
-        let last = ID.get(license).and_then(|id| self.last_begins.get(&self.lines.first_of(id)));
+        let last = first_of(&self.lines, license).and_then(|first| self.last_begins.get(&first));
         let is_passed = last.zip(FROM_DATE.get(license)).is_some_and(|(last, from)| from < *last);
         is_passed
             || begins_of_successors(license, zone).is_some_and(|begins| {
@@ -253,10 +252,16 @@ impl Successors {
 }
 
 /// Lines of the licenses of a company.
-pub(super) fn lines_of<'l>(licenses: impl Iterator<Item = &'l Document>) -> LicenseLines {
+pub(super) fn lines_of<'l>(licenses: impl Iterator<Item = &'l Document>) -> LicenseLines<String> {
+    let text = |license: &Document, name: &str| license.text(name).map(Cow::into_owned);
     LicenseLines::from_parents(
-        licenses.filter_map(|license| Some((ID.get(license)?, PARENT.get(license)))),
+        licenses.filter_map(|license| Some((text(license, ID.name)?, text(license, PARENT.name)))),
     )
+}
+
+/// First license of the line of a license.
+pub(super) fn first_of(lines: &LicenseLines<String>, license: &Document) -> Option<String> {
+    license.text(ID.name).map(|id| lines.first_of(id.into_owned()))
 }
 
 /// Ultimate parent of a license: that of its property, else the license itself.

@@ -1,30 +1,32 @@
 //! Lines of licenses: a license, its renewals and their renewals. Each names as its `parent` the first license of the line,
 //! or the license before it (R55).
 
-use crate::value::ObjectId;
-
-/// The lines of the licenses of a company.
-#[derive(Debug, Default)]
-pub(crate) struct LicenseLines {
+/// The lines of the licenses of a company. Ids are texts where a `parent` may be any text (R2).
+#[derive(Debug)]
+pub(crate) struct LicenseLines<I> {
     /// Licenses with a parent, and the parent, in the order of their ids.
-    parents: Vec<(ObjectId, ObjectId)>,
-    firsts: Vec<FirstOfLine>,
+    parents: Vec<(I, I)>,
+    firsts: Vec<FirstOfLine<I>>,
+}
+
+impl<I> Default for LicenseLines<I> {
+    fn default() -> Self {
+        Self { parents: Vec::new(), firsts: Vec::new() }
+    }
 }
 
 /// First license of the line of a license with a parent.
-#[derive(Clone, Copy, Debug)]
-enum FirstOfLine {
+#[derive(Clone, Debug)]
+enum FirstOfLine<I> {
     Unknown,
     /// Being looked for: the license is on the way to it, after this many others.
     OnPath(usize),
-    Known(ObjectId),
+    Known(I),
 }
 
-impl LicenseLines {
+impl<I: Ord + Clone> LicenseLines<I> {
     /// Lines of licenses, each with its `_id` and its `parent`.
-    pub(crate) fn from_parents(
-        licenses: impl Iterator<Item = (ObjectId, Option<ObjectId>)>,
-    ) -> Self {
+    pub(crate) fn from_parents(licenses: impl Iterator<Item = (I, Option<I>)>) -> Self {
         let mut parents: Vec<_> = licenses.filter_map(|(id, parent)| Some((id, parent?))).collect();
         parents.sort_unstable();
         let firsts = vec![FirstOfLine::Unknown; parents.len()];
@@ -36,43 +38,42 @@ impl LicenseLines {
     }
 
     /// First license of the line of a license: one without a known parent; of a circle the one with the lowest id.
-    pub(crate) fn first_of(&self, id: ObjectId) -> ObjectId {
-        let known = self.place_of(id).and_then(|place| self.firsts.get(place));
+    pub(crate) fn first_of(&self, id: I) -> I {
+        let known = self.place_of(&id).and_then(|place| self.firsts.get(place));
         match known {
-            Some(FirstOfLine::Known(first)) => *first,
+            Some(FirstOfLine::Known(first)) => first.clone(),
             _ => id,
         }
     }
 
     fn find_first(&mut self, place: usize) {
-        let (mut next, mut path) = (Some(place), Vec::new());
-        let mut first = ObjectId::MIN;
-        while let Some(place) = next {
-            let Some((id, parent)) = self.parents.get(place).copied() else { break };
-            match self.firsts.get(place) {
-                Some(FirstOfLine::Known(known)) => {
-                    first = *known;
-                    break;
-                }
+        let (mut at, mut path) = (place, Vec::new());
+        let first = loop {
+            let Some((id, parent)) = self.parents.get(at).cloned() else { return };
+            match self.firsts.get(at) {
+                Some(FirstOfLine::Known(known)) => break known.clone(),
                 Some(FirstOfLine::OnPath(before)) => {
-                    let circle = path.iter().skip(*before).map(|(id, _)| *id);
-                    first = circle.min().unwrap_or(id);
-                    break;
+                    let circle = path.iter().skip(*before).map(|(id, _)| id);
+                    break circle.min().cloned().unwrap_or(id);
                 }
-                _ => self.set_first(place, FirstOfLine::OnPath(path.len())),
+                _ => self.set_first(at, FirstOfLine::OnPath(path.len())),
             }
-            path.push((id, place));
-            first = parent;
-            next = self.place_of(parent);
+            path.push((id, at));
+            match self.place_of(&parent) {
+                Some(next) => at = next,
+                None => break parent,
+            }
+        };
+        for (_, place) in path {
+            self.set_first(place, FirstOfLine::Known(first.clone()));
         }
-        path.into_iter().for_each(|(_, place)| self.set_first(place, FirstOfLine::Known(first)));
     }
 
-    fn place_of(&self, id: ObjectId) -> Option<usize> {
-        self.parents.binary_search_by_key(&id, |(id, _)| *id).ok()
+    fn place_of(&self, id: &I) -> Option<usize> {
+        self.parents.binary_search_by(|(known, _)| known.cmp(id)).ok()
     }
 
-    fn set_first(&mut self, place: usize, first: FirstOfLine) {
+    fn set_first(&mut self, place: usize, first: FirstOfLine<I>) {
         if let Some(known) = self.firsts.get_mut(place) {
             *known = first;
         }
@@ -84,20 +85,14 @@ mod tests {
     use super::*;
 
     /// The first license of each, where letters are licenses and `b:a` has the parent `a`.
-    fn firsts(licenses: &str) -> String {
-        let id = |letter: &str| {
-            let mut bytes = [0; 12];
-            bytes[11] = letter.as_bytes()[0];
-            ObjectId::from_bytes(bytes)
-        };
-        let read = |license: &str| match license.split_once(':') {
-            Some((own, parent)) => (id(own), Some(id(parent))),
-            None => (id(license), None),
+    fn firsts(licenses: &'static str) -> String {
+        let read = |license: &'static str| match license.split_once(':') {
+            Some((own, parent)) => (own, Some(parent)),
+            None => (license, None),
         };
         let licenses: Vec<_> = licenses.split(' ').map(read).collect();
         let lines = LicenseLines::from_parents(licenses.iter().copied());
-        let first = |(own, _): &(ObjectId, _)| char::from(lines.first_of(*own).as_bytes()[11]);
-        licenses.iter().map(first).collect()
+        licenses.iter().map(|(own, _)| lines.first_of(*own)).collect()
     }
 
     #[test]

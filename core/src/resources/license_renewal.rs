@@ -10,7 +10,7 @@ use super::{
         NOTICE_UNIT, PARENT, PRODUCT_NAME, RENEWAL_ARR, RENEWAL_MRR, RENEWAL_PERIOD,
         RENEWAL_STATUS, RENEWAL_UNIT, SENT_OF_LOSS, TO_DATE, VALUE,
     },
-    license_checks::{begins_of_successors, lines_of, product_of, root_of},
+    license_checks::{begins_of_successors, first_of, lines_of, product_of, root_of},
     license_period::{end_of, is_fixed, length_of},
     license_terms::{LOST, ONGOING, RENEWED, is_lost, is_renewed},
 };
@@ -234,7 +234,7 @@ pub(crate) fn likely_successor<'l>(
 ) -> Option<&'l Document> {
     let begins = begins_of_successors(license, zone)?;
     licenses.iter().find(|other| {
-        PARENT.get(*other).is_none()
+        other.text(PARENT.name).is_none()
             && FROM_DATE.get(*other).is_some_and(|begin| begins.contains(&begin))
             && product_of(other) == product_of(license)
     })
@@ -279,8 +279,8 @@ fn successor_among<'l>(
     let from = FROM_DATE.get(license);
     let later = || licenses.iter().filter(|other| FROM_DATE.get(other) > from);
     let lines = lines_of(licenses.iter());
-    let first_of = |license: &Document| ID.get(license).map(|id| lines.first_of(id));
-    let in_line = later().filter(|other| first_of(other) == first_of(license));
+    let first = first_of(&lines, license);
+    let in_line = later().filter(|other| first_of(&lines, other) == first);
     let begins = begins_of_successors(license, zone).filter(|_| is_renewed(license));
     let begins_then = |other: &&Document| {
         let begin = FROM_DATE.get(other);

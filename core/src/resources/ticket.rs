@@ -243,8 +243,8 @@ fn complete_ticket(
     Ok(())
 }
 
-/// The end users of a record of an export, or that it has none. Those of another store are found by the address in a
-/// ticket that is stored already; in a new one they were deleted if nobody has it.
+/// The end users of a record of an export, or that it has none. Those of another store are found by the address;
+/// without anyone who has it, they were deleted, unless the ticket already has one of this store.
 fn exported_end_users(
     address: &str,
     completion: &Completion<'_>,
@@ -264,8 +264,22 @@ fn exported_end_users(
         entries.push(Json::object(&entry));
     }
     let is_restored =
-        are_known || (completion.before.is_none() && submitter(address, lookup)?.is_none());
+        are_known || (!knows_any(completion)? && submitter(address, lookup)?.is_none());
     Ok(is_restored.then(|| Json::array(&entries)))
+}
+
+/// Whether the ticket already has an end user of this store.
+fn knows_any(completion: &Completion<'_>) -> Result<bool, LookupError> {
+    for entry in completion.before.and_then(|before| END_USERS.get(before)).into_iter().flatten() {
+        let entry = entry.as_ref().to_document();
+        let reference = entry.and_then(|entry| RecordRef::parse(&entry.text("id")?));
+        if let Some(reference) = reference
+            && completion.lookup.locate(&END_USER, &reference)?.is_some()
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether the body may change the company. A record of an export has its own company, or none, until it names another.

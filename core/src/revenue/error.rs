@@ -41,10 +41,9 @@ pub enum ReportError {
     Needs(&'static str, &'static str),
     /// An option that says nothing with another one: its name, and that of the other with its value.
     NoEffectWith(&'static str, &'static str),
-    /// A number that is not whole, or not from 0 to the greatest that is taken: the option, that, and what was found.
-    InvalidNumber(&'static str, u32, String),
-    /// A page of no customers; with the maximum.
-    InvalidLimit(u32),
+    /// A number that is not whole, or not from the least to the greatest that is taken: the option, both, and what was
+    /// found.
+    InvalidNumber(&'static str, [u32; 2], String),
     /// A malformed reference to a company: what was found.
     InvalidCompany(String),
     /// A company that does not exist.
@@ -83,7 +82,7 @@ impl ReportError {
             Self::UnknownInterval(_) => "unknown_interval",
             Self::UnknownChoice(..) => "unknown_choice",
             Self::Needs(..) | Self::NoEffectWith(..) => "no_effect",
-            Self::InvalidNumber(..) | Self::InvalidLimit(_) => "invalid_number",
+            Self::InvalidNumber(..) => "invalid_number",
             Self::InvalidCompany(_) => "invalid_id",
             Self::CompanyNotFound(_) => "company_not_found",
             Self::UnknownSegment(_) => "unknown_segment",
@@ -107,7 +106,6 @@ impl ReportError {
             | Self::NoEffectWith(option, _)
             | Self::UnknownCell(option) => option,
             Self::NotConverted => "currency",
-            Self::InvalidLimit(_) => "limit",
             Self::InvalidTime(_) | Self::AsOfAhead | Self::NoHistory(_) => "asOf",
             Self::InvalidMonth(_) | Self::MonthNotEnded => "month",
             Self::FromAfterTo | Self::TooLong(_) | Self::NotOfLicenses => "from",
@@ -178,14 +176,11 @@ impl fmt::Display for ReportError {
             Self::NoEffectWith(option, other) => {
                 write!(f, "`{option}` has no effect with `{other}`")
             }
-            Self::InvalidNumber(option, most, found) => write!(
+            Self::InvalidNumber(option, [least, most], found) => write!(
                 f,
-                "`{option}` must be a whole number from 0 to {most}; found {}",
+                "`{option}` must be a whole number from {least} to {most}; found {}",
                 quoted(found)
             ),
-            Self::InvalidLimit(most) => {
-                write!(f, "`limit` must be a whole number from 1 to {most}; found `0`")
-            }
             Self::InvalidCompany(found) => {
                 write!(f, "`companyId` must be {}; found {}", RecordRef::FORMS, quoted(found))
             }

@@ -2,7 +2,7 @@
 //! and currency: the first license lasts until the second begins. The nearest pairs are joined first, then those with
 //! lower ids; no end and no start is joined twice.
 //!
-//! Pairs of a line ([`LicenseLines`]) that are a month apart or less go before pairs of two lines. What a line has left is linked last, whatever the product and the currency.
+//! Pairs of a line ([`LicenseLines`]) that are a month apart or less go before pairs of two lines. What a line has left is linked last, however far apart.
 //!
 //! An end waits in a heap with its nearest free start; free starts are found through links that skip joined ones. So a
 //! history takes n log n, unless many licenses begin on one day and none lasts longer than the others.
@@ -59,12 +59,13 @@ impl LicenseLinks {
             let lines = LicenseLines::from_parents(parents);
             self.lines.extend(licenses.iter().map(|license| lines.first_of(license.id)));
             self.join_groups(licenses, Self::join_lines);
+            self.follow_parents(licenses, self.days_of_line());
         }
         self.join_groups(licenses, |links, licenses, group| {
             links.join_nearest(licenses, group, links.gap_days);
         });
         if !self.lines.is_empty() {
-            self.follow_parents(licenses);
+            self.follow_parents(licenses, i64::MAX);
         }
     }
 
@@ -169,10 +170,10 @@ impl LicenseLinks {
         in_line
     }
 
-    /// Links each license of a line, that is, of the same `parent` and of the parents of parents, to the latest one
-    /// before it that a gap leaves without successor: of its currency, else of another one, since a renewal may change
-    /// the currency.
-    fn follow_parents(&mut self, licenses: &[License]) {
+    /// Links each license of a line to the latest one before it that has no successor, and ends at most this many days
+    /// from its start: of its currency, else of another one, since a renewal may change the currency.
+    fn follow_parents(&mut self, licenses: &[License], days: i64) {
+        let reach = LineReach { licenses, zone: self.zone, days };
         let placed = self.lines.iter().zip(licenses).enumerate();
         let mut lines: Vec<(ObjectId, i64, ObjectId, usize)> =
             placed.map(|(at, (first, license))| (*first, license.from, license.id, at)).collect();
@@ -189,14 +190,14 @@ impl LicenseLinks {
                 let begun: Vec<(usize, u32)> = begun.iter().filter_map(to_currency).collect();
                 for (start, currency) in &begun {
                     if self.followed.get(*start) == Some(&false)
-                        && let Some(end) = free.take_of(*currency)
+                        && let Some(end) = free.take_of(*currency, |end| reach.has(end, *start))
                     {
                         self.follow(end, *start);
                     }
                 }
                 for (start, _) in &begun {
                     if self.followed.get(*start) == Some(&false)
-                        && let Some(end) = free.take_any()
+                        && let Some(end) = free.take_any(|end| reach.has(end, *start))
                     {
                         self.follow(end, *start);
                     }
@@ -228,16 +229,43 @@ impl UnsucceededLicenses {
         }
     }
 
-    /// Takes the latest license of a currency.
-    fn take_of(&mut self, currency: u32) -> Option<usize> {
+    /// Takes the latest license of a currency that is in reach.
+    fn take_of(&mut self, currency: u32, is_in_reach: impl Fn(usize) -> bool) -> Option<usize> {
         let (_, free) = self.by_currency.iter_mut().find(|(known, _)| *known == currency)?;
-        free.pop().map(|(_, at)| at)
+        let place = free.iter().rposition(|(_, at)| is_in_reach(*at))?;
+        Some(free.remove(place).1)
     }
 
     /// The latest one of any currency.
-    fn take_any(&mut self) -> Option<usize> {
-        let latest = self.by_currency.iter_mut().max_by_key(|(_, free)| free.last().copied());
-        latest?.1.pop().map(|(_, at)| at)
+    fn take_any(&mut self, is_in_reach: impl Fn(usize) -> bool) -> Option<usize> {
+        let latest = |free: &[(usize, usize)]| {
+            free.iter().rev().find(|(_, at)| is_in_reach(*at)).map(|(number, _)| *number)
+        };
+        let all = self
+            .by_currency
+            .iter()
+            .filter_map(|(currency, free)| latest(free).map(|number| (number, *currency)));
+        let (_, currency) = all.max()?;
+        self.take_of(currency, is_in_reach)
+    }
+}
+
+/// How far apart a license and another one of its line may be.
+struct LineReach<'l> {
+    licenses: &'l [License],
+    zone: Zone,
+    days: i64,
+}
+
+impl LineReach<'_> {
+    /// Whether a license may follow another: any later one where nothing limits the days, else one that lasts longer.
+    fn has(&self, end: usize, start: usize) -> bool {
+        let Some((license, next)) = self.licenses.get(end).zip(self.licenses.get(start)) else {
+            return false;
+        };
+        let day = |time: i64| self.zone.day(Timestamp::from_ms_clamped(time));
+        let apart = (day(next.from) - day(license.end)).abs();
+        self.days == i64::MAX || (apart <= self.days && next.end > license.end)
     }
 }
 

@@ -33,8 +33,8 @@ pub enum ParameterType {
     Day,
     /// A point in time such as `2026-01-31T18:00:00Z`.
     Time,
-    /// A whole number from 0 to this one.
-    Number(u32),
+    /// A whole number from the first to the second one.
+    Number(u32, u32),
     /// A word among these.
     Choice(&'static [&'static str]),
     /// The `_id` of a company, or another reference to it.
@@ -99,7 +99,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "gapDays",
         of: OF_LICENSES,
-        kind: ParameterType::Number(MAX_GAP_DAYS),
+        kind: ParameterType::Number(0, MAX_GAP_DAYS),
         doc: "Longest gap between two licenses of one company, product and currency that is bridged, in days; 0 by default.",
     },
     Parameter {
@@ -129,7 +129,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "reactivationWithin",
         of: MOVING,
-        kind: ParameterType::Number(MAX_REACTIVATION_DAYS),
+        kind: ParameterType::Number(0, MAX_REACTIVATION_DAYS),
         doc: "Days within which a returning company counts as a reactivation, not as new; unlimited by default.",
     },
     Parameter {
@@ -255,13 +255,13 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "limit",
         of: &[Customers],
-        kind: ParameterType::Number(CustomerPage::MAX_LIMIT),
+        kind: ParameterType::Number(1, CustomerPage::MAX_LIMIT),
         doc: "Maximum number of customers; 100 by default.",
     },
     Parameter {
         name: "offset",
         of: &[Customers],
-        kind: ParameterType::Number(u32::MAX),
+        kind: ParameterType::Number(0, u32::MAX),
         doc: "Number of customers to skip.",
     },
     Parameter {

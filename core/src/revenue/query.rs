@@ -299,15 +299,16 @@ impl<'s> SentParameters<'s> {
     }
 
     fn number(&mut self, name: &'static str) -> Option<u32> {
-        let most = PARAMETERS.iter().find_map(|parameter| match parameter.kind {
-            ParameterType::Number(most) if parameter.name == name => Some(most),
+        let bounds = PARAMETERS.iter().find_map(|parameter| match parameter.kind {
+            ParameterType::Number(least, most) if parameter.name == name => Some([least, most]),
             _ => None,
         });
-        let most = most.unwrap_or(u32::MAX);
+        let bounds @ [least, most] = bounds.unwrap_or([0, u32::MAX]);
         self.value(name, |text| {
             let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
-            let number = text.parse().ok().filter(|number| is_plain && *number <= most);
-            number.ok_or_else(|| ReportError::InvalidNumber(name, most, text.to_owned()))
+            let number =
+                text.parse().ok().filter(|number| is_plain && (least..=most).contains(number));
+            number.ok_or_else(|| ReportError::InvalidNumber(name, bounds, text.to_owned()))
         })
     }
 
@@ -406,22 +407,12 @@ impl<'s> SentParameters<'s> {
         }
     }
 
-    /// At least 1, as on lists.
-    fn limit(&mut self) -> Option<u32> {
-        let limit = self.number("limit");
-        if limit == Some(0) {
-            let none = ReportError::InvalidLimit(CustomerPage::MAX_LIMIT);
-            self.issues.push(none.into());
-        }
-        limit
-    }
-
     fn page(&mut self) -> CustomerPage {
         CustomerPage {
             sort: self.value("sort", CustomerPage::sort_of).unwrap_or_default(),
             status: self.choice("status", CustomerPage::STATUSES),
             activity_state: self.choice("activityState", ACTIVITY_STATES),
-            limit: self.limit().map_or(CustomerPage::LIMIT, index_of),
+            limit: self.number("limit").map_or(CustomerPage::LIMIT, index_of),
             offset: self.number("offset").map_or(0, index_of),
         }
     }

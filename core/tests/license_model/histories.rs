@@ -131,7 +131,8 @@ impl History {
         }
         if self.chance(4 * rarity) && !licenses.is_empty() {
             let (id, _) = &licenses[usize::try_from(self.below(licenses.len() as u64)).unwrap()];
-            body.insert("parent", Value::Text(id.clone()));
+            let parent = if self.chance(4) { "any" } else { id };
+            body.insert("parent", Value::Text(parent.to_owned()));
         }
         for name in body.keys().copied().collect::<Vec<_>>() {
             if self.chance(12) {

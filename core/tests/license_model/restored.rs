@@ -95,7 +95,8 @@ impl Tenant {
                 let mut row = from.shown(&LICENSE, id, now);
                 row.set("companyId", Json::string(&self.company.to_string()));
                 let parent = row.remove("parent").and_then(|parent| {
-                    ids.get(&*parent.as_ref().as_str()?).map(|parent| Json::string(parent))
+                    let sent = parent.as_ref().as_str()?.into_owned();
+                    Some(Json::string(ids.get(&sent).unwrap_or(&sent)))
                 });
                 if let Some(parent) = parent.filter(|_| pass > 0) {
                     row.set("parent", parent);

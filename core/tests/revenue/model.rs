@@ -133,8 +133,9 @@ impl<'m> Model<'m> {
         let mut model = Self { licenses, asked, ends, successors, days };
         let lines: Vec<u8> = licenses.iter().map(|license| model.root(license)).collect();
         model.bridge(asked.gap_days.max(A_MONTH), |a, b| lines[a] == lines[b]);
+        model.follow_parents(Some(asked.gap_days.max(A_MONTH)));
         model.bridge(asked.gap_days, |_, _| true);
-        model.follow_parents();
+        model.follow_parents(None);
         model
     }
 
@@ -192,7 +193,8 @@ impl<'m> Model<'m> {
         path[path.len() - 1]
     }
 
-    fn follow_parents(&mut self) {
+    /// Links what is left of each line: within a number of days, or however far apart.
+    fn follow_parents(&mut self, days: Option<i64>) {
         let roots: Vec<u8> = self.licenses.iter().map(|license| self.root(license)).collect();
         let order = |at: &usize| (self.licenses[*at].from, self.licenses[*at].id);
         let mut starts: Vec<usize> = (0..self.licenses.len()).collect();
@@ -213,6 +215,11 @@ impl<'m> Model<'m> {
                             && one.from < next.from
                             && one.end.is_some()
                             && self.successors[*a].is_none()
+                            && days.is_none_or(|days| {
+                                let apart = self.day(next.from) - self.day(one.end.unwrap());
+                                apart.abs() <= days
+                                    && next.end.is_none_or(|end| Some(end) > one.end)
+                            })
                     });
                     if let Some(a) = before.max_by_key(order) {
                         self.successors[a] = Some(*b);

@@ -109,6 +109,18 @@ fn licenses_of_a_line_in_two_currencies_are_renewed_each_in_its_own() {
 }
 
 #[test]
+fn a_near_successor_of_the_line_may_be_of_another_product() {
+    let lines = "
+        P1 Nord EUR 2024-01-01 2025-01-01 100 Suite ongoing
+        P2 Nord EUR 2025-01-01 2026-01-01 200 Pro ongoing
+        X1 Nord EUR 2025-01-01 2026-01-01 50 Suite ongoing
+    ";
+    let ledger = line_of("P1", &["P2"], lines);
+    let asked = options("2024-06-01", "2025-06-01", "2025-06-01");
+    assert_eq!(successors(&ledger, &asked), [("P1".to_owned(), Some("P2".to_owned()))]);
+}
+
+#[test]
 fn an_add_on_of_the_line_takes_no_successor_from_its_main_license() {
     let lines = "
         R1 Nord EUR 2023-01-01 2024-01-01 500 Suite ongoing

@@ -29,7 +29,9 @@ fn schema_of_kind(kind: ParameterType) -> Value {
     match kind {
         ParameterType::Day => json!({ "type": "string", "format": "date" }),
         ParameterType::Time => json!({ "type": "string", "format": "date-time" }),
-        ParameterType::Number(most) => json!({ "type": "integer", "minimum": 0, "maximum": most }),
+        ParameterType::Number(least, most) => {
+            json!({ "type": "integer", "minimum": least, "maximum": most })
+        }
         ParameterType::Choice(words) => json!({ "type": "string", "enum": words }),
         ParameterType::Company => json!({ "type": "string", "pattern": RECORD_REF }),
         ParameterType::Text => json!({ "type": "string" }),

@@ -29,8 +29,6 @@ const BETWEEN_READS: Duration = Duration::from_millis(20);
 /// How long a listener may take to accept a piece. A slower one is dropped: it keeps a connection that others could
 /// use.
 const MAX_STALL: Duration = Duration::from_secs(30);
-/// Parameters of lists that a stream does not have.
-const OF_PAGES: [&str; 2] = ["limit", "count"];
 /// Last message to a listener that is too slow; it can come back with `Last-Event-ID`.
 const TOO_SLOW: &str = "event: dropped\ndata: {\"reason\":\"too slow\"}\n\n";
 
@@ -39,7 +37,11 @@ pub(crate) async fn listen(app: &Arc<App>, request: &mut Request) -> Result<Resp
     let caller = authorise(app, request, "activities:read").await?;
     let pairs = query_pairs(request);
     let mut read = ActivityQuery::parse(&pairs).map_err(Error::BadRequest)?;
-    if let Some((name, _)) = pairs.iter().find(|(name, _)| OF_PAGES.contains(&name.as_str())) {
+    // A number is a filter of the property `count`.
+    let is_of_pages = |name: &str, value: &str| {
+        name == "limit" || (name == "count" && matches!(value, "true" | "false"))
+    };
+    if let Some((name, _)) = pairs.iter().find(|(name, value)| is_of_pages(name, value)) {
         let message = format!("`{name}` is not supported here: a stream has no pages");
         let issue = ValidationError::of_member(name, "invalid_parameter", message);
         return Err(Error::BadRequest(vec![issue]));
