@@ -338,6 +338,21 @@ mod tests {
     }
 
     #[test]
+    fn a_license_is_renewed_once_among_however_many() {
+        let mut store = Store::new();
+        let first = store.year("");
+        for _ in 0..1_100 {
+            store.year("");
+        }
+        store.renew(first, "{}").unwrap();
+        let change = trusted(r#"{"renewalStatus":"ongoing"}"#);
+        let changed = update(&LICENSE, first, change, &store.0, &mut store.1).unwrap();
+        store.0.apply(&changed.changes);
+        let (status, message) = store.renew(first, "{}").unwrap_err();
+        assert!(status == 409 && message.contains("already_renewed"), "{message}");
+    }
+
+    #[test]
     fn a_license_is_renewed_once_and_its_successor_in_turn() {
         let mut store = Store::new();
         let first = store.year("");
