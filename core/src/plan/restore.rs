@@ -432,6 +432,15 @@ mod tests {
             store.upsert(Origin::Row, &TICKET, &row);
             assert_eq!(store.shown(&TICKET, id, "endusers"), Some(expect), "{row}");
         }
+        // A ticket with an end user of this store keeps them when nobody has the address any more.
+        let row = |sent: &str| {
+            format!(
+                r#"{{"sourceId":"kept","email":"{nobody_s}","companyId":"extid-a","endusers":{sent},"__v":0}}"#
+            )
+        };
+        let id = store.created(Origin::Row, &TICKET, &row(&entry(eve)));
+        store.upsert(Origin::Row, &TICKET, &row(&foreign));
+        assert_eq!(store.shown(&TICKET, id, "endusers"), Some(entry(eve)));
     }
 
     #[test]
