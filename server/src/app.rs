@@ -14,8 +14,8 @@ use svctrack_web::{Addresses, Reference, ReferenceIndex, ServedFile};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
-    auth::{denials::Denials, sign_in::SignIn},
-    backups::Backups,
+    auth::{denials::Denials, sign_in_link::SignIn},
+    backup_folder::Backups,
     compression::{Compressions, Forms},
     demo_filling::DemoFilling,
     error::Error,

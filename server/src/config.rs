@@ -18,7 +18,7 @@ use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, MAX_
 
 use crate::{
     app::Limits,
-    backups::{BackupInterval, Schedule},
+    backup_folder::{BackupInterval, Schedule},
     bootstrap::settings::BootstrapConfig,
     listen_address::Listen,
     observe::settings::ObserveConfig,

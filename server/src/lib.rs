@@ -8,7 +8,7 @@ pub mod api_client;
 pub mod app;
 pub mod auth;
 pub mod background_jobs;
-pub mod backups;
+pub mod backup_folder;
 mod body_memory;
 mod body_pace;
 mod bootstrap;

@@ -4,7 +4,7 @@ use std::{io, path};
 
 use svctrack_store::{Clock as _, SystemClock, embedded::OpenError};
 
-use crate::{backups, config::Config};
+use crate::{backup_folder, config::Config};
 
 /// A line for the person who called; `if_in_use` is the advice where another process has the store.
 pub fn explain_open_error(
@@ -32,7 +32,7 @@ pub fn explain_open_error(
 
 /// Command that restores the newest backup, into a folder of its own.
 fn restore(config: &Config) -> String {
-    let newest = backups::newest_in(&config.backup_folder(), SystemClock.now());
+    let newest = backup_folder::newest_in(&config.backup_folder(), SystemClock.now());
     let newest = newest.map_or_else(|| "BACKUP".to_owned(), |path| path.display().to_string());
     let mut folder = path::absolute(&config.data).unwrap_or_else(|_| config.data.clone());
     folder.as_mut_os_string().push("-restored");

@@ -17,7 +17,7 @@ use crate::{
     address_file::AddressFile,
     app::App,
     background_jobs,
-    backups::{self, Schedule},
+    backup_folder::{self, Schedule},
     bootstrap::{Bootstrap, GREETING, ServerAddresses},
     config::{Config, Engine},
     limits::STOP_TIMEOUT,
@@ -113,7 +113,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let addresses = config.addresses(&own_url);
     router::check(&addresses).map_err(RunError::Setting)?;
     let schedule = config.backups();
-    schedule.as_ref().map_or(Ok(()), backups::check).map_err(RunError::Setting)?;
+    schedule.as_ref().map_or(Ok(()), backup_folder::check).map_err(RunError::Setting)?;
     let store = open(&config)?;
     let (tls_of_log, data) = (tls.clone(), Some(config.data.clone()));
     let observe =
@@ -176,7 +176,7 @@ fn start_jobs(
     jobs.spawn(background_jobs::note_totals(app.observe.clone()));
     if let Some(schedule) = schedule {
         let (clock, status) = (app.clock.clone(), app.backups.clone());
-        jobs.spawn(backups::run(store.clone(), clock, status, schedule));
+        jobs.spawn(backup_folder::run(store.clone(), clock, status, schedule));
     }
     if let Some(admin) = admin {
         jobs.spawn(admin_server::serve(admin, app.clone()));

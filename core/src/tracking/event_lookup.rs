@@ -1,4 +1,4 @@
-//! What the intake of an event looks up: the settings of its tenant, its user, and whether it is a duplicate.
+//! What the intake of an event looks up: the settings of its tenant, its user, and when its id was last received.
 
 use super::event::Event;
 use crate::{
@@ -8,11 +8,8 @@ use crate::{
         settings::{self, AUTO_CREATE_END_USERS, TRACK_PAGES},
     },
     schema::{Lookup, LookupError},
-    value::{JsonRef, Members, ObjectId, Timestamp, time::DAY_MS},
+    value::{JsonRef, Members, ObjectId, Timestamp},
 };
-
-/// How long the id of an event is stored, in milliseconds: 7 days (R39).
-pub const MESSAGE_ID_MS: i64 = 7 * DAY_MS;
 
 /// An event that was received.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +59,7 @@ impl TrackingSettings {
 
 /// Lookup of records and of events that were received before.
 pub trait EventLookup: Lookup {
-    /// Time at which an event with this id of the sender's was last stored in the [`MESSAGE_ID_MS`] before the settled
+    /// Time at which an event with this id of the sender's was last stored in the [`MESSAGE_ID_MS`](super::intake::MESSAGE_ID_MS) before the settled
     /// time of `ctx`, by that time; an earlier time may be returned too.
     ///
     /// # Errors
@@ -114,15 +111,4 @@ impl KnownUser {
                 .any(|name| value(name).is_some()),
         }
     }
-}
-
-/// Whether an event with the same id was received within the last 7 days (R39).
-pub(super) fn is_repeated(
-    sent: &ReceivedEvent<'_>,
-    lookup: &dyn EventLookup,
-    ctx: &Ctx,
-) -> Result<bool, LookupError> {
-    let Some(id) = &sent.event.message_id else { return Ok(false) };
-    let before = lookup.last_received(id, ctx)?;
-    Ok(before.is_some_and(|at| ctx.settled.as_ms() - at.as_ms() < MESSAGE_ID_MS))
 }

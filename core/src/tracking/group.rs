@@ -2,8 +2,9 @@
 //! before the event, which then finds it as any other event does.
 
 use super::{
+    duplicates::is_repeated,
     event::{GroupCall, PipelineCall},
-    event_lookup::{EventLookup, ReceivedEvent, TrackingSettings, is_repeated},
+    event_lookup::{EventLookup, ReceivedEvent, TrackingSettings},
     event_notes::{DOMAIN_NOT_ADDED, DOMAIN_OF_ANOTHER, Note},
     matching::{is_suppressed, sent_company, unplannable},
     script::is_placeholder,

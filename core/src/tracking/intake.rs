@@ -2,8 +2,8 @@
 //! unknown, and reports issues.
 
 use super::{
+    duplicates::is_repeated,
     event::{Event, Identity, PipelineCall},
-    event_lookup::is_repeated,
     event_notes::Note,
     group, integration_issues,
     matching::{self, CompanyMatch, UserMatch, user_key},
@@ -28,8 +28,9 @@ use crate::{
 };
 
 #[doc(inline)]
-pub use super::event_lookup::{
-    EventLookup, KnownUser, MESSAGE_ID_MS, ReceivedEvent, TrackingSettings,
+pub use super::{
+    duplicates::MESSAGE_ID_MS,
+    event_lookup::{EventLookup, KnownUser, ReceivedEvent, TrackingSettings},
 };
 
 /// Weight of an event without one (R36).

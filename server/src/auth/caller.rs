@@ -3,15 +3,11 @@
 use std::{net::IpAddr, sync::Arc};
 
 use poem::Request;
-use svctrack_core::{
-    access::{self, Issuer},
-    audit::AuditActor,
-    value::TenantId,
-};
+use svctrack_core::{access::Issuer, audit::AuditActor, value::TenantId};
 use svctrack_store::{Actor, CommandOrigin, KnownToken, Tenant, TokenRecord};
 
 use super::denials::DeniedAccess;
-use crate::{app::App, error::Error, request_id::RequestId};
+use crate::{app::App, request_id::RequestId};
 
 /// Marks a request of a person who has the store's file, and acts for a tenant or for the operator. A request from the
 /// network cannot have this mark.
@@ -40,7 +36,7 @@ pub(crate) struct RequestSource {
     address: Option<IpAddr>,
     request_id: Option<Arc<str>>,
     /// Id of the session that acts as the token.
-    session: Option<Arc<str>>,
+    pub(super) session: Option<Arc<str>>,
 }
 
 impl RequestSource {
@@ -130,37 +126,5 @@ impl Caller {
             Credential::File(scopes) | Credential::Service(scopes) => scopes,
             Credential::Nothing => &[],
         }
-    }
-
-    /// Whether the caller has this scope.
-    pub(crate) fn may(&self, scope: &str) -> bool {
-        access::allows(self.scopes(), scope)
-    }
-
-    /// Rejects a caller whose token lacks `scope`.
-    pub(crate) fn require(&self, app: &App, scope: &str) -> Result<(), Error> {
-        if self.may(scope) {
-            return Ok(());
-        }
-        self.note_denied(app, scope);
-        Err(self.lacks(scope))
-    }
-
-    /// Error of a caller whose token lacks `scope`.
-    pub(crate) fn lacks(&self, scope: &str) -> Error {
-        // The log of operators, and their tokens, need `admin`.
-        let is_operator = self.may(access::OPERATOR) && scope != "admin";
-        if is_operator { Error::TenantTokenNeeded } else { Error::Forbidden(scope.to_owned()) }
-    }
-
-    /// Counts a denial for the caller.
-    pub(crate) fn note_denied(&self, app: &App, cause: &str) {
-        let Credential::Token(known) = &self.credential else { return };
-        let actor = AuditActor::Token {
-            id: known.record.id.clone(),
-            name: known.record.label.clone(),
-            session: self.seen.session.as_deref().map(str::to_owned),
-        };
-        self.seen.note_denied(app, self.tenant, ("access.deny", actor), cause);
     }
 }

@@ -2,18 +2,20 @@
 
 mod authenticate;
 mod authorization_header;
+mod authorize;
 mod caller;
 pub(crate) mod csrf;
 pub(crate) mod denials;
 mod event_sender;
 pub(crate) mod session;
-pub(crate) mod sign_in;
+pub(crate) mod sign_in_link;
 mod token_digest;
 mod token_format;
 
 pub use self::token_format::Token;
 pub(crate) use self::{
     authenticate::authenticate,
+    authorize::{authorize, authorize_admin, authorize_for},
     caller::{Caller, LocalAccess, RequestSource, ServiceAccess, SignedIn},
     event_sender::{sender_in_path, sender_of_basic, sender_of_write_key},
 };

@@ -11,11 +11,11 @@ use poem::http::Method;
 use serde_json::{Map, Value, json};
 use svctrack_server::{
     api_client::CommandOwner,
-    backups::{Unfinished, folder_of, name_of},
+    backup_folder::{Unfinished, folder_of, name_of},
 };
 use svctrack_store::{Manifest, check_archive};
 
-use super::target::TargetArgs;
+use super::server_flags::TargetArgs;
 
 /// Back up all tenants into one file
 ///

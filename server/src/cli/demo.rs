@@ -14,7 +14,7 @@ use svctrack_store::{Clock as _, SystemClock};
 
 use super::{
     output::{print_err, text_at},
-    target::TargetArgs,
+    server_flags::TargetArgs,
     tenant,
 };
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use svctrack_core::schema::ResourceDef;
 use svctrack_server::{
     api_client::ApiClient,
-    backups::Unfinished,
+    backup_folder::Unfinished,
     interchange::Format,
     transfer::{self, ExistingFiles, check_folder},
 };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 use svctrack_server::{
-    backups::newest_of_one_store,
+    backup_folder::newest_of_one_store,
     config::{ConfigOverrides, StoreSettings},
 };
 use svctrack_store::{
@@ -13,7 +13,7 @@ use svctrack_store::{
     embedded::{RestoreError, restore},
 };
 
-use super::{backup::describe, output::print_out, target::configure};
+use super::{backup::describe, output::print_out, server_flags::configure};
 
 /// Restore a backup into an empty data directory
 ///

@@ -17,7 +17,7 @@ use svctrack_web::{Loads, npm_package};
 
 use super::{
     output::{print_err, print_out},
-    target::configure,
+    server_flags::configure,
 };
 
 /// Print the tracking snippet, its Content-Security-Policy, and the script's files

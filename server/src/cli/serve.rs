@@ -5,7 +5,7 @@ use svctrack_server::{config::ConfigOverrides, run, workers};
 
 use super::{
     print_config::{Form, print_config},
-    target::configure,
+    server_flags::configure,
     unused_flags::{check_settings, warn_of_unscheduled},
 };
 

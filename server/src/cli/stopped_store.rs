@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use svctrack_server::config::{Config, ConfigOverrides, StoreSettings};
 
-use super::target::configure;
+use super::server_flags::configure;
 
 /// The store of a stopped server.
 #[derive(Args)]

@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use svctrack_core::value::counted;
 use svctrack_server::{
-    backups::{SUFFIX, backup_files},
+    backup_folder::{SUFFIX, backup_files},
     open_error::explain_open_error,
 };
 use svctrack_store::{

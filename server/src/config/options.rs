@@ -7,7 +7,7 @@ use clap::Args as _;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    backups::BackupInterval, bootstrap::settings::BootstrapSettings, listen_address::Listen,
+    backup_folder::BackupInterval, bootstrap::settings::BootstrapSettings, listen_address::Listen,
     observe::settings::ObserveSettings, proxies::settings::ProxySettings, served_parts::ServerPart,
     setting_text::whole_number, tls::settings::TlsSettings,
 };

@@ -3,11 +3,11 @@
 use poem::{Request, Response};
 use svctrack_core::tracking::activity::ActivityQuery;
 
-use super::{list_response::respond_with_log, request::authorise};
-use crate::{app::App, error::Error};
+use super::list_response::respond_with_log;
+use crate::{app::App, auth::authorize, error::Error};
 
 /// `GET /activities`: newest stored first.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "activities:read").await?;
+    let caller = authorize(app, request, "activities:read").await?;
     respond_with_log(app, request, &caller.tenant, ActivityQuery::parse).await
 }

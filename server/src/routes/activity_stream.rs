@@ -16,10 +16,8 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{
-    query_parameters::query_pairs, request::authorise, respond::name_ignored, strict::Strictness,
-};
-use crate::{app::App, error::Error};
+use super::{query_parameters::query_pairs, respond::name_ignored, strict::Strictness};
+use crate::{app::App, auth::authorize, error::Error};
 
 /// Longest silence of a stream without activities: less than proxies wait before they close it.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -34,7 +32,7 @@ const TOO_SLOW: &str = "event: dropped\ndata: {\"reason\":\"too slow\"}\n\n";
 
 /// `GET /activities/stream`: from now on, or from `Last-Event-ID` (or `after`).
 pub(crate) async fn listen(app: &Arc<App>, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "activities:read").await?;
+    let caller = authorize(app, request, "activities:read").await?;
     let pairs = query_pairs(request);
     let mut read = ActivityQuery::parse(&pairs).map_err(Error::BadRequest)?;
     // A number is a filter of the property `count`.

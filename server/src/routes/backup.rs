@@ -12,10 +12,10 @@ use svctrack_core::access::OPERATOR;
 use svctrack_store::{AuditNote, BackupFile, StoreError};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::request::authorise;
 use crate::{
     app::App,
-    backups::{apart, name_of},
+    auth::authorize,
+    backup_folder::{apart, name_of},
     error::Error,
 };
 
@@ -25,7 +25,7 @@ const PIECE_BYTES: u64 = 256 * 1024;
 /// `GET /backup`: the backup is complete on disk before the first byte is sent, so that a slow caller holds a file, and
 /// no snapshot of the store.
 pub(crate) async fn download(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, OPERATOR).await?;
+    let caller = authorize(app, request, OPERATOR).await?;
     let turn = app.downloads.clone().try_acquire_owned();
     let turn = turn.map_err(|_| Error::Store(StoreError::Busy))?;
     let (mut file, manifest) = app.store.back_up(BackupFile::Unnamed).await?;

@@ -23,18 +23,23 @@ use super::{
     list_response::CSV,
     query_parameters::{only_parameter, query_pairs},
     reports::{ReportFormat, csv_lines, respond},
-    request::{authorise, authorise_admin, read_body},
+    request::read_body,
     respond::{deleted_count, json, name_ignored},
     strict::Strictness,
 };
-use crate::{app::App, error::Error, path_tree::path_part};
+use crate::{
+    app::App,
+    auth::{authorize, authorize_admin},
+    error::Error,
+    path_tree::path_part,
+};
 
 /// Maximum number of times that the figures are computed, where licenses are changed meanwhile.
 const ATTEMPTS: usize = 5;
 
 /// `POST /reports/closings`: closes a month; a closed month stays as it is.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise_admin(app, request).await?;
+    let caller = authorize_admin(app, request).await?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, ClosingRequest::MEMBERS);
     Strictness::from_request(request).check_properties(&ignored, ClosingRequest::MEMBERS)?;
@@ -71,7 +76,7 @@ fn internal(error: serde_json::Error) -> Error {
 
 /// `GET /reports/closings`: in their order. In CSV, which has figures, only those that are closed.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "reports:read").await?;
+    let caller = authorize(app, request, "reports:read").await?;
     let unknown =
         query_pairs(request).iter().map(|(name, _)| UnknownParameter::among(name, [])).collect();
     let read = ReadQuery { query: (), unknown, ignored: Vec::new() };
@@ -117,7 +122,7 @@ fn csv(text: String) -> Response {
 
 /// `GET /reports/closings/{month}`: figures of the month, or with `by=company` those of each company.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "reports:read").await?;
+    let caller = authorize(app, request, "reports:read").await?;
     let month = month_in_path(request)?;
     let by = only_parameter(request, "by")?;
     if let Some(other) = by.as_ref().filter(|by| *by != BY_COMPANY) {
@@ -153,7 +158,7 @@ fn invalid(issue: ValidationError) -> Error {
 /// `DELETE /reports/closings/{month}`: reopens the month, with a reason; for a month that is not closed it has no
 /// effect (R15).
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise_admin(app, request).await?;
+    let caller = authorize_admin(app, request).await?;
     let month = month_in_path(request)?;
     let sent = only_parameter(request, "reason")?;
     let reason = Reopening::reason(sent.as_deref()).map_err(invalid)?;

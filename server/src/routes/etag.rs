@@ -9,7 +9,7 @@ use poem::{
 use svctrack_store::{RecordResponse, Tenant, TenantRecord, TenantState, id_in_tag};
 
 use super::{
-    precondition::names,
+    conditional_headers::names,
     respond::{json, json_body},
 };
 use crate::{app::App, error::Error};

@@ -7,7 +7,7 @@ use poem::{
 };
 use svctrack_web::{Asset, ServedFile};
 
-use super::{cors::allow_any_origin, precondition::names};
+use super::{conditional_headers::names, cors::allow_any_origin};
 use crate::{app::App, compression::weight, error::Error};
 
 /// A file whose name has its version: a year, the longest that caches respect.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use svctrack_store::{ClockState, Health, ScrubReport, StoreStatus};
 
 use super::respond::json;
-use crate::{app::App, backups::BackupStatus, error::Error};
+use crate::{app::App, backup_folder::BackupStatus, error::Error};
 
 #[derive(Serialize)]
 struct HealthResponse {

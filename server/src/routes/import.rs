@@ -26,9 +26,9 @@ use tokio::{
 };
 
 use super::{
-    idempotency,
+    idempotency_key,
     query_parameters::query_pairs,
-    records::{access_of, authorise_upsert},
+    records::{access_of, authorize_upsert},
     respond::json_body,
 };
 use crate::{
@@ -107,9 +107,9 @@ pub(crate) async fn import(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let (caller, access) = authorise_upsert(app, request, def).await?;
+    let (caller, access) = authorize_upsert(app, request, def).await?;
     let asked = ImportRequest::from_request(request)?;
-    idempotency::reject(request, "rows are matched by their keys")?;
+    idempotency_key::reject(request, "rows are matched by their keys")?;
     let turns = if asked.is_dry_run { &app.dry_runs } else { &app.imports };
     let turn = timeout(BODY_BUDGET_WAIT, turns.acquire()).await.map_err(|_| Error::Overloaded)?;
     let turn = turn.map_err(|error| Error::Internal(error.to_string()))?;

@@ -8,27 +8,31 @@ use svctrack_core::{
 
 use super::{
     list_response::respond_with_log,
-    request::{authorise, authorise_admin},
     respond::{deleted_count, json},
 };
-use crate::{app::App, error::Error, path_tree::path_part};
+use crate::{
+    app::App,
+    auth::{authorize, authorize_admin},
+    error::Error,
+    path_tree::path_part,
+};
 
 /// `GET /integrationissues`: newest entries first.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "reports:read").await?;
+    let caller = authorize(app, request, "reports:read").await?;
     respond_with_log(app, request, &caller.tenant, IntegrationIssueQuery::parse).await
 }
 
 /// `DELETE /integrationissues/{id}`: for a missing entry it has no effect (R15).
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise_admin(app, request).await?;
+    let caller = authorize_admin(app, request).await?;
     let was_there = app.store.delete_entry(caller.into(), id_in_path(request)?).await?;
     Ok(deleted_count(usize::from(was_there)))
 }
 
 /// `POST /integrationissues/{id}/replay`: the first events at once, the others after them.
 pub(crate) async fn replay(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise_admin(app, request).await?;
+    let caller = authorize_admin(app, request).await?;
     let count = app.store.replay_entry(caller.into(), id_in_path(request)?).await?;
     Ok(json(format!(r#"{{"replayed":{count}}}"#)))
 }

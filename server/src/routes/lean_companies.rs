@@ -6,18 +6,15 @@ use svctrack_core::{
     schema::{ListLimits, ListQuery},
 };
 
-use super::{
-    list_response::ListResponse, query_parameters::query_pairs, request::authorise,
-    strict::Strictness,
-};
-use crate::{app::App, error::Error};
+use super::{list_response::ListResponse, query_parameters::query_pairs, strict::Strictness};
+use crate::{app::App, auth::authorize, error::Error};
 
 /// Companies in the list: all, for callers with a table of ids (R50). They are some 7 MB.
 pub(crate) const LIMITS: ListLimits = ListLimits { default: 50_000, max: 50_000 };
 
 /// `GET /leancompanies`: `externalId`, `sourceId` and `status` can be repeated.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "companies:read").await?;
+    let caller = authorize(app, request, "companies:read").await?;
     let read = ListQuery::parse_within(&COMPANY, LIMITS, &query_pairs(request));
     let read = read.map_err(Error::BadRequest)?;
     let ignored = Strictness::from_request(request).check_list(&read)?;

@@ -4,8 +4,8 @@ use poem::{Request, Response};
 use svctrack_core::{plan::RenewalDecision, resources::license::LICENSE, schema::checked_body};
 
 use super::{
-    idempotency::{IdempotentCall, hash_of},
-    precondition::precondition,
+    conditional_headers::precondition,
+    idempotency_key::{IdempotentCall, hash_of},
     query_parameters::only_flag,
     records::created,
     request::{read_optional_body, reference_in_path},

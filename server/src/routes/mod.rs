@@ -1,4 +1,5 @@
-//! Handlers, one file per group of routes. Each parses its request, calls the store, and responds; no rule is here.
+//! Handlers, one file per group of routes. Each parses its request, calls the store, and responds; no rule is
+//! here. [`table`] has all routes.
 
 mod accept_header;
 pub(crate) mod activities;
@@ -6,12 +7,13 @@ pub(crate) mod activity_stream;
 pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod closings;
+mod conditional_headers;
 pub(crate) mod cors;
 pub(crate) mod docs;
 mod etag;
 pub(crate) mod files;
 pub(crate) mod health;
-mod idempotency;
+mod idempotency_key;
 pub(crate) mod import;
 pub(crate) mod integration_issues;
 pub(crate) mod lean_companies;
@@ -20,7 +22,6 @@ mod list_response;
 mod page_cursor;
 pub(crate) mod pages;
 pub(crate) mod people;
-mod precondition;
 mod query_parameters;
 pub(crate) mod records;
 pub(crate) mod reports;
@@ -30,6 +31,7 @@ mod rows;
 pub(crate) mod sdk_calls;
 pub(crate) mod settings;
 mod strict;
+pub(crate) mod table;
 pub(crate) mod tenants;
 pub(crate) mod tokens;
 pub(crate) mod tracking;

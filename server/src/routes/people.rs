@@ -15,14 +15,14 @@ use svctrack_store::{
 };
 
 use super::{
-    precondition::precondition,
-    request::{authorise_admin, read_body, reference_in_path},
+    conditional_headers::precondition,
+    request::{read_body, reference_in_path},
     respond::{deleted_count, json, name_ignored},
     strict::Strictness,
 };
 use crate::{
     app::App,
-    auth::{Caller, authenticate},
+    auth::{Caller, authenticate, authorize_admin},
     error::Error,
     response_budget::PageBody,
 };
@@ -184,7 +184,7 @@ async fn erase_on(store: Arc<dyn Store>, actor: Actor, id: ObjectId) -> Result<(
 
 /// `POST /endusers/unsuppress`: lets keys of erased people in again.
 pub(crate) async fn unsuppress(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise_admin(app, request).await?;
+    let caller = authorize_admin(app, request).await?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let (keys, ignored) = end_user::read_keys(&sent).map_err(Error::Invalid)?;
     Strictness::from_request(request).check_properties(&ignored, &end_user::KEYS)?;

@@ -13,19 +13,19 @@ use svctrack_core::{
 use svctrack_store::{IdempotentOutcome, RecordResponse, StoreError};
 
 use super::{
+    conditional_headers::precondition,
     etag::{read_version, versioned},
-    idempotency::{IdempotentCall, Replayed, hash_of, is_asked},
+    idempotency_key::{IdempotentCall, Replayed, hash_of, is_asked},
     list_response::{ListResponse, WholeList},
     people,
-    precondition::precondition,
     query_parameters::{only_flag, query_pairs},
-    request::{authorise_for, read_record, reference_in_path},
+    request::{read_record, reference_in_path},
     respond::{deleted_count, json, json_body, name_ignored},
     strict::Strictness,
 };
 use crate::{
     app::App,
-    auth::{Caller, authenticate},
+    auth::{Caller, authenticate, authorize_for},
     error::Error,
     heavy_work,
     limits::{BULK_ANSWER_BYTES, MAX_BULK_BYTES},
@@ -40,7 +40,7 @@ pub(crate) async fn create(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise_for(app, request, def, "create").await?;
+    let caller = authorize_for(app, request, def, "create").await?;
     let (sent, body) = read_record(app, request, &caller, def).await?;
     let once = IdempotentCall::begin(app, request, &caller, || hash_of(&body.bytes))?;
     let body = Strictness::from_request(request).handle(checked_body::check_create(def, &sent));
@@ -64,7 +64,7 @@ pub(crate) async fn read(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise_for(app, request, def, "read").await?;
+    let caller = authorize_for(app, request, def, "read").await?;
     let record = found(app, &caller, def, &reference_in_path(request)?).await?;
     read_version(app, request, &caller.tenant, record)
 }
@@ -86,7 +86,7 @@ pub(crate) async fn update(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise_for(app, request, def, "update").await?;
+    let caller = authorize_for(app, request, def, "update").await?;
     let reference = reference_in_path(request)?;
     let target = (def, reference, Document::default());
     let (record, ignored) = changed(app, request, caller, target).await?;
@@ -119,7 +119,7 @@ pub(crate) async fn delete(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise_for(app, request, def, "delete").await?;
+    let caller = authorize_for(app, request, def, "delete").await?;
     let reference = reference_in_path(request)?;
     if *def == END_USER && only_flag(request, "erase")? {
         return people::erase(app, request, caller, reference).await;
@@ -138,7 +138,7 @@ pub(crate) async fn upsert(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let (caller, access) = authorise_upsert(app, request, def).await?;
+    let (caller, access) = authorize_upsert(app, request, def).await?;
     require_json(request)?;
     let body = app.bodies.read(request, Some(caller.tenant.id()), MAX_BULK_BYTES).await?;
     // Reading a large body takes a while; meanwhile others are served.
@@ -177,7 +177,7 @@ fn response_bytes(def: &ResourceDef, items: &[Item]) -> usize {
 }
 
 /// Caller of a bulk upsert, and the permissions.
-pub(super) async fn authorise_upsert(
+pub(super) async fn authorize_upsert(
     app: &App,
     request: &Request,
     def: &ResourceDef,
@@ -220,7 +220,7 @@ pub(crate) async fn list(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise_for(app, request, def, "read").await?;
+    let caller = authorize_for(app, request, def, "read").await?;
     let mut read = ListQuery::parse(def, &query_pairs(request)).map_err(Error::BadRequest)?;
     if request.extensions().get::<WholeList>().is_some() {
         read.query.limit = usize::MAX;

@@ -19,12 +19,11 @@ use super::{
     list_response::{CSV, csv_line},
     page_cursor::lead_on,
     query_parameters::query_pairs,
-    request::authorise,
     respond::json_body,
 };
 use crate::{
-    app::App, chart_svg::to_svg, error::Error, interchange::csv_columns::cell_of_report,
-    limits::MAX_REPORT_BYTES,
+    app::App, auth::authorize, chart_svg::to_svg, error::Error,
+    interchange::csv_columns::cell_of_report, limits::MAX_REPORT_BYTES,
 };
 
 /// `GET /reports/mrr`
@@ -58,7 +57,7 @@ pub(crate) async fn usage(app: &App, request: &mut Request) -> Result<Response, 
 }
 
 async fn report_of(app: &App, request: &Request, kind: ReportKind) -> Result<Response, Error> {
-    let caller = authorise(app, request, "reports:read").await?;
+    let caller = authorize(app, request, "reports:read").await?;
     let query = ReportQuery::parse(kind, &query_pairs(request)).map_err(Error::Invalid)?;
     respond(app, request, &caller.tenant, query, ReportFormat::from_request(request)).await
 }

@@ -2,49 +2,18 @@
 
 use poem::Request;
 use svctrack_core::{
-    access::OPERATOR,
     schema::ResourceDef,
     value::{Document, RecordRef, ValidationError, quoted::quoted},
 };
 
 use crate::{
     app::App,
-    auth::{Caller, authenticate},
+    auth::Caller,
     error::Error,
     limits::{MAX_LONG_RECORD_BYTES, MAX_RECORD_BYTES},
     path_tree::path_part,
     read_body::{Body, require_json},
 };
-
-/// Caller of a request, whose token has this scope.
-///
-/// # Errors
-/// Errors of [`authenticate`], and [`Error::Forbidden`].
-pub(super) async fn authorise(app: &App, request: &Request, scope: &str) -> Result<Caller, Error> {
-    let caller = authenticate(app, request).await?;
-    caller.require(app, scope)?;
-    Ok(caller)
-}
-
-/// Authorizes an administrator of a tenant; an operator has the same scope, but no tenant.
-pub(super) async fn authorise_admin(app: &App, request: &Request) -> Result<Caller, Error> {
-    let caller = authorise(app, request, "admin").await?;
-    if caller.may(OPERATOR) {
-        caller.note_denied(app, "admin");
-        return Err(Error::TenantTokenNeeded);
-    }
-    Ok(caller)
-}
-
-/// Authorizes an action on a resource.
-pub(super) async fn authorise_for(
-    app: &App,
-    request: &Request,
-    def: &ResourceDef,
-    action: &str,
-) -> Result<Caller, Error> {
-    authorise(app, request, &format!("{}:{action}", def.path)).await
-}
 
 /// The record that the path names.
 ///

@@ -24,7 +24,7 @@ use svctrack_store::{IdempotentOutcome, StoreError, Tracked, Tracking};
 use tokio::sync::mpsc;
 
 use super::{
-    idempotency::{IdempotentCall, Replayed, hash_of, is_asked},
+    idempotency_key::{IdempotentCall, Replayed, hash_of, is_asked},
     respond::name_ignored,
     strict::Strictness,
 };

@@ -10,14 +10,13 @@ use svctrack_store::{RecordResponse, Tenant};
 use super::{
     etag::versioned,
     records::{changed, found},
-    request::authorise_admin,
     respond::name_ignored,
 };
-use crate::{app::App, error::Error};
+use crate::{app::App, auth::authorize_admin, error::Error};
 
 /// `GET /settings`.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise_admin(app, request).await?;
+    let caller = authorize_admin(app, request).await?;
     let record = found(app, &caller, &SETTINGS, &RecordRef::Id(SETTINGS_ID)).await?;
     let tenant = members_of_tenant(app, &caller.tenant).await?;
     Ok(versioned(request, with_tenant(&tenant, record)?))
@@ -25,7 +24,7 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
 
 /// `PUT /settings`, and `PATCH`, which is the same.
 pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise_admin(app, request).await?;
+    let caller = authorize_admin(app, request).await?;
     let tenant = members_of_tenant(app, &caller.tenant).await?;
     let target = (&SETTINGS, RecordRef::Id(SETTINGS_ID), tenant.clone());
     let (record, ignored) = changed(app, request, caller, target).await?;

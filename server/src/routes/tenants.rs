@@ -10,21 +10,27 @@ use svctrack_core::{
 use svctrack_store::{TenantRecord, TenantState, TokenRecord};
 
 use super::{
+    conditional_headers::precondition,
     etag::{etag_of_tenant, tagged},
-    idempotency,
+    idempotency_key,
     list_response::respond_with_all,
-    precondition::precondition,
-    request::{authorise, read_body},
+    request::read_body,
     respond::{json, name_ignored, uncompressed},
     strict::Strictness,
     tokens::shown_once,
 };
-use crate::{app::App, auth::Token, background_jobs, error::Error, path_tree::path_part};
+use crate::{
+    app::App,
+    auth::{Token, authorize},
+    background_jobs,
+    error::Error,
+    path_tree::path_part,
+};
 
 /// `POST /tenants`: the response is the only place where the tenant's first token is shown.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, OPERATOR).await?;
-    idempotency::reject(request, idempotency::HOLDS_SECRET)?;
+    let caller = authorize(app, request, OPERATOR).await?;
+    idempotency_key::reject(request, idempotency_key::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, NewTenant::MEMBERS);
     Strictness::from_request(request).check_properties(&ignored, NewTenant::MEMBERS)?;
@@ -66,7 +72,7 @@ fn shown(tenant: &TenantRecord) -> Document {
 
 /// `GET /tenants`.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    authorise(app, request, OPERATOR).await?;
+    authorize(app, request, OPERATOR).await?;
     let tenants = app.store.tenants(usize::MAX).await?;
     let documents = tenants.iter().map(shown).collect();
     respond_with_all(request, &TENANT, documents)
@@ -74,7 +80,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 
 /// `GET /tenants/{id}`; with the progress of one that is being deleted.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
-    authorise(app, request, OPERATOR).await?;
+    authorize(app, request, OPERATOR).await?;
     let tenant = app.store.tenant(id_in_path(request)?).await?;
     versioned_tenant(request, &tenant.ok_or(Error::TenantNotFound)?)
 }
@@ -85,7 +91,7 @@ fn versioned_tenant(request: &Request, tenant: &TenantRecord) -> Result<Response
 
 /// `PUT /tenants/{id}`, and `PATCH`, which is the same: another name, suspended or resumed.
 pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, OPERATOR).await?;
+    let caller = authorize(app, request, OPERATOR).await?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let id = id_in_path(request)?;
     let change = TenantChange::read(&sent).map_err(Error::Invalid)?;
@@ -106,7 +112,7 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
 /// `DELETE /tenants/{id}`: from the next request on the tenant does not exist. Its data is removed while others are
 /// served.
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, OPERATOR).await?;
+    let caller = authorize(app, request, OPERATOR).await?;
     let id = id_in_path(request)?;
     let tenant = app.store.delete_tenant(caller.into(), id, precondition(request)).await?;
     // A separate task: it continues when the client disconnects.

@@ -9,16 +9,16 @@ use svctrack_core::{
 use svctrack_store::{Revoked, TokenRecord};
 
 use super::{
-    idempotency,
+    idempotency_key,
     list_response::respond_with_all,
     query_parameters::only_flag,
-    request::{authorise, read_body, read_optional_body},
+    request::{read_body, read_optional_body},
     respond::{deleted_count, json, name_ignored, uncompressed},
     strict::Strictness,
 };
 use crate::{
     app::App,
-    auth::{Caller, Token},
+    auth::{Caller, Token, authorize},
     error::Error,
     path_tree::path_part,
 };
@@ -30,8 +30,8 @@ const UNKNOWN: Error = Error::NotFound(
 
 /// `POST /tokens`: the response is the only place where the token is shown.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin").await?;
-    idempotency::reject(request, idempotency::HOLDS_SECRET)?;
+    let caller = authorize(app, request, "admin").await?;
+    idempotency_key::reject(request, idempotency_key::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, NewToken::MEMBERS);
     Strictness::from_request(request).check_properties(&ignored, NewToken::MEMBERS)?;
@@ -50,8 +50,8 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
 /// `POST /tokens/{id}/rotate`: the successor has the scopes of the old token, so the caller must have all of them
 /// (R44).
 pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin").await?;
-    idempotency::reject(request, idempotency::HOLDS_SECRET)?;
+    let caller = authorize(app, request, "admin").await?;
+    idempotency_key::reject(request, idempotency_key::HOLDS_SECRET)?;
     let (sent, _room) = read_optional_body(app, request, &caller).await?;
     let id = path_part(request, "id").unwrap_or_default().into_owned();
     let ignored = unknown_members(&sent, Rotation::MEMBERS);
@@ -110,7 +110,7 @@ pub(super) fn shown_once(kept: &TokenRecord, token: &Token) -> Document {
 
 /// `GET /tokens`: stored properties of each, never the token itself.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin").await?;
+    let caller = authorize(app, request, "admin").await?;
     let tokens = app.store.tokens(&caller.tenant).await?;
     let documents = tokens.iter().map(shown).collect();
     respond_with_all(request, &TOKEN, documents)
@@ -119,7 +119,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 /// `DELETE /tokens/{id}`: the token is revoked from the next request on; with `cascade=true` so is every token issued
 /// by it, also when it was revoked before.
 pub(crate) async fn revoke(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin").await?;
+    let caller = authorize(app, request, "admin").await?;
     let id = path_part(request, "id").unwrap_or_default().into_owned();
     let with = if only_flag(request, "cascade")? { Revoked::Line } else { Revoked::Alone };
     match app.store.revoke_token(caller.into(), id, with).await? {

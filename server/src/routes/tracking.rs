@@ -15,7 +15,7 @@ use svctrack_core::{
 use svctrack_store::{IdempotentOutcome, Tracking};
 
 use super::{
-    idempotency::{IdempotentCall, Replayed, hash_of},
+    idempotency_key::{IdempotentCall, Replayed, hash_of},
     respond::name_ignored,
     rows::{RowsFormat, RowsReader, TrackingOutcome, take_rows},
     strict::Strictness,

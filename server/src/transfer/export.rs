@@ -17,7 +17,7 @@ use svctrack_core::{
 
 use crate::{
     api_client::{ApiClient, ApiResponse},
-    backups::Unfinished,
+    backup_folder::Unfinished,
     interchange::{Format, csv_columns::CsvColumns},
 };
 

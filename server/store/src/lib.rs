@@ -75,6 +75,7 @@ pub mod metrics;
 mod page;
 mod parallel;
 mod parked_today;
+mod precondition;
 mod queueing;
 mod reads;
 mod reply;
@@ -118,6 +119,7 @@ pub use self::{
     metrics::StoreMetrics,
     page::{Digest, Page, PageOptions, PageStart, RecordStream, Rewrite},
     parked_today::ParkedToday,
+    precondition::{Precondition, id_in_tag},
     reply::{AutoRenewal, RecordResponse, Reply, Tracked, Upserted},
     response_memory::{Room, RoomBudget, UNCOUNTED_BYTES},
     revenue::{NewClosing, ReportJob, WriteReport, WrittenReport},
@@ -384,31 +386,6 @@ pub struct IdempotencyKey {
     /// Part of the call that the command carries out, where a call has several: parts count from 0, and each is carried
     /// out after the one before.
     pub part: Option<u32>,
-}
-
-/// The versions of a record that a write applies to (R16).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Precondition {
-    /// Any version of any record.
-    Anything,
-    /// One of these records must match, each in this version. An id is without hyphens, which separate the parts of a
-    /// tag.
-    OneOf(Vec<(String, i64)>),
-}
-
-impl Precondition {
-    /// Whether a record in this version may be written.
-    pub(crate) fn allows(&self, id: impl std::fmt::Display, version: i64) -> bool {
-        match self {
-            Self::Anything => true,
-            Self::OneOf(versions) => versions.contains(&(id_in_tag(id), version)),
-        }
-    }
-}
-
-/// The form of an id in a tag.
-pub fn id_in_tag(id: impl std::fmt::Display) -> String {
-    id.to_string().replace('-', "")
 }
 
 /// Data of a person besides their record and activities.

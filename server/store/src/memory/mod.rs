@@ -39,7 +39,7 @@ use crate::{
         token_uses::TokenUses,
     },
     reads::{
-        backup, dry_run,
+        backup_writer, dry_run,
         ledgers::Ledgers,
         list::{self, ListRequest},
         logs, read,
@@ -370,7 +370,7 @@ impl Store for Memory {
                 }
             };
             let head = BackupHead::new(self.clock.now(), self.id, sequence);
-            let manifest = backup::write(&**state, head, &file, || true)?;
+            let manifest = backup_writer::write(&**state, head, &file, || true)?;
             Ok((file, manifest))
         })
     }

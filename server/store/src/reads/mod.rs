@@ -3,7 +3,7 @@
 pub(crate) mod activities_by_date;
 pub(crate) mod as_of;
 pub(crate) mod audit;
-pub(crate) mod backup;
+pub(crate) mod backup_writer;
 pub(crate) mod bidirectional_scan;
 pub(crate) mod closing_changes;
 pub(crate) mod dry_run;

@@ -19,12 +19,11 @@ use svctrack_core::{
 use super::{
     activity_retention,
     apply::apply,
-    audit, audit_retention, auto_renewal, closings, erasure, idempotency, integration_issues,
-    message_ids,
+    audit, audit_retention, auto_renewal, closings, erasure, integration_issues, message_ids,
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
-    suppressed_keys, tenant_deletion,
+    stored_outcomes, suppressed_keys, tenant_deletion,
     tenant_view::TenantView,
     tenants, tokens, usage,
 };
@@ -106,7 +105,7 @@ fn dispatch(
             upsert_all(actor, command, tables, pending, ctx).map(Ok)
         }
         Command::Idempotent { key, command } => {
-            idempotency::carry_out(actor, key, command, tables, pending, ctx)
+            stored_outcomes::carry_out(actor, key, command, tables, pending, ctx)
         }
         Command::Track(tracking) => track(actor, tracking, tables, pending, ctx),
         Command::Replay => {
@@ -383,7 +382,7 @@ fn sweep(
         return Ok(Reply::Swept(audit_retention::sweep(tables, tenant, ctx.settled)?));
     }
     let more_messages = message_ids::sweep(tables, pending, tenant)?;
-    let more_keys = idempotency::sweep(tables, pending, tenant, ctx)?;
+    let more_keys = stored_outcomes::sweep(tables, pending, tenant, ctx)?;
     let more_parked = parked::sweep(tables, pending, tenant, ctx)?;
     let more_to_erase = erasure::sweep(actor, tables, pending, ctx)?;
     let more_old = activity_retention::sweep(tables, tenant, ctx.settled)?;

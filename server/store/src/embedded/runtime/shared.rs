@@ -33,7 +33,7 @@ use crate::{
         token_uses::TokenUses,
     },
     reads::{
-        backup::{self, BackupError},
+        backup_writer::{self, BackupError},
         shared_snapshot::{SharedSnapshot, SnapshotCache},
         versions::CommitScope,
     },
@@ -186,11 +186,12 @@ impl Shared {
         let goes_on = || !self.is(Health::Stopped);
         let head = BackupHead::new(self.clock.now(), self.id, sequence);
         // A backup file that cannot be written is no fault of the store, and must not be reported as one.
-        let made =
-            self.read_once(|snapshot| match backup::write(snapshot, head.clone(), file, goes_on) {
+        let made = self.read_once(|snapshot| {
+            match backup_writer::write(snapshot, head.clone(), file, goes_on) {
                 Err(BackupError::Store(error)) => Err(error),
                 made => Ok(made),
-            });
+            }
+        });
         Ok(made??)
     }
 
