@@ -310,7 +310,7 @@ impl Error {
             .body(body);
         if let Some(shell) = page {
             let (title, detail) = page_words(&problem);
-            response = html(problem_page(shell.as_ref(), title, detail, request_id));
+            response = html(problem_page(shell.as_ref(), title, &detail, request_id));
             response.set_status(status);
         }
         response.extensions_mut().insert(Cause(verdict.code.into()));
@@ -332,10 +332,12 @@ impl Error {
 }
 
 /// Title and text of the page of a problem.
-fn page_words<'p>(problem: &ProblemJson<'p>) -> (&'p str, &'p str) {
+fn page_words<'p>(problem: &ProblemJson<'p>) -> (&'p str, String) {
+    let errors: Vec<_> = problem.errors.iter().map(ValidationError::plain_message).collect();
     match problem.code {
-        "route_not_found" => ("Page not found", "This page does not exist."),
-        _ => (problem.title, problem.detail),
+        "route_not_found" => ("Page not found", "This page does not exist.".to_owned()),
+        _ if !errors.is_empty() => (problem.title, errors.join("; ")),
+        _ => (problem.title, problem.detail.to_owned()),
     }
 }
 

@@ -166,3 +166,30 @@ async fn a_wrong_parameter_of_a_page_is_named_by_its_label() {
         assert_eq!(html.matches("<h1").count(), 1, "{path}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_rejects_a_parameter_that_it_does_not_have() {
+    let server = InProcess::start().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    for (page, unknown, nearest) in [
+        ("/app/tickets", "stauts", "status"),
+        ("/app/renewals", "ownr", "owner"),
+        ("/app/timesheets", "sttus", "status"),
+        ("/app/customers", "phse", "phase"),
+        ("/app/audit", "tokenid", "tokenId"),
+        ("/app/issues", "codes", "code"),
+        ("/app/live", "actoin", "action"),
+        ("/app/search", "query", ""),
+        ("/app/closings", "month", ""),
+    ] {
+        let path = format!("{page}?{unknown}=1");
+        let response = reader.get(&path).await;
+        assert_eq!(response.status, StatusCode::BAD_REQUEST, "{path}");
+        let html = response.text();
+        assert!(html.contains(&format!("{unknown} is not a known parameter")), "{path}: {html}");
+        let names = html.contains(&format!("did you mean {nearest}?"));
+        assert_eq!(names, !nearest.is_empty(), "{path}");
+        // An empty field of a form is not sent to find something.
+        assert_eq!(reader.get(&format!("{page}?{unknown}=")).await.status, StatusCode::OK);
+    }
+}

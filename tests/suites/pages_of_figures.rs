@@ -524,6 +524,8 @@ async fn renewals_are_chosen_by_their_days_and_listed_in_pages_and_in_a_file() {
     let html = page(&reader, &link(&all, &format!("from={month}-01"))).await;
     assert!(html.contains(&format!("aria-current=\"page\">{month}<")), "{html}");
     assert!(html.contains("name=\"owner\" value=\"Ada\"") && !html.contains("Beta"), "{html}");
-    let wrong = page(&reader, "/app/renewals?from=soon").await;
+    let wrong = reader.get("/app/renewals?from=soon").await;
+    assert_eq!(wrong.status, StatusCode::BAD_REQUEST);
+    let wrong = wrong.text();
     assert!(wrong.contains("class=\"problems\""), "{wrong}");
 }

@@ -48,7 +48,9 @@ async fn a_live_page_shows_what_is_stored_and_what_comes_until_its_session_ends(
     for shown in ["stored before", "value=\"Acme Works (acme)\"", "value=\"Ada Lovelace (ada)\""] {
         assert!(named.contains(shown), "{shown}: {named}");
     }
-    let unknown = page(&reader, "/app/live?companyId=Nobody").await;
+    let unknown = reader.get("/app/live?companyId=Nobody").await;
+    assert_eq!(unknown.status, StatusCode::BAD_REQUEST);
+    let unknown = unknown.text();
     assert!(
         unknown.contains("No company has the name Nobody.") && !unknown.contains("stored before")
     );

@@ -26,6 +26,10 @@ const TOKENS: &str = "tokens";
 /// Changes on the page of a record.
 const OF_RECORD: usize = 20;
 
+/// Parameters of the address of the list.
+pub(super) const PARAMETERS: &[&str] =
+    &["action", "resource", "id", "tokenId", "from", "to", "after"];
+
 /// `GET /app/audit`
 pub(super) async fn audit(visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);

@@ -115,6 +115,10 @@ fn query_of(sort: &str, currency: &Choice, filters: &[Choice]) -> Vec<(&'static 
     pairs.map(|(name, text)| (name, text.to_owned())).collect()
 }
 
+/// Parameters of the address of the list.
+pub(super) const PARAMETERS: &[&str] =
+    &["name", "status", "owner", "phase", "activityState", "sort", "baseCurrency", "offset"];
+
 /// `GET /app/customers`
 pub(super) async fn customers(visit: Visit, request: Request) -> Result<Response, Error> {
     let mut pairs = query_pairs(&request);

@@ -8,7 +8,7 @@ use svctrack_web::pages::{IssueLine, IssuesView, address, issues_page};
 use super::{
     api::{JSON, read},
     paging::number_of,
-    respond::{html, see},
+    respond::{see, shown},
     submitted_form::{notice_of, problems_of, sent},
     visit::Visit,
 };
@@ -31,6 +31,9 @@ const NOTICES: &[(&str, &str)] = &[
         "The entry was removed. It appears again if the problem occurs again. Its parked events stay parked.",
     ),
 ];
+
+/// Parameters of the address of the list.
+pub(super) const PARAMETERS: &[&str] = &["code", "route", HAS_PARKED, "after", "done"];
 
 /// `GET /app/issues`
 pub(super) async fn issues(visit: Visit, request: Request) -> Result<Response, Error> {
@@ -73,7 +76,7 @@ pub(super) async fn issues(visit: Visit, request: Request) -> Result<Response, E
     (view.code, view.route) = (code, route);
     let mut shell = visit.shell;
     shell.notice = notice_of(&pairs, NOTICES);
-    Ok(html(issues_page(&shell, &view)))
+    Ok(shown(issues_page(&shell, &view), &view.problems))
 }
 
 /// `POST /app/issues/:id/replay`

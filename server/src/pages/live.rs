@@ -15,7 +15,7 @@ use super::{
     activity::name_companies,
     api::JSON,
     references::{references, resolve},
-    respond::html,
+    respond::shown,
     submitted_form::{problems_of, sent},
     visit::Visit,
 };
@@ -28,6 +28,9 @@ const FILTERS: [(&str, Option<&ResourceDef>); 3] =
     [("endUserId", Some(&END_USER)), ("companyId", Some(&COMPANY)), ("action", None)];
 /// Header with the last activity that a browser has, when it comes back to a stream.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Parameters of the address of the list.
+pub(super) const PARAMETERS: &[&str] = &["endUserId", "companyId", "action", "after"];
 
 /// `GET /app/live`
 pub(super) async fn live(visit: Visit, request: Request) -> Result<Response, Error> {
@@ -60,7 +63,7 @@ pub(super) async fn live(visit: Visit, request: Request) -> Result<Response, Err
     view.newer = address("/app/live", &[], &query);
     if !view.problems.is_empty() {
         view.filters = filters;
-        return Ok(html(live_page(&visit.shell, &view)));
+        return Ok(shown(live_page(&visit.shell, &view), &view.problems));
     }
     let path = address("/activities", &[], &[&query[..], page].concat());
     match visit.api.get::<Vec<ActivityLine>>(&path).await.map_err(Error::into_issues) {
@@ -78,7 +81,7 @@ pub(super) async fn live(visit: Visit, request: Request) -> Result<Response, Err
         });
     }
     view.filters = filters;
-    Ok(html(live_page(&visit.shell, &view)))
+    Ok(shown(live_page(&visit.shell, &view), &view.problems))
 }
 
 /// `GET /app/live/stream`: the stream of the API, as long as the session lasts.

@@ -58,12 +58,14 @@ use crate::{
     observe::request_metrics::RouteMetrics,
     path_tree::{PathTree, Pattern},
     request_head,
+    routes::query_pairs,
 };
 use futures_util::{
     FutureExt as _, TryFutureExt as _,
     future::{self, BoxFuture},
 };
 use poem::{Request, Response, http::Method};
+use svctrack_core::schema::UnknownParameter;
 
 /// Serves a page to any client, signed in or not.
 type PublicPage = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
@@ -75,7 +77,8 @@ type Methods = &'static [(Method, PageHandler)];
 #[derive(Clone, Copy)]
 enum PageHandler {
     Anyone(PublicPage),
-    SignedIn(SignedInPage),
+    /// With the parameters of its address, where all of them are known by name.
+    SignedIn(SignedInPage, Option<&'static [&'static str]>),
 }
 
 macro_rules! open {
@@ -86,9 +89,13 @@ macro_rules! open {
 
 macro_rules! closed {
     ($handler:path) => {
-        PageHandler::SignedIn(|visit, request| {
-            Box::pin(async move { $handler(visit, request).await })
-        })
+        closed!($handler, None)
+    };
+    ($handler:path, $parameters:expr) => {
+        PageHandler::SignedIn(
+            |visit, request| Box::pin(async move { $handler(visit, request).await }),
+            $parameters,
+        )
     };
 }
 
@@ -99,12 +106,12 @@ const PAGES: &[(&str, Methods)] = &[
     ("/sign-in", &[(Method::GET, open!(sign_in::show)), (Method::POST, open!(sign_in::sign_in))]),
     ("/sign-out", &[(Method::POST, closed!(sign_in::sign_out))]),
     ("/app", &[(Method::GET, open!(home::lead))]),
-    ("/app/live", &[(Method::GET, closed!(live::live))]),
+    ("/app/live", &[(Method::GET, closed!(live::live, Some(live::PARAMETERS)))]),
     ("/app/live/stream", &[(Method::GET, closed!(live::stream))]),
-    ("/app/search", &[(Method::GET, closed!(search::search))]),
+    ("/app/search", &[(Method::GET, closed!(search::search, Some(&["q"])))]),
     ("/app/suggestions/:resource", &[(Method::GET, closed!(references::suggestions))]),
     ("/app/people/:id/erase", &[(Method::POST, closed!(erasure::erase))]),
-    ("/app/customers", &[(Method::GET, closed!(customers::customers))]),
+    ("/app/customers", &[(Method::GET, closed!(customers::customers, Some(customers::PARAMETERS)))]),
     ("/app/customers/views", &[(Method::POST, closed!(views::save_customers))]),
     ("/app/reports/:kind", &[(Method::GET, closed!(reports::report))]),
     ("/app/reports/:kind/explain", &[(Method::GET, closed!(explanation::explain))]),
@@ -118,10 +125,10 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/records/:resource/:id/edit", &[(Method::GET, closed!(records::edit)), (Method::POST, closed!(records::update))]),
     ("/app/records/:resource/:id/delete", &[(Method::POST, closed!(records::delete))]),
     ("/app/setup", &[(Method::GET, closed!(setup::setup))]),
-    ("/app/issues", &[(Method::GET, closed!(issues::issues))]),
+    ("/app/issues", &[(Method::GET, closed!(issues::issues, Some(issues::PARAMETERS)))]),
     ("/app/issues/:id/replay", &[(Method::POST, closed!(issues::replay))]),
     ("/app/issues/:id/remove", &[(Method::POST, closed!(issues::remove))]),
-    ("/app/audit", &[(Method::GET, closed!(audit::audit))]),
+    ("/app/audit", &[(Method::GET, closed!(audit::audit, Some(audit::PARAMETERS)))]),
     ("/app/tokens", &[(Method::GET, closed!(tokens::tokens))]),
     ("/app/tokens/new", &[(Method::GET, closed!(tokens::new)), (Method::POST, closed!(tokens::issue))]),
     ("/app/tokens/:id", &[(Method::GET, closed!(tokens::token))]),
@@ -140,15 +147,15 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/tenants/:id/rename", &[(Method::POST, closed!(tenants::rename))]),
     ("/app/tenants/:id/suspend", &[(Method::POST, closed!(tenants::suspend))]),
     ("/app/tenants/:id/delete", &[(Method::POST, closed!(tenants::delete))]),
-    ("/app/renewals", &[(Method::GET, closed!(renewals::renewals))]),
+    ("/app/renewals", &[(Method::GET, closed!(renewals::renewals, Some(renewals::PARAMETERS)))]),
     ("/app/renewals/file", &[(Method::GET, closed!(renewals::file))]),
     ("/app/licenses/:id/renew", &[(Method::GET, closed!(renewals::show_renewal)), (Method::POST, closed!(renewals::renew))]),
     ("/app/licenses/:id/lose", &[(Method::GET, closed!(renewals::show_loss)), (Method::POST, closed!(renewals::lose))]),
-    ("/app/timesheets", &[(Method::GET, closed!(timesheets::list)), (Method::POST, closed!(timesheets::decide))]),
-    ("/app/tickets", &[(Method::GET, closed!(tickets::list))]),
+    ("/app/timesheets", &[(Method::GET, closed!(timesheets::list, Some(timesheets::PARAMETERS))), (Method::POST, closed!(timesheets::decide))]),
+    ("/app/tickets", &[(Method::GET, closed!(tickets::list, Some(tickets::PARAMETERS)))]),
     ("/app/tickets/:id", &[(Method::GET, closed!(tickets::show)), (Method::POST, closed!(tickets::update))]),
     ("/app/import/:resource", &[(Method::GET, closed!(import::show)), (Method::POST, closed!(import::import))]),
-    ("/app/closings", &[(Method::GET, closed!(closings::list)), (Method::POST, closed!(closings::close))]),
+    ("/app/closings", &[(Method::GET, closed!(closings::list, Some(&[]))), (Method::POST, closed!(closings::close))]),
     ("/app/closings/:month/reopen", &[(Method::POST, closed!(closings::reopen))]),
 ];
 
@@ -186,7 +193,9 @@ impl Pages {
             Ok(PageHandler::Anyone(handler)) => {
                 handler(app, request).map_err(|error| on_page(error, None)).boxed()
             }
-            Ok(PageHandler::SignedIn(handler)) => signed_in(app, api, handler, request).boxed(),
+            Ok(PageHandler::SignedIn(handler, parameters)) => {
+                signed_in(app, api, (handler, parameters), request).boxed()
+            }
             Err(error) => future::err(on_page(error, None)).boxed(),
         };
         (Some(metrics), handled)
@@ -218,7 +227,7 @@ fn allow(methods: Methods) -> String {
 async fn signed_in(
     app: Arc<App>,
     api: Arc<Api>,
-    handler: SignedInPage,
+    (handler, parameters): (SignedInPage, Option<&[&str]>),
     request: Request,
 ) -> Result<Response, Error> {
     let session = session::of_request(&app, &request).await;
@@ -229,7 +238,23 @@ async fn signed_in(
     let visit = Visit::new(app, api, session, path).await;
     let visit = visit.map_err(|error| on_page(error, None))?;
     let shell = visit.shell.clone();
+    if let Some(known) = parameters {
+        check_parameters(&request, known).map_err(|error| on_page(error, Some(shell.clone())))?;
+    }
     handler(visit, request).await.map_err(|error| on_page(error, Some(shell)))
+}
+
+/// Rejects an address with a parameter that the page does not have: what it shows would not be what was asked for.
+fn check_parameters(request: &Request, known: &[&str]) -> Result<(), Error> {
+    let is_unknown =
+        |(name, value): &(String, String)| !value.is_empty() && !known.contains(&name.as_str());
+    match query_pairs(request).into_iter().find(is_unknown) {
+        Some((name, _)) => {
+            let unknown = UnknownParameter::among(&name, known.iter().copied());
+            Err(Error::BadRequest(vec![unknown.issue()]))
+        }
+        None => Ok(()),
+    }
 }
 
 fn on_page(error: Error, shell: Option<svctrack_web::pages::Shell>) -> Error {

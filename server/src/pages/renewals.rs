@@ -24,7 +24,7 @@ use super::{
     api::text_of,
     by_ids::{by_ids, text},
     paging::paging,
-    respond::{html, rejected, see},
+    respond::{html, rejected, see, shown},
     submitted_form::{body_of, headers_of, is_changed, problems_of, sent},
     visit::Visit,
 };
@@ -125,6 +125,10 @@ impl PageParameters {
     }
 }
 
+/// Parameters of the address of the list.
+pub(super) const PARAMETERS: &[&str] =
+    &["from", "to", "owner", "group", "offset", "done", "license"];
+
 /// `GET /app/renewals`
 pub(super) async fn renewals(mut visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
@@ -151,7 +155,7 @@ pub(super) async fn renewals(mut visit: Visit, request: Request) -> Result<Respo
     view.may_renew = may_renew(&visit);
     view.may_lose = visit.api.may("licenses:update");
     visit.shell.notice = decided(&visit, &pairs).await;
-    Ok(html(renewals_page(&visit.shell, &view)))
+    Ok(shown(renewals_page(&visit.shell, &view), &view.problems))
 }
 
 /// What was decided, where the address names the decision and the license that it led to.

@@ -22,6 +22,9 @@ const SHOWN: usize = 50;
 const SELECT: &str =
     "title,sourceId,companyId,companyName,status,severity,name,email,createDate,isOpen,snippet";
 
+/// Parameters of the address of the list.
+pub(super) const PARAMETERS: &[&str] = &["search", "status", "open", "offset"];
+
 /// `GET /app/tickets`
 pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);

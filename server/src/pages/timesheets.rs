@@ -32,6 +32,9 @@ const STATUSES: &[&str] = &[SUBMITTED, "approved", "returned"];
 
 type Record = Map<String, Value>;
 
+/// Parameters of the address of the list.
+pub(super) const PARAMETERS: &[&str] = &["status", "offset", "decided", "as"];
+
 /// `GET /app/timesheets`
 pub(super) async fn list(mut visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
