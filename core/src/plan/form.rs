@@ -63,6 +63,7 @@ fn check_whole(
         base: &mut base,
         patch: &mut patch,
         returned: &Document::default(),
+        retained: &mut Vec::new(),
         now,
         actor: None,
         origin,

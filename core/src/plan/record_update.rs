@@ -12,12 +12,14 @@ use crate::{
         CheckedBody, Completion, Fill, FillCtx, IndexEntry, Lookup, LookupError, ReadCtx,
         ResourceDef, SentBody, SideRecord,
     },
-    value::{Document, Json, ObjectId, ValidationError, quoted::quoted},
+    value::{Document, Json, JsonRef, ObjectId, ValidationError, quoted::quoted},
 };
 
-/// Hidden member of a stored record: the names of the fields with placeholder values for absent ones. No caller can set
-/// it, since no field has this name.
+/// Hidden member of a stored record: the names of the fields with placeholder values for absent ones, and those of
+/// retained values, marked with [`RETAINED`]. No caller can set it, since no field has this name.
 pub(super) const STAND_INS: &str = "~";
+/// Begins the name of a retained value: one that was computed, and stays as what it was computed from changes.
+const RETAINED: char = '=';
 
 /// The largest record, in bytes of its values: twice what one body can bring (a ticket's, 2 MiB), since bodies
 /// add up.
@@ -40,11 +42,22 @@ pub(super) fn assemble(
         note_conditional(def, &patch, &mut body.fixed, lookup)?;
     }
     let mut returned = Document::default();
+    let mut retained = retained(&base);
     for (name, value) in take_stand_ins(&mut base) {
         if value.as_ref().map(Json::as_ref) == patch.get(&name)
             && let Some(value) = patch.remove(&name)
         {
             returned.set(&name, value);
+        }
+    }
+    // As little as a placeholder was a retained value set by a caller: null has no effect on it either.
+    for name in &retained {
+        let is_unset =
+            patch.get(name).is_some_and(|sent| sent.is_null() || Some(sent) == base.get(name));
+        if is_unset
+            && let Some(value) = patch.remove(name).filter(|value| !value.as_ref().is_null())
+        {
+            returned.set(name, value);
         }
     }
     let actor = ctx.actor.map(|actor| actor.to_string());
@@ -53,10 +66,12 @@ pub(super) fn assemble(
         base: &mut base,
         patch: &mut patch,
         returned: &returned,
+        retained: &mut retained,
         now: ctx.now,
         actor: actor.as_deref(),
         origin: ctx.origin,
     });
+    retained.retain(|name| base.get(name).is_some() && patch.get(name).is_none());
     let (mut issues, mut side_records) = (Vec::new(), Vec::new());
     merge(def, &patch, &mut base, &mut issues);
     resolve_references(def, &mut base, lookup, &mut issues)?;
@@ -79,7 +94,8 @@ pub(super) fn assemble(
         let message = format!("a record must be at most {MAX_RECORD_BYTES} bytes");
         body.issues.push(ValidationError::of_body("record_too_large", message));
     }
-    let document = fill(def, base, ctx.fill(def, lookup)?);
+    let mut document = fill(def, base, ctx.fill(def, lookup)?);
+    retain(&mut document, &retained);
     let ignored = ignored(def, &mut body, before, &document, &ReadCtx::new(ctx.now, lookup))?;
     Ok(AssembledRecord { document, side_records, ignored, issues: body.issues })
 }
@@ -104,10 +120,34 @@ fn note_conditional(
 
 /// Takes the placeholder values of absent properties out of a stored record.
 pub(super) fn take_stand_ins(stored: &mut Document) -> Vec<(String, Option<Json>)> {
-    let names = stored.remove(STAND_INS).and_then(|names| names.as_ref().items());
-    let names = names.unwrap_or_default();
-    let names = names.iter().filter_map(|name| Some(name.as_ref().as_str()?.into_owned()));
-    names.map(|name| (name.clone(), stored.remove(&name))).collect()
+    let names = stand_ins(stored);
+    stored.remove(STAND_INS);
+    names.into_iter().map(|name| (name.clone(), stored.remove(&name))).collect()
+}
+
+/// Names of the fields of a stored record with placeholder values.
+pub(super) fn stand_ins(stored: &Document) -> Vec<String> {
+    hidden_names(stored).filter(|name| !name.starts_with(RETAINED)).collect()
+}
+
+/// Names of the fields of a stored record with retained values.
+fn retained(stored: &Document) -> Vec<String> {
+    hidden_names(stored).filter_map(|name| Some(name.strip_prefix(RETAINED)?.to_owned())).collect()
+}
+
+fn hidden_names(stored: &Document) -> impl Iterator<Item = String> {
+    let names = stored.value(STAND_INS).and_then(JsonRef::items).unwrap_or_default();
+    names.into_iter().filter_map(|name| Some(name.as_ref().as_str()?.into_owned()))
+}
+
+/// Notes which values of a record are retained.
+fn retain(document: &mut Document, names: &[String]) {
+    if !names.is_empty() {
+        let retained = names.iter().map(|name| format!("{RETAINED}{name}"));
+        let hidden: Vec<String> = stand_ins(document).into_iter().chain(retained).collect();
+        document.remove(STAND_INS);
+        document.set(STAND_INS, Json::strings(hidden.iter().map(String::as_str)));
+    }
 }
 
 /// A record that can be stored if there are no issues, and the records that are created with it.

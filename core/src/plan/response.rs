@@ -1,6 +1,6 @@
 //! The public form of a stored record: with the fields that are computed at read.
 
-use super::record_update::STAND_INS;
+use super::record_update::{STAND_INS, stand_ins};
 use crate::{
     resources,
     schema::{ComputedOnRead, FieldDef, Lookup, LookupError, ReadCtx, ResourceDef},
@@ -41,8 +41,7 @@ pub fn response_fields(
             Some(ComputedOnRead::Computed(compute)) => compute(stored, ctx)?,
             Some(ComputedOnRead::NameOf(reference)) => name_of(def, reference, stored, ctx.lookup)?,
             Some(ComputedOnRead::Derived) => {
-                let names = stored.value(STAND_INS).map(|names| names.to_json());
-                Some(names.unwrap_or_else(|| Json::strings([])))
+                Some(Json::strings(stand_ins(stored).iter().map(String::as_str)))
             }
         };
         if let Some(value) = value {

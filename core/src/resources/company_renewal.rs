@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use rust_decimal::Decimal;
 
 use super::{
-    company_revenue::{amount, licenses_of, total_of},
+    company_revenue::{amount, licenses_of, too_large, total_of},
     license::{self, CURRENCY, FROM_DATE, RENEWAL_DATE},
     license_checks::{
-        CURRENCY_MISSING, RATE_MISSING, SUCCESSOR_MISSING, Successors, listed, no_rate, shown,
+        AMOUNT_TOO_LARGE, CURRENCY_MISSING, RATE_MISSING, SUCCESSOR_MISSING, Successors,
+        is_too_large, listed, no_rate, shown,
     },
     license_period::end_of,
     license_terms::{is_ongoing, is_renewed},
@@ -100,6 +101,9 @@ pub(super) fn read_issues(
             true => shown((CURRENCY_MISSING, MRR.name, NO_CURRENCY)),
             false => shown((RATE_MISSING, MRR.name, &no_rate(&currency))),
         });
+    }
+    for field in too_large(company, ctx)? {
+        issues.push(shown((AMOUNT_TOO_LARGE, field, &is_too_large(field))));
     }
     let successors = Successors::from_licenses(licenses.iter());
     for license in renewed_alone(&licenses, &successors, zone) {

@@ -17,6 +17,8 @@ use crate::{
 
 handles! {
     ID: Id = "_id";
+    MRR: Number = "mrr";
+    ARR: Number = "arr";
 }
 
 pub(super) fn licenses_of(
@@ -63,7 +65,8 @@ pub(super) fn total_of(
     let today = Day::at(ctx.now, settings::time_zone(&settings));
     Ok(match Currencies::from_settings(&settings) {
         Some(currencies) => amounts.iter().try_fold(Decimal::ZERO, |total, (currency, sum)| {
-            total.checked_add(sum.checked_mul(currencies.rate(currency, today)?)?)
+            let converted = sum.saturating_mul(currencies.rate(currency, today)?);
+            Some(total.saturating_add(converted))
         }),
         None if amounts.len() == 1 => amounts.values().next().copied(),
         None => None,
@@ -75,23 +78,41 @@ fn revenue(
     company: &Document,
     ctx: &ReadCtx<'_>,
     amount_of: impl Fn(&Document) -> Option<Decimal>,
-) -> Result<Option<Json>, LookupError> {
+) -> Result<Option<Decimal>, LookupError> {
     let zone = settings::time_zone_at_read(ctx)?;
     let counts = |license: &Document| license::is_active(license, ctx.now, zone);
-    let total = total_of(company, ctx, counts, amount_of)?;
-    Ok(Some(total.map_or_else(Json::null, amount)))
+    total_of(company, ctx, counts, amount_of)
 }
 
-pub(super) fn read_mrr(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    revenue(company, ctx, |license| license::MRR.get(license))
+fn mrr_of(license: &Document) -> Option<Decimal> {
+    license::MRR.get(license)
 }
 
 /// The ARR is the cost of a year, not 12 times a rounded monthly price (R7, R55).
+fn arr_of(license: &Document) -> Option<Decimal> {
+    let twelve_times = || mrr_of(license)?.checked_mul(license_terms::YEAR);
+    license::ARR.get(license).or_else(twelve_times)
+}
+
+pub(super) fn read_mrr(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
+    Ok(Some(revenue(company, ctx, mrr_of)?.map_or_else(Json::null, amount)))
+}
+
 pub(super) fn read_arr(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    revenue(company, ctx, |license| {
-        let twelve_times = || license::MRR.get(license)?.checked_mul(license_terms::YEAR);
-        license::ARR.get(license).or_else(twelve_times)
-    })
+    Ok(Some(revenue(company, ctx, arr_of)?.map_or_else(Json::null, amount)))
+}
+
+/// Sums that are null since they are too large (R55): of active licenses, the monthly and the yearly one.
+pub(super) fn too_large(
+    company: &Document,
+    ctx: &ReadCtx<'_>,
+) -> Result<Vec<&'static str>, LookupError> {
+    let mut fields = Vec::new();
+    for (field, amount_of) in [(MRR.name, mrr_of as fn(&_) -> _), (ARR.name, arr_of)] {
+        let total = revenue(company, ctx, amount_of)?;
+        fields.extend(total.is_some_and(|sum| Number::of_derived(sum).is_none()).then_some(field));
+    }
+    Ok(fields)
 }
 
 pub(super) fn read_mrr_by_currency(

@@ -236,10 +236,16 @@ mod tests {
         let mut patch = Document::parse(sent.as_bytes()).unwrap();
         let (mut base, now) = (before.clone(), Timestamp::MIN);
         let (before, base, patch_of) = (Some(&before), &mut base, &mut patch);
-        let (origin, returned) = (Origin::Request, &Document::default());
-        let patch_to =
-            &mut SentBody { before, base, patch: patch_of, returned, now, actor: None, origin };
-        split_sent_name(patch_to);
+        split_sent_name(&mut SentBody {
+            before,
+            base,
+            patch: patch_of,
+            returned: &Document::default(),
+            retained: &mut Vec::new(),
+            now,
+            actor: None,
+            origin: Origin::Request,
+        });
         patch.to_text()
     }
 

@@ -239,7 +239,10 @@ fn follow_price_and_period(sent: &mut SentBody<'_>) {
     if !end.is_none_or(is_end) {
         return;
     }
-    let has_months = end.is_some() || (fixed && sent.after(LENGTH.name).is_some());
+    let has_months = match end {
+        Some(_) => sent.after(FROM_DATE.name).is_some() || sent.after(LENGTH.name).is_some(),
+        None => fixed && sent.after(LENGTH.name).is_some(),
+    };
     if value && !price && has_months {
         sent.forget(&[MRR.name, ARR.name]);
     } else if fixed && (price || period) && !value && keeps_price(sent) {
@@ -255,13 +258,15 @@ fn keep_others(sent: &mut SentBody<'_>, names: &[&str]) {
     }
 }
 
-/// Whether there is a price from which the value can be derived; a price that was derived from the value only stays.
+/// Whether there is a price from which the value can be derived; a price that was derived from the value only is
+/// retained.
 fn keeps_price(sent: &mut SentBody<'_>) -> bool {
     let names = [MRR.name, ARR.name];
     if !sent.changes_any(&names) && names.iter().all(|name| sent.after(name).is_none()) {
         for name in names {
             if let Some(known) = sent.before.and_then(|before| before.value(name)) {
                 sent.base.set(name, known.to_json());
+                sent.retained.push(name.to_owned());
             }
         }
     }

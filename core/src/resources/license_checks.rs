@@ -81,13 +81,19 @@ pub(super) fn fill_issues(license: &Document, ctx: FillCtx) -> Option<Json> {
     let differing = differing(license, ctx.zone);
     let found = missing.into_iter().chain(differing).filter(|(wrong, _)| *wrong);
     let mut issues: Vec<Json> = found.map(|(_, issue)| shown(issue)).collect();
-    issues.extend(too_large(license, ctx.zone).into_iter().map(|field| {
-        shown((AMOUNT_TOO_LARGE, field, &format!("`{field}` is too large to be derived")))
-    }));
+    issues.extend(
+        too_large(license, ctx.zone)
+            .into_iter()
+            .map(|field| shown((AMOUNT_TOO_LARGE, field, &is_too_large(field)))),
+    );
     Some(listed(&issues))
 }
 
-const AMOUNT_TOO_LARGE: &str = "amount_too_large";
+pub(super) fn is_too_large(field: &str) -> String {
+    format!("`{field}` is too large to be derived")
+}
+
+pub(super) const AMOUNT_TOO_LARGE: &str = "amount_too_large";
 
 fn missing(license: &Document, zone: Zone) -> [(bool, LicenseIssue<'static>); 6] {
     let has = |name: &str| license.value(name).is_some();
@@ -121,7 +127,9 @@ fn missing(license: &Document, zone: Zone) -> [(bool, LicenseIssue<'static>); 6]
 
 fn differing(license: &Document, zone: Zone) -> [(bool, LicenseIssue<'static>); 3] {
     let message = "`value` is not `mrr` times `length`";
-    let value = differs(VALUE.get(license), MRR.get(license), spread_of(license, zone));
+    let sent = || LENGTH.get(license).filter(|length| *length > Decimal::ZERO);
+    let months = spread_of(license, zone).or_else(sent);
+    let value = differs(VALUE.get(license), MRR.get(license), months);
     let value = (value, ("value_differs", VALUE.name, message));
     let message = "`length` is not the time from `fromDate` to `toDate` in months";
     let length = (length_differs(license, zone), ("length_differs", LENGTH.name, message));

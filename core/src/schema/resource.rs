@@ -107,6 +107,8 @@ pub struct SentBody<'a> {
     pub patch: &'a mut Document,
     /// Placeholder values that came back unchanged.
     pub returned: &'a Document,
+    /// Names of values of `base` that were computed and stay, although what they were computed from changes.
+    pub retained: &'a mut Vec<String>,
     /// The time of the command.
     pub now: Timestamp,
     /// The user that the caller acts as.

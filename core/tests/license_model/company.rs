@@ -114,7 +114,12 @@ pub fn figures(all: &[Known], rates: Option<&Rates>, world: World<'_>) -> Values
     let last = dates.filter(|date| *date <= world.now).max();
     found.insert("lastRenewal", last.map_or(Value::Null, Value::Time));
     nearest(all, rates, world, &mut found);
-    found.insert("issues", Value::Text(issues(all, rates, world)));
+    let large = [("mrr", "amount_too_large mrr"), ("arr", "amount_too_large arr")];
+    let large = large.into_iter().filter(|(name, _)| found[name] == too_large()).collect();
+    found.insert("issues", Value::Text(issues(all, rates, large, world)));
+    for value in found.values_mut().filter(|value| **value == too_large()) {
+        *value = Value::Null;
+    }
     found
 }
 
@@ -160,7 +165,12 @@ fn total(
     }
     let rounded = sum.rounded(6);
     let is_absurd = rounded.abs() > Fraction::whole(1_000_000_000_000_000);
-    if is_absurd { Value::Null } else { Value::Number(rounded) }
+    if is_absurd { too_large() } else { Value::Number(rounded) }
+}
+
+/// Stands for a sum that is too large, until it is null.
+fn too_large() -> Value {
+    Value::Text("too large".to_owned())
 }
 
 fn status(all: &[Known], world: World<'_>) -> &'static str {
@@ -197,7 +207,12 @@ fn status(all: &[Known], world: World<'_>) -> &'static str {
     }
 }
 
-fn issues(all: &[Known], rates: Option<&Rates>, world: World<'_>) -> String {
+fn issues(
+    all: &[Known],
+    rates: Option<&Rates>,
+    large: Vec<(&str, &'static str)>,
+    world: World<'_>,
+) -> String {
     let lasting = all.iter().filter(|known| {
         let ended = known.1.end(world.zone).is_some_and(|end| end <= world.now);
         time(&known.1.shown, "fromDate").is_some() && !ended
@@ -215,6 +230,7 @@ fn issues(all: &[Known], rates: Option<&Rates>, world: World<'_>) -> String {
         false => "rate_missing mrr",
     };
     let mut issues: Vec<&str> = apart.iter().map(code).collect();
+    issues.extend(large.iter().map(|(_, issue)| *issue));
     issues.extend(vec!["successor_missing status"; alone]);
     issues.join(", ")
 }

@@ -1,7 +1,7 @@
 //! Value of a license by the contract's rules, written down as plainly as possible: the module shares no code with
 //! `core`. A license consists of the values that were set; everything else is computed from these each time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono_tz::Tz;
 
@@ -50,6 +50,8 @@ pub type Product = Values;
 #[derive(Clone, Debug, Default)]
 pub struct License {
     pub set: Values,
+    /// Names of values in `set` that nobody has set: a price that stayed when the dates of its value changed.
+    retained: BTreeSet<&'static str>,
     /// Last response of the license.
     pub shown: Values,
     /// Whether several products had the name of the license's product when it was created.
@@ -108,9 +110,11 @@ impl License {
     /// The license after an update; `None` where that is rejected.
     pub fn update(&self, body: &Values, world: World<'_>) -> Option<Self> {
         let (mut next, mut body) = (self.clone(), body.clone());
+        body.retain(|name, value| *value != Value::Null || !self.retained.contains(name));
         // A placeholder that is sent back unchanged was never set.
         let is_returned = |name: &str, value: &Value| {
-            !self.set.contains_key(name) && value == self.shown.get(name).unwrap_or(&Value::Null)
+            let is_set = self.set.contains_key(name) && !self.retained.contains(name);
+            !is_set && value == self.shown.get(name).unwrap_or(&Value::Null)
         };
         let mut returned = body.clone();
         returned.retain(|name, value| is_returned(name, value) && *value != Value::Null);
@@ -127,6 +131,8 @@ impl License {
             }
         }
         next.follow(&mut body, &self.shown);
+        let License { set, retained, .. } = &mut next;
+        retained.retain(|name| set.contains_key(name) && !body.contains_key(name));
         next.merge(&body);
         next.is_sound(&body, &self.shown)?;
         let is_lost = |values: &Values| says(values, "renewalStatus", "lost");
@@ -177,7 +183,9 @@ impl License {
             return;
         }
         let has_end = after(self, body, "toDate").is_some();
-        let has_months = has_end || fixed && after(self, body, "length").is_some();
+        let lasts = after(self, body, "length").is_some();
+        let begins = after(self, body, "fromDate").is_some();
+        let has_months = has_end && (begins || lasts) || fixed && lasts;
         if sets("value") && !price && has_months {
             self.forget("mrr", body);
             self.forget("arr", body);
@@ -188,6 +196,7 @@ impl License {
             if !changes("mrr") && !changes("arr") && !has_price(self) {
                 for name in ["mrr", "arr"] {
                     let known = before.get(name).filter(|value| **value != Value::Null);
+                    self.retained.extend(known.map(|_| name));
                     self.set.extend(known.map(|value| (name, value.clone())));
                 }
             }
@@ -376,6 +385,7 @@ impl License {
             let (Some(amount), Some(mrr), Some(months)) = known else { return false };
             (amount - mrr * months).abs() > cent * months
         };
+        let sent = number(&self.set, "length").filter(|length| *length > Fraction::ZERO);
         let lengths = number(&self.set, "length").zip(period);
         let length_differs = lengths.is_some_and(|(length, (months, _))| {
             let from = time(&self.set, "fromDate").unwrap();
@@ -395,7 +405,7 @@ impl License {
                 "period_too_short",
                 "toDate",
             ),
-            (differs("value", spread), "value_differs", "value"),
+            (differs("value", spread.or(sent)), "value_differs", "value"),
             (length_differs, "length_differs", "length"),
             (differs("arr", Some(YEAR)), "arr_differs", "arr"),
             (priced && lacks("mrr"), "amount_too_large", "mrr"),
