@@ -143,7 +143,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(GET "/reports/closings/:month", Scope("reports:read"), Nothing => Closing, "Get a closed month", alone!(routes::closings::read),
         "The stored figures of a closed month. With `by=company` also those of each company, computed from the history."),
     route!(DELETE "/reports/closings/:month", Scope("admin"), Nothing => Reopened, "Reopen the last closed month", alone!(routes::closings::delete),
-        "Deletes the stored figures. The `reason` is stored with the time and the token, and listed under `reopened`, also when the month is closed again. Only the last closed month can be reopened; any earlier one is rejected with 409. If the month is not closed, `deletedCount` is 0."),
+        "Deletes the stored figures. The `reason` is stored with the time and the token, and listed under `reopened`, also when the month is closed again. Only the last closed month can be reopened; any earlier one is rejected with 409. If `If-Match` has an outdated `ETag` of the month, the call is rejected with 412. If the month is not closed, `deletedCount` is 0."),
     route!(GET "/activities/stream", Scope("activities:read"), Nothing => Stream, "Stream activities", alone!(routes::activity_stream::listen),
         "Streams activities as server-sent events as they are stored. `Last-Event-ID`, or `after`, resumes the stream after a lost connection."),
     route!(GET "/endusers/:id/export", Scopes(routes::people::EXPORT_SCOPES), Nothing => Export, "Export a person's data", alone!(routes::people::export),
