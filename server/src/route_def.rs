@@ -165,7 +165,7 @@ impl RouteDoc {
             | BodyKind::TenantChange => true,
             _ => match self.gives {
                 BodyKind::Deleted => def.is_some(),
-                gives => gives == BodyKind::DeletedTenant,
+                gives => matches!(gives, BodyKind::DeletedTenant | BodyKind::Reopened),
             },
         }
     }

@@ -445,3 +445,39 @@ async fn a_reopening_records_who_when_and_why() {
         (&json!("late invoice"), &first["closedBy"], &json!("2024-08-01T09:30:00.000Z"))
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_month_is_reopened_only_in_the_version_that_was_read() {
+    let clock = Arc::new(StillClock::at(Timestamp::parse("2024-06-03T09:00:00Z").unwrap()));
+    let server = InProcess::with_clock(clock.clone()).await;
+    let client = &server.client;
+    store_twelve(client).await;
+    closed(client, "2024-04").await;
+    let path = format!("{CLOSINGS}/2024-04");
+    let etag = async |headers: &[(&str, &str)]| {
+        let read = client.send(Method::GET, &path, headers, "").await.unwrap();
+        read.headers["etag"].to_str().unwrap().to_owned()
+    };
+    let reopen_in = async |etag: &str| {
+        let path = format!("{path}?reason=late%20invoice");
+        client.send(Method::DELETE, &path, &[("if-match", etag)], "").await.unwrap()
+    };
+    let first = etag(&[]).await;
+    assert_eq!(reopen_in(&first).await.json()["deletedCount"], 1);
+    clock.set(Timestamp::parse("2024-06-03T09:00:00.001Z").unwrap());
+    closed(client, "2024-04").await;
+    let late = reopen_in(&first).await;
+    assert_eq!(
+        (late.status, &late.json()["code"]),
+        (StatusCode::PRECONDITION_FAILED, &json!("version_mismatch"))
+    );
+    let current = etag(&[("accept", "text/csv")]).await;
+    assert_ne!(current, etag(&[]).await);
+    // The precondition is checked before the order of the months, and a later month has another tag.
+    closed(client, "2024-05").await;
+    assert_eq!(reopen_in(&first).await.status, StatusCode::PRECONDITION_FAILED);
+    assert_eq!(reopen_in(&current).await.json()["code"], "not_the_last_month");
+    assert_eq!(reopen(client, "2024-05").await.json()["deletedCount"], 1);
+    assert_eq!(reopen_in(&format!("W/{current}")).await.json()["deletedCount"], 1);
+    assert_eq!(reopen_in(&current).await.json()["deletedCount"], 0);
+}

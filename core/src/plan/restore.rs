@@ -11,7 +11,10 @@ use crate::{
         CheckedBody, FieldDef, Fill, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef,
         checked_body::read_value,
     },
-    value::{Document, Json, Timestamp, ValidationError},
+    value::{
+        Document, Json, Timestamp, ValidationError,
+        quoted::{quoted, quoted_list},
+    },
 };
 
 /// When a record was created.
@@ -36,6 +39,7 @@ pub(super) fn carry(
     if !ctx.origin.is_record() {
         return Ok(());
     }
+    shaped.issues.extend(check_derived(def, sent).err());
     let is_carried = |field: &&FieldDef| {
         // A record that is there was created when it says.
         field.importable && !field.is_on_request() && (before.is_none() || field.name != CREATED_AT)
@@ -106,6 +110,20 @@ pub(super) fn restored(
     let as_it_was = shown(&patch);
     let sets = without_derived(def, sent, &patch).into_iter().chain([fewest(def, &patch, ctx)]);
     sets.into_iter().find(|set| shown(set) == as_it_was).unwrap_or(patch)
+}
+
+/// Rejects a record that names as derived what is never computed.
+fn check_derived(def: &ResourceDef, sent: &Document) -> Result<(), ValidationError> {
+    let Some(field) = def.fields.iter().find(|field| field.is_on_request()) else { return Ok(()) };
+    let Some(value) = sent.value(field.name) else { return Ok(()) };
+    let derived = read_value(field, value)?.as_ref().items().unwrap_or_default();
+    let can_be_derived = |field: &&FieldDef| matches!(field.fill, Fill::IfAbsent(_));
+    let known: Vec<_> = def.fields.iter().filter(can_be_derived).map(|field| field.name).collect();
+    let mut names = derived.iter().filter_map(|name| name.as_ref().as_str());
+    let Some(unknown) = names.find(|name| !known.contains(&&**name)) else { return Ok(()) };
+    let (name, expected) = (field.name, quoted_list(&known));
+    let message = format!("`{name}` must name some of {expected}; found {}", quoted(&unknown));
+    Err(ValidationError::of_member(name, "invalid_value", message))
 }
 
 /// The properties that a record does not name as derived; none where it names none.

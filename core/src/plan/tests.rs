@@ -4,7 +4,13 @@ use proptest::prelude::*;
 
 use super::{memory::Memory, *};
 use crate::{
-    resources::{company::COMPANY, end_user::END_USER, license::LICENSE, product::PRODUCT},
+    resources::{
+        company::COMPANY,
+        end_user::END_USER,
+        license::LICENSE,
+        product::PRODUCT,
+        settings::{SETTINGS, SETTINGS_ID},
+    },
     schema::{Lookup, ReadCtx, ResourceDef, checked_body},
     value::{Document, IdSequence, ObjectId, RecordRef, Timestamp},
 };
@@ -52,6 +58,32 @@ impl World {
         let ctx = ReadCtx::new(self.ctx.now, &self.store);
         to_response(def, &stored, &ctx).unwrap().to_text()
     }
+}
+
+#[test]
+fn a_stored_rate_that_would_be_rejected_hinders_no_other_change_of_the_settings() {
+    let mut world = World::new();
+    // An earlier version accepted a rate without a currency.
+    let stored = r#"{"_id":"000000000000000000000000","currencies":{"base":"EUR","rates":{"":2,"USD":0.9}},"__v":0}"#;
+    world.store.apply(&[Change::Put {
+        def: &SETTINGS,
+        id: SETTINGS_ID,
+        before: None,
+        document: Document::parse(stored.as_bytes()).unwrap(),
+        added: Vec::new(),
+        removed: Vec::new(),
+    }]);
+    let same = r#"{"currencies":{"base":"EUR","rates":{"":2,"USD":0.9}},"timeZone":"Asia/Tokyo"}"#;
+    for sent in [r#"{"timeZone":"Europe/Berlin"}"#, same] {
+        assert_eq!(world.update(&SETTINGS, SETTINGS_ID, sent).unwrap(), 1, "{sent}");
+    }
+    let other = r#"{"currencies":{"base":"EUR","rates":{"":3}}}"#;
+    check_rejected(
+        world.update(&SETTINGS, SETTINGS_ID, other),
+        &[("/currencies", "invalid_value")],
+    );
+    let without = r#"{"currencies":{"base":"EUR","rates":{"USD":0.9}}}"#;
+    assert_eq!(world.update(&SETTINGS, SETTINGS_ID, without).unwrap(), 1);
 }
 
 fn check_rejected<T: std::fmt::Debug>(found: Result<T, Rejection>, expect: &[(&str, &str)]) {

@@ -70,7 +70,7 @@ pub(crate) fn successor_of(
             successor.set(name, value.to_json());
         }
     }
-    issues.extend(missing(&successor));
+    issues.extend(missing(&successor, sent));
     issues.extend(too_early(license, &successor));
     if issues.is_empty() { Ok(successor) } else { Err(issues) }
 }
@@ -181,23 +181,32 @@ fn too_early(license: &Document, successor: &Document) -> Option<ValidationError
     (next <= begin).then(|| ValidationError::of_member(FROM_DATE.name, "invalid_value", message()))
 }
 
-/// Issues of properties that a successor needs and has not.
-fn missing(successor: &Document) -> Vec<ValidationError> {
-    let has = |name: &str| successor.value(name).is_some();
-    let priced = [MRR.name, ARR.name, VALUE.name].into_iter().any(has);
-    let ends = [TO_DATE.name, LENGTH.name].into_iter().any(has);
-    let needs = [
-        (has(CURRENCY.name), CURRENCY.name),
-        (priced, MRR.name),
-        (has(FROM_DATE.name), FROM_DATE.name),
-        (ends, LENGTH.name),
+/// Issues of properties that a successor needs and has not: the license has none, or `null` was sent instead.
+fn missing(successor: &Document, sent: &Document) -> Vec<ValidationError> {
+    // Of each of these, one is needed.
+    let needs: [&[&str]; 4] = [
+        &[CURRENCY.name],
+        &[MRR.name, ARR.name, VALUE.name],
+        &[FROM_DATE.name],
+        &[LENGTH.name, TO_DATE.name],
     ];
-    let lacking = needs.into_iter().filter(|(there, _)| !there);
-    let issue = |name| {
-        let message = format!("`{name}` is required: the license has none");
-        ValidationError::of_member(name, "required", message)
-    };
-    lacking.map(|(_, name)| issue(name)).collect()
+    let has = |name: &&str| successor.value(name).is_some();
+    let issue = |name: &str, message| ValidationError::of_member(name, "required", message);
+    let mut issues = Vec::new();
+    for names in needs.into_iter().filter(|names| !names.iter().any(has)) {
+        let is_null = |name: &&&str| sent.get(name).is_some_and(|value| value.is_null());
+        let nulls = names.iter().filter(is_null).map(|name| {
+            let message =
+                format!("`{name}` must not be `null`: without it, that of the license applies");
+            issue(name, message)
+        });
+        let before = issues.len();
+        issues.extend(nulls);
+        if let Some(name) = names.first().filter(|_| issues.len() == before) {
+            issues.push(issue(name, format!("`{name}` is required: the license has none")));
+        }
+    }
+    issues
 }
 
 /// Whether a license is to be renewed automatically, now or later: it has `autoRenews`, and is not decided.

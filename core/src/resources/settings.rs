@@ -302,7 +302,11 @@ fn check(settings: &mut Document, completion: &mut Completion<'_>) -> Result<(),
     ] {
         check_whole(settings, name, greatest, issues);
     }
-    if let Some(currencies) = CURRENCIES.get(settings) {
+    // Earlier versions stored rates that are rejected now: they must not hinder other changes.
+    let stored = completion.before.and_then(|before| before.value(CURRENCIES.name));
+    if settings.value(CURRENCIES.name) != stored
+        && let Some(currencies) = CURRENCIES.get(settings)
+    {
         check_currencies(&currencies, issues);
     }
     if let Some(views) = VIEWS.get(settings) {

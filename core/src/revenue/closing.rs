@@ -335,6 +335,11 @@ impl Closing {
         options.into_iter().filter(|(_, is_other)| *is_other).map(|(name, _)| name).collect()
     }
 
+    /// Version of what is stored: a month that is closed again has another one.
+    pub fn version(&self) -> i64 {
+        self.closed_at.as_ms()
+    }
+
     /// Month after the closed one.
     pub fn next_month(&self) -> Option<String> {
         let (_, next) = self.days()?;

@@ -33,6 +33,8 @@ pub struct Ledger {
     currencies: NumberedNames,
     products: NumberedNames,
     excluded: Vec<(Reason, ObjectId, ObjectId)>,
+    /// Of licenses that do not count: their company, they and their parent, since a line continues through them.
+    excluded_parents: Vec<(ObjectId, ObjectId, ObjectId)>,
     total: i128,
 }
 
@@ -244,6 +246,8 @@ impl Ledger {
         let stays = |id: &ObjectId| !changes.contains_key(id);
         let excluded = self.excluded.iter().filter(|(_, id, _)| stays(id));
         ledger.excluded.extend(excluded.copied());
+        let parents = self.excluded_parents.iter().filter(|(_, id, _)| stays(id));
+        ledger.excluded_parents.extend(parents.copied());
         for license in self.licenses.iter().filter(|license| stays(&license.id)) {
             ledger.currencies.note(license.currency);
             ledger.products.note(license.product);
@@ -263,10 +267,13 @@ impl Ledger {
     #[must_use]
     pub fn of_companies(&self, companies: &BTreeSet<ObjectId>) -> Self {
         let excluded = self.excluded.iter().filter(|(.., company)| companies.contains(company));
+        let parents =
+            self.excluded_parents.iter().filter(|(company, ..)| companies.contains(company));
         let mut ledger = Self {
             currencies: self.currencies.clone(),
             products: self.products.clone(),
             excluded: excluded.copied().collect(),
+            excluded_parents: parents.copied().collect(),
             total: self.total,
             ..Self::default()
         };
@@ -293,7 +300,12 @@ impl Ledger {
                     is_sorted &= last.is_none_or(|last| last.company <= license.company);
                     self.licenses.push(license);
                 }
-                Err(reason) => self.excluded.push((reason, facts.id, facts.company)),
+                Err(reason) => {
+                    let (id, company) = (facts.id, facts.company);
+                    self.excluded.push((reason, id, company));
+                    let parent = facts.parent.map(|parent| (company, id, parent));
+                    self.excluded_parents.extend(parent);
+                }
             }
         }
         let (currencies, products) = (self.currencies.sort(), self.products.sort());
@@ -321,6 +333,7 @@ impl Ledger {
             first = next;
         }
         self.excluded.sort_unstable();
+        self.excluded_parents.sort_unstable();
         Ok(self)
     }
 
@@ -382,6 +395,7 @@ impl Ledger {
         self.licenses.len() * size_of::<License>()
             + self.companies.len() * size_of::<Company>()
             + self.excluded.len() * size_of::<(Reason, ObjectId, ObjectId)>()
+            + self.excluded_parents.len() * size_of::<(ObjectId, ObjectId, ObjectId)>()
             + terms * size_of::<Terms>()
     }
 
@@ -455,5 +469,15 @@ impl Ledger {
     /// Licenses that do not count, with their companies, by reason.
     pub(super) fn excluded(&self) -> &[(Reason, ObjectId, ObjectId)] {
         &self.excluded
+    }
+
+    /// Licenses of a company that do not count, but have a parent, and the parent.
+    pub(super) fn excluded_parents(
+        &self,
+        company: ObjectId,
+    ) -> impl Iterator<Item = (ObjectId, ObjectId)> {
+        let first = self.excluded_parents.partition_point(|(of, ..)| *of < company);
+        let parents = self.excluded_parents.iter().skip(first);
+        parents.take_while(move |(of, ..)| *of == company).map(|(_, id, parent)| (*id, *parent))
     }
 }

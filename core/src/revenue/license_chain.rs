@@ -45,8 +45,13 @@ impl LicenseLinks {
         }
     }
 
-    /// Finds the ends and successors of the licenses of a company.
-    pub(super) fn link(&mut self, licenses: &[License]) {
+    /// Finds the ends and successors of the licenses of a company; lines continue through other licenses, of which the
+    /// parents are known.
+    pub(super) fn link(
+        &mut self,
+        licenses: &[License],
+        others: impl Iterator<Item = (ObjectId, ObjectId)>,
+    ) {
         self.ends.clear();
         self.ends.extend(licenses.iter().map(|license| license.end));
         self.successors.clear();
@@ -56,7 +61,8 @@ impl LicenseLinks {
         self.lines.clear();
         if licenses.iter().any(|license| license.parent.is_some()) {
             let parents = licenses.iter().map(|license| (license.id, license.parent));
-            let lines = LicenseLines::from_parents(parents);
+            let others = others.map(|(id, parent)| (id, Some(parent)));
+            let lines = LicenseLines::from_parents(parents.chain(others));
             self.lines.extend(licenses.iter().map(|license| lines.first_of(license.id)));
             self.join_groups(licenses, Self::join_lines);
             self.follow_parents(licenses, self.days_of_line());

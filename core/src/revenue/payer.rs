@@ -31,7 +31,7 @@ pub(super) fn each_payer(scope: &ReportScope<'_>, mut visit: impl FnMut(&Payer<'
     let mut spare: Vec<Stream> = Vec::new();
     let mut mixed = Stream::default();
     for (id, licenses) in scope.ledger.companies(scope.options.company) {
-        links.link(licenses);
+        links.link(licenses, scope.ledger.excluded_parents(id));
         spare.extend(parts.drain(..).map(|(_, stream)| stream));
         let mut at = 0;
         for group in licenses.chunk_by(|a, b| a.currency == b.currency) {

@@ -21,8 +21,6 @@ use crate::value::{
 
 /// The route's own names take precedence (R32, R33).
 const TIME: &[&str] = &["timestamp", name::DATE, "originalTimestamp"];
-/// Begins the name of a trait that is not stored.
-pub(super) const TRAITS: &str = "traits.";
 /// The domain of a company's e-mail addresses, among the traits of a `group` call.
 pub(super) const DOMAIN: &str = "domain";
 
@@ -231,7 +229,7 @@ fn read_event(
         group,
     };
     let mut unread = reader.unread_of(&event, &[EXTERNAL_ID, TIME, ENVELOPE]);
-    unread.extend(unread_traits(&mut users, call_type, event.action.is_some()));
+    unread.extend(unread_traits(&mut users, call_type, &event));
     unread.extend(of_their_company);
     reader.add_issues_of(of_context);
     reader.add_issues_of(of_shared);
@@ -243,16 +241,20 @@ fn read_event(
 fn unread_traits(
     users: &mut [MemberReader<'_>],
     call_type: CallType,
-    has_action: bool,
+    event: &Event,
 ) -> Vec<String> {
+    let has_action = event.action.is_some();
     let of_action = if has_action { ABOUT } else { &[] };
     if !has_action {
         users.iter_mut().for_each(|traits| ABOUT.iter().for_each(|member| traits.leave(member)));
     }
-    let (of_company, of_user) = users.split_at(usize::from(call_type == CallType::Group));
+    let split = usize::from(call_type == CallType::Group);
+    let (of_company, of_user) = users.split_at_mut(split);
+    let id = event.identity.external_id.as_deref();
+    of_user.iter_mut().for_each(|traits| traits.take_id(TRAITS_EXTERNAL_ID, id));
     let mut unread = Vec::new();
     add_traits(&mut unread, of_company, &[]);
-    add_traits(&mut unread, of_user, &[USER_TRAITS, TRAITS_EXTERNAL_ID, COMPANY, of_action]);
+    add_traits(&mut unread, of_user, &[USER_TRAITS, COMPANY, of_action]);
     unread
 }
 
@@ -301,8 +303,11 @@ fn read_group(traits: &mut MemberReader<'_>) -> GroupCall {
 
 /// Adds the names of traits that are not part of the event, but for those that are `expected`.
 fn add_traits(names: &mut Vec<String>, traits: &[MemberReader<'_>], expected: &[&[&str]]) {
-    for name in traits.iter().flat_map(|traits| traits.unread(expected)) {
-        let name = format!("{TRAITS}{name}");
+    let unread = |traits: &MemberReader<'_>| {
+        let unread = traits.unread(expected).into_iter();
+        unread.map(|name| traits.path_of(&name)).collect::<Vec<_>>()
+    };
+    for name in traits.iter().flat_map(unread) {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -428,9 +433,9 @@ mod tests {
         let both = r#""context":{"groupId":"g"},"traits":{"company":{"id":"c"}}"#;
         check(both, (None, Some("c")), &[]);
         let nested = r#""context":{"traits":{"company":{"id":7,"name":"Acme"}}}"#;
-        check(nested, (None, Some("7")), &["traits.company.name"]);
+        check(nested, (None, Some("7")), &["context.traits.company.name"]);
         let twice = r#""traits":{"company":{"id":7,"plan":"x","seats":null}},"context":{"traits":{"company":{"id":"7","plan":"x"}}}"#;
-        check(twice, (None, Some("7")), &["traits.company.plan"]);
+        check(twice, (None, Some("7")), &["traits.company.plan", "context.traits.company.plan"]);
         let other = r#""traits":{"companyId":"c","company":{"id":"d","name":"D"}}"#;
         check(other, (Some("c"), None), &["traits.company"]);
         check(r#""traits":{"company":"Acme"}"#, (None, None), &["traits.company"]);
@@ -506,7 +511,7 @@ mod tests {
             r#"{"type":"track","userId":"7","event":"x","anonymousId":"a","integrations":{},"_metadata":{},"context":{"ip":"x","traits":{"plan":1,"email":"c@d"}},
                 "originalTimestamp":"2026-11-20","email":"a@b","traits":{"plan":"pro","id":"7","company_id":"c","companyId":"d","email":"c@d"}}"#,
         );
-        assert_eq!(found.unread, ["email", "traits.plan"]);
+        assert_eq!(found.unread, ["email", "traits.plan", "context.traits.plan"]);
         assert!(found.event.date.is_some());
     }
 

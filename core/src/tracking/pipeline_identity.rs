@@ -16,10 +16,8 @@ pub(super) const GROUP: &[&str] = &["groupId", "group_id"];
 /// Trait of a user whose `id` is that of the user's company.
 pub(super) const COMPANY_TRAIT: &str = "company";
 const COMPANY_TRAIT_ID: &str = "id";
-/// Begins the name of a member of that trait.
-pub(super) const COMPANY_MEMBERS: &str = "traits.company.";
 /// Traits of a user that an event has. One of these that was not read is a repetition of that of an earlier object,
-/// since some SDKs send them twice.
+/// since some SDKs send them twice. Ids are no such traits: another one is another user.
 pub(super) const USER_TRAITS: &[&str] =
     &[name::EMAIL, name::NAME, "firstName", "first_name", "lastName", "last_name"];
 
@@ -84,7 +82,7 @@ pub(super) fn read_company_trait(
         let others =
             company.iter().filter(|(name, value)| *name != COMPANY_TRAIT_ID && !value.is_null());
         for (name, _) in others {
-            let name = format!("{COMPANY_MEMBERS}{name}");
+            let name = traits.path_of(&format!("{COMPANY_TRAIT}.{name}"));
             if !unread.contains(&name) {
                 unread.push(name);
             }

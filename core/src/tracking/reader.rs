@@ -200,6 +200,21 @@ impl<'a> MemberReader<'a> {
         self.unread(expected)
     }
 
+    /// Name of a member of an object within the body, as reports have it: `traits.plan`.
+    pub(super) fn path_of(&self, member: &str) -> String {
+        format!("{}.{member}", self.within.trim_start_matches('/').replace('/', "."))
+    }
+
+    /// Counts the members as read that have no other id than this, under any of the spellings.
+    pub(super) fn take_id(&mut self, spellings: &[&str], id: Option<&str>) {
+        for member in spellings {
+            let Some((place, value)) = self.document.placed(member) else { continue };
+            if id_text(value).and_then(given).is_none_or(|found| Some(&*found) == id) {
+                self.mark_read(place);
+            }
+        }
+    }
+
     /// Counts a member as not read.
     pub(super) fn leave(&mut self, member: &str) {
         let Some((place, _)) = self.document.placed(member) else { return };

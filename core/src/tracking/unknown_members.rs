@@ -2,8 +2,8 @@
 
 use super::{
     event::{MEMBERS, name},
-    pipeline::{DOMAIN, TRAITS},
-    pipeline_identity::{COMPANY, COMPANY_MEMBERS, COMPANY_TRAIT, USER_TRAITS},
+    pipeline::DOMAIN,
+    pipeline_identity::{COMPANY, COMPANY_TRAIT, TRAITS_EXTERNAL_ID, USER_TRAITS},
     reader::{ABOUT, ACTION, INFO, OF_ACTION},
 };
 use crate::{
@@ -16,6 +16,15 @@ use crate::{
 
 /// Code of these entries of the report.
 pub const MEMBER_UNKNOWN: &str = "member_unknown";
+/// What the name of a trait begins with, and the object that it is in; the innermost objects first.
+const TRAITS: [(&str, &str); 4] = [
+    ("context.traits.company.", OF_COMPANY_IN_CONTEXT),
+    ("context.traits.", "/context/traits"),
+    ("traits.company.", OF_COMPANY),
+    ("traits.", "/traits"),
+];
+const OF_COMPANY_IN_CONTEXT: &str = "/context/traits/company";
+const OF_COMPANY: &str = "/traits/company";
 /// Maximum number of names that a call, and a tenant's report, reports separately: invented names cost no more entries
 /// than this.
 pub const MAX_NAMES: usize = 100;
@@ -90,9 +99,9 @@ fn place_of(route: Route, name: &str) -> (&'static str, &str) {
     if !matches!(route, Route::Pipeline) {
         return ("", name);
     }
-    let of_company = name.strip_prefix(COMPANY_MEMBERS).map(|member| ("/traits/company", member));
-    let of_traits = || name.strip_prefix(TRAITS).map(|member| ("/traits", member));
-    of_company.or_else(of_traits).unwrap_or(("", name))
+    let place =
+        |(prefix, within): &(&str, &'static str)| Some((*within, name.strip_prefix(prefix)?));
+    TRAITS.iter().find_map(place).unwrap_or(("", name))
 }
 
 /// Advice to the sender of an unknown member.
@@ -110,7 +119,8 @@ fn advice(route: Route, name: &str) -> &'static str {
 /// Advice to the sender of an unknown member of a pipeline's call, or one that another member goes before.
 fn advice_on_call(name: &str) -> &'static str {
     let is_of_user = |name: &str| USER_TRAITS.contains(&name) || COMPANY.contains(&name);
-    match name.strip_prefix(TRAITS) {
+    let (within, member) = place_of(Route::Pipeline, name);
+    match (!within.is_empty()).then_some(member) {
         _ if INFO.contains(&name) => {
             "it belongs to a call with an event: send `track` with `event`, and only one of `properties` and `info`"
         }
@@ -122,8 +132,11 @@ fn advice_on_call(name: &str) -> &'static str {
             "send it once, in `traits`, or in `context.traits` of a `group` call"
         }
         None => "it is not a member of a call: put it into `properties`",
+        Some(_) if [OF_COMPANY, OF_COMPANY_IN_CONTEXT].contains(&within) => {
+            "only the `id` of `traits.company` is read: send the others in a `group` call, or to `/companies`"
+        }
         Some(DOMAIN) => {
-            "it must be the domain of a company, not of a public mail service, in a `group` call"
+            "it must be the domain of a company, not of a public mail service, in `traits` of a `group` call"
         }
         Some(COMPANY_TRAIT) => {
             "only an `id` in it is read, and only if the call names no other company: send `traits.companyId`"
@@ -131,8 +144,8 @@ fn advice_on_call(name: &str) -> &'static str {
         Some(name) if is_of_user(name) => {
             "the traits of a `group` call are the company's: send the user's in `context.traits`"
         }
-        Some(_) if name.starts_with(COMPANY_MEMBERS) => {
-            "only the `id` of `traits.company` is read: send the others in a `group` call, or to `/companies`"
+        Some(name) if TRAITS_EXTERNAL_ID.contains(&name) => {
+            "send the id of the user once, in `userId`, and that of the company in `groupId` of a `group` call"
         }
         Some(_) => {
             "traits set only e-mail, names, company and domain: send others to `/endusers` or `/companies`"
@@ -204,7 +217,10 @@ mod tests {
         assert!(message(Route::Realtime, "x").contains("`info`"));
         assert!(message(Route::Pipeline, "x").contains("`properties`"));
         assert!(message(Route::Pipeline, "traits.x").contains("send others to `/endusers`"));
-        assert!(message(Route::Pipeline, "traits.company.x").contains("`id` of `traits.company`"));
+        for company in ["traits.company.x", "traits.company.domain", "context.traits.company.id"] {
+            assert!(message(Route::Pipeline, company).contains("`id` of `traits.company`"));
+        }
+        assert!(message(Route::Pipeline, "context.traits.id").contains("once, in `userId`"));
         assert!(message(Route::Pipeline, "traits.company").contains("only an `id` in it"));
         assert!(message(Route::Pipeline, "traits.domain").contains("domain of a company"));
         assert!(message(Route::Pipeline, "traits.email").contains("`context.traits`"));
@@ -215,10 +231,26 @@ mod tests {
 
     #[test]
     fn a_member_that_is_rejected_is_pointed_at() {
-        let names = ["plan", "traits.a/b", "traits.company.plan"].map(str::to_owned);
+        let names = [
+            "plan",
+            "traits.a/b",
+            "traits.company.plan",
+            "context.traits.x",
+            "context.traits.company.plan",
+        ];
+        let names = names.map(str::to_owned);
         let pointers = |route| rejected(route, &names).into_iter().map(|issue| issue.pointer);
         let of_call: Vec<_> = pointers(Route::Pipeline).collect();
-        assert_eq!(of_call, ["/plan", "/traits/a~1b", "/traits/company/plan"]);
+        assert_eq!(
+            of_call,
+            [
+                "/plan",
+                "/traits/a~1b",
+                "/traits/company/plan",
+                "/context/traits/x",
+                "/context/traits/company/plan"
+            ]
+        );
         assert_eq!(pointers(Route::Realtime).nth(1).unwrap(), "/traits.a~1b");
     }
 

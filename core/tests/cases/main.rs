@@ -312,9 +312,10 @@ impl World {
         let def = REGISTRY.iter().copied().find(|def| def.path == path).unwrap();
         let access = UpsertAccess { create: true, update: true };
         let [mut created, mut updated, mut unchanged] = [0; 3];
+        let mut refusals = Vec::new();
         self.ctx.origin = Origin::Row;
-        for line in step.body().lines() {
-            let item = Document::parse(line.as_bytes());
+        for (line, text) in (1..).zip(step.body().lines()) {
+            let item = Document::parse(text.as_bytes());
             let (store, ctx) = (&self.store, &mut self.ctx);
             let upserted = upsert::upsert(def, 0, &item, access, handling(step), store, ctx);
             let upserted = upserted.unwrap();
@@ -324,13 +325,15 @@ impl World {
                 UpsertOutcome::Created(..) => created += 1,
                 UpsertOutcome::Updated(_) => updated += 1,
                 UpsertOutcome::Unchanged(_) => unchanged += 1,
-                UpsertOutcome::Dropped | UpsertOutcome::Failed(..) => {
-                    panic!("{:?}", upserted.outcome)
+                UpsertOutcome::Failed(_, element) => {
+                    let [code, message] = ["code", "message"].map(|name| element.text(name));
+                    refusals.push(json!({ "line": line, "code": code, "message": message }));
                 }
+                UpsertOutcome::Dropped => panic!("{:?}", upserted.outcome),
             }
         }
         self.ctx.origin = Origin::Request;
-        let counts = json!({ "created": created, "updated": updated, "unchanged": unchanged, "refused": 0, "refusals": [] });
+        let counts = json!({ "created": created, "updated": updated, "unchanged": unchanged, "refused": refusals.len(), "refusals": refusals });
         Ok(done(counts.to_string()))
     }
 

@@ -37,6 +37,8 @@ pub struct License {
     pub renewal: Option<Fraction>,
     pub forecasts: [Option<Fraction>; 3],
     pub parent: Option<u8>,
+    /// Whether the license has no price: no report has it, but its line continues through it.
+    pub is_trial: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -75,6 +77,8 @@ pub struct Lines {
 
 pub struct Model<'m> {
     pub licenses: &'m [License],
+    /// Those without a price.
+    pub trials: &'m [License],
     pub asked: &'m Asked,
     pub ends: Vec<Option<i64>>,
     pub successors: Vec<Option<usize>>,
@@ -123,14 +127,14 @@ pub fn a_year_before(day: i64) -> i64 {
 }
 
 impl<'m> Model<'m> {
-    pub fn new(licenses: &'m [License], asked: &'m Asked) -> Self {
+    pub fn new(licenses: &'m [License], trials: &'m [License], asked: &'m Asked) -> Self {
         let is_border = |day: &i64| {
             *day == asked.from || *day == asked.to || first_of(asked.interval, *day) == *day
         };
         let days = (asked.from..=asked.to).filter(is_border).collect();
         let ends = licenses.iter().map(|license| license.end).collect();
         let successors = vec![None; licenses.len()];
-        let mut model = Self { licenses, asked, ends, successors, days };
+        let mut model = Self { licenses, trials, asked, ends, successors, days };
         let lines: Vec<u8> = licenses.iter().map(|license| model.root(license)).collect();
         model.bridge(asked.gap_days.max(A_MONTH), |a, b| lines[a] == lines[b]);
         model.follow_parents(Some(asked.gap_days.max(A_MONTH)));
@@ -179,10 +183,12 @@ impl<'m> Model<'m> {
         }
     }
 
-    /// The first license of a line; of a circle the one with the lowest id.
+    /// The first license of a line, which has those without a price too; of a circle the one with the lowest id.
     fn root(&self, license: &License) -> u8 {
-        let of_company =
-            |id| self.licenses.iter().find(|one| (one.id, one.company) == (id, license.company));
+        let of_company = |id| {
+            let mut all = self.licenses.iter().chain(self.trials);
+            all.find(|one| (one.id, one.company) == (id, license.company))
+        };
         let mut path = vec![license.id];
         while let Some(parent) = of_company(path[path.len() - 1]).and_then(|one| one.parent) {
             if let Some(at) = path.iter().position(|id| *id == parent) {

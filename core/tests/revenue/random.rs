@@ -84,6 +84,7 @@ impl Random {
     fn license(&mut self, id: u8, companies: u64, zone: Tz) -> License {
         let from = self.time(zone);
         let end = (!self.chance(5)).then(|| self.time(zone));
+        let is_trial = self.chance(5);
         let short = self.chance(6).then(|| from + (1 + self.number(9)) * DAY);
         let end = short.or(end.map(|end| if end > from { end } else { from + 31 * DAY }));
         License {
@@ -100,7 +101,8 @@ impl Random {
             notice_days: self.chance(2).then(|| self.number(60)),
             renewal: self.chance(3).then(|| self.amount()),
             forecasts: [0; 3].map(|_| self.chance(4).then(|| self.amount())),
-            parent: self.chance(5).then(|| 1 + u8::try_from(self.below(14)).unwrap()),
+            parent: (is_trial || self.chance(2)).then(|| 1 + u8::try_from(self.below(14)).unwrap()),
+            is_trial,
         }
     }
 

@@ -1,5 +1,7 @@
 //! Licenses that are renewed in another currency.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use svctrack_core::revenue::{
     Interval, Ledger, LicenseFacts, RenewalsBy, RenewalsCell, RenewalsLine, ReportOptions,
     explain_renewals, forecast, mrr, renewals,
@@ -118,6 +120,47 @@ fn a_near_successor_of_the_line_may_be_of_another_product() {
     let ledger = line_of("P1", &["P2"], lines);
     let asked = options("2024-06-01", "2025-06-01", "2025-06-01");
     assert_eq!(successors(&ledger, &asked), [("P1".to_owned(), Some("P2".to_owned()))]);
+}
+
+#[test]
+fn a_license_that_no_report_counts_continues_its_line() {
+    let lines = "
+        A1 Nord EUR 2024-01-01 2025-01-01 100 Suite ongoing
+        B2 Nord EUR 2025-01-01 2025-03-01 0 Suite ongoing
+        C3 Nord EUR 2025-03-01 2026-03-01 120 Pro ongoing
+    ";
+    let trials: [fn(LicenseFacts<'static>) -> LicenseFacts<'static>; 3] = [
+        |trial| LicenseFacts { mrr: None, ..trial },
+        |trial| LicenseFacts { from: None, ..trial },
+        |trial| LicenseFacts { currency: "".into(), ..trial },
+    ];
+    let asked = options("2024-06-01", "2025-06-01", "2025-06-01");
+    let expected = [("A1".to_owned(), Some("C3".to_owned()))];
+    for as_trial in trials {
+        let lines = lines.lines().filter(|line| !line.trim().is_empty()).map(license);
+        let of_line = |license: LicenseFacts<'static>| match &*name(license.id) {
+            "B2" => as_trial(LicenseFacts { parent: Some(id("A1")), ..license }),
+            "C3" => LicenseFacts { parent: Some(id("B2")), ..license },
+            _ => license,
+        };
+        let facts: Vec<_> = lines.map(of_line).collect();
+        let whole = Ledger::new(facts.clone()).unwrap();
+        assert_eq!(successors(&whole, &asked), expected);
+        // A change keeps the line, and one of the license in between changes it.
+        let change =
+            |license: &LicenseFacts<'static>| BTreeMap::from([(license.id, Some(license.clone()))]);
+        let kept = whole.changed(&change(&facts[0])).unwrap();
+        assert_eq!(successors(&kept, &asked), expected);
+        let alone = LicenseFacts { parent: None, ..facts[1].clone() };
+        let alone = kept.changed(&change(&alone)).unwrap();
+        assert_eq!(successors(&alone, &asked), [("A1".to_owned(), None)]);
+        let again = alone.changed(&change(&facts[1])).unwrap();
+        assert_eq!(successors(&again, &asked), expected);
+        let deleted = again.changed(&BTreeMap::from([(facts[1].id, None)])).unwrap();
+        assert_eq!(successors(&deleted, &asked), [("A1".to_owned(), None)]);
+        let of_nord = whole.of_companies(&BTreeSet::from([facts[0].company]));
+        assert_eq!(successors(&of_nord, &asked), expected);
+    }
 }
 
 #[test]

@@ -19,7 +19,8 @@ use svctrack_store::{Actor, NewClosing, ReportJob, StoreError};
 
 use super::{
     accept_header::prefers_csv,
-    etag::{etag_of_list, tagged},
+    conditional_headers::precondition,
+    etag::{etag_of_closing, etag_of_list, tagged},
     list_response::CSV,
     query_parameters::{only_parameter, query_pairs},
     reports::{ReportFormat, csv_lines, respond},
@@ -83,17 +84,17 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     Strictness::from_request(request).check_list(&read)?;
     let months = app.store.closings(&caller.tenant).await?;
     if prefers_csv(request) {
-        return tagged_text(
+        return tagged_list(
             request,
             text_of(&Closing::table(&closed(months).collect::<Vec<_>>()))?,
             csv,
         );
     }
-    tagged_text(request, serde_json::to_string(&months).map_err(internal)?, json)
+    tagged_list(request, serde_json::to_string(&months).map_err(internal)?, json)
 }
 
-/// A text with its tag, in the form that `write` gives it.
-fn tagged_text(
+/// The text of the list with its tag, in the form that `write` gives it.
+fn tagged_list(
     request: &Request,
     text: String,
     write: fn(String) -> Response,
@@ -140,10 +141,13 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
     }
     let mut closings = closed(app.store.closings(&caller.tenant).await?);
     let found = closings.find(|closing| closing.month == month).ok_or(NOT_CLOSED)?;
-    if prefers_csv(request) {
-        return tagged_text(request, text_of(&Closing::table(&[found]))?, csv);
-    }
-    tagged_text(request, serde_json::to_string(&found).map_err(internal)?, json)
+    let version = found.version();
+    let (text, write): (_, fn(String) -> Response) = if prefers_csv(request) {
+        (text_of(&Closing::table(&[found]))?, csv)
+    } else {
+        (serde_json::to_string(&found).map_err(internal)?, json)
+    };
+    tagged(request, etag_of_closing(&month, version, &text), || Ok(write(text)))
 }
 
 const NOT_CLOSED: Error =
@@ -162,7 +166,8 @@ pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response,
     let month = month_in_path(request)?;
     let sent = only_parameter(request, "reason")?;
     let reason = Reopening::reason(sent.as_deref()).map_err(invalid)?;
-    let was_closed = app.store.reopen_month(caller.into(), month, reason).await?;
+    let precondition = precondition(request);
+    let was_closed = app.store.reopen_month(caller.into(), month, reason, precondition).await?;
     Ok(deleted_count(usize::from(was_closed)))
 }
 

@@ -1,4 +1,4 @@
-//! `ETag` of records, tenants and lists, and the response with it (R16, R58).
+//! `ETag` of records, closed months, tenants and lists, and the response with it (R16, R58).
 
 use std::fmt::Display;
 
@@ -92,6 +92,11 @@ fn tag(id: impl Display, version: i64, computed: Option<u32>) -> String {
         Some(hash) => format!("\"{id}-{version}-{hash:08x}\""),
         None => format!("\"{id}-{version}\""),
     }
+}
+
+/// Tag of a closed month, with a hash of the text: the month as JSON and as CSV is the same version.
+pub(super) fn etag_of_closing(month: &str, version: i64, text: &str) -> String {
+    tag(month, version, Some(crc32fast::hash(text.as_bytes())))
 }
 
 /// Tag of a tenant, with the progress of its deletion.

@@ -188,8 +188,10 @@ impl dyn Store {
         actor: Actor,
         month: String,
         reason: String,
+        precondition: Precondition,
     ) -> Result<bool, StoreError> {
-        let reply = self.write(actor, Command::ReopenMonth { month, reason }).await?;
+        let command = Command::ReopenMonth { month, reason, precondition };
+        let reply = self.write(actor, command).await?;
         of_reply!(reply, Reply::Reopened(was_closed) => was_closed)
     }
 

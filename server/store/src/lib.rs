@@ -178,6 +178,8 @@ pub enum Command {
         month: String,
         /// Reason of the reopening, as it was sent.
         reason: String,
+        /// Versions that the month must have.
+        precondition: Precondition,
     },
     /// Applies a bulk upsert: each body creates or updates a record (R17).
     Upsert {

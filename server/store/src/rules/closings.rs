@@ -17,7 +17,7 @@ use super::{
     pending::Pending,
 };
 use crate::{
-    Actor, NewClosing, Reply, StoreError,
+    Actor, NewClosing, Precondition, Reply, StoreError,
     rows::{
         AppendRows as _, Bytes as _, CLOSINGS, Rows, Snapshot, WriteRows as _, keys,
         stored_value::{self, ChangeKind},
@@ -150,18 +150,21 @@ fn is_changed_since(
     Ok(last.flatten().is_some_and(|last| last > sequence))
 }
 
-/// Reopens the last closed month, with a reason; returns whether it was closed.
+/// Reopens the last closed month in a version, with a reason; returns whether it was closed.
 pub(crate) fn reopen(
     actor: &Actor,
-    (month, reason): (&str, &str),
+    (month, reason, precondition): (&str, &str, &Precondition),
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     now: Timestamp,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     let tenant = actor.tenant.id();
     let mut closed = all(&tables.closings, tenant)?;
-    if closed.iter().all(|row| row.closing.month != month) {
+    let Some(named) = closed.iter().find(|row| row.closing.month == month) else {
         return Ok(Ok(Reply::Reopened(false)));
+    };
+    if !precondition.allows(month, named.closing.version()) {
+        return Ok(Err(StoreError::Changed));
     }
     let Some(mut row) = closed.pop() else { return Ok(Ok(Reply::Reopened(false))) };
     let last = &row.closing.month;

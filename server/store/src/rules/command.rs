@@ -137,8 +137,8 @@ fn dispatch(
             Ok(Ok(Reply::Audited))
         }
         Command::CloseMonth(new) => closings::close(actor, new, tables, pending, ctx.now),
-        Command::ReopenMonth { month, reason } => {
-            closings::reopen(actor, (month, reason), tables, pending, ctx.now)
+        Command::ReopenMonth { month, reason, precondition } => {
+            closings::reopen(actor, (month, reason, precondition), tables, pending, ctx.now)
         }
         Command::Sweep => sweep(actor, tables, pending, ctx).map(Ok),
         Command::AutoRenew(round) => {

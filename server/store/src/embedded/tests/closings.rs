@@ -6,7 +6,7 @@ use svctrack_core::{
 };
 
 use super::*;
-use crate::NewClosing;
+use crate::{NewClosing, Precondition};
 
 /// A month to close, with figures as of a row of the change log.
 pub(super) fn close(sequence: u64) -> Command {
@@ -17,7 +17,11 @@ pub(super) fn close(sequence: u64) -> Command {
 }
 
 fn reopen(month: &str, reason: &str) -> Command {
-    Command::ReopenMonth { month: month.to_owned(), reason: reason.to_owned() }
+    Command::ReopenMonth {
+        month: month.to_owned(),
+        reason: reason.to_owned(),
+        precondition: Precondition::Anything,
+    }
 }
 
 #[tokio::test]
