@@ -93,10 +93,26 @@ async fn every_report_is_a_picture_that_is_legible_alone() {
     assert!(nothing.iter().any(|text| text == "no data"), "{nothing:?}");
 }
 
-/// Flaws of a picture in a page: clipped shapes, and texts that cover each other by more than a pixel. The box of a
-/// text is higher than its letters.
-const FLAWS: &str = r"
+/// Widens the texts of a picture to those of a font in which they are `wider` than in Roboto, whose text of this one is
+/// 155 pixels wide.
+const IN_A_FONT: &str = r"
     document.body.style.margin = 0;
+    const sample = document.createElementNS('http://www.w3.org/2000/svg', 'text');
+    sample.textContent = '0123456789 reactivation';
+    sample.setAttribute('font-size', 14);
+    sample.setAttribute('font-family', document.querySelector('text').getAttribute('font-family'));
+    document.querySelector('svg').append(sample);
+    const wider = FACTOR * 155 / sample.getComputedTextLength();
+    sample.remove();
+    for (const text of document.querySelectorAll('text')) {
+        text.setAttribute('textLength', text.getComputedTextLength() * wider);
+        text.setAttribute('lengthAdjust', 'spacingAndGlyphs');
+    }
+";
+
+/// Flaws of a picture in a page: clipped shapes, and texts that cover each other, or the mark of another one in the
+/// legend, by more than a pixel. The box of a text is higher than its letters.
+const FLAWS: &str = r"
     const frame = document.querySelector('svg').getBoundingClientRect();
     const name = (node) => node.textContent.trim() || node.outerHTML.slice(0, 90);
     const shapes = [...document.querySelectorAll('svg :is(text, rect, circle, line, path, polyline)')];
@@ -114,11 +130,20 @@ const FLAWS: &str = r"
         const height = Math.min(a[3], b[3]) - Math.max(a[1], b[1]);
         if (width > 1 && height > 1) flaws.push(name(texts[i]) + ' covers ' + name(texts[i + 1 + j]));
     }));
+    const marks = shapes.filter((node) => ['rect', 'line'].includes(node.tagName)
+        && Math.abs(node.getBoundingClientRect().width - 25) < 3);
+    boxes.forEach((a, i) => marks.forEach((mark) => {
+        const b = mark.getBoundingClientRect();
+        const width = Math.min(a[2], b.right) - Math.max(a[0], b.left);
+        if (width > 1 && a[1] < b.bottom && b.top < a[3]) flaws.push(name(texts[i]) + ' covers a mark');
+    }));
     return flaws;
 ";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pictures_are_drawn_whole_and_none_of_their_texts_covers_another() {
+async fn pictures_are_drawn_whole_and_none_of_their_texts_covers_another_in_any_font() {
+    // As wide as Roboto, and as the widest font that pictures are laid out for.
+    let fonts = ["1", "1.3"];
     let widths = [("wide", "960"), ("narrow", "360")];
     let server = server().await;
     let client = &server.client;
@@ -143,6 +168,7 @@ async fn pictures_are_drawn_whole_and_none_of_their_texts_covers_another() {
             "forecast",
             "customers",
             "usage?from=2024-01-01&to=2024-08-01",
+            "usage?part=cohorts&from=2024-01-01&to=2024-08-01",
             "mrr?from=2024-01-01&to=2024-08-01&explain=end&currency=EUR",
             "renewals?from=2024-01-01&to=2024-08-01&explain=base&currency=EUR",
             "mrr?companyId=extid-Elm&from=2024-04-01",
@@ -156,9 +182,13 @@ async fn pictures_are_drawn_whole_and_none_of_their_texts_covers_another() {
                 let size = format!("<svg width=\"{pixels}\"");
                 assert!(response.text().starts_with(&size), "{path}: {:.80}", response.text());
                 let svg = json!(response.text());
-                let flaws = browser.run(&format!("document.body.innerHTML = {svg};{FLAWS}")).await;
-                let flaws = flaws.as_array().unwrap().iter();
-                found.extend(flaws.map(|flaw| format!("{path}, {rates}: {flaw}")));
+                for font in fonts {
+                    let widened = IN_A_FONT.replace("FACTOR", font);
+                    let script = format!("document.body.innerHTML = {svg};{widened}{FLAWS}");
+                    let flaws = browser.run(&script).await;
+                    let flaws = flaws.as_array().unwrap().iter();
+                    found.extend(flaws.map(|flaw| format!("{path}, {rates}, {font}: {flaw}")));
+                }
             }
         }
     }
