@@ -19,6 +19,9 @@ use crate::{
 
 /// Height of a plot over time.
 const PLOT_HEIGHT: f32 = 300.0;
+/// Height of one of several plots, and the space below it.
+const PANEL_HEIGHT: f32 = 180.0;
+const PANEL_GAP: f32 = 14.0;
 /// Height of a bar of a ranking.
 const BAR_HEIGHT: f32 = 26.0;
 /// Height of the lowest bar: it can still be seen, also where the chart is shown smaller.
@@ -44,123 +47,161 @@ pub(super) fn to_svg(report: &Report, query: &ReportQuery) -> Result<String, Sto
 
 fn over_time(content: &Chart, style: Style) -> charts_rs::Result<String> {
     let mut sheet = Sheet::with_heading(content, style);
-    let axis = ValueAxis::around(extent(content));
-    let values = sheet.width_of_values(axis.labels().iter().map(|(_, label)| label));
-    let half_of_time = sheet.width_of_times(&content.labels) / 2.0;
-    sheet.legend(&legend(content, style));
-    let plot = sheet.plot(values.max(half_of_time), half_of_time, PLOT_HEIGHT);
-    let svg = panel(&sheet, content, style, (plot, axis))?;
-    sheet.drawn(plot, svg);
-    let at = |value| axis.place_of(value, plot.top, plot.height);
-    let labels: Vec<_> =
-        axis.labels().into_iter().map(|(value, label)| (at(value), label)).collect();
-    sheet.labels_left_of(plot, &labels);
-    sheet.line_across(plot, at(0.0));
-    sheet.labels_below(plot, &content.labels);
+    let panels = panels(content, style);
+    let axes: Vec<_> = panels.iter().map(|panel| ValueAxis::around(panel.extent())).collect();
+    let values: Vec<_> = axes.iter().flat_map(ValueAxis::labels).map(|(_, label)| label).collect();
+    let right = sheet.width_of_times(&content.labels) / 2.0;
+    let left = sheet.width_of_values(&values).max(right);
+    let height = if panels.len() > 1 { PANEL_HEIGHT } else { PLOT_HEIGHT };
+    for (panel, axis) in panels.iter().zip(axes) {
+        sheet.legend(&panel.legend());
+        let plot = sheet.plot(left, right, height);
+        panel.draw(&mut sheet, plot, axis)?;
+        sheet.top += PANEL_GAP;
+    }
+    sheet.top -= PANEL_GAP;
+    sheet.labels_below(sheet.plot(left, right, 0.0), &content.labels);
     Ok(sheet.into_svg())
 }
 
-/// Names of the series, with their colours and marks.
-fn legend(content: &Chart, style: Style) -> Vec<LegendEntry<'_>> {
-    let series = content.series.iter().enumerate();
-    let entries = series.map(|(at, drawn)| LegendEntry {
-        name: &drawn.name,
-        color: style.color(at),
-        mark: drawn.mark,
-    });
-    entries.collect()
-}
-
-/// The lines and bars of a plot.
-fn panel(
-    sheet: &Sheet,
-    content: &Chart,
+/// Series that are drawn in one plot.
+struct Panel<'c> {
+    labels: &'c [String],
+    series: &'c [ChartSeries],
+    /// Place of the colour of the first series.
+    first: usize,
     style: Style,
-    (plot, axis): (Plot, ValueAxis),
-) -> charts_rs::Result<String> {
-    let least = (axis.highest - axis.lowest) * LEAST_BAR / plot.height;
-    let series = content.series.iter().map(|drawn| series_of(drawn, least)).collect();
-    let mut chart = BarChart::new_with_theme(series, content.labels.clone(), style.theme);
-    paint(&mut chart.base, content.series.len(), style);
-    sheet.place(&mut chart.base, plot);
-    let is_dense = (plot.right - plot.left) / count(content.labels.len()) < LEAST_POINT_DISTANCE;
-    let point = Symbol::Circle(POINT_RADIUS, Some(ground(style.theme)));
-    chart.base.series.symbol = Some(if is_dense { Symbol::None } else { point });
-    for config in &mut chart.y_axis_configs {
-        (config.min, config.max) = (Some(axis.lowest), Some(axis.highest));
-        config.split_number = axis.steps;
+}
+
+/// The panels of a chart. Colours begin in the lowest one.
+fn panels(content: &Chart, style: Style) -> Vec<Panel<'_>> {
+    let mut first: usize = content.panels.iter().map(Vec::len).sum();
+    let panels = content.panels.iter().map(|series| {
+        first -= series.len();
+        Panel { labels: &content.labels, series, first, style }
+    });
+    panels.collect()
+}
+
+impl<'c> Panel<'c> {
+    /// Names of the series, with their colours and marks.
+    fn legend(&self) -> Vec<LegendEntry<'c>> {
+        let series = self.series.iter().zip(self.first..);
+        let entries = series.map(|(drawn, at)| LegendEntry {
+            name: &drawn.name,
+            color: self.style.color(at),
+            mark: drawn.mark,
+        });
+        entries.collect()
     }
-    chart.svg()
-}
 
-/// Colours of the series, and the text where there are none.
-fn paint(base: &mut ChartBase, series: usize, style: Style) {
-    base.series.colors = (0..series).map(|at| style.color(at)).collect();
-    base.empty_text = Some(NO_DATA.to_owned());
-}
+    /// Draws the plot, and the labels of its values.
+    fn draw(&self, sheet: &mut Sheet, plot: Plot, axis: ValueAxis) -> charts_rs::Result<()> {
+        let svg = self.svg(sheet, plot, axis)?;
+        sheet.drawn(plot, svg);
+        let at = |value| axis.place_of(value, plot.top, plot.height);
+        let labels = axis.labels().into_iter().map(|(value, label)| (at(value), label));
+        sheet.labels_left_of(plot, &labels.collect::<Vec<_>>());
+        sheet.line_across(plot, at(0.0));
+        Ok(())
+    }
 
-/// Lowest and highest value of the chart: the bars of a label add up, those below zero separately.
-fn extent(content: &Chart) -> (f32, f32) {
-    let mut extent = (0.0_f32, 0.0_f32);
-    for place in 0..content.labels.len() {
-        let mut bars = (0.0, 0.0);
-        for drawn in &content.series {
-            let value = drawn.values.get(place).copied().flatten().map_or(0.0, height_of);
-            let (below, above) = (value.min(0.0), value.max(0.0));
-            if drawn.mark == Mark::Bars {
-                bars = (bars.0 + below, bars.1 + above);
-            } else {
-                extent = (extent.0.min(below), extent.1.max(above));
-            }
+    /// The lines and bars of the plot.
+    fn svg(&self, sheet: &Sheet, plot: Plot, axis: ValueAxis) -> charts_rs::Result<String> {
+        let least = (axis.highest - axis.lowest) * LEAST_BAR / plot.height;
+        let series = self.series.iter().map(|drawn| series_of(drawn, least)).collect();
+        let mut chart = BarChart::new_with_theme(series, self.labels.to_vec(), self.style.theme);
+        self.paint(&mut chart.base);
+        sheet.place(&mut chart.base, plot);
+        let is_dense = (plot.right - plot.left) / count(self.labels.len()) < LEAST_POINT_DISTANCE;
+        let point = Symbol::Circle(POINT_RADIUS, Some(ground(self.style.theme)));
+        chart.base.series.symbol = Some(if is_dense { Symbol::None } else { point });
+        for config in &mut chart.y_axis_configs {
+            (config.min, config.max) = (Some(axis.lowest), Some(axis.highest));
+            config.split_number = axis.steps;
         }
-        extent = (extent.0.min(bars.0), extent.1.max(bars.1));
+        chart.svg()
     }
-    extent
+
+    /// Colours of the series, and the text where there are none.
+    fn paint(&self, base: &mut ChartBase) {
+        let places = self.first..self.first + self.series.len();
+        base.series.colors = places.map(|at| self.style.color(at)).collect();
+        base.empty_text = Some(NO_DATA.to_owned());
+    }
+
+    /// Lowest and highest value: the bars of a label add up, those below zero separately.
+    fn extent(&self) -> (f32, f32) {
+        let mut extent = (0.0_f32, 0.0_f32);
+        for place in 0..self.labels.len() {
+            let mut bars = (0.0, 0.0);
+            for drawn in self.series {
+                let value = drawn.values.get(place).copied().flatten().map_or(0.0, height_of);
+                let (below, above) = (value.min(0.0), value.max(0.0));
+                if drawn.mark == Mark::Bars {
+                    bars = (bars.0 + below, bars.1 + above);
+                } else {
+                    extent = (extent.0.min(below), extent.1.max(above));
+                }
+            }
+            extent = (extent.0.min(bars.0), extent.1.max(bars.1));
+        }
+        extent
+    }
+
+    /// Draws a ranking: labels, bars and values.
+    fn rank(&self, sheet: &mut Sheet) -> charts_rs::Result<()> {
+        let most = if self.style.is_narrow { MAX_NARROW_LABEL_CHARS } else { MAX_LABEL_CHARS };
+        let labels: Vec<_> = self.labels.iter().map(|label| shortened(label, most)).collect();
+        // Each item of a ranking has a value.
+        let numbers = self.series.iter().flat_map(|drawn| &drawn.values);
+        let numbers: Vec<Number> = numbers.copied().flatten().collect();
+        let values: Vec<_> = numbers.iter().map(|number| value_label(*number)).collect();
+        let (left, right) = (sheet.width_of_values(&labels), sheet.width_of_values(&values));
+        let plot = sheet.plot(left, right, BAR_HEIGHT * count(labels.len()));
+        let (lowest, highest) = self.extent();
+        let svg = self.ranked(sheet, plot)?;
+        sheet.drawn(plot, svg);
+        let rows = labels.into_iter().zip(1_u16..);
+        let middle = |row| BAR_HEIGHT.mul_add(f32::from(row) - 0.5, plot.top);
+        let labels: Vec<_> = rows.map(|(label, row)| (middle(row), label)).collect();
+        sheet.labels_left_of(plot, &labels);
+        let share = (plot.right - plot.left) / (highest - lowest).max(f32::MIN_POSITIVE);
+        let font = sheet.value_font();
+        for ((number, value), (y, _)) in numbers.into_iter().zip(values).zip(labels) {
+            let end = (height_of(number).max(0.0) - lowest).mul_add(share, plot.left);
+            sheet.text(&value, &font, (end + 4.0, y + font.size / 3.0), Anchor::Start);
+        }
+        Ok(())
+    }
+
+    /// The bars of a ranking, the first at the top.
+    fn ranked(&self, sheet: &Sheet, plot: Plot) -> charts_rs::Result<String> {
+        // The label of a bar is its value, however short the bar is.
+        let series = self.series.iter().map(|drawn| series_of(drawn, 0.0));
+        let mut series: Vec<Series> = series.collect();
+        // Bars are drawn from the bottom up.
+        series.iter_mut().for_each(|series| series.data.reverse());
+        let labels = self.labels.to_vec();
+        let mut chart = HorizontalBarChart::new_with_theme(series, labels, self.style.theme);
+        self.paint(&mut chart.base);
+        sheet.place(&mut chart.base, plot);
+        chart.base.grid.stroke_width = 0.0;
+        let (lowest, highest) = self.extent();
+        for config in chart.y_axis_configs.iter_mut().filter(|_| lowest < highest) {
+            (config.min, config.max) = (Some(lowest), Some(highest));
+        }
+        chart.svg()
+    }
 }
 
 fn ranking(content: &Chart, style: Style) -> charts_rs::Result<String> {
     let mut sheet = Sheet::with_heading(content, style);
-    sheet.legend(&legend(content, style));
-    let most = if style.is_narrow { MAX_NARROW_LABEL_CHARS } else { MAX_LABEL_CHARS };
-    let labels: Vec<_> = content.labels.iter().map(|label| shortened(label, most)).collect();
-    // Each item of a ranking has a value.
-    let numbers = content.series.iter().flat_map(|drawn| &drawn.values);
-    let numbers: Vec<Number> = numbers.copied().flatten().collect();
-    let values: Vec<_> = numbers.iter().map(|number| value_label(*number)).collect();
-    let (left, right) = (sheet.width_of_values(&labels), sheet.width_of_values(&values));
-    let plot = sheet.plot(left, right, BAR_HEIGHT * count(labels.len()));
-    let (lowest, highest) = extent(content);
-    let svg = bars(&sheet, content, style, plot)?;
-    sheet.drawn(plot, svg);
-    let rows = labels.into_iter().zip(1_u16..);
-    let middle = |row| BAR_HEIGHT.mul_add(f32::from(row) - 0.5, plot.top);
-    let labels: Vec<_> = rows.map(|(label, row)| (middle(row), label)).collect();
-    sheet.labels_left_of(plot, &labels);
-    let share = (plot.right - plot.left) / (highest - lowest).max(f32::MIN_POSITIVE);
-    let font = sheet.value_font();
-    for ((number, value), (y, _)) in numbers.into_iter().zip(values).zip(labels) {
-        let end = (height_of(number).max(0.0) - lowest).mul_add(share, plot.left);
-        sheet.text(&value, &font, (end + 4.0, y + font.size / 3.0), Anchor::Start);
+    for panel in panels(content, style) {
+        sheet.legend(&panel.legend());
+        panel.rank(&mut sheet)?;
     }
     Ok(sheet.into_svg())
-}
-
-/// The bars of a ranking, the first at the top.
-fn bars(sheet: &Sheet, content: &Chart, style: Style, plot: Plot) -> charts_rs::Result<String> {
-    // The label of a bar is its value, however short the bar is.
-    let series = content.series.iter().map(|drawn| series_of(drawn, 0.0));
-    let mut series: Vec<Series> = series.collect();
-    // Bars are drawn from the bottom up.
-    series.iter_mut().for_each(|series| series.data.reverse());
-    let mut chart = HorizontalBarChart::new_with_theme(series, content.labels.clone(), style.theme);
-    paint(&mut chart.base, content.series.len(), style);
-    sheet.place(&mut chart.base, plot);
-    chart.base.grid.stroke_width = 0.0;
-    let (lowest, highest) = extent(content);
-    for config in chart.y_axis_configs.iter_mut().filter(|_| lowest < highest) {
-        (config.min, config.max) = (Some(lowest), Some(highest));
-    }
-    chart.svg()
 }
 
 /// A value of a ranking: in whole units and cents.
@@ -216,8 +257,11 @@ mod tests {
         ];
         let labels = vec!["a".to_owned(), "b".to_owned()];
         let (title, note, description) = (String::new(), String::new(), String::new());
-        let content = Chart { title, note, description, labels, series, is_ranking: false };
-        assert_eq!(extent(&content), (-9.0, 62.0));
+        let content =
+            Chart { title, note, description, labels, panels: vec![series], is_ranking: false };
+        let style = Style { theme: THEME_LIGHT, is_narrow: false };
+        let extents: Vec<_> = panels(&content, style).iter().map(Panel::extent).collect();
+        assert_eq!(extents, [(-9.0, 62.0)]);
     }
 
     #[test]
@@ -232,7 +276,8 @@ mod tests {
         ];
         let labels = ["a", "b", "c"].map(str::to_owned).to_vec();
         let (title, note, description) = (String::new(), String::new(), String::new());
-        let content = Chart { title, note, description, labels, series, is_ranking: false };
+        let content =
+            Chart { title, note, description, labels, panels: vec![series], is_ranking: false };
         let style = Style { theme: THEME_LIGHT, is_narrow: false };
         let svg = over_time(&content, style).unwrap();
         let bars = svg.split("<rect ").filter(|rect| rect.contains("#5B7CF5"));

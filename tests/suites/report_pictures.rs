@@ -197,6 +197,42 @@ async fn pictures_are_drawn_whole_and_none_of_their_texts_covers_another_in_any_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn movements_are_drawn_on_an_axis_of_their_own_below_the_mrr() {
+    let server = server().await;
+    let client = &server.client;
+    store_twelve(client).await;
+    // The MRR is a hundred times as large as what moves.
+    let large = json!({"companyId": "extid-Acorn", "_currency": "EUR", "mrr": 400_000,
+        "fromDate": "2023-01-01"});
+    assert_eq!(client.post("/licenses", &large).await.status, StatusCode::OK);
+    let accept = [("accept", "image/svg+xml")];
+    for width in ["wide", "narrow"] {
+        let path = format!("/reports/mrr?from=2024-01-01&to=2024-08-01&width={width}");
+        let response = client.send(Method::GET, &path, &accept, "").await.unwrap();
+        let document = roxmltree::Document::parse(response.text()).unwrap();
+        let size = |node: roxmltree::Node<'_, '_>, name| -> f32 {
+            node.attribute(name).unwrap_or("0").parse().unwrap()
+        };
+        let panels = document.root_element().children().filter(|node| node.has_tag_name("svg"));
+        let [mrr, movements] = panels.collect::<Vec<_>>()[..] else {
+            panic!("{path} has not two panels: {}", response.text());
+        };
+        // On the same axis of time.
+        assert_eq!(
+            ["x", "width"].map(|it| size(mrr, it)),
+            ["x", "width"].map(|it| size(movements, it))
+        );
+        assert!(size(mrr, "y") + size(mrr, "height") < size(movements, "y"), "{path}");
+        let highest = |panel: roxmltree::Node<'_, '_>| -> f32 {
+            let bars = panel.descendants().filter(|node| node.has_tag_name("rect"));
+            bars.map(|bar| size(bar, "height")).fold(0.0, f32::max)
+        };
+        assert!(highest(mrr) == 0.0, "{path}");
+        assert!(highest(movements) > size(movements, "height") / 5.0, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_picture_notes_what_it_leaves_out_and_names_companies() {
     let server = server().await;
     let client = &server.client;

@@ -33,8 +33,8 @@ pub struct Chart {
     pub description: String,
     /// Labels of the axis: periods, or the items of a ranking.
     pub labels: Vec<String>,
-    /// The series, each with a value for each label.
-    pub series: Vec<ChartSeries>,
+    /// Panels one above the other, each with an axis of its own for its values. Their series have a value for each label.
+    pub panels: Vec<Vec<ChartSeries>>,
     /// Whether the chart is a ranking, the largest first.
     pub is_ranking: bool,
 }
@@ -122,7 +122,8 @@ fn chart(
     let description =
         format!("From {} until before {}, as of {}.", about.from, about.to, about.now);
     let title = format!("{what}{unit}, {}", about.time_zone);
-    Chart { title, note: about.note(), description, labels, series, is_ranking: false }
+    let panels = vec![series];
+    Chart { title, note: about.note(), description, labels, panels, is_ranking: false }
 }
 
 impl Chart {
@@ -141,19 +142,19 @@ impl Movements {
         let bars = |name, value: fn(&MovementRow) -> Number| {
             drawn(name, Mark::Bars, rows, |row| Some(value(row)))
         };
-        let series = vec![
+        let movements = vec![
             bars("new", |row| row.new),
             bars("reactivation", |row| row.reactivation),
             bars("expansion", |row| row.expansion),
             bars("churn", |row| negated(row.churn)),
             bars("contraction", |row| negated(row.contraction)),
-            drawn("MRR", Mark::Line, rows, |row| Some(row.end)),
         ];
+        // Next to the MRR, which is many times larger, nobody could see them.
+        let mrr = vec![drawn("MRR", Mark::Line, rows, |row| Some(row.end))];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
         let together = self.segments.is_some().then_some("all segments together");
-        chart(&self.about, "MRR and its movements", currency, labels, series)
-            .saying(left_out)
-            .saying(together)
+        let chart = chart(&self.about, "MRR and its movements", currency, labels, Vec::new());
+        Chart { panels: vec![mrr, movements], ..chart }.saying(left_out).saying(together)
     }
 }
 
@@ -289,7 +290,7 @@ fn by_company(
         note: String::new(),
         description,
         labels: rows.iter().map(|(label, _)| label.clone()).collect(),
-        series: vec![drawn(line, Mark::Bars, &rows, |(_, amount)| Some(*amount))],
+        panels: vec![vec![drawn(line, Mark::Bars, &rows, |(_, amount)| Some(*amount))]],
         is_ranking: true,
     }
 }

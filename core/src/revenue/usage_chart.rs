@@ -25,7 +25,7 @@ impl UsageReport {
             note: String::new(),
             description: format!("From {from} until before {to}, as of {now}."),
             labels,
-            series,
+            panels: vec![series],
             is_ranking: part == ReportPart::Actions,
         }
     }

@@ -166,7 +166,7 @@ impl UsageExplanation {
             note: String::new(),
             description: format!("{}.", self.formula),
             labels: users.iter().map(|user| user.user.to_string()).collect(),
-            series: vec![bars],
+            panels: vec![vec![bars]],
             is_ranking: true,
         }
     }
