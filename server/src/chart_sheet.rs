@@ -215,6 +215,11 @@ impl Sheet {
         self.top = plot.top + plot.height;
     }
 
+    /// Colour of texts.
+    pub(super) fn text_color(&self) -> Color {
+        self.theme.legend.font.color
+    }
+
     /// Font of the values of a ranking.
     pub(super) fn value_font(&self) -> FontConfig {
         self.theme.legend.font.clone()

@@ -1,11 +1,11 @@
 //! Charts of reports as standalone SVG, drawn by one function for every report.
 
 use charts_rs::{
-    BarChart, ChartBase, HorizontalBarChart, Series, SeriesCategory, Symbol, THEME_DARK,
+    BarChart, ChartBase, Color, HorizontalBarChart, Series, SeriesCategory, Symbol, THEME_DARK,
     THEME_LIGHT, svg_with_accessibility,
 };
 use svctrack_core::{
-    revenue::{Chart, ChartSeries, Mark, Report, ReportQuery},
+    revenue::{Chart, ChartSeries, Mark, Report, ReportQuery, UnfinishedIntervals},
     value::Number,
 };
 use svctrack_store::StoreError;
@@ -29,6 +29,8 @@ const LEAST_BAR: f32 = 2.0;
 /// Radius of a point of a line, and the least distance of two that are drawn.
 const POINT_RADIUS: f32 = 2.5;
 const LEAST_POINT_DISTANCE: f32 = 12.0;
+/// Opacity of the bars of an interval that is not over, out of 255.
+const UNFINISHED_ALPHA: u8 = 120;
 /// Text of the chart of a report that has nothing to show.
 const NO_DATA: &str = "no data";
 /// Characters of a label of a ranking, and of a narrow one.
@@ -54,7 +56,7 @@ fn over_time(content: &Chart, style: Style) -> charts_rs::Result<String> {
     let left = sheet.width_of_values(&values).max(right);
     let height = if panels.len() > 1 { PANEL_HEIGHT } else { PLOT_HEIGHT };
     for (panel, axis) in panels.iter().zip(axes) {
-        sheet.legend(&panel.legend());
+        sheet.legend(&panel.legend(sheet.text_color()));
         let plot = sheet.plot(left, right, height);
         panel.draw(&mut sheet, plot, axis)?;
         sheet.top += PANEL_GAP;
@@ -70,6 +72,7 @@ struct Panel<'c> {
     series: &'c [ChartSeries],
     /// Place of the colour of the first series.
     first: usize,
+    unfinished: UnfinishedIntervals,
     style: Style,
 }
 
@@ -78,21 +81,25 @@ fn panels(content: &Chart, style: Style) -> Vec<Panel<'_>> {
     let mut first: usize = content.panels.iter().map(Vec::len).sum();
     let panels = content.panels.iter().map(|series| {
         first -= series.len();
-        Panel { labels: &content.labels, series, first, style }
+        Panel { labels: &content.labels, series, first, unfinished: content.unfinished, style }
     });
     panels.collect()
 }
 
 impl<'c> Panel<'c> {
     /// Names of the series, with their colours and marks.
-    fn legend(&self) -> Vec<LegendEntry<'c>> {
+    fn legend(&self, text: Color) -> Vec<LegendEntry<'c>> {
         let series = self.series.iter().zip(self.first..);
         let entries = series.map(|(drawn, at)| LegendEntry {
             name: &drawn.name,
             color: self.style.color(at),
             mark: drawn.mark,
         });
-        entries.collect()
+        let has_bars = self.series.iter().any(|drawn| drawn.mark == Mark::Bars);
+        let (color, mark) =
+            if has_bars { (unfinished_of(text), Mark::Bars) } else { (text, Mark::Dashes) };
+        let unfinished = LegendEntry { name: self.unfinished.name, color, mark };
+        entries.chain((self.unfinished.count > 0).then_some(unfinished)).collect()
     }
 
     /// Draws the plot, and the labels of its values.
@@ -109,9 +116,11 @@ impl<'c> Panel<'c> {
     /// The lines and bars of the plot.
     fn svg(&self, sheet: &Sheet, plot: Plot, axis: ValueAxis) -> charts_rs::Result<String> {
         let least = (axis.highest - axis.lowest) * LEAST_BAR / plot.height;
-        let series = self.series.iter().map(|drawn| series_of(drawn, least)).collect();
+        let series = self.series.iter().map(|drawn| series_of(drawn, least));
+        let (series, colors) = self.unfinished_apart(series);
         let mut chart = BarChart::new_with_theme(series, self.labels.to_vec(), self.style.theme);
         self.paint(&mut chart.base);
+        chart.base.series.colors = colors;
         sheet.place(&mut chart.base, plot);
         let is_dense = (plot.right - plot.left) / count(self.labels.len()) < LEAST_POINT_DISTANCE;
         let point = Symbol::Circle(POINT_RADIUS, Some(ground(self.style.theme)));
@@ -121,6 +130,28 @@ impl<'c> Panel<'c> {
             config.split_number = axis.steps;
         }
         chart.svg()
+    }
+
+    /// The series with their colours: bars of intervals that are not over are lighter, and lines to them are dashed.
+    fn unfinished_apart(&self, all: impl Iterator<Item = Series>) -> (Vec<Series>, Vec<Color>) {
+        let over = self.labels.len().saturating_sub(self.unfinished.count);
+        let mut apart = Vec::new();
+        for (mut series, at) in all.zip(self.first..) {
+            let color = self.style.color(at);
+            if series.category.is_none() {
+                let colors = (0..series.data.len()).map(|at| at >= over);
+                let colors = colors.map(|is_open| is_open.then_some(unfinished_of(color)));
+                series.colors = Some(colors.collect());
+            } else if self.unfinished.count > 0 {
+                let mut dashed = series.clone();
+                dashed.stroke_dash_array = Some(DASHES.to_owned());
+                dashed.data.iter_mut().take(over.saturating_sub(1)).for_each(|value| *value = None);
+                series.data.truncate(over);
+                apart.push((dashed, color));
+            }
+            apart.push((series, color));
+        }
+        apart.into_iter().unzip()
     }
 
     /// Colours of the series, and the text where there are none.
@@ -198,7 +229,7 @@ impl<'c> Panel<'c> {
 fn ranking(content: &Chart, style: Style) -> charts_rs::Result<String> {
     let mut sheet = Sheet::with_heading(content, style);
     for panel in panels(content, style) {
-        sheet.legend(&panel.legend());
+        sheet.legend(&panel.legend(sheet.text_color()));
         panel.rank(&mut sheet)?;
     }
     Ok(sheet.into_svg())
@@ -234,6 +265,11 @@ fn series_of(drawn: &ChartSeries, least: f32) -> Series {
     series
 }
 
+/// The lighter colour of what is not over.
+fn unfinished_of(color: Color) -> Color {
+    color.with_alpha(UNFINISHED_ALPHA)
+}
+
 /// A number as precise as a chart is.
 fn height_of(number: Number) -> f32 {
     number.to_string().parse().unwrap_or_default()
@@ -256,9 +292,7 @@ mod tests {
             drawn(Mark::Line, [60, -1]),
         ];
         let labels = vec!["a".to_owned(), "b".to_owned()];
-        let (title, note, description) = (String::new(), String::new(), String::new());
-        let content =
-            Chart { title, note, description, labels, panels: vec![series], is_ranking: false };
+        let content = Chart { labels, panels: vec![series], ..Chart::default() };
         let style = Style { theme: THEME_LIGHT, is_narrow: false };
         let extents: Vec<_> = panels(&content, style).iter().map(Panel::extent).collect();
         assert_eq!(extents, [(-9.0, 62.0)]);
@@ -275,9 +309,7 @@ mod tests {
             drawn(Mark::Line, ["400000", "0", "1"]),
         ];
         let labels = ["a", "b", "c"].map(str::to_owned).to_vec();
-        let (title, note, description) = (String::new(), String::new(), String::new());
-        let content =
-            Chart { title, note, description, labels, panels: vec![series], is_ranking: false };
+        let content = Chart { labels, panels: vec![series], ..Chart::default() };
         let style = Style { theme: THEME_LIGHT, is_narrow: false };
         let svg = over_time(&content, style).unwrap();
         let bars = svg.split("<rect ").filter(|rect| rect.contains("#5B7CF5"));

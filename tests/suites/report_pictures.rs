@@ -233,6 +233,42 @@ async fn movements_are_drawn_on_an_axis_of_their_own_below_the_mrr() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn intervals_that_are_not_over_are_lighter_or_dashed_and_named() {
+    let server = server().await;
+    let client = &server.client;
+    store_twelve(client).await;
+    // The present is 1 August 2024.
+    for (path, name) in [
+        ("mrr?from=2024-01-01&to=2024-08-01", None),
+        ("mrr?from=2024-01-01&to=2024-09-01", Some("in progress")),
+        ("mrr?from=2024-01-01&to=2024-08-10", Some("in progress")),
+        ("mrr?from=2024-01-01&to=2024-10-01", Some("in progress or to come")),
+        ("mrr?from=2024-09-01&to=2024-12-01", Some("to come")),
+        ("retention?from=2024-01-01&to=2024-09-01", Some("in progress")),
+        ("retention?part=cohorts&from=2024-01-01&to=2024-09-01", Some("in progress")),
+        ("usage?from=2024-01-01&to=2024-09-01", Some("in progress")),
+        ("usage?from=2024-01-01&to=2024-08-01", None),
+        ("renewals", None),
+        ("customers", None),
+    ] {
+        let texts = picture(client, &format!("/reports/{path}")).await;
+        let names = ["in progress", "in progress or to come", "to come"];
+        let found = texts.iter().find(|text| names.contains(&text.as_str()));
+        assert_eq!(found.map(String::as_str), name, "{path}: {texts:?}");
+        let accept = [("accept", "image/svg+xml")];
+        let path = format!("/reports/{path}");
+        let response = client.send(Method::GET, &path, &accept, "").await.unwrap();
+        let is_marked = ["fill-opacity", "stroke-dasharray"].map(|it| response.text().contains(it));
+        let expect = match name {
+            Some(_) if path.contains("retention") => [false, true],
+            Some(_) => [true, true],
+            None => [false, false],
+        };
+        assert_eq!(is_marked, expect, "{path}: {}", response.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_picture_notes_what_it_leaves_out_and_names_companies() {
     let server = server().await;
     let client = &server.client;
