@@ -215,7 +215,7 @@ impl Sheet {
         self.top = plot.top + plot.height;
     }
 
-    /// Colour of texts.
+    /// Colour of the names in a legend.
     pub(super) fn text_color(&self) -> Color {
         self.theme.legend.font.color
     }

@@ -45,7 +45,7 @@ pub struct Chart {
 /// The last intervals of a chart over time, as far as they are not over: what is drawn of them still changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnfinishedIntervals {
-    /// Number of them.
+    /// Number of intervals, counted from the last one.
     pub count: usize,
     /// Name in the legend.
     pub name: &'static str,
