@@ -93,10 +93,26 @@ async fn every_report_is_a_picture_that_is_legible_alone() {
     assert!(nothing.iter().any(|text| text == "no data"), "{nothing:?}");
 }
 
-/// Flaws of a picture in a page: clipped shapes, and texts that cover each other by more than a pixel. The box of a
-/// text is higher than its letters.
-const FLAWS: &str = r"
+/// Widens the texts of a picture to those of a font in which they are `wider` than in Roboto, whose text of this one is
+/// 155 pixels wide.
+const IN_A_FONT: &str = r"
     document.body.style.margin = 0;
+    const sample = document.createElementNS('http://www.w3.org/2000/svg', 'text');
+    sample.textContent = '0123456789 reactivation';
+    sample.setAttribute('font-size', 14);
+    sample.setAttribute('font-family', document.querySelector('text').getAttribute('font-family'));
+    document.querySelector('svg').append(sample);
+    const wider = FACTOR * 155 / sample.getComputedTextLength();
+    sample.remove();
+    for (const text of document.querySelectorAll('text')) {
+        text.setAttribute('textLength', text.getComputedTextLength() * wider);
+        text.setAttribute('lengthAdjust', 'spacingAndGlyphs');
+    }
+";
+
+/// Flaws of a picture in a page: clipped shapes, and texts that cover each other, or the mark of another one in the
+/// legend, by more than a pixel. The box of a text is higher than its letters.
+const FLAWS: &str = r"
     const frame = document.querySelector('svg').getBoundingClientRect();
     const name = (node) => node.textContent.trim() || node.outerHTML.slice(0, 90);
     const shapes = [...document.querySelectorAll('svg :is(text, rect, circle, line, path, polyline)')];
@@ -114,11 +130,20 @@ const FLAWS: &str = r"
         const height = Math.min(a[3], b[3]) - Math.max(a[1], b[1]);
         if (width > 1 && height > 1) flaws.push(name(texts[i]) + ' covers ' + name(texts[i + 1 + j]));
     }));
+    const marks = shapes.filter((node) => ['rect', 'line'].includes(node.tagName)
+        && Math.abs(node.getBoundingClientRect().width - 25) < 3);
+    boxes.forEach((a, i) => marks.forEach((mark) => {
+        const b = mark.getBoundingClientRect();
+        const width = Math.min(a[2], b.right) - Math.max(a[0], b.left);
+        if (width > 1 && a[1] < b.bottom && b.top < a[3]) flaws.push(name(texts[i]) + ' covers a mark');
+    }));
     return flaws;
 ";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pictures_are_drawn_whole_and_none_of_their_texts_covers_another() {
+async fn pictures_are_drawn_whole_and_none_of_their_texts_covers_another_in_any_font() {
+    // As wide as Roboto, and as the widest font that pictures are laid out for.
+    let fonts = ["1", "1.3"];
     let widths = [("wide", "960"), ("narrow", "360")];
     let server = server().await;
     let client = &server.client;
@@ -143,6 +168,7 @@ async fn pictures_are_drawn_whole_and_none_of_their_texts_covers_another() {
             "forecast",
             "customers",
             "usage?from=2024-01-01&to=2024-08-01",
+            "usage?part=cohorts&from=2024-01-01&to=2024-08-01",
             "mrr?from=2024-01-01&to=2024-08-01&explain=end&currency=EUR",
             "renewals?from=2024-01-01&to=2024-08-01&explain=base&currency=EUR",
             "mrr?companyId=extid-Elm&from=2024-04-01",
@@ -156,14 +182,90 @@ async fn pictures_are_drawn_whole_and_none_of_their_texts_covers_another() {
                 let size = format!("<svg width=\"{pixels}\"");
                 assert!(response.text().starts_with(&size), "{path}: {:.80}", response.text());
                 let svg = json!(response.text());
-                let flaws = browser.run(&format!("document.body.innerHTML = {svg};{FLAWS}")).await;
-                let flaws = flaws.as_array().unwrap().iter();
-                found.extend(flaws.map(|flaw| format!("{path}, {rates}: {flaw}")));
+                for font in fonts {
+                    let widened = IN_A_FONT.replace("FACTOR", font);
+                    let script = format!("document.body.innerHTML = {svg};{widened}{FLAWS}");
+                    let flaws = browser.run(&script).await;
+                    let flaws = flaws.as_array().unwrap().iter();
+                    found.extend(flaws.map(|flaw| format!("{path}, {rates}, {font}: {flaw}")));
+                }
             }
         }
     }
     browser.close().await;
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn movements_are_drawn_on_an_axis_of_their_own_below_the_mrr() {
+    let server = server().await;
+    let client = &server.client;
+    store_twelve(client).await;
+    // The MRR is a hundred times as large as what moves.
+    let large = json!({"companyId": "extid-Acorn", "_currency": "EUR", "mrr": 400_000,
+        "fromDate": "2023-01-01"});
+    assert_eq!(client.post("/licenses", &large).await.status, StatusCode::OK);
+    let accept = [("accept", "image/svg+xml")];
+    for width in ["wide", "narrow"] {
+        let path = format!("/reports/mrr?from=2024-01-01&to=2024-08-01&width={width}");
+        let response = client.send(Method::GET, &path, &accept, "").await.unwrap();
+        let document = roxmltree::Document::parse(response.text()).unwrap();
+        let size = |node: roxmltree::Node<'_, '_>, name| -> f32 {
+            node.attribute(name).unwrap_or("0").parse().unwrap()
+        };
+        let panels = document.root_element().children().filter(|node| node.has_tag_name("svg"));
+        let [mrr, movements] = panels.collect::<Vec<_>>()[..] else {
+            panic!("{path} has not two panels: {}", response.text());
+        };
+        // On the same axis of time.
+        assert_eq!(
+            ["x", "width"].map(|it| size(mrr, it)),
+            ["x", "width"].map(|it| size(movements, it))
+        );
+        assert!(size(mrr, "y") + size(mrr, "height") < size(movements, "y"), "{path}");
+        let highest = |panel: roxmltree::Node<'_, '_>| -> f32 {
+            let bars = panel.descendants().filter(|node| node.has_tag_name("rect"));
+            bars.map(|bar| size(bar, "height")).fold(0.0, f32::max)
+        };
+        assert!(highest(mrr) == 0.0, "{path}");
+        assert!(highest(movements) > size(movements, "height") / 5.0, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn intervals_that_are_not_over_are_lighter_or_dashed_and_named() {
+    let server = server().await;
+    let client = &server.client;
+    store_twelve(client).await;
+    // The present is 1 August 2024.
+    for (path, name) in [
+        ("mrr?from=2024-01-01&to=2024-08-01", None),
+        ("mrr?from=2024-01-01&to=2024-09-01", Some("in progress")),
+        ("mrr?from=2024-01-01&to=2024-08-10", Some("in progress")),
+        ("mrr?from=2024-01-01&to=2024-10-01", Some("in progress or to come")),
+        ("mrr?from=2024-09-01&to=2024-12-01", Some("to come")),
+        ("retention?from=2024-01-01&to=2024-09-01", Some("in progress")),
+        ("retention?part=cohorts&from=2024-01-01&to=2024-09-01", Some("in progress")),
+        ("usage?from=2024-01-01&to=2024-09-01", Some("in progress")),
+        ("usage?from=2024-01-01&to=2024-08-01", None),
+        ("renewals", None),
+        ("customers", None),
+    ] {
+        let texts = picture(client, &format!("/reports/{path}")).await;
+        let names = ["in progress", "in progress or to come", "to come"];
+        let found = texts.iter().find(|text| names.contains(&text.as_str()));
+        assert_eq!(found.map(String::as_str), name, "{path}: {texts:?}");
+        let accept = [("accept", "image/svg+xml")];
+        let path = format!("/reports/{path}");
+        let response = client.send(Method::GET, &path, &accept, "").await.unwrap();
+        let is_marked = ["fill-opacity", "stroke-dasharray"].map(|it| response.text().contains(it));
+        let expect = match name {
+            Some(_) if path.contains("retention") => [false, true],
+            Some(_) => [true, true],
+            None => [false, false],
+        };
+        assert_eq!(is_marked, expect, "{path}: {}", response.text());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 //! The content of a chart: labels, series and a description. Renderers add nothing.
 
 use super::{
+    calendar::{Day, Interval, ReportPeriod},
     cohorts::Cohorts,
     customers::Customers,
     explain::Explanation,
@@ -15,7 +16,7 @@ use super::{
     retention::Retention,
     series::Series,
 };
-use crate::value::{Number, ObjectId};
+use crate::value::{Number, ObjectId, Zone};
 
 /// Maximum number of bars in the chart of a ranking.
 const MAX_RANKED: usize = 20;
@@ -33,10 +34,21 @@ pub struct Chart {
     pub description: String,
     /// Labels of the axis: periods, or the items of a ranking.
     pub labels: Vec<String>,
-    /// The series, each with a value for each label.
-    pub series: Vec<ChartSeries>,
+    /// Panels one above the other, each with an axis of its own for its values. Their series have a value for each label.
+    pub panels: Vec<Vec<ChartSeries>>,
+    /// Intervals at the end that are not over.
+    pub unfinished: UnfinishedIntervals,
     /// Whether the chart is a ranking, the largest first.
     pub is_ranking: bool,
+}
+
+/// The last intervals of a chart over time, as far as they are not over: what is drawn of them still changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnfinishedIntervals {
+    /// Number of intervals, counted from the last one.
+    pub count: usize,
+    /// Name in the legend.
+    pub name: &'static str,
 }
 
 /// A series of a chart: a name and a value for each interval.
@@ -122,7 +134,8 @@ fn chart(
     let description =
         format!("From {} until before {}, as of {}.", about.from, about.to, about.now);
     let title = format!("{what}{unit}, {}", about.time_zone);
-    Chart { title, note: about.note(), description, labels, series, is_ranking: false }
+    let (panels, note) = (vec![series], about.note());
+    Chart { title, note, description, labels, panels, ..Chart::default() }
 }
 
 impl Chart {
@@ -131,6 +144,38 @@ impl Chart {
         let note = (!self.note.is_empty()).then_some(&*self.note);
         self.note = note.into_iter().chain(more).collect::<Vec<_>>().join("; ");
         self
+    }
+
+    /// The same, with the periods marked that are not over at the present of the report.
+    fn marking<'p>(
+        self,
+        about: &ReportHeader,
+        periods: impl DoubleEndedIterator<Item = &'p ReportPeriod>,
+    ) -> Self {
+        let zone = Zone::parse(about.time_zone).unwrap_or(Zone::UTC);
+        let unfinished =
+            UnfinishedIntervals::among(periods, about.interval, Day::at(about.now, zone));
+        Self { unfinished, ..self }
+    }
+}
+
+impl UnfinishedIntervals {
+    /// Those among periods, in their order, that are not over on a day.
+    pub(super) fn among<'p>(
+        periods: impl DoubleEndedIterator<Item = &'p ReportPeriod>,
+        interval: Interval,
+        today: Day,
+    ) -> Self {
+        let current = interval.start_of(today);
+        // The end of a report may cut its last period: what counts is the interval in which that is.
+        let starts = periods.rev().map(|period| interval.start_of(period.to.before()));
+        let starts: Vec<Day> = starts.take_while(|start| *start >= current).collect();
+        let name = match (starts.first(), starts.last()) {
+            (Some(last), _) if *last == current => "in progress",
+            (_, Some(first)) if *first > current => "to come",
+            _ => "in progress or to come",
+        };
+        Self { count: starts.len(), name }
     }
 }
 
@@ -141,19 +186,22 @@ impl Movements {
         let bars = |name, value: fn(&MovementRow) -> Number| {
             drawn(name, Mark::Bars, rows, |row| Some(value(row)))
         };
-        let series = vec![
+        let movements = vec![
             bars("new", |row| row.new),
             bars("reactivation", |row| row.reactivation),
             bars("expansion", |row| row.expansion),
             bars("churn", |row| negated(row.churn)),
             bars("contraction", |row| negated(row.contraction)),
-            drawn("MRR", Mark::Line, rows, |row| Some(row.end)),
         ];
+        // Next to the MRR, which is many times larger, nobody could see them.
+        let mrr = vec![drawn("MRR", Mark::Line, rows, |row| Some(row.end))];
         let labels = rows.iter().map(|row| row.period.period.clone()).collect();
         let together = self.segments.is_some().then_some("all segments together");
-        chart(&self.about, "MRR and its movements", currency, labels, series)
+        let chart = chart(&self.about, "MRR and its movements", currency, labels, Vec::new());
+        Chart { panels: vec![mrr, movements], ..chart }
             .saying(left_out)
             .saying(together)
+            .marking(&self.about, rows.iter().map(|row| &row.period))
     }
 }
 
@@ -175,6 +223,7 @@ impl Retention {
             shown.map_or(String::new(), |series| format!("percent of {}", series.currency));
         chart(&self.about, "Retention of the year before", &currency, labels, series)
             .saying(left_out)
+            .marking(&self.about, rows.iter().map(|row| &row.period))
     }
 }
 
@@ -192,6 +241,7 @@ impl Cohorts {
             if currency.is_empty() { String::new() } else { format!("percent of {currency}") };
         chart(&self.about, "Share that cohorts keep", &unit, labels, series.collect())
             .saying(left_out)
+            .marking(&self.about, self.columns.iter().map(|column| &column.period))
     }
 }
 
@@ -286,10 +336,54 @@ fn by_company(
     let rows: Vec<_> = rows.take(MAX_RANKED).collect();
     Chart {
         title: format!("{line} by company, {currency}"),
-        note: String::new(),
         description,
         labels: rows.iter().map(|(label, _)| label.clone()).collect(),
-        series: vec![drawn(line, Mark::Bars, &rows, |(_, amount)| Some(*amount))],
+        panels: vec![vec![drawn(line, Mark::Bars, &rows, |(_, amount)| Some(*amount))]],
         is_ranking: true,
+        ..Chart::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> Day {
+        Day::parse(text).unwrap()
+    }
+
+    #[test]
+    fn the_interval_of_today_and_later_ones_are_unfinished() {
+        let period = |[from, to]: [&str; 2]| ReportPeriod {
+            period: from.to_owned(),
+            from: day(from),
+            to: day(to),
+        };
+        let months = [
+            ["2024-06-01", "2024-07-01"],
+            ["2024-07-01", "2024-08-01"],
+            ["2024-08-01", "2024-09-01"],
+            ["2024-09-01", "2024-09-05"],
+        ];
+        let months = months.map(period);
+        for (until, today, expect) in [
+            (3, "2024-09-01", 0),
+            (3, "2024-08-31", 1),
+            (3, "2024-07-31", 2),
+            (4, "2024-09-20", 1),
+            (4, "2024-10-01", 0),
+        ] {
+            let months = months.iter().take(until);
+            let found = UnfinishedIntervals::among(months, Interval::Month, day(today));
+            assert_eq!(found.count, expect, "{today}");
+        }
+        for (today, expect) in [
+            ("2024-09-04", "in progress"),
+            ("2024-08-04", "in progress or to come"),
+            ("2024-05-04", "to come"),
+        ] {
+            let found = UnfinishedIntervals::among(months.iter(), Interval::Month, day(today));
+            assert_eq!(found.name, expect);
+        }
     }
 }

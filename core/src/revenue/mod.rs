@@ -66,7 +66,7 @@ pub use self::{
     at_stake::{AtStake, CustomerUsage, Weights},
     calendar::{Day, Interval, MAX_INTERVALS, ReportPeriod, Unit},
     capped_list::MAX_LISTED,
-    chart::{Chart, ChartSeries, Mark},
+    chart::{Chart, ChartSeries, Mark, UnfinishedIntervals},
     closed_difference::{
         ChangedLicense, CompanyDifference, Difference, MonthDifference, SinceClosing,
     },

@@ -1,11 +1,12 @@
 //! Charts of the usage report: figures, cohorts and actions.
 
 use super::{
-    chart::{Chart, ChartSeries, Mark, drawn, in_percent, negated},
+    calendar::Day,
+    chart::{Chart, ChartSeries, Mark, UnfinishedIntervals, drawn, in_percent, negated},
     query::ReportPart,
     usage_report::{UsageReport, UsageRow},
 };
-use crate::value::Number;
+use crate::value::{Number, Zone};
 
 /// Maximum number of cohorts in the chart: the latest ones.
 const MAX_COHORTS: usize = 12;
@@ -20,14 +21,26 @@ impl UsageReport {
             ReportPart::Figures | ReportPart::Licenses => self.bars_of_periods(),
         };
         let (from, to, now) = (self.from, self.to, self.now);
+        let unfinished = match part {
+            ReportPart::Figures | ReportPart::Licenses => self.unfinished(),
+            // Only weeks that are over are drawn of cohorts.
+            ReportPart::Cohorts | ReportPart::Actions => UnfinishedIntervals::default(),
+        };
         Chart {
             title: format!("{what}, {}", self.time_zone),
             note: String::new(),
             description: format!("From {from} until before {to}, as of {now}."),
             labels,
-            series,
+            panels: vec![series],
+            unfinished,
             is_ranking: part == ReportPart::Actions,
         }
+    }
+
+    fn unfinished(&self) -> UnfinishedIntervals {
+        let zone = Zone::parse(self.time_zone).unwrap_or(Zone::UTC);
+        let periods = self.rows.iter().map(|row| &row.period);
+        UnfinishedIntervals::among(periods, self.interval, Day::at(self.now, zone))
     }
 
     fn bars_of_periods(&self) -> (&'static str, Vec<String>, Vec<ChartSeries>) {

@@ -163,11 +163,11 @@ impl UsageExplanation {
         });
         Chart {
             title: format!("Activities of users, {}", self.line.name()),
-            note: String::new(),
             description: format!("{}.", self.formula),
             labels: users.iter().map(|user| user.user.to_string()).collect(),
-            series: vec![bars],
+            panels: vec![vec![bars]],
             is_ranking: true,
+            ..Chart::default()
         }
     }
 }
