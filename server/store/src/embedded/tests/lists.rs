@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 use futures_util::StreamExt as _;
 use svctrack_core::{
     plan::upsert::UpsertAccess,
-    resources::{end_user::END_USER, ticket::TICKET},
+    resources::{end_user::END_USER, license::LICENSE, ticket::TICKET},
     schema::{Handling, ResourceDef},
 };
 
@@ -209,4 +209,41 @@ async fn a_range_of_activity_has_logged_and_settled_rows() {
     let ends: Vec<&str> = times.iter().skip(1).step_by(4).map(String::as_str).collect();
     assert!(check_ranges(&world, &END_USER, "lastActive", &ends).await.len() > 5);
     assert!(check_ranges(&world, &COMPANY, "lastActive", &ends).await.len() > 2);
+}
+
+/// Licenses of which one renews on each of some days, upserted in one command.
+async fn add_licenses(world: &World, numbers: std::ops::Range<usize>) {
+    let license = |number| {
+        let (year, month) = (2024 + number / 12 % 2, number % 12 + 1);
+        let license = format!(
+            r#"{{"companyId":"extid-acme","externalId":"{number}","product":"p","_currency":"EUR","mrr":1,"fromDate":"{year}-{month:02}-01","length":12,"fixedPeriod":true}}"#
+        );
+        Ok(Document::parse(license.as_bytes()).unwrap())
+    };
+    let items = numbers.map(license).collect();
+    let access = UpsertAccess { create: true, update: true };
+    world
+        .write(Command::Upsert { def: &LICENSE, items, access, handling: Handling::Lenient })
+        .await;
+}
+
+#[tokio::test]
+async fn a_range_that_has_more_than_an_index_is_read_for_has_them_all() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    let mut times = Vec::new();
+    for numbers in [0..250, 250..450, 450..500] {
+        world.pass(DAY_MS);
+        times.push(world.clock.now().to_string());
+        add_licenses(&world, numbers).await;
+    }
+    let times: Vec<&str> = times.iter().map(String::as_str).collect();
+    let counts = check_ranges(&world, &LICENSE, "updatedAt", &times).await;
+    assert_eq!(counts, BTreeSet::from([0, 50, 200, 250, 500]));
+    let all = listed(&world, &LICENSE, "renewalDate", &[]).await;
+    let dates: BTreeSet<&str> = all.iter().map(|(_, date)| date.as_str()).collect();
+    assert!(dates.len() == 24 && !dates.contains(""), "{dates:?}");
+    let dates: Vec<&str> = dates.into_iter().step_by(4).collect();
+    let counts = check_ranges(&world, &LICENSE, "renewalDate", &dates).await;
+    assert!(counts.contains(&500) && *counts.first().unwrap() < 200, "{counts:?}");
 }
