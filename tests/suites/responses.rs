@@ -1,4 +1,4 @@
-//! Tags of lists, and compression (R58).
+//! Tags of lists, compression (R58), and the list that is returned as a whole.
 
 use std::{io::Read as _, sync::Arc};
 
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use svctrack_core::{resources::REGISTRY, value::Timestamp};
 use svctrack_tests::{
     client::Client,
+    data,
     in_process::{InProcess, StillClock},
 };
 
@@ -103,6 +104,18 @@ async fn a_list_has_another_tag_after_a_change_of_equal_length() {
         assert_eq!(change.await.unwrap().status, StatusCode::OK);
         assert_eq!(tag().await == first, is_first, "{value}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lean_companies_are_all_returned_where_no_limit_is_sent() {
+    const COMPANIES: usize = 10_001;
+    let server = InProcess::start().await;
+    data::load(&server.client, "/companies", COMPANIES, data::company).await;
+    let response = server.client.get("/leancompanies").await;
+    let listed = response.json();
+    assert_eq!(listed.as_array().unwrap().len(), COMPANIES);
+    assert_eq!(listed[COMPANIES - 1]["externalId"], format!("c{}", COMPANIES - 1));
+    assert!(!response.headers.contains_key("link"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
