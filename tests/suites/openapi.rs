@@ -304,3 +304,35 @@ fn fits_path(described: &str, path: &str) -> bool {
     described.len() == path.len()
         && described.iter().zip(&path).all(|(part, name)| part.starts_with('{') || part == name)
 }
+
+/// Pointers to the schemas in a value that require members without being an object, and how many require some.
+fn untyped(value: &Value, pointer: &str, wrong: &mut Vec<String>) -> usize {
+    let is_object = value["type"] == "object"
+        || value["type"].as_array().is_some_and(|kinds| kinds.contains(&json!("object")));
+    let requires = value["required"].is_array();
+    if requires && !is_object {
+        wrong.push(pointer.to_owned());
+    }
+    let below = match value {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, member)| untyped(member, &format!("{pointer}/{name}"), wrong))
+            .sum(),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| untyped(item, &format!("{pointer}/{index}"), wrong))
+            .sum(),
+        _ => 0,
+    };
+    usize::from(requires) + below
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_schema_that_requires_members_is_of_an_object() {
+    let document = description(&InProcess::start().await).await;
+    let mut wrong = Vec::new();
+    let requiring = untyped(&document, "", &mut wrong);
+    assert!(requiring > 100, "only {requiring} schemas require members");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

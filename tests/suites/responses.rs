@@ -1,4 +1,4 @@
-//! Tags of lists, and compression (R58).
+//! Tags of lists, compression (R58), and the list that is returned as a whole.
 
 use std::{io::Read as _, sync::Arc};
 
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use svctrack_core::{resources::REGISTRY, value::Timestamp};
 use svctrack_tests::{
     client::Client,
+    data,
     in_process::{InProcess, StillClock},
 };
 
@@ -43,6 +44,78 @@ async fn every_list_has_a_tag_by_which_it_is_not_sent_again() {
         assert_eq!((again.status, again.text()), (StatusCode::NOT_MODIFIED, ""), "{path}");
         assert_eq!(again.headers["etag"], etag.as_str(), "{path}");
     }
+}
+
+/// A license whose MRR is in a report.
+fn license() -> Value {
+    json!({"companyId": "extid-acme", "externalId": "l", "product": "p", "_currency": "EUR",
+           "fromDate": "2026-01-01", "mrr": 100})
+}
+
+/// Sends two values of equal length in turns, and checks that a list has another tag after each change.
+async fn check_tag_of_changes(client: &Client, list: &str, record: &str, values: [Value; 2]) {
+    for accept in ["application/json", "text/csv"] {
+        let accept = ("accept", accept);
+        let mut last = get(client, list, &[accept]).await;
+        for value in [&values[1], &values[0]] {
+            let change = client.send(Method::PUT, record, &[JSON], value.to_string()).await;
+            assert_eq!(change.unwrap().status, StatusCode::OK, "{record} {value}");
+            let known = last.headers["etag"].to_str().unwrap().to_owned();
+            let next = get(client, list, &[accept, ("if-none-match", &known)]).await;
+            assert_eq!(next.status, StatusCode::OK, "{list} {accept:?}");
+            assert_ne!(next.headers["etag"], known.as_str(), "{list} {accept:?}");
+            assert_eq!(next.body.len(), last.body.len(), "{list} {accept:?}");
+            last = next;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_has_another_tag_after_a_change_of_equal_length() {
+    let clock = Arc::new(StillClock::at(Timestamp::parse("2026-11-20").unwrap()));
+    let server = InProcess::with_clock(clock).await;
+    let client = &server.client;
+    client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+    assert_eq!(client.post("/licenses", &license()).await.status, StatusCode::OK);
+    // More than is handed over at once.
+    let note = "x".repeat(3_000);
+    let product = |number: usize| json!({"name": "p", "externalId": number.to_string(), "mrr": 100, "custom": {"note": note}});
+    let products: Value = (0..2_000).map(product).collect();
+    let made = client.send(Method::PUT, "/products", &[JSON], products.to_string()).await.unwrap();
+    assert_eq!(made.headers["svctrack-bulk-errors"], "0");
+    let names = [json!({"name": "Acme"}), json!({"name": "Acmf"})];
+    let amounts = [json!({"mrr": 100}), json!({"mrr": 200})];
+    for (list, record, values) in [
+        ("/products?limit=2000", "/products/extid-1999", &amounts),
+        ("/products?limit=2000&select=externalId,mrr", "/products/extid-1999", &amounts),
+        ("/products?externalId=7", "/products/extid-7", &amounts),
+        ("/companies", "/companies/extid-acme", &names),
+        ("/leancompanies", "/companies/extid-acme", &names),
+        ("/reports/mrr", "/licenses/extid-l", &amounts),
+    ] {
+        check_tag_of_changes(client, list, record, values.clone()).await;
+    }
+    // What is as it was has the tag that it had.
+    let list = "/products?select=mrr";
+    let tag = async || client.get(list).await.headers["etag"].clone();
+    let first = tag().await;
+    for (value, is_first) in [(&amounts[1], false), (&amounts[0], true)] {
+        let change = client.send(Method::PUT, "/products/extid-7", &[JSON], value.to_string());
+        assert_eq!(change.await.unwrap().status, StatusCode::OK);
+        assert_eq!(tag().await == first, is_first, "{value}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lean_companies_are_all_returned_where_no_limit_is_sent() {
+    const COMPANIES: usize = 10_001;
+    let server = InProcess::start().await;
+    data::load(&server.client, "/companies", COMPANIES, data::company).await;
+    let response = server.client.get("/leancompanies").await;
+    let listed = response.json();
+    assert_eq!(listed.as_array().unwrap().len(), COMPANIES);
+    assert_eq!(listed[COMPANIES - 1]["externalId"], format!("c{}", COMPANIES - 1));
+    assert!(!response.headers.contains_key("link"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

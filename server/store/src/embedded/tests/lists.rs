@@ -1,12 +1,19 @@
-//! Lists that read records from both ends, and slow readers.
+//! Lists that read records from both ends, ranges of dates, and slow readers.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use futures_util::StreamExt as _;
-use svctrack_core::{plan::upsert::UpsertAccess, resources::ticket::TICKET, schema::Handling};
+use svctrack_core::{
+    plan::upsert::UpsertAccess,
+    resources::{end_user::END_USER, license::LICENSE, ticket::TICKET},
+    schema::{Handling, ResourceDef},
+};
 
 use super::*;
-use crate::{PageStart, embedded::runtime::held_snapshots::MAX_WRITTEN_BYTES};
+use crate::{
+    PageStart,
+    embedded::{engagement::SnapshotEngagement, runtime::held_snapshots::MAX_WRITTEN_BYTES},
+};
 
 const TICKETS: usize = 3_000;
 
@@ -126,4 +133,117 @@ async fn a_large_page_is_read_until_too_much_was_written_meanwhile() {
     assert!(matches!(ended, Err(StoreError::Unavailable(_))), "{ended:?}");
     assert!(slow.next().await.is_none());
     assert!(later.next().await.unwrap().is_ok());
+}
+
+/// Each record of a list: its `externalId`, and a property.
+async fn listed(
+    world: &World,
+    def: &'static ResourceDef,
+    name: &str,
+    filters: &[(String, &str)],
+) -> Vec<(String, String)> {
+    let limit = ("limit".to_owned(), "2000".to_owned());
+    let filters = filters.iter().map(|(name, value)| (name.clone(), (*value).to_owned()));
+    let pairs: Vec<_> = filters.chain([limit]).collect();
+    let query = ListQuery::parse(def, &pairs).unwrap().query;
+    let page = world.store.list(&world.actor.tenant, def, query, PageOptions::default());
+    let page = page.await.unwrap();
+    assert!(page.next.is_none() && page.later.is_none());
+    texts(&page, "externalId").into_iter().zip(texts(&page, name)).collect()
+}
+
+/// Checks that ranges of a date have the same records as a list of all of them has. Returns how many these are.
+async fn check_ranges(
+    world: &World,
+    def: &'static ResourceDef,
+    name: &str,
+    ends: &[&str],
+) -> BTreeSet<usize> {
+    let all = listed(world, def, name, &[]).await;
+    let mut counts = BTreeSet::new();
+    for first in ends {
+        let since = listed(world, def, name, &[(format!("{name}[gte]"), first)]).await;
+        let expected = all.iter().filter(|(_, date)| date.as_str() >= *first);
+        assert_eq!(since, expected.cloned().collect::<Vec<_>>(), "from {first}");
+        counts.insert(since.len());
+        for end in ends.iter().filter(|end| first < *end) {
+            let filters = [(format!("{name}[gt]"), *first), (format!("{name}[lt]"), *end)];
+            let between = listed(world, def, name, &filters).await;
+            let expected =
+                all.iter().filter(|(_, date)| first < &date.as_str() && date.as_str() < *end);
+            assert_eq!(between, expected.cloned().collect::<Vec<_>>(), "{first} to {end}");
+            counts.insert(between.len());
+        }
+    }
+    counts
+}
+
+#[tokio::test]
+async fn a_range_of_activity_has_logged_and_settled_rows() {
+    const USERS: usize = 20;
+    const HOURS: usize = 30;
+    let log_limits = LogLimits { min_logged: 2, fold_from: 12, min_folded: 3, at_hand: 10 };
+    let world = World::with_log(log_limits).await;
+    for company in 0..5 {
+        world.add_company(&company.to_string()).await;
+    }
+    let user = r#"{"externalId":"idle","companyId":"extid-4"}"#;
+    let items = vec![Ok(Document::parse(user.as_bytes()).unwrap())];
+    let access = UpsertAccess { create: true, update: true };
+    let handling = Handling::Lenient;
+    world.write(Command::Upsert { def: &END_USER, items, access, handling }).await;
+    let mut times = Vec::new();
+    for hour in 0..HOURS {
+        world.pass(DAY_MS / 24);
+        times.push(world.clock.now().to_string());
+        // In the last hour some are active for the first time. Nobody of the fifth company ever is.
+        let first = if hour == HOURS - 1 { USERS } else { hour * 7 % USERS };
+        let active = (first..first + 5).map(|user| user % (USERS + 5));
+        let active =
+            active.map(|user| event(&user.to_string(), &(user / 7).to_string(), "x")).collect();
+        world.track(active).await;
+    }
+    let snapshot = world.store.shared.snapshot().unwrap();
+    let logged_alone = SnapshotEngagement::open(&snapshot).unwrap().logged_alone().unwrap();
+    assert!(!logged_alone.is_empty() && world.rows(rows::ENGAGEMENT) > 0);
+    let ends: Vec<&str> = times.iter().skip(1).step_by(4).map(String::as_str).collect();
+    assert!(check_ranges(&world, &END_USER, "lastActive", &ends).await.len() > 5);
+    assert!(check_ranges(&world, &COMPANY, "lastActive", &ends).await.len() > 2);
+}
+
+/// Licenses of which one renews on each of some days, upserted in one command.
+async fn add_licenses(world: &World, numbers: std::ops::Range<usize>) {
+    let license = |number| {
+        let (year, month) = (2024 + number / 12 % 2, number % 12 + 1);
+        let license = format!(
+            r#"{{"companyId":"extid-acme","externalId":"{number}","product":"p","_currency":"EUR","mrr":1,"fromDate":"{year}-{month:02}-01","length":12,"fixedPeriod":true}}"#
+        );
+        Ok(Document::parse(license.as_bytes()).unwrap())
+    };
+    let items = numbers.map(license).collect();
+    let access = UpsertAccess { create: true, update: true };
+    world
+        .write(Command::Upsert { def: &LICENSE, items, access, handling: Handling::Lenient })
+        .await;
+}
+
+#[tokio::test]
+async fn a_range_that_has_more_than_an_index_is_read_for_has_them_all() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    let mut times = Vec::new();
+    for numbers in [0..250, 250..450, 450..500] {
+        world.pass(DAY_MS);
+        times.push(world.clock.now().to_string());
+        add_licenses(&world, numbers).await;
+    }
+    let times: Vec<&str> = times.iter().map(String::as_str).collect();
+    let counts = check_ranges(&world, &LICENSE, "updatedAt", &times).await;
+    assert_eq!(counts, BTreeSet::from([0, 50, 200, 250, 500]));
+    let all = listed(&world, &LICENSE, "renewalDate", &[]).await;
+    let dates: BTreeSet<&str> = all.iter().map(|(_, date)| date.as_str()).collect();
+    assert!(dates.len() == 24 && !dates.contains(""), "{dates:?}");
+    let dates: Vec<&str> = dates.into_iter().step_by(4).collect();
+    let counts = check_ranges(&world, &LICENSE, "renewalDate", &dates).await;
+    assert!(counts.contains(&500) && *counts.first().unwrap() < 200, "{counts:?}");
 }
