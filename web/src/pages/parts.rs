@@ -166,15 +166,21 @@ pub(super) fn paging(paging: &Paging) -> impl Renderable {
     }
 }
 
-/// Chart of a report, by its address, as wide as the screen; its figures are in a table as well.
+/// Chart of a report, by its address, as wide as the screen; its figures are in a table as well. The page keeps the room
+/// of a usual one until it is there: that of MRR has its movements below.
 pub(super) fn chart<'a>(picture: &'a str, title: &'a str) -> impl Renderable + 'a {
+    let (height, narrow_height) = match picture.contains("/reports/mrr") {
+        true => ("507", "573"),
+        false => ("399", "443"),
+    };
     maud! {
         picture {
-            source srcset={ (picture) "&width=narrow&theme=dark" } width="360" height="440"
+            source srcset={ (picture) "&width=narrow&theme=dark" } width="360" height=(narrow_height)
                 media="(max-width: 900px) and (prefers-color-scheme: dark)";
-            source srcset={ (picture) "&width=narrow" } width="360" height="440" media="(max-width: 900px)";
+            source srcset={ (picture) "&width=narrow" } width="360" height=(narrow_height)
+                media="(max-width: 900px)";
             source srcset={ (picture) "&theme=dark" } media="(prefers-color-scheme: dark)";
-            img.chart src=(picture) width="960" height="420" alt={ "Chart: " (title) };
+            img.chart src=(picture) width="960" height=(height) alt={ "Chart: " (title) };
         }
     }
 }
