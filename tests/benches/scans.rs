@@ -5,9 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use hyper::Method;
 use serde_json::{Value, json};
+use svctrack_core::value::Timestamp;
 use svctrack_server::auth::Token;
-use svctrack_tests::process::Server;
+use svctrack_tests::{TENANT, client::Client, process::Server};
 
 use crate::{
     data, folder, process,
@@ -31,7 +33,7 @@ const RANGE_MS: f64 = 60.0;
 const LATE: usize = 100;
 
 /// In paths, `{since}` is when the last licenses were stored.
-const CASES: [(&str, &str, f64); 14] = [
+const CASES: [(&str, &str, f64); 15] = [
     ("sort by `value`", "/licenses?sort=value&limit=100", SORT_MS),
     ("sort by `-custom.x`", "/licenses?sort=-custom.x&limit=100", SORT_MS),
     (
@@ -50,6 +52,12 @@ const CASES: [(&str, &str, f64); 14] = [
     ("sort by `renewalDate`", "/licenses?sort=renewalDate&limit=100", INDEXED_MS),
     ("range of `createdAt`", "/licenses?createdAt[gte]={since}&limit=100", INDEXED_MS),
     ("range of `updatedAt`", "/licenses?updatedAt[gte]={since}&limit=100", INDEXED_MS),
+    // The compact rows of engagement are all read.
+    (
+        "range of `lastActive`, a day",
+        "/endusers?lastActive[gte]=2025-06-15&lastActive[lt]=2025-06-16&limit=100",
+        RANGE_MS,
+    ),
     ("range of `value`", "/licenses?value[gte]=100&value[lt]=200&limit=100", RANGE_MS),
     ("range of `custom.x`", "/licenses?custom.x[gte]=100&custom.x[lt]=200&limit=100", RANGE_MS),
     ("`externalId` with a prefix", "/licenses?externalId[prefix]=l9999&limit=100", RANGE_MS),
@@ -63,6 +71,7 @@ pub(crate) async fn measure(report: &mut Report) {
     data::load(&server.client, "/companies", data::COMPANIES, data::company).await;
     data::load(&server.client, "/licenses", RECORDS, license).await;
     data::load(&server.client, "/tickets", RECORDS, data::ticket).await;
+    send_activities(&server.client).await;
     // In another second, since ids have these.
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     let late = (RECORDS..RECORDS + LATE).map(license).collect();
@@ -91,6 +100,25 @@ pub(crate) async fn measure(report: &mut Report) {
         times.sort_by(f64::total_cmp);
         let time = format!("`{}`: {:.0} ms", SMALL_CACHE.join(" "), times[ROUNDS / 2]);
         report.note(&case(&what, &time), "MiB", Target::Below(MEMORY_MIB), vec![small.memory_mib]);
+    }
+}
+
+/// Has [`RECORDS`] end users, each active once, at times that are scattered over a year.
+async fn send_activities(client: &Client) {
+    const ROWS: usize = 10_000;
+    let first = Timestamp::parse("2025-01-01").unwrap().as_ms();
+    let row = |number: usize| {
+        let minute = data::scattered(number, 365 * 24 * 60) as i64;
+        let date = Timestamp::from_ms_clamped(first + minute * 60_000).to_string();
+        json!({"euExtId": format!("u{number}"), "cId": format!("c{}", number % data::COMPANIES),
+               "action": "Opened report", "date": date})
+    };
+    for start in (0..RECORDS).step_by(ROWS) {
+        let rows: Value = (start..start + ROWS).map(row).collect();
+        let path = format!("/analytics/bulk/{TENANT}");
+        let response = client.send(Method::POST, &path, &[], rows.to_string()).await.unwrap();
+        assert_eq!(response.text(), "OK");
+        assert!(!response.headers.contains_key("svctrack-rejected-count"));
     }
 }
 

@@ -2,6 +2,7 @@
 //! is killed meanwhile, and each event is stored exactly once. `tests/sdks/install` says which they are.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     process::{Command as Install, Stdio},
     sync::{
@@ -19,11 +20,11 @@ use svctrack_tests::{
     project,
 };
 use tokio::{
-    io::{
-        AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines,
-        copy_bidirectional,
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{ReadHalf, WriteHalf},
     },
-    net::{TcpListener, TcpStream},
     process::{Child, ChildStdout, Command},
     sync::watch,
 };
@@ -70,6 +71,8 @@ struct Front {
     line: watch::Sender<Line>,
     /// Connections on which a response was lost, or that found no server.
     failed: Arc<AtomicUsize>,
+    /// Requests that were carried with their responses.
+    requests: Arc<AtomicUsize>,
 }
 
 impl Front {
@@ -78,20 +81,21 @@ impl Front {
         let base = format!("http://{}", listener.local_addr().unwrap());
         let (line, at) = watch::channel(Line::Whole(port));
         let failed = Arc::new(AtomicUsize::new(0));
-        let count = failed.clone();
+        let requests = Arc::new(AtomicUsize::new(0));
+        let (count, carried) = (failed.clone(), requests.clone());
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 let line = *at.borrow();
-                let count = count.clone();
+                let (count, carried) = (count.clone(), carried.clone());
                 tokio::spawn(async move {
-                    if !carry(stream, line).await {
+                    if !carry(stream, line, &carried).await {
                         count.fetch_add(1, Ordering::SeqCst);
                     }
                 });
             }
         });
-        Self { base, line, failed }
+        Self { base, line, failed, requests }
     }
 
     /// Waits until an SDK has met more than `failures` failures.
@@ -106,12 +110,18 @@ impl Front {
 }
 
 /// Carries a connection as the line does; says whether a response came through, or none was lost.
-async fn carry(mut sdk: TcpStream, line: Line) -> bool {
+async fn carry(mut sdk: TcpStream, line: Line, requests: &AtomicUsize) -> bool {
     match line {
         Line::Whole(port) => match TcpStream::connect(("127.0.0.1", port)).await {
             Ok(mut server) => {
+                let (from_sdk, mut to_sdk) = sdk.split();
+                let (mut from_server, to_server) = server.split();
+                let to_sdk = async {
+                    tokio::io::copy(&mut from_server, &mut to_sdk).await?;
+                    to_sdk.shutdown().await
+                };
                 // A server that is killed breaks it off.
-                let _ = copy_bidirectional(&mut sdk, &mut server).await;
+                let _ = tokio::try_join!(count(from_sdk, to_server, requests), to_sdk);
                 true
             }
             Err(_) => false,
@@ -126,6 +136,26 @@ async fn carry(mut sdk: TcpStream, line: Line) -> bool {
                 response = from_server.read(&mut first) => response.unwrap_or_default() == 0,
             }
         }
+    }
+}
+
+/// Carries what an SDK sends, and counts the requests by their first words.
+async fn count(
+    mut from_sdk: ReadHalf<'_>,
+    mut to_server: WriteHalf<'_>,
+    requests: &AtomicUsize,
+) -> io::Result<()> {
+    const BEGINNING: &[u8] = b"POST /";
+    let mut bytes = vec![0; 64 * 1024];
+    loop {
+        let length = from_sdk.read(&mut bytes).await?;
+        let sent = &bytes[..length];
+        if sent.is_empty() {
+            return to_server.shutdown().await;
+        }
+        let begun = sent.windows(BEGINNING.len()).filter(|bytes| *bytes == BEGINNING).count();
+        requests.fetch_add(begun, Ordering::SeqCst);
+        to_server.write_all(sent).await?;
     }
 }
 
@@ -179,8 +209,12 @@ async fn check(command: Command) {
     sdk.go_on().await;
     front.failed_more_than(failures).await;
     let server = Server::start(folder.path(), &token).await;
+    let before = front.requests.load(Ordering::SeqCst);
     front.line.send_replace(Line::Whole(port_of(&server)));
     sdk.sent().await;
+    // Fewer than events: there was a batch of several.
+    let requests = front.requests.load(Ordering::SeqCst) - before;
+    assert!((1..EVENTS).contains(&requests), "{requests} requests for {EVENTS} events");
     server.kill().await;
 
     let server = Server::start(folder.path(), &token).await;
