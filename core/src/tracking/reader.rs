@@ -191,11 +191,14 @@ impl<'a> MemberReader<'a> {
         });
     }
 
-    /// Names of the members of an event that are ignored: those that were not read, and without an action those that
-    /// describe one (R48).
+    /// Names of the members of an event that are ignored: those that were not read, and without an activity those that
+    /// describe one (R48). A `count` of 0 is not ignored where it is why there is none (R36).
     pub(super) fn unread_of(&mut self, event: &Event, expected: &[&[&str]]) -> Vec<String> {
-        if event.action.is_none() {
-            OF_ACTION.iter().for_each(|member| self.leave(member));
+        let has_action = event.action.is_some();
+        if !has_action || event.count == Some(0) {
+            let of_action =
+                OF_ACTION.iter().filter(|member| !has_action || **member != name::COUNT);
+            of_action.for_each(|member| self.leave(member));
         }
         self.unread(expected)
     }

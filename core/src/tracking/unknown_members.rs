@@ -99,6 +99,9 @@ fn place_of(route: Route, name: &str) -> (&'static str, &str) {
 fn advice(route: Route, name: &str) -> &'static str {
     match route {
         Route::Pipeline => advice_on_call(name),
+        Route::Bulk if is_of_action(route, name) && name != name::COUNT => {
+            "it needs an `action`, and a `count` other than 0"
+        }
         _ if ABOUT.contains(&name) => "it needs an `action`: send one",
         _ if is_of_action(route, name) => {
             "it needs an `action`: send one, and only one of `info` and `properties`"
