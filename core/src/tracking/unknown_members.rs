@@ -2,7 +2,7 @@
 
 use super::{
     event::{MEMBERS, name},
-    pipeline::{DOMAIN, TRAITS},
+    pipeline::{CONTEXT, DOMAIN, TRAITS},
     pipeline_identity::{COMPANY, COMPANY_MEMBERS, COMPANY_TRAIT, USER_TRAITS},
     reader::{ABOUT, ACTION, INFO, OF_ACTION},
 };
@@ -114,6 +114,8 @@ fn advice(route: Route, name: &str) -> &'static str {
 fn advice_on_call(name: &str) -> &'static str {
     let is_of_user = |name: &str| USER_TRAITS.contains(&name) || COMPANY.contains(&name);
     match name.strip_prefix(TRAITS) {
+        // Only that of an envelope is ignored.
+        None if name == CONTEXT => "the `context` of a batch must be an object: correct it",
         _ if INFO.contains(&name) => {
             "it belongs to a call with an event: send `track` with `event`, and only one of `properties` and `info`"
         }
