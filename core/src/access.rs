@@ -74,6 +74,7 @@ pub static TENANT: ResourceDef = ResourceDef {
             FieldKind::Text,
             "Whether it is active, suspended or being deleted.",
         )
+        .one_of(&["active", "suspended", "deleting"])
         .service(),
         FieldDef::new("suspended", FieldKind::Bool, "Whether its calls and events are rejected."),
         FieldDef::new(

@@ -301,6 +301,7 @@ impl ParameterReading<'_> {
                 "false" => Ok(Condition::Exists(false)),
                 _ => Err(unreadable(self.name, "`true` or `false`", value)),
             },
+            Some("contains" | "prefix") if self.has_objects() => Err(self.not_compared(value)),
             Some("contains") => Ok(Condition::Contains(Search::new(&unescaped(value)).into())),
             Some("prefix") if self.field.folded => {
                 Ok(Condition::PrefixInLowerCase(key_of(self.field, &unescaped(value))))
@@ -324,13 +325,22 @@ impl ParameterReading<'_> {
 
     /// Value that others are compared with.
     fn bound(&self, value: &str) -> Result<Operand, ValidationError> {
-        if self.field.kind == FieldKind::Bool && !self.is_free {
-            return Err(unreadable(self.name, "without an operator, or with `ne`", value));
+        if (self.field.kind == FieldKind::Bool && !self.is_free) || self.has_objects() {
+            return Err(self.not_compared(value));
         }
         match self.operand(value)? {
             Operand::Null => Err(unreadable(self.name, "a value with an order", value)),
             operand => Ok(operand),
         }
+    }
+
+    /// Whether the property is an array of objects, of which no value is compared.
+    fn has_objects(&self) -> bool {
+        self.field.kind == FieldKind::Values && !self.field.members.is_empty()
+    }
+
+    fn not_compared(&self, value: &str) -> ValidationError {
+        unreadable(self.name, "without an operator, or with `ne` or `exists`", value)
     }
 
     fn operand(&self, value: &str) -> Result<Operand, ValidationError> {
@@ -356,6 +366,7 @@ impl ParameterReading<'_> {
                 (is_one.then(|| Operand::Text(trimmed.to_owned())), RecordRef::FORMS)
             }
             FieldKind::Object => (None, "`null`, or a key below it, as in `custom.x`"),
+            FieldKind::Values if self.has_objects() => (None, "`null`: its items are objects"),
             _ if !field.values.is_empty() => return self.choice(trimmed),
             _ => return Ok(Operand::Text(key_of(field, &text))),
         };
@@ -566,6 +577,10 @@ mod tests {
         check_rejected(
             "renewalStatus=ongoing,activ",
             "`renewalStatus` must be one of `ongoing`, `renewed`, `lost`; found `activ`",
+        );
+        check_rejected(
+            "issues[prefix]=mrr",
+            "`issues[prefix]` must be without an operator, or with `ne` or `exists`; found `mrr`",
         );
         check_rejected("autoRenews=yes", "`autoRenews` must be `true` or `false`; found `yes`");
         check_rejected("mrr[exists]=1", "`mrr[exists]` must be `true` or `false`; found `1`");
