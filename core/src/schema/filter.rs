@@ -15,6 +15,7 @@ use super::{
 use crate::value::{
     Json, JsonRef, Members, Number, NumberPlace, RecordRef, Timestamp, ValidationError,
     quoted::{quoted, quoted_list},
+    validation_error::DATE_FORM,
 };
 
 /// Operators that can follow the name of a property in brackets.
@@ -359,7 +360,7 @@ impl ParameterReading<'_> {
             FieldKind::Bool => (trimmed.parse().ok().map(Operand::Bool), "`true` or `false`"),
             FieldKind::Date => {
                 let date = parse_date(trimmed);
-                (date.map(|date| Operand::Date(date, date.to_string())), "an ISO 8601 date")
+                (date.map(|date| Operand::Date(date, date.to_string())), DATE_FORM)
             }
             FieldKind::Id | FieldKind::Reference | FieldKind::References => {
                 let is_one = is_loose(field) || RecordRef::parse(trimmed).is_some();
@@ -572,7 +573,7 @@ mod tests {
         check_rejected("mrr[gte]=null", "`mrr[gte]` must be a value with an order; found `null`");
         check_rejected(
             "renewalDate[lt]=soon",
-            "`renewalDate[lt]` must be an ISO 8601 date; found `soon`",
+            "`renewalDate[lt]` must be an ISO 8601 date from 1970 to 9999; found `soon`",
         );
         check_rejected(
             "renewalStatus=ongoing,activ",

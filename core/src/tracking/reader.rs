@@ -9,8 +9,11 @@ use super::{
     script::given,
 };
 use crate::value::{
-    Document, JsonRef, Malformed, Timestamp, ValidationError, malformed::MAX_KEYS, number::is_zero,
-    quoted::quoted, validation_error::write_all,
+    Document, JsonRef, Malformed, Timestamp, ValidationError,
+    malformed::MAX_KEYS,
+    number::is_zero,
+    quoted::quoted,
+    validation_error::{DATE_FORM, write_all},
 };
 
 /// Spellings of the time of an event (R32).
@@ -333,7 +336,7 @@ impl<'a> MemberReader<'a> {
         let (text, member) = self.found_text(spellings)?;
         let time = Timestamp::parse(&text);
         if time.is_none() {
-            self.reject(member, "an ISO 8601 date", &text);
+            self.reject(member, DATE_FORM, &text);
         }
         time
     }
