@@ -195,9 +195,16 @@ impl<'a> MemberReader<'a> {
     }
 
     /// Names of the members of an event that are ignored: those that were not read, and without an activity those that
-    /// describe one (R48). A `count` of 0 is not ignored where it is why there is none (R36).
+    /// describe one (R48). Another spelling of the same action, or a blank one, is not ignored. A `count` of 0 is not ignored where it is why there is none (R36).
     pub(super) fn unread_of(&mut self, event: &Event, expected: &[&[&str]]) -> Vec<String> {
         let has_action = event.action.is_some();
+        for member in ACTION {
+            let is_no_other =
+                |text: &str| text.trim().is_empty() || event.action.as_deref() == Some(text);
+            if has_action && self.document.text(member).is_some_and(|text| is_no_other(&text)) {
+                self.take(member);
+            }
+        }
         if !has_action || event.count == Some(0) {
             let of_action =
                 OF_ACTION.iter().filter(|member| !has_action || **member != name::COUNT);

@@ -4,7 +4,7 @@ use super::{
     event::{MEMBERS, name},
     pipeline::{CONTEXT, DOMAIN, TRAITS},
     pipeline_identity::{COMPANY, COMPANY_MEMBERS, COMPANY_TRAIT, USER_TRAITS},
-    reader::{ABOUT, ACTION, INFO, OF_ACTION},
+    reader::{ACTION, INFO, OF_ACTION},
 };
 use crate::{
     plan::{Finding, Route},
@@ -95,19 +95,28 @@ fn place_of(route: Route, name: &str) -> (&'static str, &str) {
     of_company.or_else(of_traits).unwrap_or(("", name))
 }
 
-/// Advice to the sender of an unknown member.
+/// Advice to the sender of an unknown member, or one that another member goes before.
 fn advice(route: Route, name: &str) -> &'static str {
-    match route {
-        Route::Pipeline => advice_on_call(name),
-        Route::Bulk if is_of_action(route, name) && name != name::COUNT => {
-            "it needs an `action`, and a `count` other than 0"
+    let is_bulk = matches!(route, Route::Bulk);
+    match name {
+        _ if matches!(route, Route::Pipeline) => advice_on_call(name),
+        _ if ACTION.contains(&name) => "`action` is used instead: send one of them",
+        name::COUNT if !is_bulk => "only rows of a bulk call have it: send the event in bulk",
+        _ if !OF_ACTION.contains(&name) => {
+            "it is not a member of an event: correct its name, or put it into `info`"
         }
-        _ if ABOUT.contains(&name) => "it needs an `action`: send one",
-        _ if is_of_action(route, name) => {
-            "it needs an `action`: send one, and only one of `info` and `properties`"
+        _ if !is_bulk && is_after_info(name) => "it needs an `action`, and no `info` next to it",
+        _ if is_after_info(name) => {
+            "it needs an `action`, a `count` other than 0, and no `info` next to it"
         }
-        _ => "it is not a member of an event: correct its name, or put it into `info`",
+        _ if is_bulk && name != name::COUNT => "it needs an `action`, and a `count` other than 0",
+        _ => "it needs an `action`: send one",
     }
+}
+
+/// Whether a member is ignored next to `info`.
+fn is_after_info(name: &str) -> bool {
+    INFO.contains(&name) && name != name::INFO
 }
 
 /// Advice to the sender of an unknown member of a pipeline's call, or one that another member goes before.
@@ -119,7 +128,7 @@ fn advice_on_call(name: &str) -> &'static str {
         _ if INFO.contains(&name) => {
             "it belongs to a call with an event: send `track` with `event`, and only one of `properties` and `info`"
         }
-        _ if is_of_action(Route::Pipeline, name) => {
+        _ if OF_ACTION.contains(&name) && name != name::COUNT => {
             "it belongs to a call with an event: send `track` with `event`"
         }
         _ if ACTION.contains(&name) => "send one of `event` and `action`, in a `track` call",
@@ -153,11 +162,6 @@ fn near(route: Route, name: &str) -> String {
     let is_count = |known: &&str| *known == name::COUNT && !matches!(route, Route::Bulk);
     let known = MEMBERS.iter().map(|member| member.name);
     near_name(name, known.filter(|known| *known != name && !is_count(known)))
-}
-
-/// Whether a member describes an action. Only bulk rows have counts.
-fn is_of_action(route: Route, member: &str) -> bool {
-    OF_ACTION.contains(&member) && (member != name::COUNT || matches!(route, Route::Bulk))
 }
 
 /// Finding for members beyond the names that are reported one by one.
