@@ -6,7 +6,10 @@
 use crate::{
     resources::REGISTRY,
     schema::{FieldDef, FieldKind, ListLimits, ResourceDef},
-    value::{Document, RecordRef, Timestamp, ValidationError, quoted::quoted},
+    value::{
+        Document, RecordRef, Timestamp, ValidationError, quoted::quoted,
+        validation_error::DATE_FORM,
+    },
 };
 
 /// Actions on the records of a resource that a scope can grant.
@@ -74,6 +77,7 @@ pub static TENANT: ResourceDef = ResourceDef {
             FieldKind::Text,
             "Whether it is active, suspended or being deleted.",
         )
+        .one_of(&["active", "suspended", "deleting"])
         .service(),
         FieldDef::new("suspended", FieldKind::Bool, "Whether its calls and events are rejected."),
         FieldDef::new(
@@ -309,7 +313,7 @@ fn read_end(
     now: Timestamp,
     issues: &mut Vec<ValidationError>,
 ) -> Option<Timestamp> {
-    let end = read_member(sent, "expiresAt", "an ISO 8601 date", Timestamp::parse, issues)?;
+    let end = read_member(sent, "expiresAt", DATE_FORM, Timestamp::parse, issues)?;
     if end <= now {
         let message = "`expiresAt` must be in the future";
         issues.push(ValidationError::of_member("expiresAt", "invalid_value", message));

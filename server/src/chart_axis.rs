@@ -3,7 +3,7 @@
 use svctrack_web::pages::grouped;
 
 /// Steps of an axis; one more where values below zero are not whole steps.
-const STEPS: f32 = 5.0;
+const STEPS: f64 = 5.0;
 /// Maximum number of decimals of a label.
 const MAX_DECIMALS: usize = 6;
 
@@ -13,26 +13,29 @@ pub(super) struct ValueAxis {
     pub(super) lowest: f32,
     pub(super) highest: f32,
     pub(super) steps: usize,
-    step: f32,
+    /// Exact beyond the digits of a value that is drawn, for the labels.
+    step: f64,
 }
 
 impl ValueAxis {
     /// An axis around values that include zero.
     pub(super) fn around((lowest, highest): (f32, f32)) -> Self {
         let highest = if lowest < highest { highest } else { 1.0 };
+        let (lowest, highest) = (f64::from(lowest), f64::from(highest));
         let step = round_step((highest - lowest) / STEPS);
         let (below, above) = ((lowest / step).floor(), (highest / step).ceil());
         let steps = (above - below) as usize;
-        Self { lowest: below * step, highest: above * step, steps, step }
+        let (lowest, highest) = ((below * step) as f32, (above * step) as f32);
+        Self { lowest, highest, steps, step }
     }
 
     /// Values at the steps, and their labels.
     pub(super) fn labels(&self) -> Vec<(f32, String)> {
         let decimals = decimals_of(self.step);
-        let below = (self.lowest / self.step).round();
-        let value = |at: u16| (below + f32::from(at)) * self.step;
+        let below = (f64::from(self.lowest) / self.step).round();
+        let value = |at: u16| (below + f64::from(at)) * self.step;
         let labels = (0_u16..).take(self.steps + 1).map(value);
-        labels.map(|value| (value, grouped(&format!("{value:.decimals$}")))).collect()
+        labels.map(|value| (value as f32, grouped(&format!("{value:.decimals$}")))).collect()
     }
 
     /// Where a value is in a plot.
@@ -43,14 +46,14 @@ impl ValueAxis {
 }
 
 /// Least step that is not below this one and easy to read: 1, 2, 2.5 or 5 of a power of ten.
-fn round_step(least: f32) -> f32 {
-    let power = 10_f32.powf(least.log10().floor());
+fn round_step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.log10().floor());
     let steps = [1.0, 2.0, 2.5, 5.0].map(|step| step * power);
     steps.into_iter().find(|step| *step >= least).unwrap_or(10.0 * power)
 }
 
 /// Least number of decimals with which a step is whole.
-fn decimals_of(step: f32) -> usize {
+fn decimals_of(step: f64) -> usize {
     let mut scaled = step;
     for decimals in 0..MAX_DECIMALS {
         if (scaled - scaled.round()).abs() < 1e-3 * scaled {
@@ -89,6 +92,10 @@ mod tests {
         for (extent, expect) in [
             ((-16_000.0, 62_000.0), "-20,000 0 20,000 40,000 60,000 80,000"),
             ((0.0, 12.0), "0 2.5 5 7.5 10 12.5"),
+            (
+                (0.0, 62_000_000_000.0),
+                "0 20,000,000,000 40,000,000,000 60,000,000,000 80,000,000,000",
+            ),
             ((-0.04, 0.19), "-0.05 0 0.05 0.10 0.15 0.20"),
         ] {
             let labels = ValueAxis::around(extent).labels();

@@ -15,6 +15,10 @@ use crate::chart_colors::{Style, ground};
 pub(super) const FONTS: &str = "Roboto, Arial, 'Liberation Sans', Helvetica, sans-serif";
 /// How much wider a text may be in another of [`FONTS`] than in the one that measures it.
 const WIDER_FONT: f32 = 1.3;
+/// First character beyond the Latin, Greek and Cyrillic of the measured font, and what is missing of the width of a
+/// character that it lacks, in heights of the text.
+const FIRST_OF_OTHER_SCRIPTS: char = '\u{590}';
+const MISSING_WIDTH: f32 = 0.6;
 /// How much wider a bold text is.
 const BOLD: f32 = 1.15;
 /// Sizes of the title, and of the note below a narrow one.
@@ -259,9 +263,13 @@ impl LegendEntry<'_> {
     }
 }
 
-/// Width that a text may have in any of [`FONTS`].
+/// Width that a text may have in any of [`FONTS`]. Characters of scripts that the measured font lacks, most of them as
+/// wide as they are high, have a narrow one in it.
 fn room_of(text: &str, size: f32) -> f32 {
-    measure_text_width_family(FONTS, size, text).map_or(0.0, |found| found.width()) * WIDER_FONT
+    let measured = measure_text_width_family(FONTS, size, text).map_or(0.0, |found| found.width());
+    let others = text.chars().filter(|char| *char >= FIRST_OF_OTHER_SCRIPTS).count();
+    let more = if others > 0 { count(others) * size * MISSING_WIDTH } else { 0.0 };
+    measured.mul_add(WIDER_FONT, more)
 }
 
 fn widest<'l>(labels: impl IntoIterator<Item = &'l String>, size: f32) -> f32 {

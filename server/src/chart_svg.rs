@@ -36,6 +36,10 @@ const NO_DATA: &str = "no data";
 /// Characters of a label of a ranking, and of a narrow one.
 const MAX_LABEL_CHARS: usize = 28;
 const MAX_NARROW_LABEL_CHARS: usize = 16;
+/// Shortest label of a ranking, in characters, where values are wide.
+const MIN_LABEL_CHARS: usize = 5;
+/// Least width of the bars of a ranking, next to its labels and values.
+const LEAST_PLOT_WIDTH: f32 = 80.0;
 
 pub(super) fn to_svg(report: &Report, query: &ReportQuery) -> Result<String, StoreError> {
     let content = report.chart(query);
@@ -182,14 +186,11 @@ impl<'c> Panel<'c> {
 
     /// Draws a ranking: labels, bars and values.
     fn rank(&self, sheet: &mut Sheet) -> charts_rs::Result<()> {
-        let most = if self.style.is_narrow { MAX_NARROW_LABEL_CHARS } else { MAX_LABEL_CHARS };
-        let labels: Vec<_> = self.labels.iter().map(|label| shortened(label, most)).collect();
         // Each item of a ranking has a value.
         let numbers = self.series.iter().flat_map(|drawn| &drawn.values);
         let numbers: Vec<Number> = numbers.copied().flatten().collect();
         let values: Vec<_> = numbers.iter().map(|number| value_label(*number)).collect();
-        let (left, right) = (sheet.width_of_values(&labels), sheet.width_of_values(&values));
-        let plot = sheet.plot(left, right, BAR_HEIGHT * count(labels.len()));
+        let (labels, plot) = self.ranked_labels(sheet, sheet.width_of_values(&values));
         let (lowest, highest) = self.extent();
         let svg = self.ranked(sheet, plot)?;
         sheet.drawn(plot, svg);
@@ -204,6 +205,20 @@ impl<'c> Panel<'c> {
             sheet.text(&value, &font, (end + 4.0, y + font.size / 3.0), Anchor::Start);
         }
         Ok(())
+    }
+
+    /// Labels of a ranking, as long as they leave room for the bars, and its plot.
+    fn ranked_labels(&self, sheet: &Sheet, right: f32) -> (Vec<String>, Plot) {
+        let mut most = if self.style.is_narrow { MAX_NARROW_LABEL_CHARS } else { MAX_LABEL_CHARS };
+        loop {
+            let labels: Vec<_> = self.labels.iter().map(|label| shortened(label, most)).collect();
+            let left = sheet.width_of_values(&labels);
+            let plot = sheet.plot(left, right, BAR_HEIGHT * count(labels.len()));
+            if plot.right - plot.left >= LEAST_PLOT_WIDTH || most <= MIN_LABEL_CHARS {
+                return (labels, plot);
+            }
+            most -= 1;
+        }
     }
 
     /// The bars of a ranking, the first at the top.
@@ -320,5 +335,24 @@ mod tests {
             matches!(heights[..], [_mark, a, b, 0.0] if a > 1.1 && b > 1.1),
             "{heights:?}: {svg}"
         );
+    }
+
+    #[test]
+    fn a_narrow_ranking_has_bars_next_to_any_names_and_values() {
+        for name in ["ACME MANUFACTURING COMPANY", "株式会社日本電気通信システム"] {
+            let values = vec![Number::parse("12345678901.23")];
+            let series = vec![ChartSeries { name: String::new(), values, mark: Mark::Bars }];
+            let labels = vec![name.to_owned()];
+            let content = Chart { labels, panels: vec![series], ..Chart::default() };
+            let style = Style { theme: THEME_LIGHT, is_narrow: true };
+            let (sheet, panel) =
+                (Sheet::with_heading(&content, style), &panels(&content, style)[0]);
+            let values = sheet.width_of_values(&["12,345,678,901.23".to_owned()]);
+            let (labels, plot) = panel.ranked_labels(&sheet, values);
+            assert!(plot.right - plot.left >= LEAST_PLOT_WIDTH, "{labels:?}: {plot:?}");
+            assert!(labels[0].chars().count() >= MIN_LABEL_CHARS, "{labels:?}");
+            let square = sheet.value_font().size * count(labels[0].chars().count() - 1);
+            assert!(name.is_ascii() || plot.left > square, "{labels:?}: {plot:?}");
+        }
     }
 }

@@ -324,11 +324,22 @@ fn declared_length(request: &Request) -> Option<u64> {
     request.header(header::CONTENT_LENGTH)?.parse().ok()
 }
 
-/// Whether the body is compressed; only gzip is accepted, and only UTF-8.
-pub(crate) fn is_gzip(request: &Request) -> Result<bool, Error> {
-    if parameter(request, "charset").is_some_and(|charset| !charset.eq_ignore_ascii_case("utf-8")) {
-        return Err(Error::Unsupported("the charset must be utf-8".to_owned()));
+/// Rejects a body that is declared in another charset. Tracking routes ignore it, as they do the media type (R30): what
+/// is not UTF-8 is not JSON either.
+///
+/// # Errors
+/// [`Error::Unsupported`].
+pub(crate) fn require_utf8(request: &Request) -> Result<(), Error> {
+    match parameter(request, "charset") {
+        Some(charset) if !charset.eq_ignore_ascii_case("utf-8") => {
+            Err(Error::Unsupported("the charset must be utf-8".to_owned()))
+        }
+        _ => Ok(()),
     }
+}
+
+/// Whether the body is compressed; only gzip is accepted.
+pub(crate) fn is_gzip(request: &Request) -> Result<bool, Error> {
     match request.header(header::CONTENT_ENCODING).map(str::trim) {
         None | Some("identity") => Ok(false),
         Some(encoding) if encoding.eq_ignore_ascii_case("gzip") => Ok(true),
@@ -363,11 +374,12 @@ fn media_type(request: &Request) -> Option<&str> {
     request.content_type()?.split(';').next().map(str::trim)
 }
 
-/// Rejects a body whose media type is not JSON, on routes that accept nothing else.
+/// Rejects a body whose media type is not JSON, or whose charset is not UTF-8, on routes that accept nothing else.
 ///
 /// # Errors
 /// [`Error::Unsupported`].
 pub(crate) fn require_json(request: &Request) -> Result<(), Error> {
+    require_utf8(request)?;
     if media_type(request).is_none_or(|kind| kind.eq_ignore_ascii_case("application/json")) {
         return Ok(());
     }

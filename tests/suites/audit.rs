@@ -1,6 +1,6 @@
 //! The audit log: what is written down of each write, in the same commit, and who may read it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, fs, sync::Arc};
 
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use svctrack_tests::{
     disk::{Disk, Fault, UnsyncedChanges},
     in_process::{InProcess, StillClock},
     model::Random,
+    project,
 };
 
 const AUDIT: &str = "/audit";
@@ -41,6 +42,19 @@ async fn hashes(client: &Client, id: &str) -> Vec<(Value, Value)> {
     let found = entries(client, &format!("resource=companies&id={id}&action=company.update")).await;
     let names = found.iter().map(|entry| &entry["changes"][0]["properties"]["name"]);
     names.map(|name| (name["beforeHash"].clone(), name["afterHash"].clone())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_documented_action_is_a_filter() {
+    let server = InProcess::start().await;
+    let text = fs::read_to_string(project().join("server/docs/audit.md")).unwrap();
+    let rows = text.lines().skip_while(|line| !line.starts_with("| Action |")).skip(2);
+    let cells = rows.map_while(|row| row.strip_prefix("| ")?.split(" | ").next());
+    let actions: Vec<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert!(actions.len() > 20, "{actions:?}");
+    for action in actions {
+        entries(&server.client, &format!("action={action}")).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

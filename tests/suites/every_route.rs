@@ -89,18 +89,16 @@ async fn another_encoding_or_charset_is_a_415() {
     let server = InProcess::start().await;
     for (route, client) in with_body(&server).await {
         let body = || route.body().to_string().into_bytes();
-        for headers in [
-            &[JSON, ("content-encoding", "br")][..],
-            &[("content-type", "application/json; charset=latin1")],
-        ] {
-            let response = send(&client, &route, headers, body()).await;
-            let said = format!("{} {} {headers:?}", route.method, route.path);
-            assert_eq!(response.status, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{said}");
+        let brotli = [JSON, ("content-encoding", "br")];
+        let response = send(&client, &route, &brotli, body()).await;
+        let said = format!("{} {}", route.method, route.path);
+        assert_eq!(response.status, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{said}");
+        for kind in ["application/xml", "application/json; charset=latin1"] {
+            let response = send(&client, &route, &[("content-type", kind)], body()).await;
+            // Events are JSON whatever their type says (R30); every other route looks at it.
+            let rejected = response.status == StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            assert_eq!(rejected, !route.is_tracking(), "{said} {kind}");
         }
-        let xml = send(&client, &route, &[("content-type", "application/xml")], body()).await;
-        // A page sends events as text/plain and such (R30); everything else is JSON.
-        let rejected = xml.status == StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        assert_eq!(rejected, !route.is_tracking(), "{} {}", route.method, route.path);
     }
 }
 

@@ -173,7 +173,7 @@ fn responded_early() -> Vec<(&'static str, String, u16)> {
         ("another encoding", format!("{event} HTTP/1.1\r\nContent-Encoding: br"), 415),
         (
             "another charset",
-            format!("{event} HTTP/1.1\r\nContent-Type: text/plain; charset=latin1"),
+            "POST /sign-in HTTP/1.1\r\nSec-Fetch-Site: same-origin\r\nContent-Type: text/plain; charset=latin1".to_owned(),
             415,
         ),
         ("a long address", format!("POST /{}", "x".repeat(9_000)), 414),

@@ -1,6 +1,6 @@
 //! The properties of an entry of the audit log, as lists return them.
 
-use super::{AuditActor, AuditOutcome};
+use super::{AuditActor, AuditOutcome, actions::RESOURCES};
 use crate::schema::{FieldDef, FieldKind, ListLimits, ResourceDef};
 
 /// Fields of an entry, as `/audit` returns it.
@@ -32,7 +32,8 @@ pub static ENTRY: ResourceDef = ResourceDef {
         field("tokenId", FieldKind::Key, "Id of the token, or of the session's token."),
         field("tokenName", FieldKind::Text, "Label of the token at the time."),
         field("sessionId", FieldKind::Key, "Id of the session."),
-        field("resource", FieldKind::Text, "Resource of the target, as in paths."),
+        field("resource", FieldKind::Text, "Resource of the target, as in paths.")
+            .one_of(&RESOURCES),
         field("id", FieldKind::Key, "Id of the target; null for several targets."),
         field("created", FieldKind::Integer, "Number of created records.").required(),
         field("updated", FieldKind::Integer, "Number of updated records.").required(),
@@ -42,7 +43,7 @@ pub static ENTRY: ResourceDef = ResourceDef {
         field(
             "changes",
             FieldKind::Values,
-            "Changes of each record if these are few; otherwise of the record in the query.",
+            "Changes of the records in the query; without these, of each record if they are few.",
         )
         .each_with(CHANGE)
         .required(),

@@ -3,6 +3,7 @@
 //! An entry describes one command of a caller and its target; the changes of each record are stored with the record.
 //! Values are stored as hashes with a salt of the tenant, so that two values can be compared and none can be read.
 
+mod actions;
 mod list_fields;
 mod query;
 
@@ -11,8 +12,15 @@ use std::{fmt::Write as _, net::IpAddr};
 use serde::{Deserialize, Serialize};
 
 #[doc(inline)]
-pub use self::{list_fields::ENTRY, query::AuditQuery};
-use crate::value::{Document, Json, ObjectId, Timestamp};
+pub use self::{
+    list_fields::ENTRY,
+    query::{AuditQuery, AuditTargets},
+};
+use crate::{
+    resources,
+    schema::ResourceDef,
+    value::{Document, Json, ObjectId, Timestamp},
+};
 
 /// Version of the form of [`AuditEntry`].
 pub const ENTRY_VERSION: u8 = 1;
@@ -103,6 +111,14 @@ pub struct Target {
     pub resource: String,
     /// Id of the target; none where there are several.
     pub id: Option<String>,
+}
+
+impl Target {
+    /// The record that the target is, if it is one.
+    pub fn record(&self) -> Option<(&'static ResourceDef, ObjectId)> {
+        let def = resources::REGISTRY.iter().copied().find(|def| def.path == self.resource)?;
+        Some((def, ObjectId::parse(self.id.as_deref()?)?))
+    }
 }
 
 /// Numbers of records that a command changed.

@@ -1,21 +1,25 @@
 //! The query of a list of the audit log.
 
-use super::{AuditEntry, list_fields::ENTRY};
+use super::{AuditEntry, Target, actions::nearest_action, list_fields::ENTRY};
 use crate::{
     resources,
     schema::{
         LogPage, ResourceDef,
+        filter::{Condition, split_operator, texts_of, unreadable},
         list::parse_time,
         parameter_reader::{ParameterReader, ReadQuery},
     },
     value::{RecordRef, Timestamp, ValidationError},
 };
 
+/// Maximum number of ids in a query: each is looked up in the log of its records.
+const MAX_IDS: usize = 100;
+
 /// Query of the audit log; newest entries first.
 #[derive(Clone, Debug)]
 pub struct AuditQuery {
-    /// Only actions that changed this record, or were about it.
-    pub record: Option<(&'static ResourceDef, RecordRef)>,
+    /// Only actions on one of these targets, or that changed one of these records.
+    pub targets: Option<AuditTargets>,
     /// Earliest time of the action, inclusive.
     pub from: Option<Timestamp>,
     /// Latest time of the action, exclusive.
@@ -24,24 +28,119 @@ pub struct AuditQuery {
     pub page: LogPage,
 }
 
+/// What `id` names, with `resource` or without it.
+#[derive(Clone, Debug, Default)]
+pub struct AuditTargets {
+    /// Records that the ids may name: of each resource that was sent, else of every one.
+    pub records: Vec<(&'static ResourceDef, RecordRef)>,
+    /// Resources of the targets, as in paths; any resource if empty.
+    resources: Vec<String>,
+    /// Ids as entries have them.
+    ids: Vec<String>,
+}
+
+impl AuditTargets {
+    /// Reads the values of `resource` and `id`; none without an `id`, and for `null`, which finds entries without one.
+    fn read(pairs: &[(String, String)], reader: &mut ParameterReader) -> Option<Self> {
+        let values = |wanted: &str| -> Vec<String> {
+            let sent = pairs.iter().filter(|(name, _)| name == wanted);
+            sent.flat_map(|(_, value)| texts_of(value)).map(|text| text.trim().to_owned()).collect()
+        };
+        let (ids, resources) = (values("id"), values("resource"));
+        if ids.is_empty() {
+            return None;
+        }
+        for (name, values) in [("id", &ids), ("resource", &resources)] {
+            if values.len() > 1 && values.iter().any(|value| value == "null") {
+                reader.issues.push(unreadable(name, "`null` alone, or values without it", "null"));
+            }
+        }
+        if ids.iter().chain(&resources).any(|value| value == "null") {
+            return None;
+        }
+        if ids.len() > MAX_IDS {
+            let expected = format!("at most {MAX_IDS} ids");
+            reader.issues.push(unreadable("id", &expected, &ids.len().to_string()));
+            return None;
+        }
+        let mut targets = Self { resources, ..Self::default() };
+        for id in ids {
+            targets.add(id).unwrap_or_else(|issue| reader.issues.push(issue));
+        }
+        Some(targets)
+    }
+
+    fn add(&mut self, id: String) -> Result<(), ValidationError> {
+        let is_any = self.resources.is_empty();
+        let is_meant =
+            |def: &&ResourceDef| is_any || self.resources.iter().any(|at| at == def.path);
+        let defs: Vec<_> = resources::REGISTRY.iter().copied().filter(is_meant).collect();
+        match RecordRef::parse(&id) {
+            Some(RecordRef::External(_) | RecordRef::Source(_)) if is_any || defs.is_empty() => {
+                let expected = "24 hex digits, or have the `resource` of a record next to it";
+                return Err(unreadable("id", expected, &id));
+            }
+            Some(reference) => {
+                self.records.extend(defs.into_iter().map(|def| (def, reference.clone())));
+            }
+            None if !is_any && defs.len() == self.resources.len() => {
+                return Err(unreadable("id", RecordRef::FORMS, &id));
+            }
+            None => {}
+        }
+        self.ids.push(id);
+        Ok(())
+    }
+
+    /// The record that is meant, if there can be no other target.
+    pub fn only_record(&self) -> Option<(&'static ResourceDef, &RecordRef)> {
+        match self.records.as_slice() {
+            [(def, reference)] if self.ids.len() == 1 && self.resources.len() == 1 => {
+                Some((def, reference))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an action was on one of the targets, as far as ids tell it.
+    pub fn is(&self, target: &Target) -> bool {
+        (self.resources.is_empty() || self.resources.contains(&target.resource))
+            && target.id.as_ref().is_some_and(|id| self.ids.contains(id))
+    }
+}
+
 impl AuditQuery {
     /// Reads the query of a request.
     ///
     /// # Errors
     /// Every parameter that cannot be read.
     pub fn parse(pairs: &[(String, String)]) -> Result<ReadQuery<Self>, Vec<ValidationError>> {
-        let record = record_in(pairs);
-        let mut query = Self { record, from: None, to: None, page: LogPage::first(&ENTRY) };
-        let is_of_one = query.record.is_some();
-        let names_it = |name: &str| is_of_one && matches!(name, "resource" | "id");
         let mut reader = ParameterReader::default();
-        for (name, value) in pairs.iter().filter(|(name, _)| !names_it(name)) {
+        let targets = AuditTargets::read(pairs, &mut reader);
+        let mut query = Self { targets, from: None, to: None, page: LogPage::first(&ENTRY) };
+        let has_targets = query.targets.is_some();
+        for (name, value) in pairs.iter().filter(|(name, _)| !(has_targets && name == "id")) {
             query.read(name, value, &mut reader);
+        }
+        if has_targets {
+            // An entry of one resource may have changed records of another.
+            let names_them = |condition: &Condition| matches!(condition, Condition::OneOf(_));
+            let filters = &mut query.page.filters;
+            filters
+                .retain(|filter| filter.field.name != "resource" || !names_them(&filter.condition));
         }
         reader.finish(query)
     }
 
     fn read(&mut self, name: &str, value: &str, reader: &mut ParameterReader) {
+        if let ("action", None | Some("ne")) = split_operator(name) {
+            let unknown = texts_of(value).into_iter().find_map(|text| nearest_action(text.trim()));
+            reader.issues.extend(unknown.map(|(found, near)| {
+                let expected = "a noun and a verb, such as `company.update`";
+                let issue = unreadable(name, expected, &found);
+                ValidationError { message: issue.message + &near, ..issue }
+            }));
+        }
         match name {
             "from" => reader.set(name, &mut self.from, parse_time(name, value).map(Some)),
             "to" => reader.set(name, &mut self.to, parse_time(name, value).map(Some)),
@@ -50,24 +149,12 @@ impl AuditQuery {
     }
 
     /// Whether an entry, with its number in the change log, matches the query, as far as that is known without its
-    /// record.
+    /// records.
     pub fn matches(&self, sequence: u64, entry: &AuditEntry) -> bool {
         self.from.is_none_or(|from| entry.at >= from)
             && self.to.is_none_or(|to| entry.at < to)
             && self.page.matches(|| entry.to_response(sequence, &[]))
     }
-}
-
-/// The record that `resource` and `id` name together; none unless each was sent once.
-fn record_in(pairs: &[(String, String)]) -> Option<(&'static ResourceDef, RecordRef)> {
-    let only = |wanted: &str| {
-        let mut values = pairs.iter().filter(|(name, _)| name == wanted).map(|(_, value)| value);
-        values.next().filter(|_| values.next().is_none())
-    };
-    let def = resources::REGISTRY
-        .iter()
-        .find(|def| Some(def.path) == only("resource").map(String::as_str))?;
-    Some((def, RecordRef::parse(only("id")?)?))
 }
 
 #[cfg(test)]
@@ -99,24 +186,59 @@ mod tests {
         check("action", "company.create,company.update", true);
         check("action[prefix]", "license.", false);
         check("resource", "companies", true);
-        check("id", "1", false);
         check("count", "true", true);
         check("count", "2", false);
     }
 
     #[test]
-    fn resource_and_id_name_a_record_and_each_alone_is_a_property() {
-        let id = ("id", "extid-acme");
-        let read = query(&[("resource", "companies"), id]);
-        assert!(read.page.filters.is_empty());
-        let (def, reference) = read.record.unwrap();
-        assert_eq!((def.path, reference), ("companies", RecordRef::External("acme".to_owned())));
-        for pairs in
-            [&[id][..], &[("resource", "tokens"), id], &[("resource", "companies,users"), id]]
-        {
+    fn an_id_is_of_the_resources_that_were_sent_or_of_any() {
+        let id = ("id", "6553f1000102030405000001");
+        let check = |pairs: &[(&str, &str)], records: usize, is_only: bool| {
             let read = query(pairs);
-            assert!(read.record.is_none());
-            assert_eq!(read.page.filters.len(), pairs.len());
-        }
+            assert!(read.page.filters.is_empty(), "{pairs:?}");
+            let targets = read.targets.unwrap();
+            assert_eq!(targets.records.len(), records, "{pairs:?}");
+            assert_eq!(targets.only_record().is_some(), is_only, "{pairs:?}");
+        };
+        check(&[("resource", "companies"), ("id", "extid-acme")], 1, true);
+        check(&[("resource", "companies"), ("id", "extid-acme,srcid-b")], 2, false);
+        check(&[("resource", "companies,users"), id], 2, false);
+        check(&[("resource", "companies,tokens"), id], 1, false);
+        check(&[("resource", "tokens"), ("id", "01234567")], 0, false);
+        check(&[id], resources::REGISTRY.len(), false);
+        let without_id = query(&[("resource", "companies")]);
+        assert!(without_id.targets.is_none() && without_id.page.filters.len() == 1);
+        let of_none = query(&[("id", "null")]);
+        assert!(of_none.targets.is_none() && of_none.page.filters.len() == 1);
+    }
+
+    #[test]
+    fn a_target_has_one_of_the_ids_and_one_of_the_resources() {
+        let target = entry().target.unwrap();
+        let id = target.id.clone().unwrap_or_default();
+        let is = |pairs: &[(&str, &str)]| query(pairs).targets.unwrap().is(&target);
+        assert!(is(&[("id", &id)]) && is(&[("id", &id), ("resource", "companies,users")]));
+        assert!(!is(&[("id", &id), ("resource", "users,tokens")]) && !is(&[("id", "01234567")]));
+    }
+
+    #[test]
+    fn a_value_that_no_entry_can_have_is_named() {
+        let check = |pairs: &[(&str, &str)], expect: &str| {
+            let owned = |text: &&str| (*text).to_owned();
+            let pairs: Vec<_> =
+                pairs.iter().map(|(name, value)| (owned(name), owned(value))).collect();
+            let issues = AuditQuery::parse(&pairs).unwrap_err();
+            assert_eq!(issues.len(), 1, "{pairs:?}");
+            assert!(issues[0].message.starts_with(expect), "{}", issues[0].message);
+        };
+        check(&[("id", "extid-a")], "`id` must be 24 hex digits, or have the `resource`");
+        check(&[("resource", "tokens"), ("id", "extid-a")], "`id` must be 24 hex digits, or have");
+        let forms = format!("`id` must be {}; found `bogus`", RecordRef::FORMS);
+        check(&[("resource", "companies,users"), ("id", "bogus")], &forms);
+        check(&[("resource", "Companies")], "`resource` must be one of `products`, ");
+        let expected = "`action` must be a noun and a verb, such as `company.update`; found";
+        check(&[("action", "update")], expected);
+        let near = "`action[ne]` must be a noun and a verb, such as `company.update`; found `company.updat`; did you mean `company.update`?";
+        check(&[("action[ne]", "license.renew,company.updat")], near);
     }
 }

@@ -86,8 +86,8 @@ fn expected(
     Ok(Some(total.map_or_else(Json::null, amount)))
 }
 
-/// Currencies without a rate of licenses that have not ended, licenses without a currency next to others, and licenses
-/// that are renewed and have no successor.
+/// Currencies without a rate of licenses that have not ended, licenses without a currency next to others, MRR and ARR
+/// that are too large, and licenses that are renewed and have no successor.
 pub(super) fn read_issues(
     company: &Document,
     ctx: &ReadCtx<'_>,

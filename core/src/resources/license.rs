@@ -27,7 +27,7 @@ use super::{
 use crate::{
     fields,
     schema::{Completion, FillCtx, LookupError, ReadCtx, ResourceDef, SentBody},
-    value::{Document, Json, Timestamp, ValidationError, Zone},
+    value::{Document, Json, JsonRef, Timestamp, ValidationError, Zone},
 };
 
 fields! {
@@ -212,6 +212,13 @@ fn prepare_license(sent: &mut SentBody<'_>) {
 }
 
 fn follow_price_and_period(sent: &mut SentBody<'_>) {
+    // The price that is retained is that of the value which the caller clears.
+    let is_cleared =
+        !sent.retained.is_empty() && sent.patch.get(VALUE.name).is_some_and(JsonRef::is_null);
+    if is_cleared {
+        sent.retained.drain(..).for_each(|name| drop(sent.base.remove(&name)));
+        sent.keep_returned(&[MRR.name, ARR.name]);
+    }
     // A value that is sent together with a null for another one determines that other.
     keep_others(sent, &[MRR.name, ARR.name, VALUE.name]);
     keep_others(sent, &[LENGTH.name, TO_DATE.name]);
@@ -245,7 +252,7 @@ fn follow_price_and_period(sent: &mut SentBody<'_>) {
     };
     if value && !price && has_months {
         sent.forget(&[MRR.name, ARR.name]);
-    } else if fixed && (price || period) && !value && keeps_price(sent) {
+    } else if fixed && (price || period) && !value && !is_cleared && keeps_price(sent) {
         sent.forget(&[VALUE.name]);
     }
 }

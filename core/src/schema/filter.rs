@@ -15,6 +15,7 @@ use super::{
 use crate::value::{
     Json, JsonRef, Members, Number, NumberPlace, RecordRef, Timestamp, ValidationError,
     quoted::{quoted, quoted_list},
+    validation_error::DATE_FORM,
 };
 
 /// Operators that can follow the name of a property in brackets.
@@ -301,6 +302,7 @@ impl ParameterReading<'_> {
                 "false" => Ok(Condition::Exists(false)),
                 _ => Err(unreadable(self.name, "`true` or `false`", value)),
             },
+            Some("prefix") if self.has_objects() => Err(self.not_compared(value)),
             Some("contains") => Ok(Condition::Contains(Search::new(&unescaped(value)).into())),
             Some("prefix") if self.field.folded => {
                 Ok(Condition::PrefixInLowerCase(key_of(self.field, &unescaped(value))))
@@ -324,13 +326,22 @@ impl ParameterReading<'_> {
 
     /// Value that others are compared with.
     fn bound(&self, value: &str) -> Result<Operand, ValidationError> {
-        if self.field.kind == FieldKind::Bool && !self.is_free {
-            return Err(unreadable(self.name, "without an operator, or with `ne`", value));
+        if (self.field.kind == FieldKind::Bool && !self.is_free) || self.has_objects() {
+            return Err(self.not_compared(value));
         }
         match self.operand(value)? {
             Operand::Null => Err(unreadable(self.name, "a value with an order", value)),
             operand => Ok(operand),
         }
+    }
+
+    /// Whether the property is an array of objects, of which no value is compared.
+    fn has_objects(&self) -> bool {
+        self.field.kind == FieldKind::Values && !self.field.members.is_empty()
+    }
+
+    fn not_compared(&self, value: &str) -> ValidationError {
+        unreadable(self.name, "without an operator, or with `ne` or `exists`", value)
     }
 
     fn operand(&self, value: &str) -> Result<Operand, ValidationError> {
@@ -349,13 +360,14 @@ impl ParameterReading<'_> {
             FieldKind::Bool => (trimmed.parse().ok().map(Operand::Bool), "`true` or `false`"),
             FieldKind::Date => {
                 let date = parse_date(trimmed);
-                (date.map(|date| Operand::Date(date, date.to_string())), "an ISO 8601 date")
+                (date.map(|date| Operand::Date(date, date.to_string())), DATE_FORM)
             }
             FieldKind::Id | FieldKind::Reference | FieldKind::References => {
                 let is_one = is_loose(field) || RecordRef::parse(trimmed).is_some();
                 (is_one.then(|| Operand::Text(trimmed.to_owned())), RecordRef::FORMS)
             }
             FieldKind::Object => (None, "`null`, or a key below it, as in `custom.x`"),
+            FieldKind::Values if self.has_objects() => (None, "`null`: its items are objects"),
             _ if !field.values.is_empty() => return self.choice(trimmed),
             _ => return Ok(Operand::Text(key_of(field, &text))),
         };
@@ -561,11 +573,15 @@ mod tests {
         check_rejected("mrr[gte]=null", "`mrr[gte]` must be a value with an order; found `null`");
         check_rejected(
             "renewalDate[lt]=soon",
-            "`renewalDate[lt]` must be an ISO 8601 date; found `soon`",
+            "`renewalDate[lt]` must be an ISO 8601 date from 1970 to 9999; found `soon`",
         );
         check_rejected(
             "renewalStatus=ongoing,activ",
             "`renewalStatus` must be one of `ongoing`, `renewed`, `lost`; found `activ`",
+        );
+        check_rejected(
+            "issues[prefix]=mrr",
+            "`issues[prefix]` must be without an operator, or with `ne` or `exists`; found `mrr`",
         );
         check_rejected("autoRenews=yes", "`autoRenews` must be `true` or `false`; found `yes`");
         check_rejected("mrr[exists]=1", "`mrr[exists]` must be `true` or `false`; found `1`");

@@ -10,7 +10,9 @@ use super::{
     resource::{ListLimits, ResourceDef},
     search::Search,
 };
-use crate::value::{Document, Members, ObjectId, Timestamp, ValidationError};
+use crate::value::{
+    Document, Members, ObjectId, Timestamp, ValidationError, validation_error::DATE_FORM,
+};
 
 /// Longest text of a `search`, in characters (R27).
 pub const MAX_SEARCH_CHARS: usize = 256;
@@ -311,7 +313,7 @@ pub(crate) fn parse_after(value: &str) -> Result<ObjectId, ValidationError> {
 
 /// A point in time.
 pub(crate) fn parse_time(name: &str, value: &str) -> Result<Timestamp, ValidationError> {
-    parse_date(value).ok_or_else(|| unreadable(name, "an ISO 8601 date", value))
+    parse_date(value).ok_or_else(|| unreadable(name, DATE_FORM, value))
 }
 
 /// A yes or no.
@@ -359,7 +361,8 @@ mod tests {
             "sort=name&after=6553f1000102030405ffffff",
             "`after` works only with the order by `_id`",
         );
-        check_rejected("updatedSince=now", "`updatedSince` must be an ISO 8601 date; found `now`");
+        let date = "`updatedSince` must be an ISO 8601 date from 1970 to 9999; found `now`";
+        check_rejected("updatedSince=now", date);
     }
 
     #[test]

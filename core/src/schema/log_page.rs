@@ -1,7 +1,7 @@
 //! The common part of lists of logs: activities, integration issues, the audit log.
 
 use super::{
-    filter::Filter,
+    filter::{Filter, unreadable},
     list::{parse_after, parse_bool, parse_limit},
     parameter_reader::ParameterReader,
     resource::ResourceDef,
@@ -54,15 +54,24 @@ impl LogPage {
             "select" => reader.select(self.def.fields, &mut self.select, value),
             "limit" => reader.set(name, &mut self.limit, parse_limit(value, self.def.list)),
             "after" => reader.set(name, &mut self.after, parse_after(value).map(Some)),
-            // `count` is a property too.
-            "count" if value.parse::<i64>().is_err() => {
-                reader.set(name, &mut self.count, parse_bool(name, value));
-            }
+            "count" => self.read_count(value, reader),
             _ if !reader.filter(self.def.fields, &mut self.filters, name, value) => {
                 let known = own.iter().copied().chain(PARAMETERS);
                 reader.unknown(name, known, self.def.fields);
             }
             _ => {}
+        }
+    }
+
+    /// Reads `count`, which is a parameter with a yes or no, and a property with numbers.
+    fn read_count(&mut self, value: &str, reader: &mut ParameterReader) {
+        let as_parameter = parse_bool("count", value);
+        if as_parameter.is_ok() {
+            return reader.set("count", &mut self.count, as_parameter);
+        }
+        match Filter::parse(self.def.fields, "count", value) {
+            Some(Ok(filter)) => filter.join(&mut self.filters),
+            _ => reader.issues.push(unreadable("count", "`true`, `false` or a number", value)),
         }
     }
 

@@ -16,6 +16,9 @@ pub(super) const DOMAIN_OF_ANOTHER: &str = "domain_of_another";
 /// Code of a `group` call with a domain that its company does not have next to others.
 pub(super) const DOMAIN_NOT_ADDED: &str = "domain_not_added";
 
+/// Code of a `group` call with another name than that of its company.
+pub(super) const NAME_NOT_CHANGED: &str = "name_not_changed";
+
 /// Note about an event during ingestion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Note {
@@ -43,6 +46,8 @@ pub(super) enum Note {
     DomainOfAnother(String, ObjectId),
     /// The company of a `group` call has other domains.
     DomainNotAdded(String, ObjectId),
+    /// The company of a `group` call has another name.
+    NameNotChanged(ObjectId),
     /// A program's word for nothing was sent as the id of a user.
     PlaceholderUser(String),
     /// A program's word for nothing was sent as the id of a company.
@@ -103,6 +108,11 @@ impl Note {
             ),
             Self::DomainOfAnother(domain, owner) => domain_of_another(domain, *owner),
             Self::DomainNotAdded(domain, company) => domain_not_added(domain, *company),
+            Self::NameNotChanged(company) => (
+                NAME_NOT_CHANGED,
+                company.to_string(),
+                format!("the company {company} has another name, so `traits.name` of a `group` call was not stored: rename the company, or correct what is sent"),
+            ),
             Self::PlaceholderUser(sent) => placeholder("the id of the user", sent),
             Self::PlaceholderCompany(sent) => placeholder("the id of the company", sent),
             Self::EventMissing => (

@@ -5,7 +5,7 @@ use super::{
     duplicates::is_repeated,
     event::{GroupCall, PipelineCall},
     event_lookup::{EventLookup, ReceivedEvent, TrackingSettings},
-    event_notes::{DOMAIN_NOT_ADDED, DOMAIN_OF_ANOTHER, Note},
+    event_notes::{DOMAIN_NOT_ADDED, DOMAIN_OF_ANOTHER, NAME_NOT_CHANGED, Note},
     matching::{is_suppressed, sent_company, unplannable},
     script::is_placeholder,
 };
@@ -63,10 +63,16 @@ pub fn replay(
     Ok(changes)
 }
 
-/// Name of a member of a `group` call that is not stored, from the changes that are planned for its company.
-pub fn ignored(changes: &[Change]) -> Option<&'static str> {
-    let is_of_domain = |change: &Change| matches!(change, Change::Append(AppendedRow::Finding(finding)) if [DOMAIN_OF_ANOTHER, DOMAIN_NOT_ADDED].contains(&finding.code));
-    changes.iter().any(is_of_domain).then_some("traits.domain")
+/// Names of members of a `group` call that are not stored, from the changes that are planned for its company.
+pub fn ignored(changes: &[Change]) -> impl Iterator<Item = &'static str> {
+    changes.iter().filter_map(|change| {
+        let Change::Append(AppendedRow::Finding(finding)) = change else { return None };
+        match finding.code {
+            NAME_NOT_CHANGED => Some("traits.name"),
+            DOMAIN_OF_ANOTHER | DOMAIN_NOT_ADDED => Some("traits.domain"),
+            _ => None,
+        }
+    })
 }
 
 /// Why no company is created now.
@@ -114,9 +120,15 @@ fn fill(
 ) -> Result<Vec<Change>, LookupError> {
     let stored = lookup.record(&COMPANY, id)?.unwrap_or_default();
     let mut patch = Document::default();
-    let is_named_by_id = company::NAME.get(&stored) == company::EXTERNAL_ID.get(&stored);
-    if let Some(name) = group.name.as_deref().filter(|_| is_named_by_id) {
-        patch.set(company::NAME.name, Json::string(name));
+    let known_name = company::NAME.get(&stored);
+    match group.name.as_deref() {
+        Some(name) if known_name == company::EXTERNAL_ID.get(&stored) => {
+            patch.set(company::NAME.name, Json::string(name));
+        }
+        Some(name) if known_name.is_some_and(|known| known.trim() != name.trim()) => {
+            notes.push(Note::NameNotChanged(id));
+        }
+        _ => {}
     }
     let known = company::DOMAINS.get(&stored).unwrap_or_default();
     if !known.iter().any(|known| Some(email::folded(known)) == group.domain)

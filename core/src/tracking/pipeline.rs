@@ -21,6 +21,8 @@ use crate::value::{
 
 /// The route's own names take precedence (R32, R33).
 const TIME: &[&str] = &["timestamp", name::DATE, "originalTimestamp"];
+/// What is known about the circumstances of a call, or of all calls of an envelope.
+pub const CONTEXT: &str = "context";
 /// The domain of a company's e-mail addresses, among the traits of a `group` call.
 pub(super) const DOMAIN: &str = "domain";
 
@@ -30,7 +32,7 @@ const ENVELOPE: &[&str] = &[
     "_metadata",
     "anonymousId",
     "channel",
-    "context",
+    CONTEXT,
     "integrations",
     "library",
     "originalTimestamp",
@@ -99,14 +101,18 @@ pub enum IgnoredReason {
     NoUser,
 }
 
-/// Members of an envelope that are ignored, except those that SDKs add. A `type` belongs into a call.
+/// Members of an envelope that are ignored, except those that SDKs add. A `type` belongs into a call, and a `context`
+/// is read if it is an object.
 pub fn unread_of_envelope(envelope: &Envelope) -> Vec<String> {
     let is_unread = |name: &&String| {
         let name = name.as_str();
         name == "type"
             || !(ENVELOPE.contains(&name) || TIME.contains(&name) || name == name::MESSAGE_ID)
     };
-    envelope.others.iter().filter(is_unread).cloned().collect()
+    let context = envelope.members.value(CONTEXT);
+    let unread_context = context.filter(|context| !context.is_null() && !context.is_object());
+    let others = envelope.others.iter().filter(is_unread).cloned();
+    unread_context.map(|_| CONTEXT.to_owned()).into_iter().chain(others).collect()
 }
 
 /// Whether `name` can be the name of a pipeline service: in lower case, as in an address.
@@ -183,7 +189,7 @@ fn read_event(
     places: &mut IdentityPlaces,
 ) -> ReadEvent {
     let traits = reader.members("traits").unwrap_or_default();
-    let context = reader.members("context").unwrap_or_default();
+    let context = reader.members(CONTEXT).unwrap_or_default();
     let mut of_context = MemberReader::within("/context", &context);
     let context_traits = of_context.members("traits").unwrap_or_default();
     let mut of_shared = MemberReader::within("/context", shared);

@@ -9,8 +9,11 @@ use super::{
     script::given,
 };
 use crate::value::{
-    Document, JsonRef, Malformed, Timestamp, ValidationError, malformed::MAX_KEYS, number::is_zero,
-    quoted::quoted, validation_error::write_all,
+    Document, JsonRef, Malformed, Timestamp, ValidationError,
+    malformed::MAX_KEYS,
+    number::is_zero,
+    quoted::quoted,
+    validation_error::{DATE_FORM, write_all},
 };
 
 /// Spellings of the time of an event (R32).
@@ -191,11 +194,21 @@ impl<'a> MemberReader<'a> {
         });
     }
 
-    /// Names of the members of an event that are ignored: those that were not read, and without an action those that
-    /// describe one (R48).
+    /// Names of the members of an event that are ignored: those that were not read, and without an activity those that
+    /// describe one (R48). Another spelling of the same action, or a blank one, is not ignored. A `count` of 0 is not ignored where it is why there is none (R36).
     pub(super) fn unread_of(&mut self, event: &Event, expected: &[&[&str]]) -> Vec<String> {
-        if event.action.is_none() {
-            OF_ACTION.iter().for_each(|member| self.leave(member));
+        let has_action = event.action.is_some();
+        for member in ACTION {
+            let is_no_other =
+                |text: &str| text.trim().is_empty() || event.action.as_deref() == Some(text);
+            if has_action && self.document.text(member).is_some_and(|text| is_no_other(&text)) {
+                self.take(member);
+            }
+        }
+        if !has_action || event.count == Some(0) {
+            let of_action =
+                OF_ACTION.iter().filter(|member| !has_action || **member != name::COUNT);
+            of_action.for_each(|member| self.leave(member));
         }
         self.unread(expected)
     }
@@ -345,7 +358,7 @@ impl<'a> MemberReader<'a> {
         let (text, member) = self.found_text(spellings)?;
         let time = Timestamp::parse(&text);
         if time.is_none() {
-            self.reject(member, "an ISO 8601 date", &text);
+            self.reject(member, DATE_FORM, &text);
         }
         time
     }

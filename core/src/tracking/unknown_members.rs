@@ -2,9 +2,9 @@
 
 use super::{
     event::{MEMBERS, name},
-    pipeline::DOMAIN,
+    pipeline::{CONTEXT, DOMAIN},
     pipeline_identity::{COMPANY, COMPANY_TRAIT, TRAITS_EXTERNAL_ID, USER_TRAITS},
-    reader::{ABOUT, ACTION, INFO, OF_ACTION},
+    reader::{ACTION, INFO, OF_ACTION},
 };
 use crate::{
     plan::{Finding, Route},
@@ -104,16 +104,28 @@ fn place_of(route: Route, name: &str) -> (&'static str, &str) {
     TRAITS.iter().find_map(place).unwrap_or(("", name))
 }
 
-/// Advice to the sender of an unknown member.
+/// Advice to the sender of an unknown member, or one that another member goes before.
 fn advice(route: Route, name: &str) -> &'static str {
-    match route {
-        Route::Pipeline => advice_on_call(name),
-        _ if ABOUT.contains(&name) => "it needs an `action`: send one",
-        _ if is_of_action(route, name) => {
-            "it needs an `action`: send one, and only one of `info` and `properties`"
+    let is_bulk = matches!(route, Route::Bulk);
+    match name {
+        _ if matches!(route, Route::Pipeline) => advice_on_call(name),
+        _ if ACTION.contains(&name) => "`action` is used instead: send one of them",
+        name::COUNT if !is_bulk => "only rows of a bulk call have it: send the event in bulk",
+        _ if !OF_ACTION.contains(&name) => {
+            "it is not a member of an event: correct its name, or put it into `info`"
         }
-        _ => "it is not a member of an event: correct its name, or put it into `info`",
+        _ if !is_bulk && is_after_info(name) => "it needs an `action`, and no `info` next to it",
+        _ if is_after_info(name) => {
+            "it needs an `action`, a `count` other than 0, and no `info` next to it"
+        }
+        _ if is_bulk && name != name::COUNT => "it needs an `action`, and a `count` other than 0",
+        _ => "it needs an `action`: send one",
     }
+}
+
+/// Whether a member is ignored next to `info`.
+fn is_after_info(name: &str) -> bool {
+    INFO.contains(&name) && name != name::INFO
 }
 
 /// Advice to the sender of an unknown member of a pipeline's call, or one that another member goes before.
@@ -121,10 +133,12 @@ fn advice_on_call(name: &str) -> &'static str {
     let is_of_user = |name: &str| USER_TRAITS.contains(&name) || COMPANY.contains(&name);
     let (within, member) = place_of(Route::Pipeline, name);
     match (!within.is_empty()).then_some(member) {
+        // Only that of an envelope is ignored.
+        None if name == CONTEXT => "the `context` of a batch must be an object: correct it",
         _ if INFO.contains(&name) => {
             "it belongs to a call with an event: send `track` with `event`, and only one of `properties` and `info`"
         }
-        _ if is_of_action(Route::Pipeline, name) => {
+        _ if OF_ACTION.contains(&name) && name != name::COUNT => {
             "it belongs to a call with an event: send `track` with `event`"
         }
         _ if ACTION.contains(&name) => "send one of `event` and `action`, in a `track` call",
@@ -161,11 +175,6 @@ fn near(route: Route, name: &str) -> String {
     let is_count = |known: &&str| *known == name::COUNT && !matches!(route, Route::Bulk);
     let known = MEMBERS.iter().map(|member| member.name);
     near_name(name, known.filter(|known| *known != name && !is_count(known)))
-}
-
-/// Whether a member describes an action. Only bulk rows have counts.
-fn is_of_action(route: Route, member: &str) -> bool {
-    OF_ACTION.contains(&member) && (member != name::COUNT || matches!(route, Route::Bulk))
 }
 
 /// Finding for members beyond the names that are reported one by one.

@@ -229,7 +229,11 @@ impl World {
             let sent = ReceivedEvent { event, received_at: self.ctx.now, route, settings };
             let changes = group::plan(&sent, &self.store, &mut self.ctx).unwrap();
             self.commit(&changes);
-            ignored.extend(group::ignored(&changes));
+            for name in group::ignored(&changes) {
+                if !ignored.contains(&name) {
+                    ignored.push(name);
+                }
+            }
             let changes = intake::plan(&sent, &self.store, &mut self.ctx).unwrap();
             for change in &changes {
                 if let Change::Append(AppendedRow::Parked(event)) = change
@@ -243,7 +247,7 @@ impl World {
         findings.extend(unread.findings(route, self.ctx.now));
         self.store.findings.extend(findings);
         let mut found = done(text);
-        let names = unread.names().chain(ignored.first().copied());
+        let names = unread.names().chain(ignored.iter().copied());
         found.name_ignored(&names.map(str::to_owned).collect::<Vec<_>>());
         found.name("svctrack-parked", (!parked.is_empty()).then(|| parked.join(", ")));
         if !rejected.is_empty() {

@@ -125,7 +125,9 @@ impl License {
             .map(<[&str]>::to_vec)
             .chain(PAIRS.map(|(monthly, yearly)| vec![monthly, yearly]))
         {
-            if group.iter().any(|name| body.get(name) == Some(&Value::Null) && self.has(name)) {
+            let was_sent =
+                |name: &str| self.has(name) || name == "value" && !self.retained.is_empty();
+            if group.iter().any(|name| body.get(name) == Some(&Value::Null) && was_sent(name)) {
                 let kept = returned.iter().filter(|(name, _)| group.contains(name));
                 body.extend(kept.map(|(name, value)| (*name, value.clone())));
             }
@@ -149,6 +151,10 @@ impl License {
     fn follow(&mut self, body: &mut Values, before: &Values) {
         let known = |name: &str| before.get(name).cloned().unwrap_or(Value::Null);
         let sent = body.clone();
+        let is_cleared = sent.get("value") == Some(&Value::Null) && !self.retained.is_empty();
+        if is_cleared {
+            self.set.retain(|name, _| !self.retained.contains(name));
+        }
         let given = self.set.clone();
         let sets = |name: &str| {
             sent.get(name).is_some_and(|value| *value != known(name) && *value != Value::Null)
@@ -189,20 +195,24 @@ impl License {
         if sets("value") && !price && has_months {
             self.forget("mrr", body);
             self.forget("arr", body);
-        } else if fixed && (price || period) && !sets("value") {
+        } else if fixed && (price || period) && !sets("value") && !is_cleared {
             let has_price = |license: &Self| {
                 ["mrr", "arr"].iter().any(|name| after(license, body, name).is_some())
             };
             if !changes("mrr") && !changes("arr") && !has_price(self) {
-                for name in ["mrr", "arr"] {
-                    let known = before.get(name).filter(|value| **value != Value::Null);
-                    self.retained.extend(known.map(|_| name));
-                    self.set.extend(known.map(|value| (name, value.clone())));
-                }
+                self.retain_price(before);
             }
             if has_price(self) {
                 self.forget("value", body);
             }
+        }
+    }
+
+    fn retain_price(&mut self, before: &Values) {
+        for name in ["mrr", "arr"] {
+            let known = before.get(name).filter(|value| **value != Value::Null);
+            self.retained.extend(known.map(|_| name));
+            self.set.extend(known.map(|value| (name, value.clone())));
         }
     }
 

@@ -84,7 +84,8 @@ pub(crate) fn document(
             "title": "svctrack",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Customer and revenue data, and activity of end users. \
-                Examples name the company `demo`, which the first start creates (`extid-demo`), and the records `example-...` (`extid-example-...`), which the requests of the examples create.",
+                Examples name the company `demo`, which the first start creates (`extid-demo`), and the records `example-...` (`extid-example-...`), which the requests of the examples create. \
+                They work unchanged, but for the ids of tokens, tenants and integration issues in paths: replace these.",
             "contact": { "name": "The svctrack developers" },
             "license": { "name": "MIT OR Apache-2.0", "identifier": env!("CARGO_PKG_LICENSE") },
         },

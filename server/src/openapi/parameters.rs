@@ -278,8 +278,11 @@ pub(super) fn audit_parameters() -> Vec<Value> {
     let text =
         |name: &str, description: &str| parameter(name, description, json!({ "type": "string" }));
     vec![
-        text("resource", "Only entries about this resource, as in paths."),
-        text("id", "Only entries about this id; with `resource`, in any form of a path."),
+        text("resource", "Only entries about these resources, as in paths, separated by commas."),
+        text(
+            "id",
+            "Only entries of these ids, separated by commas: actions on them, and calls that changed these records, bulk calls included. With the `resource` of records, in any form of a path.",
+        ),
         text("tokenId", "Only entries of this token and its sessions."),
         text("action", "Only these actions, separated by commas."),
         time("from", "Only entries at or after this time."),

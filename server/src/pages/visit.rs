@@ -23,6 +23,7 @@ use crate::{
     error::Error,
     limits::{MAX_FORM_PAIRS, MAX_RECORD_BYTES},
     path_tree::path_part,
+    read_body::require_utf8,
     served_parts::ServerPart,
 };
 
@@ -132,6 +133,7 @@ impl Visit {
         request: &mut Request,
         max: usize,
     ) -> Result<SubmittedForm<impl Send + use<'v>>, Error> {
+        require_utf8(request)?;
         let tenant = self.session.caller.tenant.id();
         let (bytes, room) = self.app.bodies.read(request, Some(tenant), max).await?.into_parts();
         let broken = |error: &dyn std::fmt::Display| Error::BodyBroken(error.to_string());
@@ -178,6 +180,7 @@ pub(super) async fn read_form<'a>(
     tenant: Option<TenantId>,
     max_bytes: usize,
 ) -> Result<SubmittedForm<impl Send + use<'a>>, Error> {
+    require_utf8(request)?;
     let (bytes, room) = app.bodies.read(request, tenant, max_bytes).await?.into_parts();
     let mut pairs = Vec::new();
     for pair in url::form_urlencoded::parse(&bytes).into_owned() {

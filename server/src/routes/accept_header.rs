@@ -7,7 +7,8 @@ pub(super) fn prefers_csv(request: &Request) -> bool {
     prefers(request, "text/csv")
 }
 
-/// Whether the request prefers a form to JSON, by name.
+/// Whether the request prefers a form to JSON, by name. JSON has the weight of its own range, else that of `application/*`
+/// or `*/*`; of equal weights the first name wins.
 pub(super) fn prefers(request: &Request, form: &str) -> bool {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let ranges: Vec<(String, f32)> = accepted
@@ -15,16 +16,19 @@ pub(super) fn prefers(request: &Request, form: &str) -> bool {
         .flat_map(|value| value.split(','))
         .map(range_and_quality)
         .collect();
-    let place = |name: &str| ranges.iter().position(|(range, _)| range == name);
-    let quality = |at: usize| ranges.get(at).map_or(0.0, |(_, quality)| *quality);
-    match (place(form), place("application/json")) {
-        (Some(form), None) => quality(form) > 0.0,
-        (Some(form), Some(json)) => {
-            let (of_form, of_json) = (quality(form), quality(json));
-            of_form > of_json || (of_form == of_json && of_form > 0.0 && form < json)
+    let named = |name: &str| {
+        let place = ranges.iter().position(|(range, _)| range == name)?;
+        Some((place, ranges.get(place)?.1))
+    };
+    let Some((place, quality)) = named(form) else { return false };
+    let is_first = match named("application/json") {
+        Some((before, of_json)) => quality > of_json || (quality == of_json && place < before),
+        None => {
+            let of_range = named("application/*").or_else(|| named("*/*"));
+            of_range.is_none_or(|(_, of_range)| quality >= of_range)
         }
-        (None, _) => false,
-    }
+    };
+    quality > 0.0 && is_first
 }
 
 /// A media range in lower case, and its weight.
@@ -49,6 +53,9 @@ mod tests {
             "text/csv",
             "TEXT/CSV; charset=utf-8",
             "text/csv, */*",
+            "*/*, text/csv",
+            "text/csv;q=0.9, */*;q=0.8",
+            "text/csv;q=0.5, application/*;q=0.1, */*",
             "text/csv, application/json",
             "application/json;q=0.5, text/csv;q=0.9",
         ] {
@@ -61,6 +68,9 @@ mod tests {
             "application/json, text/csv",
             "text/csv;q=0.1, application/json",
             "text/csv;q=0",
+            "text/csv;q=0.1, */*",
+            "text/csv;q=0.1, application/*",
+            "text/csv;q=0.5, application/*, */*;q=0.1",
             "text/html,application/xhtml+xml,*/*;q=0.8",
         ] {
             check(accept, false);

@@ -46,7 +46,7 @@ use crate::{
         MAX_REJECTED_ROWS_BYTES, SMALL_BODY_PACE,
     },
     observe::trace::note_received,
-    read_body::{is_gzip, unread},
+    read_body::{is_gzip, require_utf8, unread},
 };
 
 /// Pieces of a body that wait to be read.
@@ -206,6 +206,7 @@ impl io::Read for Pieces {
 
 impl ImportRequest {
     fn from_request(request: &Request) -> Result<Self, Error> {
+        require_utf8(request)?;
         let mut asked = Self {
             is_dry_run: false,
             names_records: false,

@@ -12,7 +12,7 @@ use svctrack_core::{
         bulk::MAX_BODY_BYTES,
         event::MAX_EVENT_BYTES,
         integration_issues,
-        pipeline::{self, ReadCall, SDK_CALLS},
+        pipeline::{self, CONTEXT, ReadCall, SDK_CALLS},
     },
     value::{Document, Malformed, Timestamp, json_rows::Envelope},
 };
@@ -34,9 +34,8 @@ use crate::{
     sender_limits::Sender,
 };
 
-/// Members of an envelope that are read.
+/// The tenant, in a call or an envelope.
 const WRITE_KEY: &str = "writeKey";
-const CONTEXT: &str = "context";
 
 /// Forms of a body that a route accepts.
 #[derive(Clone, Copy)]

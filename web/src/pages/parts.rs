@@ -169,7 +169,8 @@ pub(super) fn paging(paging: &Paging) -> impl Renderable {
 /// Chart of a report, by its address, as wide as the screen; its figures are in a table as well. The page keeps the room
 /// of a usual one until it is there: that of MRR has its movements below.
 pub(super) fn chart<'a>(picture: &'a str, title: &'a str) -> impl Renderable + 'a {
-    let (height, narrow_height) = match picture.contains("/reports/mrr") {
+    let is_of_mrr = picture.contains("/reports/mrr") && !picture.contains("explain=");
+    let (height, narrow_height) = match is_of_mrr {
         true => ("507", "573"),
         false => ("399", "443"),
     };

@@ -1,8 +1,10 @@
-//! Audit log as lists return it, newest entries first: all of a tenant, or the entries that changed one record, found
-//! by its changes.
+//! Audit log as lists return it, newest entries first: all of a tenant, or the entries of one record, found by its
+//! changes. Entries of several targets are looked for in the whole log.
+
+use std::collections::BTreeSet;
 
 use svctrack_core::{
-    audit::{AuditEntry, AuditQuery, ChangedProperties, RecordChange},
+    audit::{AuditEntry, AuditQuery, AuditTargets, ChangedProperties, RecordChange},
     schema::ResourceDef,
     value::{ObjectId, TenantId},
 };
@@ -14,7 +16,11 @@ use crate::{
         AUDIT, AUDIT_RECORDS, Bytes as _, CHANGES, Rows, Snapshot, get_row, keys,
         stored_value::{self, ChangeKind, ChangeRow},
     },
-    rules::{audit::path_of, open_tables::RecordTables, tenant_view::TenantView},
+    rules::{
+        audit::{NO_RECORD, path_of},
+        open_tables::RecordTables,
+        tenant_view::TenantView,
+    },
 };
 
 /// Maximum number of changed records of an entry whose changes are shown in a list without a record: a bulk call has
@@ -43,29 +49,57 @@ pub(crate) fn list(
         Some(after) => AuditEntry::sequence_in(after),
         None => u64::MAX,
     };
-    match &query.record {
+    let records = match &query.targets {
+        Some(targets) => named(targets, snapshot, tenant)?,
+        None => Vec::new(),
+    };
+    let mut take = |sequence, entry: &AuditEntry, changes: &dyn Fn() -> FoundChanges| {
+        if !query.matches(sequence, entry) {
+            return Ok(query.from.is_none_or(|from| entry.at >= from));
+        }
+        fill.take(entry.id(sequence), || Ok(entry.to_response(sequence, &changes()?)))
+    };
+    match &query.targets {
         None => log.all(before, |sequence, entry| {
-            if !query.matches(sequence, &entry) {
-                return Ok(query.from.is_none_or(|from| entry.at >= from));
-            }
-            fill.take(entry.id(sequence), || {
-                Ok(entry.to_response(sequence, &log.few_changes(sequence, &entry)?))
-            })
+            take(sequence, entry, &|| log.few_changes(sequence, entry))
         })?,
-        Some((def, reference)) => {
-            let tables = RecordTables::open(snapshot)?;
-            let Some(id) = TenantView::of_snapshot(tenant, &tables).named(def, reference)? else {
-                return Ok(fill.finish());
-            };
-            log.of_record((def, id), before, |sequence, entry, changes| {
-                if !query.matches(sequence, &entry) {
+        Some(targets) if targets.only_record().is_some() => {
+            for record in records {
+                log.of_record(record, before, |sequence, entry, changes| {
+                    take(sequence, entry, &|| Ok(changes.to_vec()))
+                })?;
+            }
+        }
+        Some(targets) => {
+            let changed = log.changes_of(&records, before)?;
+            log.all(before, |sequence, entry| {
+                let of_entry = changed.range(sequence..sequence + entry.records.total().max(1));
+                let is_target = entry.target.as_ref().is_some_and(|target| targets.is(target));
+                if !is_target && of_entry.clone().next().is_none() {
                     return Ok(query.from.is_none_or(|from| entry.at >= from));
                 }
-                fill.take(entry.id(sequence), || Ok(entry.to_response(sequence, &changes)))
+                take(sequence, entry, &|| log.changes_at(of_entry.clone().copied()))
             })?;
         }
     }
     Ok(fill.finish())
+}
+
+type FoundChanges = Result<Vec<RecordChange>, StoreError>;
+
+/// Records that a query names, as far as they exist; an `_id` is that of a deleted record too.
+fn named(
+    targets: &AuditTargets,
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+) -> Result<Vec<(&'static ResourceDef, ObjectId)>, StoreError> {
+    let tables = RecordTables::open(snapshot)?;
+    let view = TenantView::of_snapshot(tenant, &tables);
+    let mut records = Vec::new();
+    for (def, reference) in &targets.records {
+        records.extend(view.named(def, reference)?.map(|id| (*def, id)));
+    }
+    Ok(records)
 }
 
 impl<S: Snapshot> AuditLog<S> {
@@ -82,13 +116,13 @@ impl<S: Snapshot> AuditLog<S> {
     fn all(
         &self,
         before: u64,
-        mut take: impl FnMut(u64, AuditEntry) -> Result<bool, StoreError>,
+        mut take: impl FnMut(u64, &AuditEntry) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
         let (first, end) = (keys::change(self.tenant, 1), keys::change(self.tenant, before));
         for row in self.entries.range(first.as_slice()..end.as_slice())?.rev() {
             let (key, value) = row?;
             let sequence = keys::sequence_at_end(key.value()).unwrap_or_default();
-            if !take(sequence, stored_value::unseal_row(key.value(), value.value())?)? {
+            if !take(sequence, &stored_value::unseal_row(key.value(), value.value())?)? {
                 break;
             }
         }
@@ -100,7 +134,7 @@ impl<S: Snapshot> AuditLog<S> {
         &self,
         (def, id): (&ResourceDef, ObjectId),
         before: u64,
-        mut take: impl FnMut(u64, AuditEntry, Vec<RecordChange>) -> Result<bool, StoreError>,
+        mut take: impl FnMut(u64, &AuditEntry, &[RecordChange]) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
         let key = |sequence| keys::change_of_record(self.tenant, def.code, id, sequence);
         let (first, end) = (key(0), key(before));
@@ -117,7 +151,7 @@ impl<S: Snapshot> AuditLog<S> {
                 continue;
             }
             if let Some((sequence, entry, changes)) = found.take()
-                && !take(sequence, entry, changes)?
+                && !take(sequence, &entry, &changes)?
             {
                 return Ok(());
             }
@@ -125,7 +159,7 @@ impl<S: Snapshot> AuditLog<S> {
             found = entry.map(|(sequence, entry)| (sequence, entry, change.into_iter().collect()));
         }
         match found {
-            Some((sequence, entry, changes)) => take(sequence, entry, changes).map(drop),
+            Some((sequence, entry, changes)) => take(sequence, &entry, &changes).map(drop),
             None => Ok(()),
         }
     }
@@ -139,14 +173,30 @@ impl<S: Snapshot> AuditLog<S> {
         Ok(Some((sequence, stored_value::unseal_row(key.value(), value.value())?)))
     }
 
-    /// Changes of the records by an entry, where these are few.
-    fn few_changes(
+    /// Numbers of the changes of some records before one, and of actions on them that changed nothing.
+    fn changes_of(
         &self,
-        sequence: u64,
-        entry: &AuditEntry,
-    ) -> Result<Vec<RecordChange>, StoreError> {
+        records: &[(&ResourceDef, ObjectId)],
+        before: u64,
+    ) -> Result<BTreeSet<u64>, StoreError> {
+        let mut numbers = BTreeSet::new();
+        for (def, id) in records {
+            let key = |sequence| keys::change_of_record(self.tenant, def.code, *id, sequence);
+            for row in self.of_records.range(key(0).as_slice()..key(before).as_slice())? {
+                numbers.extend(keys::sequence_at_end(row?.0.value()));
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// Changes of the records by an entry, where these are few.
+    fn few_changes(&self, sequence: u64, entry: &AuditEntry) -> FoundChanges {
         let total = entry.records.total();
-        let numbers = if total <= MAX_SHOWN { sequence..sequence + total } else { 0..0 };
+        self.changes_at(if total <= MAX_SHOWN { sequence..sequence + total } else { 0..0 })
+    }
+
+    /// Changes with these numbers, as far as they are of records.
+    fn changes_at(&self, numbers: impl Iterator<Item = u64>) -> FoundChanges {
         let mut changes = Vec::new();
         for number in numbers {
             let Some(row) = self.row(number)? else { continue };
@@ -158,12 +208,14 @@ impl<S: Snapshot> AuditLog<S> {
         Ok(changes)
     }
 
+    /// A change of a record; none for an action on a record that changed nothing.
     fn change(
         &self,
         number: u64,
         changed: ChangedProperties,
     ) -> Result<Option<RecordChange>, StoreError> {
-        Ok(self.row(number)?.map(|row| shown(&row, changed)))
+        let row = self.row(number)?.filter(|row| row.resource != NO_RECORD);
+        Ok(row.map(|row| shown(&row, changed)))
     }
 
     fn row(&self, number: u64) -> Result<Option<ChangeRow>, StoreError> {

@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// Code in the change log of audited actions that change no record; no resource has it.
-const CODE: u8 = u8::MAX - 1;
+pub(crate) const NO_RECORD: u8 = u8::MAX - 1;
 /// Number in the log of a tenant under which the salt of its hashes is stored; changes begin with 1.
 const SALT_AT: u64 = 0;
 const SALT_BYTES: usize = 16;
@@ -209,7 +209,7 @@ pub(crate) fn note(
     let trail = pending.trail.as_mut().filter(|trail| trail.tenant == tenant);
     let Some(trail) = trail else { return Ok(()) };
     trail.first.get_or_insert(sequence);
-    if logged.resource == CODE {
+    if logged.resource == NO_RECORD {
         return Ok(());
     }
     if logged.resource != closings::CODE {
@@ -333,12 +333,20 @@ fn put(
         Some(first) => first,
         None => {
             let what = LoggedChange {
-                resource: CODE,
+                resource: NO_RECORD,
                 id: ObjectId::MIN,
                 kind: ChangeKind::Updated,
                 version: 0,
             };
-            log_change(tables, pending, actor, entry.at, what, None, ChangedProperties::default())?
+            let nothing = ChangedProperties::default;
+            let sequence = log_change(tables, pending, actor, entry.at, what, None, nothing())?;
+            // So that the entries of its record are found together.
+            if let Some((def, id)) = entry.target.as_ref().and_then(Target::record) {
+                let key = keys::change_of_record(tenant, def.code, id, sequence);
+                let value = stored_value::seal_row(&key, &nothing())?;
+                tables.audit_records.add(key, value)?;
+            }
+            sequence
         }
     };
     entry.at = pending.sequences.get(&tenant).map_or(entry.at, |(_, at)| *at);

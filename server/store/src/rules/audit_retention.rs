@@ -2,12 +2,13 @@
 //! changes of each record. The change log stays.
 
 use svctrack_core::{
-    audit::AuditEntry,
+    audit::{AuditEntry, Target},
     resources::settings,
     value::{TenantId, Timestamp, time::DAY_MS},
 };
 
 use super::{
+    audit::NO_RECORD,
     command::MAX_SWEPT,
     open_tables::{Tables, Transaction},
     tenant_view::TenantView,
@@ -67,7 +68,12 @@ fn remove(
             .changes
             .read(&key, |value| stored_value::unseal_row::<ChangeRow>(&key, value))?;
         let Some(row) = row.transpose()? else { continue };
-        let key = keys::change_of_record(tenant, row.resource, row.id, number);
+        let target = entry.target.as_ref().and_then(Target::record);
+        let (resource, id) = match target.filter(|_| row.resource == NO_RECORD) {
+            Some((def, id)) => (def.code, id),
+            None => (row.resource, row.id),
+        };
+        let key = keys::change_of_record(tenant, resource, id, number);
         removed += usize::from(tables.audit_records.remove(&key)?);
     }
     tables.audit.remove(&keys::change(tenant, sequence))?;

@@ -317,7 +317,7 @@ fn track(
         let incoming = ReceivedEvent { event, received_at: *received_at, route: *route, settings };
         let company = group::plan(&incoming, &TenantView::in_transaction(tenant, tables), ctx)?;
         apply(tables, pending, actor, ctx.now, &company)?;
-        group::ignored(&company).iter().for_each(|name| note(name, &mut tracked.ignored));
+        group::ignored(&company).for_each(|name| note(name, &mut tracked.ignored));
         let lookup = TenantView::in_transaction(tenant, tables);
         let mut changes = intake::plan(&incoming, &lookup, ctx)?;
         if let Some(event) = parked_in(&changes) {

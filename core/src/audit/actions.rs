@@ -1,0 +1,87 @@
+//! The actions that entries of the audit log have.
+
+use crate::{resources::REGISTRY, value::near_name};
+
+/// Resources of targets, as in paths.
+pub(super) const RESOURCES: [&str; 16] = [
+    "products",
+    "timesheets",
+    "licenses",
+    "tickets",
+    "companies",
+    "endusers",
+    "assets",
+    "projects",
+    "users",
+    "timeentries",
+    "settings",
+    "closings",
+    "tokens",
+    "tenants",
+    "integrationissues",
+    "backup",
+];
+
+/// Verbs of the actions on records of every resource.
+const OF_RECORDS: [&str; 5] = ["create", "update", "delete", "upsert", "import"];
+
+/// Actions on one resource, and those that change no record.
+const OTHERS: [&str; 22] = [
+    "license.renew",
+    "license.lose",
+    "enduser.export",
+    "enduser.erase",
+    "enduser.unsuppress",
+    "settings.update",
+    "month.close",
+    "month.reopen",
+    "token.create",
+    "token.rotate",
+    "token.revoke",
+    "session.open",
+    "session.close",
+    "integrationissue.replay",
+    "integrationissue.delete",
+    "tenant.create",
+    "tenant.update",
+    "tenant.delete",
+    "backup.download",
+    "demo.create",
+    "demo.delete",
+    "access.deny",
+];
+
+/// For a text that is no action, the text and the end of a message with the action that may be meant; none for an action
+/// and for `null`.
+pub(super) fn nearest_action(text: &str) -> Option<(String, String)> {
+    let of_records = REGISTRY
+        .iter()
+        .flat_map(|def| OF_RECORDS.iter().map(move |verb| format!("{}.{verb}", def.name)));
+    let known: Vec<String> = OTHERS.into_iter().map(str::to_owned).chain(of_records).collect();
+    if text == "null" || known.iter().any(|action| action == text) {
+        return None;
+    }
+    Some((text.to_owned(), near_name(text, known.iter().map(String::as_str))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resources::settings::SETTINGS;
+
+    #[test]
+    fn every_resource_can_be_a_target() {
+        assert!(RESOURCES.contains(&SETTINGS.path));
+        assert!(REGISTRY.iter().all(|def| RESOURCES.contains(&def.path)));
+    }
+
+    #[test]
+    fn an_action_is_a_noun_and_a_verb() {
+        for action in ["company.upsert", "license.renew", "settings.update", "null"] {
+            assert_eq!(nearest_action(action), None, "{action}");
+        }
+        for text in ["update", "company.renew", "", "company"] {
+            assert!(nearest_action(text).is_some(), "{text}");
+        }
+    }
+}
