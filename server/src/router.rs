@@ -1,4 +1,4 @@
-//! The passage of a request: its route, which [`table`] has, and what every response gets.
+//! The passage of a request: its route, which `routes::table` has, and what every response gets.
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 

@@ -341,7 +341,11 @@ impl ParameterReading<'_> {
     }
 
     fn not_compared(&self, value: &str) -> ValidationError {
-        unreadable(self.name, "without an operator, or with `ne` or `exists`", value)
+        let expected = match self.has_objects() {
+            true => "without an operator, or with `ne`, `exists` or `contains`",
+            false => "without an operator, or with `ne` or `exists`",
+        };
+        unreadable(self.name, expected, value)
     }
 
     fn operand(&self, value: &str) -> Result<Operand, ValidationError> {
