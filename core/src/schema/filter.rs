@@ -341,11 +341,9 @@ impl ParameterReading<'_> {
     }
 
     fn not_compared(&self, value: &str) -> ValidationError {
-        let expected = match self.has_objects() {
-            true => "without an operator, or with `ne`, `exists` or `contains`",
-            false => "without an operator, or with `ne` or `exists`",
-        };
-        unreadable(self.name, expected, value)
+        let others =
+            if self.has_objects() { "`ne`, `exists` or `contains`" } else { "`ne` or `exists`" };
+        unreadable(self.name, &format!("without an operator, or with {others}"), value)
     }
 
     fn operand(&self, value: &str) -> Result<Operand, ValidationError> {
@@ -585,7 +583,7 @@ mod tests {
         );
         check_rejected(
             "issues[prefix]=mrr",
-            "`issues[prefix]` must be without an operator, or with `ne` or `exists`; found `mrr`",
+            "`issues[prefix]` must be without an operator, or with `ne`, `exists` or `contains`; found `mrr`",
         );
         check_rejected("autoRenews=yes", "`autoRenews` must be `true` or `false`; found `yes`");
         check_rejected("mrr[exists]=1", "`mrr[exists]` must be `true` or `false`; found `1`");
