@@ -211,7 +211,7 @@ async fn a_range_of_activity_has_logged_and_settled_rows() {
     assert!(check_ranges(&world, &COMPANY, "lastActive", &ends).await.len() > 2);
 }
 
-/// Licenses of which one renews on each of some days, upserted in one command.
+/// Upserts licenses in one command. Their renewal dates repeat after 24 licenses.
 async fn add_licenses(world: &World, numbers: std::ops::Range<usize>) {
     let license = |number| {
         let (year, month) = (2024 + number / 12 % 2, number % 12 + 1);
