@@ -109,11 +109,16 @@ impl Scenario {
     }
 }
 
-/// Before everything else in a page: what the console says and what is thrown is written down.
+/// Before everything else in a page: what the console says, what is thrown and that the hint is due is written down.
 const WATCH: &str = "<script nonce=watch>window.lines = []; window.faults = [];\
     for (const name of ['info', 'warn']) console[name] = (...said) => lines.push(said.join(' '));\
     addEventListener('error', (event) => faults.push(String(event.message)));\
-    addEventListener('unhandledrejection', (event) => faults.push(String(event.reason)));</script>";
+    addEventListener('unhandledrejection', (event) => faults.push(String(event.reason)));\
+    window.hasHinted = false; { const wait = setTimeout;\
+    window.setTimeout = (action, ms) => wait(() => { action(); window.hasHinted ||= ms === 5000 }, ms) }</script>";
+/// The page has had its chance to say why nothing is sent: the first timer of five seconds, which is that of the hint,
+/// has fired.
+pub const HAS_HINTED: &str = "hasHinted";
 /// How many entries of the tracker the page's storage has.
 const ENTRIES: &str = "(() => { try { return Object.keys(localStorage).filter((key) => key.startsWith('_svctrack')).length }\
     catch { return 0 } })()";

@@ -12,7 +12,7 @@ use super::{
             Apart, Arrived, Calls, CloseTab, LeaveUntilKept, Nothing, Offline, Open, OpenAt,
             Respond, Run, Says, Sent, Stored, Tab, Until,
         },
-        Engine, Scenario, run_all,
+        Engine, HAS_HINTED, Scenario, run_all,
     },
     wire::WIRE,
 };
@@ -45,8 +45,6 @@ const PRIVATE: &str = "<script nonce=watch>navigator.globalPrivacyControl ?? \
 /// The one line about Global Privacy Control, for which there is no warning.
 const IS_OPTED_OUT: &str = "lines.filter((line) => line === 'svctrack: tracking is off: the browser sends Global Privacy Control; \
      svctrack.consent(\"granted\") allows it').length === 1";
-/// That the time has passed after which the page says why nothing is sent.
-const HAS_HINTED: &str = "performance.now() > 7000";
 
 const WASM: &[Engine] = &[Engine::WebAssembly];
 const JAVASCRIPT: &[Engine] = &[Engine::JavaScript];
