@@ -155,8 +155,10 @@ fn count() -> Value {
 
 /// Parameter `count` of a list whose entries have a property `count`.
 fn count_or_filter() -> Value {
-    let description = format!("{TOTAL} An integer is a filter by the property `count`.");
-    parameter("count", &description, json!({ "type": ["boolean", "integer"] }))
+    let description = format!(
+        "{TOTAL} A number is a filter by the property `count`, as are several and `null`, separated by commas."
+    );
+    parameter("count", &description, json!({ "type": ["boolean", "integer", "string"] }))
 }
 
 fn time(name: &str, description: &str) -> Value {
