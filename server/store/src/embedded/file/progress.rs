@@ -2,7 +2,7 @@
 
 use std::{
     pin::pin,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -26,6 +26,8 @@ pub(crate) struct DiskProgress {
     start: Instant,
     /// When each step began that is running, in milliseconds from the start; 0 where none is.
     began: [AtomicU64; MAX_STEPS],
+    /// Number of these that have been in use: a few, of which each write looks at all.
+    used: AtomicUsize,
     /// Whether it has been logged that the disk does not respond.
     is_logged: AtomicBool,
     /// Durations of syncs, in microseconds.
@@ -39,6 +41,7 @@ impl Default for DiskProgress {
         Self {
             start: Instant::now(),
             began: [const { AtomicU64::new(0) }; MAX_STEPS],
+            used: AtomicUsize::default(),
             is_logged: AtomicBool::default(),
             syncs: Histogram::new(TIMES_US),
             written: AtomicU64::new(0),
@@ -72,10 +75,14 @@ impl DiskProgress {
     /// Begins a step that needs the disk.
     pub(crate) fn begin(&self) -> DiskOperation<'_> {
         let now = self.now_ms().max(1);
-        let is_free = |began: &&AtomicU64| {
+        let is_free = |began: &AtomicU64| {
             began.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         };
-        DiskOperation { progress: self, began: self.began.iter().find(is_free) }
+        let place = self.began.iter().position(is_free);
+        if let Some(place) = place {
+            self.used.fetch_max(place + 1, Ordering::Relaxed);
+        }
+        DiskOperation { progress: self, began: place.and_then(|place| self.began.get(place)) }
     }
 
     /// Counts bytes that were written.
@@ -91,7 +98,7 @@ impl DiskProgress {
     /// Whether a step takes too long.
     pub(crate) fn is_stalled(&self) -> bool {
         let now = self.now_ms();
-        self.began.iter().any(|began| {
+        self.began.iter().take(self.used.load(Ordering::Relaxed)).any(|began| {
             let began = began.load(Ordering::Relaxed);
             began > 0 && Duration::from_millis(now.saturating_sub(began)) >= STALLED_AFTER
         })
@@ -145,6 +152,7 @@ mod tests {
     fn begun(ago: Duration) -> DiskProgress {
         let progress = started(ago + Duration::from_millis(1));
         progress.began[0].store(1, Ordering::Relaxed);
+        progress.used.store(1, Ordering::Relaxed);
         progress
     }
 
