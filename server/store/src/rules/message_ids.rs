@@ -46,8 +46,9 @@ pub(crate) fn last_received(
     id: &str,
     ctx: &Ctx,
 ) -> Result<Option<Timestamp>, StoreError> {
+    let mut key = keys::message(tenant, window_of(ctx.settled), id);
     for window in windows(ctx.now, ctx.settled) {
-        let key = keys::message(tenant, window, id);
+        key = keys::message_in(key, window);
         // An id that ascends with time comes after all of the window, which need not be read.
         if known.is_behind_messages(tenant, window, &key, || last_key(table, tenant, window))? {
             continue;
@@ -100,8 +101,9 @@ pub(crate) fn forget(
     id: &str,
     received_at: Timestamp,
 ) -> Result<(), StoreError> {
+    let mut key = keys::message(tenant, window_of(received_at), id);
     for window in windows(received_at, pending.settled()) {
-        let key = keys::message(tenant, window, id);
+        key = keys::message_in(key, window);
         let known = tables.messages.remove(&key)?;
         tables.known.forget_messages(tenant, window);
         if known {
