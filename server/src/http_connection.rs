@@ -28,7 +28,7 @@ use crate::{
     client_stream::ClientStream,
     connections::ConnectionWait,
     keep_alive::HeadTimer,
-    limits::{HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_HEAD_BYTES, MAX_HEADERS},
+    limits::{HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_HEAD_BYTES},
     observe::connection_counts::{ConnectionCounts, RejectionCause},
     proxies::Proxies,
     request_head::WithoutTls,
@@ -140,11 +140,8 @@ where
             }
         });
         let mut builder = http1::Builder::new();
-        builder
-            .timer(timer)
-            .header_read_timeout(HEAD_TIMEOUT)
-            .max_buf_size(MAX_HEAD_BYTES)
-            .max_headers(MAX_HEADERS);
+        // Its limit of headers is `MAX_HEADERS` unless another is set, for which it would clear a list with each request.
+        builder.timer(timer).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         if let Err(error) = watcher.watch(connection).await {
             tracing::debug!(cause = %error, "connection aborted");

@@ -6,9 +6,9 @@ use std::{borrow::Cow, collections::BTreeMap, str::Split, sync::Arc};
 use percent_encoding::percent_decode_str;
 use poem::Request;
 
-/// Path of a route. A request that was routed carries it.
+/// Segments of the path of a route. A request that was routed carries them.
 #[derive(Clone)]
-pub(crate) struct Pattern(Arc<str>);
+pub(crate) struct Pattern(Arc<[String]>);
 
 /// Values at a path, and at the paths below it.
 pub(crate) struct PathTree<T> {
@@ -36,8 +36,11 @@ impl<T> PathTree<T> {
                 false => node.named.entry(part.to_owned()).or_default(),
             };
         }
-        match node.here.replace((Pattern(path.into()), value)) {
-            Some((Pattern(other), _)) => Err(format!("{path}: it is the same as {other}")),
+        let pattern = Pattern(parts(path).map(str::to_owned).collect());
+        match node.here.replace((pattern, value)) {
+            Some((Pattern(other), _)) => {
+                Err(format!("{path}: it is the same as /{}", other.join("/")))
+            }
             None => Ok(()),
         }
     }
@@ -62,9 +65,12 @@ fn parts(path: &str) -> Split<'_, char> {
 /// Part of a request's path for `:name`, percent-decoded once; none when it is not UTF-8.
 pub(crate) fn path_part<'r>(request: &'r Request, name: &str) -> Option<Cow<'r, str>> {
     let Pattern(pattern) = request.extensions().get()?;
-    let mut pairs = parts(pattern).zip(parts(request.uri().path()));
-    let (_, part) = pairs.find(|(known, _)| known.strip_prefix(':') == Some(name))?;
-    percent_decode_str(part).decode_utf8().ok()
+    let place = pattern.iter().position(|known| known.strip_prefix(':') == Some(name))?;
+    let part = parts(request.uri().path()).nth(place)?;
+    match part.contains('%') {
+        true => percent_decode_str(part).decode_utf8().ok(),
+        false => Some(part.into()),
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,8 @@
 //! Ids of requests, by which they are found in the log.
 
-use std::{
-    fmt::Write as _,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -36,8 +33,30 @@ impl RequestIds {
     pub(crate) fn next(&self) -> Arc<str> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mut id = String::with_capacity(Self::MAX_BYTES);
-        // Writing to a `String` does not fail.
-        let _ = write!(id, "{}-{number:x}", self.start);
+        id.push_str(&self.start);
+        id.push('-');
+        id.extend(hexadecimal(number));
         id.into()
+    }
+}
+
+/// Digits of a number, without a formatter, which would take most of the time of an id.
+fn hexadecimal(number: u64) -> impl Iterator<Item = char> {
+    let digits = number.checked_ilog2().unwrap_or(0) / 4 + 1;
+    let digit = move |place: u32| u32::try_from((number >> (4 * place)) & 0xf).ok();
+    (0..digits).rev().filter_map(digit).filter_map(|digit| char::from_digit(digit, 16))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_a_start_have_its_name_and_a_number() {
+        let ids = RequestIds { start: "abcdefgh".to_owned(), next: AtomicU64::new(15) };
+        assert_eq!([&*ids.next(), &*ids.next()], ["abcdefgh-f", "abcdefgh-10"]);
+        for number in [0, 1, 0x9c, u64::from(u32::MAX), u64::MAX] {
+            assert_eq!(hexadecimal(number).collect::<String>(), format!("{number:x}"));
+        }
     }
 }
