@@ -24,7 +24,7 @@ pub mod product;
 pub mod project;
 pub mod settings;
 pub mod ticket;
-mod ticket_terms;
+mod ticket_derived;
 pub mod time_entry;
 pub mod timesheet;
 pub mod user;
@@ -257,7 +257,7 @@ mod tests {
             (&license::LICENSE, license_checks::HANDLES),
             (&license::LICENSE, license_from_product::HANDLES),
             (&license::LICENSE, license_terms::HANDLES),
-            (&ticket::TICKET, ticket_terms::HANDLES),
+            (&ticket::TICKET, ticket_derived::HANDLES),
         ] {
             for (name, kind) in handles {
                 assert_eq!(

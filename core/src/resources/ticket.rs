@@ -1,11 +1,11 @@
 //! Ticket: a conversation with a customer, imported from a help desk (R26).
 //!
-//! Most fields of a ticket are derived from the values that the help desk sends, in `ticket_terms`.
+//! Most fields of a ticket are derived from the values that the help desk sends, in `ticket_derived`.
 
 use super::{
     company::{self, COMPANY},
     end_user::{self, END_USER},
-    ticket_terms::{
+    ticket_derived::{
         TICKET_TYPE, fill_date, fill_days, fill_external_id, fill_is_open, fill_snippet,
         fill_subject, fill_time_bucket, fill_type, read_update_date,
     },

@@ -40,6 +40,7 @@ mod movement_class;
 mod mrr_movements;
 mod options;
 mod overdue;
+mod overlaps;
 mod parameters;
 mod payer;
 mod query;
@@ -92,6 +93,7 @@ pub use self::{
     mrr_movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
     options::{History, MAX_GAP_DAYS, MovementView, ReportOptions, Valuation},
     overdue::OverdueLicense,
+    overlaps::Overlap,
     parameters::{PARAMETERS, Parameter, ParameterType},
     query::{ReportKind, ReportQuery},
     rates::ExchangeRates,
@@ -101,7 +103,7 @@ pub use self::{
         RenewalShare, RenewalsCell, RenewalsExplanation, RenewalsLine, explain_renewals,
     },
     report::{Report, RetentionAndCohorts, Sources, report},
-    report_header::{Overlap, ReportHeader},
+    report_header::ReportHeader,
     retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
     scope::{Excluded, MissingRate},
     segments::SegmentBy,

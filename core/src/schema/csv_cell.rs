@@ -5,6 +5,8 @@
 //! with their full-width forms, and after blanks and line breaks. Such a text gets a leading `'`, and so does one that
 //! begins with `'` itself, so that removing one `'` restores the text.
 
+use std::borrow::Cow;
+
 use super::field::{FieldDef, FieldKind};
 use crate::value::{Json, quoted::quoted};
 
@@ -17,6 +19,14 @@ const BREAKS: [char; 3] = ['\t', '\r', '\n'];
 pub fn is_formula(text: &str) -> bool {
     let is_blank = |sign: char| sign.is_whitespace() || sign.is_control() || sign == '\u{feff}';
     text.starts_with(BREAKS) || text.trim_start_matches(is_blank).starts_with(SIGNS)
+}
+
+/// The text of a cell: with a `'` before it where a spreadsheet would evaluate it.
+pub fn escaped(text: Cow<'_, str>) -> Cow<'_, str> {
+    match is_formula(&text) {
+        true => Cow::Owned(format!("'{text}")),
+        false => text,
+    }
 }
 
 /// Whether the values of a field are texts.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use svctrack_core::{
     schema::{
         FieldDef, ResourceDef,
-        csv_cell::{is_formula, is_text},
+        csv_cell::{escaped, is_text},
     },
     value::{Document, JsonRef},
 };
@@ -87,11 +87,12 @@ fn cell_where(is_text: bool, value: Option<JsonRef<'_>>) -> String {
         Some(text) if is_text => text,
         _ => Cow::Borrowed(value.text()),
     };
-    let is_number = value.as_number_text().is_some();
-    match !is_number && (text.is_empty() || is_formula(&text)) {
-        true => format!("'{text}"),
-        false => text.into_owned(),
-    }
+    let text = match value.as_number_text() {
+        Some(_) => text,
+        None if text.is_empty() => Cow::Borrowed("'"),
+        None => escaped(text),
+    };
+    text.into_owned()
 }
 
 /// Cell of a text of a report: a number stays a number, and an empty text stays empty.
@@ -99,15 +100,19 @@ pub(crate) fn cell_of_report(text: &str) -> Cow<'_, str> {
     let is_number = text.strip_prefix('-').is_some_and(|digits| {
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
     });
-    if !is_number && is_formula(text) {
-        return Cow::Owned(format!("'{text}"));
+    match is_number {
+        true => Cow::Borrowed(text),
+        false => escaped(Cow::Borrowed(text)),
     }
-    Cow::Borrowed(text)
 }
 
 #[cfg(test)]
 mod tests {
-    use svctrack_core::{resources::company::COMPANY, schema::csv_cell::value_of, value::Json};
+    use svctrack_core::{
+        resources::company::COMPANY,
+        schema::csv_cell::{is_formula, value_of},
+        value::Json,
+    };
 
     use super::*;
 
