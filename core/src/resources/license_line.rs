@@ -82,6 +82,8 @@ impl<I: Ord + Clone> LicenseLines<I> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     /// The first license of each, where letters are licenses and `b:a` has the parent `a`.
@@ -109,5 +111,29 @@ mod tests {
         ] {
             assert_eq!(firsts(licenses), expect, "{licenses}");
         }
+    }
+
+    thread_local! {
+        static CLONES: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// An id that counts how often ids are copied.
+    #[derive(PartialEq, Eq, PartialOrd, Ord)]
+    struct CountedId(usize);
+
+    impl Clone for CountedId {
+        fn clone(&self) -> Self {
+            CLONES.set(CLONES.get() + 1);
+            Self(self.0)
+        }
+    }
+
+    #[test]
+    fn the_steps_of_a_long_line_grow_with_its_length() {
+        const LENGTH: usize = 1_000;
+        let line = (0..LENGTH).map(|id| (CountedId(id), Some(CountedId(id + 1))));
+        let lines = LicenseLines::from_parents(line);
+        assert_eq!(lines.first_of(CountedId(0)).0, LENGTH);
+        assert!(CLONES.get() < 10 * LENGTH, "{} copies", CLONES.get());
     }
 }

@@ -239,6 +239,24 @@ mod tests {
     }
 
     #[test]
+    fn what_would_help_a_member_of_an_action_depends_on_the_route() {
+        for (route, name, advice) in [
+            (Route::Realtime, "count", "send the event in bulk"),
+            (Route::Realtime, "weight", "it needs an `action`: send one"),
+            (Route::Realtime, "properties", "it needs an `action`, and no `info` next to it"),
+            (Route::Bulk, "count", "it needs an `action`: send one"),
+            (Route::Bulk, "weight", "it needs an `action`, and a `count` other than 0"),
+            (Route::Bulk, "properties", "a `count` other than 0, and no `info` next to it"),
+            (Route::Pipeline, "count", "it is not a member of a call: put it into `properties`"),
+            (Route::Pipeline, "weight", "send `track` with `event`"),
+            (Route::Pipeline, "properties", "only one of `properties` and `info`"),
+        ] {
+            let message = finding(route, name, 1, Timestamp::MIN).message;
+            assert!(message.ends_with(advice), "{message}");
+        }
+    }
+
+    #[test]
     fn a_member_that_is_rejected_is_pointed_at() {
         let names = [
             "plan",
