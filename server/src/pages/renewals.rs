@@ -12,7 +12,7 @@ use svctrack_core::{
         company::OWNER,
         license::{LICENSE, LOST_REASON, RENEWAL_DATE, RENEWAL_STATUS},
     },
-    schema::{csv_cell::escaped, filter::escaped},
+    schema::{csv_cell, filter::escaped},
     value::{Day, Document, ObjectId, ValidationError, Zone},
 };
 use svctrack_web::pages::{
@@ -287,7 +287,7 @@ pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Err
     for row in &rows {
         let company = row.get(at).and_then(|id| names.get(id));
         let name = company.map_or("", |company| text(company, "name"));
-        write(&escaped(name.into()), row)?;
+        write(&csv_cell::escaped(name.into()), row)?;
     }
     let bytes = out.into_inner().map_err(|error| internal(&error))?;
     let disposition = "attachment; filename=\"renewals.csv\"";
