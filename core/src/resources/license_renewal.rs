@@ -56,7 +56,14 @@ pub(crate) fn successor_of(
         })
         .collect();
     let Some(end) = end_of(license, zone).filter(|_| is_fixed(license)) else {
-        let message = "the license has no fixed period, so it cannot be renewed";
+        let message = match FIXED_PERIOD.get(license) {
+            Some(true) => {
+                "the license has no end, so it cannot be renewed: it needs `toDate`, or `fromDate` and `length`"
+            }
+            _ => {
+                "the license has no fixed period, so it cannot be renewed: it needs `fixedPeriod` `true` and an end"
+            }
+        };
         issues.push(ValidationError::of_body("no_renewal", message));
         return Err(issues);
     };
