@@ -381,6 +381,11 @@ impl FieldDef {
         self
     }
 
+    /// Whether the field is an array of objects of a known form: no value of a query is compared with them.
+    pub fn has_objects(&self) -> bool {
+        self.kind == FieldKind::Values && !self.members.is_empty()
+    }
+
     /// Whether a caller can set the field.
     pub fn is_sent(&self) -> bool {
         self.prepared || matches!(self.fill, Fill::Sent | Fill::IfAbsent(_))
