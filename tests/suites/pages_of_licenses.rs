@@ -121,6 +121,21 @@ async fn licenses_that_are_excluded_from_mrr_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_license_that_ends_without_a_fixed_period_is_named_among_the_renewals() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    year(&server, "sound", 30, json!({})).await;
+    let says = "in these days without a fixed period";
+    assert!(!page(&reader, "/app/renewals").await.contains(says));
+    year(&server, "one", 30, json!({"fixedPeriod": false})).await;
+    let html = page(&reader, "/app/renewals").await;
+    assert!(html.contains(&format!(">1 license</a> ends {says}")), "{html}");
+    let id = server.client.get("/licenses/extid-one").await.json()["_id"].clone();
+    let link = format!("/app/records/licenses/{}", id.as_str().unwrap());
+    assert!(html.contains(&format!("href=\"{link}\"")), "{html}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_company_shows_from_what_its_amount_at_stake_follows() {
     let server = server().await;
     year(&server, "past", -10, json!({"mrr": 700})).await;

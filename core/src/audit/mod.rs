@@ -231,6 +231,14 @@ impl AuditEntry {
         ObjectId::from_bytes([s0, s1, s2, s3, n0, n1, n2, n3, n4, n5, n6, n7])
     }
 
+    /// Whether filters accept the action of the entry and the resource of its target: each entry that is written must
+    /// have ones that are listed.
+    pub fn is_listed(&self) -> bool {
+        let resource = self.target.as_ref().map(|target| target.resource.as_str());
+        actions::is_action(&self.action)
+            && resource.is_none_or(|resource| actions::RESOURCES.contains(&resource))
+    }
+
     /// The number in the change log that the id of an entry has.
     pub fn sequence_in(id: ObjectId) -> u64 {
         id.as_bytes().last_chunk().map(|bytes| u64::from_be_bytes(*bytes)).unwrap_or_default()
@@ -341,6 +349,15 @@ mod tests {
             address: Some([192, 0, 2, 7].into()),
             request_id: Some("r-1".to_owned()),
         }
+    }
+
+    #[test]
+    fn an_entry_of_an_unknown_action_or_resource_is_not_listed() {
+        let entry = entry();
+        assert!(entry.is_listed() && AuditEntry { target: None, ..entry.clone() }.is_listed());
+        assert!(!AuditEntry { action: "company.renew".to_owned(), ..entry.clone() }.is_listed());
+        let target = Some(Target { resource: "company".to_owned(), id: None });
+        assert!(!AuditEntry { target, ..entry }.is_listed());
     }
 
     #[test]

@@ -9,11 +9,22 @@ use crate::{
         list::parse_time,
         parameter_reader::{ParameterReader, ReadQuery},
     },
-    value::{RecordRef, Timestamp, ValidationError},
+    value::{Day, RecordRef, TenantId, Timestamp, ValidationError},
 };
 
 /// Maximum number of ids in a query: each is looked up in the log of its records.
 const MAX_IDS: usize = 100;
+
+/// Characters of the id of a token, or of a session.
+const TOKEN_ID_CHARS: usize = 8;
+
+/// Whether a text may be the id of a target that is no record: of a token or tenant, or a closed month.
+fn is_id_of_other(text: &str) -> bool {
+    let is_token =
+        text.len() == TOKEN_ID_CHARS && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_month = Day::parse(&format!("{text}-01")).is_some();
+    is_token || is_month || TenantId::parse(text).is_some()
+}
 
 /// Query of the audit log; newest entries first.
 #[derive(Clone, Debug)]
@@ -85,6 +96,10 @@ impl AuditTargets {
             }
             None if !is_any && defs.len() == self.resources.len() => {
                 return Err(unreadable("id", RecordRef::FORMS, &id));
+            }
+            None if !is_id_of_other(&id) => {
+                let expected = "the id of a record, token, tenant or integration issue, or a month";
+                return Err(unreadable("id", expected, &id));
             }
             None => {}
         }
@@ -205,6 +220,7 @@ mod tests {
         check(&[("resource", "companies,users"), id], 2, false);
         check(&[("resource", "companies,tokens"), id], 1, false);
         check(&[("resource", "tokens"), ("id", "01234567")], 0, false);
+        check(&[("id", "2026-11,8c4f2e9a-8f5b-4c55-9d7b-0d0a1c7c1a11,Abc01234")], 0, false);
         check(&[id], resources::REGISTRY.len(), false);
         let without_id = query(&[("resource", "companies")]);
         assert!(without_id.targets.is_none() && without_id.page.filters.len() == 1);
@@ -235,6 +251,11 @@ mod tests {
         check(&[("resource", "tokens"), ("id", "extid-a")], "`id` must be 24 hex digits, or have");
         let forms = format!("`id` must be {}; found `bogus`", RecordRef::FORMS);
         check(&[("resource", "companies,users"), ("id", "bogus")], &forms);
+        let of_any = "`id` must be the id of a record, token, tenant or integration issue, or a month; found";
+        for id in ["nosuch", "0123456", "0123456-", "2026-13", "2026-1", "6553f10001020304"] {
+            check(&[("id", id)], of_any);
+            check(&[("id", id), ("resource", "companies,tokens")], of_any);
+        }
         check(&[("resource", "Companies")], "`resource` must be one of `products`, ");
         let expected = "`action` must be a noun and a verb, such as `company.update`; found";
         check(&[("action", "update")], expected);

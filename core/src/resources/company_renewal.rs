@@ -119,7 +119,8 @@ const NO_CURRENCY: &str =
     "a license has no `_currency`, so that its amounts cannot be added to others";
 
 /// Currencies that prevent adding up amounts: those without a rate where rates are set, all where none are and there
-/// are several. A license without a currency has the empty one, as in `mrrByCurrency`.
+/// are several. A license without a currency has the empty one, as in `mrrByCurrency`; next to it, a single currency
+/// needs no rate.
 fn without_rate(
     licenses: &[Document],
     settings: &Document,
@@ -136,6 +137,7 @@ fn without_rate(
             let today = Day::at(now, zone);
             currencies.into_iter().filter(|name| rates.rate(name, today).is_none()).collect()
         }
+        None if currencies.len() == 2 && currencies.contains("") => BTreeSet::from([String::new()]),
         None if currencies.len() > 1 => currencies,
         None => BTreeSet::new(),
     }

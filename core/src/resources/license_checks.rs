@@ -95,7 +95,7 @@ pub(super) fn is_too_large(field: &str) -> String {
 
 pub(super) const AMOUNT_TOO_LARGE: &str = "amount_too_large";
 
-fn missing(license: &Document, zone: Zone) -> [(bool, LicenseIssue<'static>); 6] {
+fn missing(license: &Document, zone: Zone) -> [(bool, LicenseIssue<'static>); 7] {
     let has = |name: &str| license.value(name).is_some();
     let ambiguous = ISSUES.get(license).is_some_and(|issues| {
         issues.iter().any(|issue| issue.as_ref().text().contains(PRODUCT_AMBIGUOUS))
@@ -107,6 +107,10 @@ fn missing(license: &Document, zone: Zone) -> [(bool, LicenseIssue<'static>); 6]
     let message = "`_currency` is needed for amounts to be added to others";
     let has_currency = CURRENCY.get(license).is_some_and(|currency| !currency.is_empty());
     let currency = (!has_currency, (CURRENCY_MISSING, CURRENCY.name, message));
+    let has_term = [TO_DATE.name, LENGTH.name].iter().any(|name| has(name));
+    let message = "a fixed license needs `toDate` or `length`: without an end it counts indefinitely and cannot be renewed";
+    let endless = is_fixed(license) && !has_term;
+    let endless = (endless, ("to_date_missing", TO_DATE.name, message));
     let priceless = price_of(license, zone).is_none();
     let message = "`mrr` or `value` is needed";
     let price = (priceless && !has(VALUE.name), ("price_missing", VALUE.name, message));
@@ -115,14 +119,13 @@ fn missing(license: &Document, zone: Zone) -> [(bool, LicenseIssue<'static>); 6]
         true => "`mrr` is not derived from `value` without `toDate` or `length`",
         false => "an open-ended license needs `mrr`",
     };
-    let has_term = [TO_DATE.name, LENGTH.name].iter().any(|name| has(name));
     let is_open = !is_fixed(license) || (has(VALUE.name) && !has_term);
     let open = (priceless && is_open, ("mrr_missing", MRR.name, message));
     let no_months = length.is_some_and(|length| length.is_zero());
     let message = "the period is too short to be counted in months, so `mrr` and `value` are not derived from each other";
     let short = is_fixed(license) && no_months && !is_lost(license);
     let short = (short, ("period_too_short", TO_DATE.name, message));
-    [ambiguous, from, currency, price, open, short]
+    [ambiguous, from, currency, endless, price, open, short]
 }
 
 fn differing(license: &Document, zone: Zone) -> [(bool, LicenseIssue<'static>); 3] {

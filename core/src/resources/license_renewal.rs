@@ -56,13 +56,24 @@ pub(crate) fn successor_of(
         })
         .collect();
     let Some(end) = end_of(license, zone).filter(|_| is_fixed(license)) else {
-        let message = "the license has no fixed period, so it cannot be renewed";
+        let message = match FIXED_PERIOD.get(license) {
+            Some(true) => {
+                "the license has no end, so it cannot be renewed: it needs `toDate`, or `fromDate` and `length`"
+            }
+            _ => {
+                "the license has no fixed period, so it cannot be renewed: it needs `fixedPeriod` `true` and an end"
+            }
+        };
         issues.push(ValidationError::of_body("no_renewal", message));
         return Err(issues);
     };
-    let mut successor = kept(license, set, end);
-    price(&mut successor, license, sent);
-    next_period(&mut successor, license, set, sent, zone);
+    let terms = |sent: &Document| {
+        let mut successor = kept(license, set, end);
+        price(&mut successor, license, sent);
+        next_period(&mut successor, license, set, sent, zone);
+        successor
+    };
+    let mut successor = terms(sent);
     for (name, value) in sent.iter() {
         if value.is_null() {
             successor.remove(name);
@@ -70,7 +81,7 @@ pub(crate) fn successor_of(
             successor.set(name, value.to_json());
         }
     }
-    issues.extend(missing(&successor, sent));
+    issues.extend(missing(&successor, sent, || terms(&Document::default())));
     issues.extend(too_early(license, &successor));
     if issues.is_empty() { Ok(successor) } else { Err(issues) }
 }
@@ -181,8 +192,13 @@ fn too_early(license: &Document, successor: &Document) -> Option<ValidationError
     (next <= begin).then(|| ValidationError::of_member(FROM_DATE.name, "invalid_value", message()))
 }
 
-/// Issues of properties that a successor needs and has not: the license has none, or `null` was sent instead.
-fn missing(successor: &Document, sent: &Document) -> Vec<ValidationError> {
+/// Issues of properties that a successor needs and has not: the license has none, or `null` was sent instead of those on
+/// the terms of the license.
+fn missing(
+    successor: &Document,
+    sent: &Document,
+    on_own_terms: impl Fn() -> Document,
+) -> Vec<ValidationError> {
     // Of each of these, one is needed.
     let needs: [&[&str]; 4] = [
         &[CURRENCY.name],
@@ -190,21 +206,26 @@ fn missing(successor: &Document, sent: &Document) -> Vec<ValidationError> {
         &[FROM_DATE.name],
         &[LENGTH.name, TO_DATE.name],
     ];
-    let has = |name: &&str| successor.value(name).is_some();
+    let lacks = |document: &Document, names: &[&str]| {
+        names.iter().all(|name| document.value(name).is_none())
+    };
     let issue = |name: &str, message| ValidationError::of_member(name, "required", message);
     let mut issues = Vec::new();
-    for names in needs.into_iter().filter(|names| !names.iter().any(has)) {
-        let is_null = |name: &&&str| sent.get(name).is_some_and(|value| value.is_null());
-        let nulls = names.iter().filter(is_null).map(|name| {
-            let message =
-                format!("`{name}` must not be `null`: without it, that of the license applies");
-            issue(name, message)
-        });
-        let before = issues.len();
-        issues.extend(nulls);
-        if let Some(name) = names.first().filter(|_| issues.len() == before) {
-            issues.push(issue(name, format!("`{name}` is required: the license has none")));
+    for names in needs.into_iter().filter(|names| lacks(successor, names)) {
+        if lacks(&on_own_terms(), names) {
+            let first = names.iter().take(1);
+            issues
+                .extend(first.map(|name| {
+                    issue(name, format!("`{name}` is required: the license has none"))
+                }));
+            continue;
         }
+        let is_null = |name: &&&str| sent.get(name).is_some_and(|value| value.is_null());
+        issues.extend(names.iter().filter(is_null).map(|name| {
+            let message =
+                format!("`{name}` must not be `null`: without it, the terms of the license apply");
+            issue(name, message)
+        }));
     }
     issues
 }

@@ -145,6 +145,8 @@ pub enum Reason {
     ZeroLength,
     /// An amount of the license exceeds the limit of money fields.
     AmountTooLarge,
+    /// The license ends without a fixed period, and is ongoing: it is not up for renewal. In the report of renewals only.
+    NoFixedPeriod,
 }
 
 /// Names as small numbers.

@@ -1,12 +1,14 @@
 //! Outcomes of the fixed licenses that are due in a period: renewed, lost, overdue, or open.
 //!
+//! A license that ends without a fixed period is not up for renewal (R23): the ongoing ones are listed as excluded.
+//!
 //! `base = renewed + downgrade + churned + overdue + open`; upgrades come on top. Every rate is given twice: as a share
 //! of the base, and of the decided part, which is the base without overdue and open.
 
 use super::{
     calendar::{Day, ReportPeriod},
     error::ReportError,
-    ledger::{Ledger, License},
+    ledger::{Ledger, License, Reason},
     license_facts::RenewalStatus,
     money_units::{CONVERTED_SCALE, number_of, ratio},
     options::ReportOptions,
@@ -14,11 +16,11 @@ use super::{
     renewal_line::{RenewalLine, RenewalLines},
     renewals_explained::RenewalsLine,
     report_header::ReportHeader,
-    scope::{ReportScope, index},
+    scope::{Excluded, ReportScope, index},
     series::{Series, scopes},
     table::{TableRow, TextTable},
 };
-use crate::value::{Number, Timestamp, number::MONEY_SCALE};
+use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};
 
 /// By which day a license belongs to a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -160,6 +162,7 @@ pub fn renewals(
     sums.fill_with(|| vec![RenewalSums::default(); windows]);
     let mut total = vec![RenewalSums::default(); windows];
     let mut lines: Vec<RenewalLine> = Vec::new();
+    let mut not_fixed: Vec<ObjectId> = Vec::new();
     let mut ending: Vec<EndingLicense> = Vec::new();
     each_payer(&scope, |payer| {
         ending.clear();
@@ -180,7 +183,10 @@ pub fn renewals(
             }
         }
         lines.extend(ending.iter().filter_map(|ending| ending.line(&scope, payer)));
+        not_fixed.extend(without_fixed_period(&scope, payer));
     });
+    let mut about = ReportHeader::from_scope(&scope);
+    about.excluded.extend(Excluded::of(Reason::NoFixedPeriod, not_fixed));
     let periods = scope.bounds.periods();
     let currencies = scope.currencies.iter().filter_map(|number| {
         let currency = ledger.currency(*number).to_owned();
@@ -188,7 +194,7 @@ pub fn renewals(
     });
     let base = scope.base.clone().filter(|_| scope.converts());
     Ok(Renewals {
-        about: ReportHeader::from_scope(&scope),
+        about,
         by,
         currencies: currencies.collect(),
         converted: base.map(|base| series(base, &periods, &total, CONVERTED_SCALE)),
@@ -234,8 +240,7 @@ impl EndingLicense {
             RenewalsBy::End => license.end,
             RenewalsBy::Notice => notice_of(scope, license)?.begin(scope.options.zone)?.as_ms(),
         };
-        let interval = scope.bounds.ends().partition_point(|end| *end <= time);
-        scope.bounds.starts().get(interval).filter(|start| **start <= time)?;
+        let interval = interval_at(scope, time)?;
         let (outcome, renewed, renewed_currency) = outcome_of(scope, payer, at, license);
         let (currency, mrr) = (license.currency, license.mrr);
         Some(Self { at, interval, currency, mrr, outcome, renewed, renewed_currency })
@@ -272,6 +277,30 @@ impl EndingLicense {
             successor: successor.map(|successor| successor.id),
         })
     }
+}
+
+/// Number of the interval of a point in time.
+fn interval_at(scope: &ReportScope<'_>, time: i64) -> Option<usize> {
+    let interval = scope.bounds.ends().partition_point(|end| *end <= time);
+    scope.bounds.starts().get(interval).filter(|start| **start <= time)?;
+    Some(interval)
+}
+
+/// Licenses of a company that end in the report without a fixed period, and of which nobody has said what follows.
+fn without_fixed_period(
+    scope: &ReportScope<'_>,
+    payer: &Payer<'_>,
+) -> impl Iterator<Item = ObjectId> {
+    let is_undecided = |(at, license): &(usize, &License)| {
+        !license.fixed
+            && license.is_ongoing()
+            && license.mrr >= 0
+            && scope.counts(license)
+            && interval_at(scope, license.end).is_some()
+            && payer.links.successor(*at).is_none()
+    };
+    let undecided = payer.licenses.iter().enumerate().filter(is_undecided);
+    undecided.map(|(_, license)| license.id)
 }
 
 /// The last day on which a license that renews automatically can be cancelled.

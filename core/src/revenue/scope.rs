@@ -60,6 +60,16 @@ pub struct Excluded {
     pub total: usize,
 }
 
+impl Excluded {
+    /// Licenses that do not count for one reason, in the order of their ids; none where there are none.
+    pub(super) fn of(reason: Reason, mut licenses: Vec<ObjectId>) -> Option<Self> {
+        let total = licenses.len();
+        licenses.sort_unstable();
+        licenses.truncate(MAX_LISTED);
+        (total > 0).then_some(Self { reason, licenses, total })
+    }
+}
+
 impl<'r> ReportScope<'r> {
     pub(super) fn new(ledger: &'r Ledger, options: &'r ReportOptions) -> Result<Self, ReportError> {
         let bounds =
@@ -267,19 +277,14 @@ impl<'r> ReportScope<'r> {
     pub(super) fn excluded(&self) -> Vec<Excluded> {
         let only = self.options.company;
         let excluded = self.ledger.excluded().iter();
-        let mut reasons: Vec<Excluded> = Vec::new();
-        for (reason, license, _) in
-            excluded.filter(|(_, _, company)| only.is_none_or(|only| only == *company))
-        {
-            if reasons.last().is_none_or(|last| last.reason != *reason) {
-                reasons.push(Excluded { reason: *reason, licenses: Vec::new(), total: 0 });
-            }
-            if let Some(last) = reasons.last_mut() {
-                last.total += 1;
-                last.licenses.extend((last.licenses.len() < MAX_LISTED).then_some(*license));
-            }
-        }
-        reasons
+        let excluded: Vec<_> =
+            excluded.filter(|(.., company)| only.is_none_or(|only| only == *company)).collect();
+        let of_reasons = excluded.chunk_by(|(one, ..), (other, ..)| one == other);
+        let of_reason = |licenses: &[&(Reason, ObjectId, ObjectId)]| {
+            let (reason, ..) = licenses.first()?;
+            Excluded::of(*reason, licenses.iter().map(|(_, license, _)| *license).collect())
+        };
+        of_reasons.filter_map(of_reason).collect()
     }
 }
 

@@ -132,6 +132,8 @@ pub struct FieldDef {
     pub aliases: &'static [(&'static str, &'static str)],
     /// Least and greatest number.
     pub range: Option<(i64, i64)>,
+    /// Whether a caller must send more than the least number, which only the service sets.
+    pub above_least: bool,
     /// Whether the text of the field may be as long as a ticket's description (R9).
     pub long_text: bool,
     /// Unit of the number.
@@ -185,6 +187,7 @@ impl FieldDef {
             values: &[],
             aliases: &[],
             range: None,
+            above_least: false,
             long_text: false,
             unit: None,
             currency: None,
@@ -258,6 +261,13 @@ impl FieldDef {
     pub const fn range(mut self, range: (i64, i64)) -> Self {
         self.range = Some(range);
         self
+    }
+
+    /// Limits the field to numbers above `least`, up to `greatest`; the resource rejects `least` itself where it is not
+    /// what the service has set.
+    pub const fn above(mut self, range: (i64, i64)) -> Self {
+        self.above_least = true;
+        self.range(range)
     }
 
     /// Allows text as long as a ticket's description.
@@ -369,6 +379,11 @@ impl FieldDef {
     pub const fn personal(mut self) -> Self {
         self.personal = true;
         self
+    }
+
+    /// Whether the field is an array of objects of a known form: no value of a query is compared with them.
+    pub fn has_objects(&self) -> bool {
+        self.kind == FieldKind::Values && !self.members.is_empty()
     }
 
     /// Whether a caller can set the field.

@@ -302,7 +302,7 @@ impl ParameterReading<'_> {
                 "false" => Ok(Condition::Exists(false)),
                 _ => Err(unreadable(self.name, "`true` or `false`", value)),
             },
-            Some("prefix") if self.has_objects() => Err(self.not_compared(value)),
+            Some("prefix") if self.field.has_objects() => Err(self.not_compared(value)),
             Some("contains") => Ok(Condition::Contains(Search::new(&unescaped(value)).into())),
             Some("prefix") if self.field.folded => {
                 Ok(Condition::PrefixInLowerCase(key_of(self.field, &unescaped(value))))
@@ -326,7 +326,7 @@ impl ParameterReading<'_> {
 
     /// Value that others are compared with.
     fn bound(&self, value: &str) -> Result<Operand, ValidationError> {
-        if (self.field.kind == FieldKind::Bool && !self.is_free) || self.has_objects() {
+        if (self.field.kind == FieldKind::Bool && !self.is_free) || self.field.has_objects() {
             return Err(self.not_compared(value));
         }
         match self.operand(value)? {
@@ -335,14 +335,12 @@ impl ParameterReading<'_> {
         }
     }
 
-    /// Whether the property is an array of objects, of which no value is compared.
-    fn has_objects(&self) -> bool {
-        self.field.kind == FieldKind::Values && !self.field.members.is_empty()
-    }
-
     fn not_compared(&self, value: &str) -> ValidationError {
-        let others =
-            if self.has_objects() { "`ne`, `exists` or `contains`" } else { "`ne` or `exists`" };
+        let others = if self.field.has_objects() {
+            "`ne`, `exists` or `contains`"
+        } else {
+            "`ne` or `exists`"
+        };
         unreadable(self.name, &format!("without an operator, or with {others}"), value)
     }
 
@@ -369,7 +367,9 @@ impl ParameterReading<'_> {
                 (is_one.then(|| Operand::Text(trimmed.to_owned())), RecordRef::FORMS)
             }
             FieldKind::Object => (None, "`null`, or a key below it, as in `custom.x`"),
-            FieldKind::Values if self.has_objects() => (None, "`null`: its items are objects"),
+            FieldKind::Values if self.field.has_objects() => {
+                (None, "`null`: its items are objects")
+            }
             _ if !field.values.is_empty() => return self.choice(trimmed),
             _ => return Ok(Operand::Text(key_of(field, &text))),
         };

@@ -149,7 +149,11 @@ fn read_integer(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Validation
 fn check_range(field: &FieldDef, number: Number, text: &str) -> Result<(), ValidationError> {
     match field.range {
         Some((least, greatest)) if !number.is_within(least, greatest) => {
-            Err(invalid(field, &format!("from {least} to {greatest}"), text))
+            let expected = match field.above_least {
+                true => format!("more than {least} and at most {greatest}"),
+                false => format!("from {least} to {greatest}"),
+            };
+            Err(invalid(field, &expected, text))
         }
         _ => Ok(()),
     }

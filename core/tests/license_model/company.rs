@@ -221,7 +221,10 @@ fn issues(
         lasting.map(|known| currency_of(&known.1).unwrap_or_default()).collect();
     let apart: Vec<&String> = match rates {
         Some(rates) => currencies.iter().filter(|name| !rates.contains_key(*name)).collect(),
-        None if currencies.len() > 1 => currencies.iter().collect(),
+        None if currencies.iter().filter(|name| !name.is_empty()).count() > 1 => {
+            currencies.iter().collect()
+        }
+        None if currencies.len() > 1 => currencies.iter().filter(|name| name.is_empty()).collect(),
         None => Vec::new(),
     };
     let alone = all.iter().filter(|known| is_alone(known, all, world)).count();

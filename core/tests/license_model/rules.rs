@@ -403,13 +403,18 @@ impl License {
                 && calendar::after(from, length, zone) != time(found, "toDate")
         });
         let too_short = length.is_some_and(|length| length == Fraction::ZERO);
-        let lacks_term = !lacks("value") && lacks("toDate") && lacks("length");
+        let lacks_term = lacks("toDate") && lacks("length");
         let mut issues = vec![
             (self.ambiguous, "product_ambiguous", "product"),
             (lacks("fromDate"), "from_date_missing", "fromDate"),
             (lacks("_currency"), "currency_missing", "_currency"),
+            (fixed && lacks_term, "to_date_missing", "toDate"),
             (!priced && lacks("mrr") && lacks("value"), "price_missing", "value"),
-            (!priced && lacks("mrr") && (!fixed || lacks_term), "mrr_missing", "mrr"),
+            (
+                !priced && lacks("mrr") && (!fixed || (lacks_term && !lacks("value"))),
+                "mrr_missing",
+                "mrr",
+            ),
             (
                 fixed && too_short && !says(found, "renewalStatus", "lost"),
                 "period_too_short",

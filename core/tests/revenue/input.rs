@@ -140,6 +140,33 @@ fn what_does_not_count_is_listed_with_its_reason() {
 }
 
 #[test]
+fn a_license_that_ends_without_a_fixed_period_is_excluded_from_renewals() {
+    let open = |line: &str| LicenseFacts { fixed: false, ..license(line) };
+    let ledger = Ledger::new([
+        license("L1 Acme EUR 2024-01-01 2024-07-01 100 Suite ongoing"),
+        open("L2 Bolt EUR 2024-01-01 2024-06-01 100 Suite ongoing"),
+        open("L3 Acme EUR 2024-01-01 2024-06-01 100 Other ongoing"),
+        // Decided: lost, renewed, and followed by another license.
+        open("L4 Cube EUR 2024-01-01 2024-06-01 100 Suite lost"),
+        open("L5 Cube EUR 2024-01-01 2024-06-01 100 Other renewed"),
+        open("L6 Dune EUR 2024-01-01 2024-06-01 100 Suite ongoing"),
+        open("L7 Dune EUR 2024-06-01 - 100 Suite ongoing"),
+        // Ends after the report.
+        open("L8 Elms EUR 2024-01-01 2025-01-01 100 Suite ongoing"),
+    ])
+    .unwrap();
+    let asked = options("2024-01-01", "2025-01-01", "2024-03-01");
+    let due = renewals(&ledger, &asked, RenewalsBy::End).unwrap();
+    let [excluded] = due.about.excluded.as_slice() else { panic!("{:?}", due.about.excluded) };
+    let names: Vec<_> = excluded.licenses.iter().map(|id| name(*id)).collect();
+    assert_eq!((excluded.reason, excluded.total), (Reason::NoFixedPeriod, 2));
+    assert_eq!(names, ["L2", "L3"]);
+    assert_eq!(serde_json::to_value(excluded).unwrap()["reason"], "no_fixed_period");
+    assert_eq!(due.licenses_total, 1);
+    assert!(mrr(&ledger, &asked, None).unwrap().about.excluded.is_empty());
+}
+
+#[test]
 fn of_many_licenses_the_first_are_listed_and_all_are_counted() {
     let many = MAX_LISTED + 100;
     let sound = license("L1 Acme EUR 2024-01-01 2024-07-01 100 Suite ongoing");

@@ -67,9 +67,17 @@ pub(super) fn list_parameters(def: &ResourceDef, limits: ListLimits) -> Vec<Valu
 fn filter_parameters(def: &ResourceDef) -> Vec<Value> {
     let fields = def.fields.iter().filter(|field| field.kind != FieldKind::Object);
     let filters = fields.map(|field| {
-        let description =
-            format!("Only records with one of these values, separated by commas. {}", field.doc);
-        parameter(field.name, &description, json!({ "type": "string" }))
+        let (takes, schema) = match field.has_objects() {
+            true => (
+                "`null` returns only records without a value; search with `[contains]`, or use `[exists]`.",
+                only_null(),
+            ),
+            false => (
+                "Only records with one of these values, separated by commas.",
+                json!({ "type": "string" }),
+            ),
+        };
+        parameter(field.name, &format!("{takes} {}", field.doc), schema)
     });
     let same = |short: &str, long: &str| {
         parameter(short, &format!("The same as `{long}`."), json!({ "type": "string" }))
@@ -81,10 +89,18 @@ fn filter_parameters(def: &ResourceDef) -> Vec<Value> {
     filters.chain(short).chain(company.map(|(name, field)| same(name, field))).collect()
 }
 
+/// Schema of the only value that an array of objects is compared with.
+fn only_null() -> Value {
+    json!({ "type": "string", "enum": ["null"] })
+}
+
 fn company_field(def: &ResourceDef) -> Option<&'static str> {
     let field = if *def == COMPANY { "_id" } else { "companyId" };
     def.field(field).map(|field| field.name)
 }
+
+/// Operators of arrays of objects, after those of other properties.
+const OF_OBJECTS: &str = " An array of objects takes only `[exists]`, `[ne]=null`, and `[contains]`, which looks at its JSON.";
 
 /// Conditions other than equality, described once for all properties: each member is a parameter of its own.
 fn operators(fields: &[FieldDef]) -> Value {
@@ -96,7 +112,9 @@ fn operators(fields: &[FieldDef]) -> Value {
     let dates = names(|field| field.kind == FieldKind::Date);
     let texts = names(|field| {
         matches!(field.kind, FieldKind::Key | FieldKind::Email | FieldKind::Text | FieldKind::Texts)
+            || (field.kind == FieldKind::Values && !field.has_objects())
     });
+    let arrays_of_objects = names(FieldDef::has_objects);
     let mut patterns = Map::new();
     let mut describe = |names: &str, operators: &str, schema: Value| {
         if !names.is_empty() {
@@ -108,17 +126,21 @@ fn operators(fields: &[FieldDef]) -> Value {
     describe(&dates, sides, json!({ "type": "string", "format": "date-time", "pattern": YEAR }));
     describe(&texts, &format!("{sides}|contains|prefix"), json!({ "type": "string" }));
     describe(&names(|_| true), "exists", json!({ "type": "boolean" }));
-    describe(&names(|field| field.kind != FieldKind::Object), "ne", json!({ "type": "string" }));
+    describe(&arrays_of_objects, "contains", json!({ "type": "string" }));
+    describe(&arrays_of_objects, "ne", only_null());
+    let compared = names(|field| field.kind != FieldKind::Object && !field.has_objects());
+    describe(&compared, "ne", json!({ "type": "string" }));
     let objects = names(|field| field.kind == FieldKind::Object);
     if !objects.is_empty() {
         let any = OPERATORS.join("|");
         let below = format!("^({objects})\\.[^\\[\\]]+(\\[({any})\\])?$");
         patterns.insert(below, json!({ "type": "string" }));
     }
+    let of_objects = if arrays_of_objects.is_empty() { "" } else { OF_OBJECTS };
     let description = format!(
         "Further filters, each a separate parameter; a record must match all of them. Operators are `name[gte]`, \
         `[gt]`, `[lte]`, `[lt]`; `[ne]`, none of these values; `[exists]`, `true` or `false`; `[contains]` and \
-        `[prefix]`, ignoring case. Keys of free-form objects are filters too, such as `custom.x`. \
+        `[prefix]`, ignoring case.{of_objects} Keys of free-form objects are filters too, such as `custom.x`. \
         Several values are separated by commas, and `\\,` is a literal comma; `null` matches a missing value.{}",
         example(fields)
     );
@@ -304,4 +326,29 @@ pub(super) fn idempotency_key() -> Value {
         "description": "A retry with the same key and body has no further effect.",
         "schema": { "type": "string", "minLength": 1, "maxLength": MAX_IDEMPOTENCY_KEY_BYTES },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::resources::license::LICENSE;
+
+    use super::*;
+
+    #[test]
+    fn an_array_of_objects_is_described_with_what_its_filter_takes() {
+        let parameters = list_parameters(&LICENSE, LICENSE.list);
+        let named = |name: &str| parameters.iter().find(|it| it["name"] == name).unwrap();
+        let issues = named("issues");
+        assert_eq!(issues["schema"], json!({ "type": "string", "enum": ["null"] }));
+        let description = issues["description"].as_str().unwrap();
+        assert!(description.starts_with("`null` returns only records without a value; "));
+        let others = &named("filter")["schema"]["patternProperties"];
+        let described = |pattern: &str| others.get(pattern).cloned();
+        assert_eq!(described("^(issues)\\[(contains)\\]$"), Some(json!({ "type": "string" })));
+        assert_eq!(described("^(issues)\\[(ne)\\]$"), Some(only_null()));
+        let others = others.as_object().unwrap().keys();
+        let ordered =
+            others.filter(|pattern| pattern.contains("gte") && !pattern.contains("custom"));
+        assert!(ordered.into_iter().all(|pattern| !pattern.contains("issues")));
+    }
 }

@@ -220,7 +220,8 @@ fn kind_schema(field: &FieldDef) -> Value {
             json!({ "type": ["integer", "null"], "minimum": least, "maximum": greatest })
         }
         FieldKind::Number => {
-            json!({ "type": ["number", "null"], "minimum": least, "maximum": greatest })
+            let bound = if field.above_least { "exclusiveMinimum" } else { "minimum" };
+            json!({ "type": ["number", "null"], bound: least, "maximum": greatest })
         }
         FieldKind::Bool => json!({ "type": ["boolean", "null"] }),
     }

@@ -378,9 +378,14 @@ fn schema_of(kind: &str) -> Value {
         "usage" => one_of(&["known", "unknown"]),
         "renewalsBy" => one_of(&["end", "notice"]),
         "outcome" => one_of(&["renewed", "churned", "overdue", "open"]),
-        "reason" => {
-            one_of(&["no_dates", "no_money", "no_currency", "zero_length", "amount_too_large"])
-        }
+        "reason" => one_of(&[
+            "no_dates",
+            "no_money",
+            "no_currency",
+            "zero_length",
+            "amount_too_large",
+            "no_fixed_period",
+        ]),
         name => reference(name),
     }
 }

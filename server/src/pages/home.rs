@@ -7,13 +7,15 @@ use serde_json::Value;
 use svctrack_core::access::OPERATOR;
 use svctrack_store::StoreError;
 use svctrack_web::pages::{
-    ExcludedTotal, Figure, HomeView, RenewalsAhead, SetupStep, address, grouped, home_page, money,
+    Figure, HomeView, RenewalsAhead, SetupStep, address, grouped, home_page, money,
 };
 
 use super::{
     api::JSON,
     customers::{CUSTOMER, Customers},
-    demo, explanation,
+    demo,
+    excluded_licenses::{ExcludedLicenses, excluded},
+    explanation,
     issues::PARKED,
     paging::number_of,
     renewals,
@@ -30,17 +32,6 @@ const ACTIVE_DAYS: i64 = 7;
 const ISSUES: usize = 5;
 const NEWEST_ISSUES: &str = "50";
 
-/// Maximum number of licenses that a link to a list names: their ids fit in an address.
-const LINKED: usize = 50;
-/// Reasons for which a license does not count.
-const REASONS: [(&str, &str); 5] = [
-    ("no_dates", "without a start"),
-    ("no_money", "without an amount"),
-    ("no_currency", "without a currency"),
-    ("zero_length", "with an end before its start"),
-    ("amount_too_large", "with too large an amount"),
-];
-
 /// MRR and its movements, as far as this page needs them.
 #[derive(Deserialize)]
 struct Mrr {
@@ -50,14 +41,6 @@ struct Mrr {
     base: Option<String>,
     #[serde(default)]
     excluded: Vec<ExcludedLicenses>,
-}
-
-/// Licenses that do not count, for one reason.
-#[derive(Deserialize)]
-struct ExcludedLicenses {
-    reason: String,
-    licenses: Vec<String>,
-    total: usize,
 }
 
 #[derive(Deserialize)]
@@ -168,24 +151,6 @@ fn number_of_customers(all: usize, moved: Option<Movement>) -> Figure {
         note: moved.map(note).unwrap_or_default(),
         path: "/app/customers".to_owned(),
     }
-}
-
-/// Licenses that MRR leaves out; none where it has them all.
-fn excluded(of_reasons: &[ExcludedLicenses]) -> Option<ExcludedTotal> {
-    let licenses = of_reasons.iter().map(|it| it.total).sum();
-    let ids = of_reasons.iter().flat_map(|it| &it.licenses).map(String::as_str);
-    let ids: Vec<&str> = ids.take(LINKED).collect();
-    let path = match ids.as_slice() {
-        [] => return None,
-        [only] => address("/app/records/licenses/{}", &[only], &[]),
-        _ => address("/app/records/licenses", &[], &[("_id", &ids.join(","))]),
-    };
-    let reason = |it: &ExcludedLicenses| {
-        let words = REASONS.iter().find(|(reason, _)| *reason == it.reason);
-        format!("{} {}", it.total, words.map_or(it.reason.as_str(), |(_, words)| words))
-    };
-    let reasons = of_reasons.iter().map(reason).collect::<Vec<_>>().join(", ");
-    Some(ExcludedTotal { licenses, reasons, path })
 }
 
 async fn ahead(visit: &Visit) -> Result<RenewalsAhead, Error> {

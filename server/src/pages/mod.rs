@@ -12,6 +12,7 @@ mod currencies;
 mod customers;
 mod demo;
 mod erasure;
+mod excluded_licenses;
 mod explained_usage;
 mod explanation;
 mod files;

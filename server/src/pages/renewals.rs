@@ -23,6 +23,7 @@ use svctrack_web::pages::{
 use super::{
     api::text_of,
     by_ids::{by_ids, text},
+    excluded_licenses::{ExcludedLicenses, excluded},
     paging::paging,
     respond::{html, rejected, see, shown},
     submitted_form::{body_of, headers_of, is_changed, problems_of, sent},
@@ -30,6 +31,8 @@ use super::{
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
+/// Reason of licenses that end and are not up for renewal.
+const NO_FIXED_PERIOD: &str = "no_fixed_period";
 /// Days ahead in which a license is due.
 const DUE_DAYS: i64 = 90;
 /// Days back in which a license ended that was renewed or lost of late.
@@ -57,6 +60,7 @@ struct Report {
     /// First licenses of one outcome.
     licenses: Vec<RenewalLine>,
     licenses_total: usize,
+    excluded: Vec<ExcludedLicenses>,
 }
 
 #[derive(Deserialize)]
@@ -260,7 +264,9 @@ async fn group(
     let mrr = sums.collect::<Vec<_>>().join(", ");
     let csv = address("/app/renewals/file", &[], query);
     let count = report.licenses_total;
-    Ok(RenewalGroup { kind, lines, count, mrr, csv, ..RenewalGroup::default() })
+    let of_reasons = report.excluded.into_iter().filter(|it| it.reason == NO_FIXED_PERIOD);
+    let not_fixed = excluded(&of_reasons.collect::<Vec<_>>());
+    Ok(RenewalGroup { kind, lines, count, mrr, csv, not_fixed, ..RenewalGroup::default() })
 }
 
 /// `GET /app/renewals/file`: the licenses of the report as CSV, with the names of their companies.

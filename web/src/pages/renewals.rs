@@ -19,6 +19,7 @@ use svctrack_core::{
 use super::{
     address::address,
     format::{day_in, day_text, grouped, label_of, money},
+    home::ExcludedTotal,
     page, page_with_form,
     parts::{ColumnHead, Paging, Problem, empty, paging, problems, scroll, table},
     record::text,
@@ -107,6 +108,8 @@ pub struct RenewalGroup {
     pub csv: String,
     /// Position in the group, where it is shown alone.
     pub paging: Option<Paging>,
+    /// Ongoing licenses that end in the same days without a fixed period.
+    pub not_fixed: Option<ExcludedTotal>,
 }
 
 /// The page of renewals.
@@ -128,6 +131,7 @@ pub struct RenewalsView {
 pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
     let is_empty = view.groups.iter().all(|group| group.count == 0);
     let is_now = view.from.is_empty();
+    let due = view.groups.iter().find(|group| group.kind == RenewalKind::Due);
     let actions = maud! { a.button href="/app/reports/renewals" { "Rates" } };
     let main = maud! {
         (title_bar("Renewals", &actions))
@@ -140,6 +144,7 @@ pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
         }
         (period(view))
         (problems(&view.problems))
+        @if let Some(licenses) = due.and_then(|due| due.not_fixed.as_ref()) { (not_fixed(licenses)) }
         @if is_empty && view.problems.is_empty() {
             (empty("No licenses are due for renewal.", maud! {
                 "Add licenses with " code { "fixedPeriod" } " and an end date: they are listed here 90 days before it."
@@ -150,6 +155,18 @@ pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
         }
     };
     page(layout(shell, "Renewals", main))
+}
+
+/// Licenses that are not up for renewal though they end, and what to do about it.
+fn not_fixed(licenses: &ExcludedTotal) -> impl Renderable {
+    maud! {
+        p.muted {
+            a href=(licenses.path) { (counted(licenses.licenses, "license")) }
+            @if licenses.licenses == 1 { " ends" } @else { " end" }
+            " in these days without a fixed period, and cannot be renewed: set " code { "fixedPeriod" }
+            ", or mark as lost."
+        }
+    }
 }
 
 /// Choice of a month, or of any days.

@@ -328,6 +328,7 @@ fn put(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
 ) -> Result<(), StoreError> {
+    debug_assert!(entry.is_listed(), "no filter finds {:?} {:?}", entry.action, entry.target);
     let tenant = actor.tenant.id();
     let sequence = match first {
         Some(first) => first,
