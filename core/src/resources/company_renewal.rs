@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use super::{
     company_revenue::{amount, licenses_of, too_large, total_of},
     license::{self, CURRENCY, FROM_DATE, RENEWAL_DATE},
-    license_checks::{
+    license_issues::{
         AMOUNT_TOO_LARGE, CURRENCY_MISSING, RATE_MISSING, SUCCESSOR_MISSING, Successors,
         is_too_large, listed, no_rate, shown,
     },

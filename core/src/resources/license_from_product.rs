@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use rust_decimal::Decimal;
 
 use super::{
-    license_checks::PRODUCT_AMBIGUOUS,
+    license_issues::PRODUCT_AMBIGUOUS,
     license_terms::{
         ARR, AUTO_RENEWS, FIXED_PERIOD, LENGTH, MRR, RENEWAL_ARR, RENEWAL_MRR, TO_DATE, VALUE,
     },

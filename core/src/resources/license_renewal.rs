@@ -10,7 +10,7 @@ use super::{
         NOTICE_UNIT, PARENT, PRODUCT_NAME, RENEWAL_ARR, RENEWAL_MRR, RENEWAL_PERIOD,
         RENEWAL_STATUS, RENEWAL_UNIT, SENT_OF_LOSS, TO_DATE, VALUE,
     },
-    license_checks::{begins_of_successors, first_of, lines_of, product_of, root_of},
+    license_issues::{begins_of_successors, first_of, lines_of, product_of, root_of},
     license_period::{end_of, is_fixed, length_of},
     license_terms::{LOST, ONGOING, RENEWED, is_lost, is_renewed},
 };

@@ -12,9 +12,9 @@ pub(crate) mod company_status;
 pub mod end_user;
 mod engagement_fields;
 pub mod license;
-mod license_checks;
 mod license_from_product;
 mod license_invoicing;
+mod license_issues;
 pub(crate) mod license_line;
 pub(crate) mod license_period;
 mod license_price;
@@ -254,7 +254,7 @@ mod tests {
         for (def, handles) in [
             (&company::COMPANY, company_renewal::HANDLES),
             (&company::COMPANY, company_revenue::HANDLES),
-            (&license::LICENSE, license_checks::HANDLES),
+            (&license::LICENSE, license_issues::HANDLES),
             (&license::LICENSE, license_from_product::HANDLES),
             (&license::LICENSE, license_terms::HANDLES),
             (&ticket::TICKET, ticket_derived::HANDLES),
