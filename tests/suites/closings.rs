@@ -332,6 +332,43 @@ async fn a_base_currency_that_converts_nothing_otherwise_is_no_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn differences_are_the_same_whatever_a_report_is_converted_into() {
+    let server = server().await;
+    let client = &server.client;
+    let set = async |rates: Value| {
+        let currencies = json!({"currencies": {"base": "EUR", "rates": rates}});
+        put(client, "/settings", &currencies).await;
+    };
+    set(json!({"USD": 0.9})).await;
+    year_of_acme(client, "first", "2023-01-01", "2024-12-31").await;
+    let dollars = json!({"externalId": "second", "companyId": "extid-acme", "_currency": "USD", "fromDate": "2024-01-10", "mrr": 40});
+    put(client, "/licenses", &json!([dollars])).await;
+    closed(client, "2024-01").await;
+    put(client, "/licenses/extid-first", &json!({"mrr": 80})).await;
+    // A rate that converts nothing of the month.
+    set(json!({"USD": 0.9, "SEK": 0.1})).await;
+    let path = "/reports/mrr?from=2024-01-01&to=2024-02-01&gapDays=7";
+    let plain = client.get(path).await.json();
+    let expect = ["", "converted"].map(|scope| ["end", "start"].map(|line| (scope, line))).concat();
+    let expect: Vec<String> = expect
+        .into_iter()
+        .map(|(scope, line)| format!("\"2024-01\"{scope} EUR {line} -20"))
+        .collect();
+    assert_eq!(differences(&plain), expect);
+    let report = async |base: &str| client.get(&format!("{path}&baseCurrency={base}")).await.json();
+    let in_euros = report("EUR").await;
+    assert_eq!(in_euros["closings"], plain["closings"]);
+    assert_eq!(in_euros["currencies"], json!([]));
+    for base in ["USD", "CHF"] {
+        let mut closings = report(base).await["closings"].take();
+        assert_eq!(closings[0]["converted"].take(), Value::Null, "{base}");
+        let mut plain = plain["closings"].clone();
+        plain[0]["converted"].take();
+        assert_eq!(closings, plain, "{base}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn companies_are_ranked_by_what_differs_in_the_base_currency() {
     let server = server().await;
     let client = &server.client;

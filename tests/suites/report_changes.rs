@@ -80,6 +80,7 @@ async fn fresh(client: &Client, kind: ReportKind, query: &str, zone: Zone) -> Va
         attributes_of: &|_| Vec::new(),
         name_of: &|_| None,
         usage_of: &|_| CustomerUsage::default(),
+        closings_of: &|_| Vec::new(),
     };
     let options = query.options(now, zone, None, None).unwrap();
     serde_json::to_value(report(&query, &options, sources).unwrap()).unwrap()

@@ -154,8 +154,11 @@ impl SinceClosing<'_> {
         day: Option<Day>,
     ) -> bool {
         let [then, now] = &self.rates;
+        // The currency that a report is requested in changes no rate of the settings.
         let base = |rates: &Option<ExchangeRates>, converted: Option<&str>| {
-            converted.or(rates.as_ref().map(ExchangeRates::base)).map(str::to_owned)
+            let known = rates.as_ref().filter(|rates| !rates.may_be_replaced());
+            let base = known.map(ExchangeRates::base).or(converted);
+            base.or(rates.as_ref().map(ExchangeRates::base)).map(str::to_owned)
         };
         let [base_then, base_now] = [base(then, converted[0]), base(now, converted[1])];
         let rate = |rates: &Option<ExchangeRates>, base: &Option<String>, name: &String| {

@@ -102,7 +102,7 @@ pub use self::{
     renewals_explained::{
         RenewalShare, RenewalsCell, RenewalsExplanation, RenewalsLine, explain_renewals,
     },
-    report::{Report, RetentionAndCohorts, Sources, report},
+    report::{ClosingsOf, Report, RetentionAndCohorts, Sources, report},
     report_header::ReportHeader,
     retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
     scope::{Excluded, MissingRate},

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{
     at_stake::Weights,
     calendar::{Day, Interval, IntervalBounds},
+    closed_difference::MonthDifference,
     closing::ClosedMonth,
     cohorts::{Cohorts, cohorts},
     customers::{Customers, NameOf, UsageOf, customers},
@@ -28,6 +29,9 @@ use super::{
 };
 use crate::value::ObjectId;
 
+/// Closed months, compared with a report of all currencies that has them.
+pub type ClosingsOf<'c> = &'c dyn Fn(&Movements) -> Vec<MonthDifference>;
+
 /// Sources that a report is computed from.
 #[derive(Clone, Copy)]
 pub struct Sources<'s> {
@@ -43,6 +47,8 @@ pub struct Sources<'s> {
     pub name_of: NameOf<'s>,
     /// Usage of each company, where the report needs it.
     pub usage_of: UsageOf<'s>,
+    /// The closed months that a report of MRR has, compared with it.
+    pub closings_of: ClosingsOf<'s>,
 }
 
 /// A computed report, ready to be serialized.
@@ -103,7 +109,11 @@ pub fn report(
         return explained(query, asked, options, sources);
     }
     let found = match query.kind {
-        ReportKind::Mrr => Report::Mrr(mrr(ledger, options, segment_of)?.into()),
+        ReportKind::Mrr => {
+            let mut found = mrr(ledger, options, segment_of)?;
+            found.closings = (sources.closings_of)(&found);
+            Report::Mrr(found.into())
+        }
         ReportKind::Retention => {
             let has_cohorts = !matches!(options.interval, Interval::Day | Interval::Week);
             if query.part == ReportPart::Cohorts && !has_cohorts {

@@ -18,8 +18,8 @@ use svctrack_core::{
         ticket::{self, TICKET},
     },
     revenue::{
-        CustomerUsage, LaterLicenses, Report, ReportError, ReportOptions, ReportQuery, Sources,
-        report,
+        CustomerUsage, LaterLicenses, Movements, Report, ReportError, ReportOptions, ReportQuery,
+        Sources, report,
     },
     schema::{Lookup as _, ResourceDef},
     value::{Members as _, ObjectId, RecordRef, TenantId, Timestamp},
@@ -195,11 +195,11 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
         let options = ReportOptions { history: past.history, ..options? };
         let facts_of = |id: ObjectId| companies.get(&id);
         let unread = Cell::new(None);
-        let name = |id| {
-            self.name(id).unwrap_or_else(|error| {
-                unread.set(Some(error));
-                None
-            })
+        let note = |error| unread.set(Some(error));
+        let name = |id| self.name(id).map_err(note).unwrap_or_default();
+        let compared = |report: &Movements| match query.has_closings() {
+            true => self.closed.compared(report).map_err(note).unwrap_or_default(),
+            false => Vec::new(),
         };
         let sources = Sources {
             ledger: &past.ledger,
@@ -210,17 +210,10 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
             company_filter: &|id| facts_of(id).is_some_and(|known| known.passes_filters),
             name_of: &|id| facts_of(id).map_or_else(|| name(id), |known| known.name.clone()),
             usage_of: &|id| facts_of(id).map(|known| known.usage.clone()).unwrap_or_default(),
+            closings_of: &compared,
         };
-        let mut made = report(query, &options, sources)?;
-        if let Some(error) = unread.take() {
-            return Err(error);
-        }
-        if let Report::Mrr(report) = &mut made
-            && query.has_closings()
-        {
-            report.closings = self.closed.compared(report)?;
-        }
-        Ok(made)
+        let made = report(query, &options, sources)?;
+        unread.take().map_or(Ok(made), Err)
     }
 
     fn view(&self) -> TenantView<'_, RecordTables<S>> {
