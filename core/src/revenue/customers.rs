@@ -1,12 +1,13 @@
 //! The report of customers: one row per company with MRR, renewal, usage and MRR at stake.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BTreeSet};
 
 use rust_decimal::Decimal;
 
 use super::{
     at_stake::{AtStake, CustomerUsage, StakeFacts, Weights},
     calendar::Day,
+    capped_list::CappedList,
     error::ReportError,
     hex,
     ledger::Ledger,
@@ -41,13 +42,18 @@ pub struct Customers {
     pub usage: &'static str,
     /// Maximum number of points of a customer.
     pub most_points: Number,
+    /// Companies whose licenses are all excluded, which have no row: the first [`super::MAX_LISTED`] of them.
+    #[serde(serialize_with = "hex::many")]
+    pub excluded_companies: Vec<ObjectId>,
+    /// How many companies have only excluded licenses.
+    pub excluded_companies_total: usize,
     /// Number of customers on all pages.
     pub total: usize,
     /// Customers of this page.
     pub rows: Vec<Customer>,
 }
 
-/// A company with licenses.
+/// A company with a license that counts.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Customer {
@@ -125,13 +131,28 @@ pub fn customers(
         .map(|(customer, usage)| customer.weighed(&scope, &usage, is_known, weights))
         .collect();
     rows.sort_by_key(|row| (Reverse(row.at_stake.as_ref().map(|stake| stake.amount)), row.company));
+    let excluded = excluded_companies(&scope);
     Ok(Customers {
         about: ReportHeader::from_scope(&scope),
+        excluded_companies: excluded.first,
+        excluded_companies_total: excluded.total,
         usage: if is_known { "known" } else { "unknown" },
         most_points: weights.max_points().into(),
         total: rows.len(),
         rows,
     })
+}
+
+/// Companies whose licenses are all excluded, in the order of their ids.
+fn excluded_companies(scope: &ReportScope<'_>) -> CappedList<ObjectId> {
+    let companies: BTreeSet<ObjectId> = scope.excluded_licenses().map(|(.., id)| *id).collect();
+    let mut list = CappedList::default();
+    for company in companies {
+        if scope.ledger.companies(Some(company)).next().is_none() {
+            list.push(|| company);
+        }
+    }
+    list
 }
 
 impl Customer {

@@ -273,12 +273,18 @@ impl<'r> ReportScope<'r> {
         row.and_then(|row| row.get(index(currency))).copied().unwrap_or_default()
     }
 
-    /// The licenses that do not count, by reason.
-    pub(super) fn excluded(&self) -> Vec<Excluded> {
+    /// The licenses that do not count, with their companies, by reason.
+    pub(super) fn excluded_licenses(
+        &self,
+    ) -> impl Iterator<Item = &'r (Reason, ObjectId, ObjectId)> + use<'r> {
         let only = self.options.company;
         let excluded = self.ledger.excluded().iter();
-        let excluded: Vec<_> =
-            excluded.filter(|(.., company)| only.is_none_or(|only| only == *company)).collect();
+        excluded.filter(move |(.., company)| only.is_none_or(|only| only == *company))
+    }
+
+    /// The licenses that do not count, by reason.
+    pub(super) fn excluded(&self) -> Vec<Excluded> {
+        let excluded: Vec<_> = self.excluded_licenses().collect();
         let of_reasons = excluded.chunk_by(|(one, ..), (other, ..)| one == other);
         let of_reason = |licenses: &[&(Reason, ObjectId, ObjectId)]| {
             let (reason, ..) = licenses.first()?;

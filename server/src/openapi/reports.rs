@@ -247,7 +247,7 @@ const OBJECTS: &[Object] = &[
         ("usersPoints", "money", "Points for fewer active users."), ("beatsPoints", "money", "Points for fewer activities."), ("ticketPoints", "money", "Points for open tickets."),
         ("text", "text", "The formula in numbers."),
     ]], &[]),
-    ("CustomerLine", "A company with licenses.", &[&[
+    ("CustomerLine", "A company with a license that counts.", &[&[
         ("company", "id", "Id."), ("name", "text?", "Name."), ("status", "status", "Customer status."), ("currencies", "[CustomerAmount]", "MRR by currency."),
         ("mrr", "money?", "MRR in the base currency; null if a rate is missing."), ("arr", "money?", "ARR in the base currency; null if a rate is missing."), ("overdue", "money?", "MRR of overdue licenses."),
         ("overdueLicenses", "count", "Their number."), ("nextRenewal", "day?", "End of the next ongoing fixed license."), ("noticeDeadline", "day?", "Last day of notice of that license, if it renews automatically and the day is in the future."),
@@ -257,6 +257,7 @@ const OBJECTS: &[Object] = &[
     ]], &[]),
     ("CustomersReport", "Customers, ordered by MRR at stake.", &[ABOUT, &[
         ("usage", "usage", "`unknown` if the tenant has no activity at all."), ("mostPoints", "money", "Highest possible points."),
+        ("excludedCompanies", "[id]", "The first 1,000 companies whose licenses are all excluded; they have no row."), ("excludedCompaniesTotal", "count", "Their number."),
         ("total", "count", "Number of customers on all pages."), ("rows", "[CustomerLine]", "The customers."),
     ]], &[]),
     ("ExplainedLicense", "A license of a company.", &[&[

@@ -117,7 +117,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(GET "/reports/forecast", Scope("reports:read"), Nothing => Forecast, "Forecast MRR", alone!(routes::reports::forecast),
         "MRR at the end of each period in three scenarios: confirmed by licenses that are still active, and unconfirmed from licenses that may be renewed. `explain` returns the companies and licenses that contribute to a figure."),
     route!(GET "/reports/customers", Scope("reports:read"), Nothing => Customers, "Report customers by MRR at stake", alone!(routes::reports::customers),
-        "One row per company with licenses: MRR, next renewal, usage, and MRR at stake with its formula in numbers."),
+        "One row per company with a license that counts: MRR, next renewal, usage, and MRR at stake with its formula in numbers."),
     route!(GET "/reports/usage", Scope("reports:read"), Nothing => Usage, "Report usage", alone!(routes::reports::usage),
         "Active users and companies by period (active, new, returning, DAU, WAU, MAU, stickiness), user retention by week of first activity, and activities by action. `explain` returns the users that a figure counts."),
     route!(POST "/reports/closings", Scope("admin"), NewClosing => Closing, "Close a month", alone!(routes::closings::create),
