@@ -54,8 +54,8 @@ async fn rates_are_lines_of_a_form() {
     let left = json!({"base": "EUR", "rates": {"USD": {"2025-01-01": 0.95}}});
     assert_eq!(stored(&server).await, left);
     for (base, lines, said) in [
-        ("EUR", vec![["USD", "", "0,92"]], "must be a positive number"),
-        ("EUR", vec![["USD", "", "-1"]], "must be a positive number"),
+        ("EUR", vec![["USD", "", "0,92"]], "must be a number from 0.0000000001"),
+        ("EUR", vec![["USD", "", "-1"]], "must be a number from 0.0000000001"),
         ("EUR", vec![["", "", "1"]], "The rate 1 has no currency."),
         ("EUR", vec![["USD", "", "1"], ["USD", "2025-01-01", "2"]], "needs a day."),
         ("EUR", vec![["USD", "", "1"], ["USD", "", "2"]], "Two rates of USD have the same day."),

@@ -7,7 +7,11 @@ use rust_decimal::Decimal;
 use crate::{
     fields,
     schema::{Completion, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef},
-    value::{Day, Document, Json, JsonRef, ObjectId, ValidationError, Zone, quoted::quoted},
+    value::{
+        Day, Document, Json, JsonRef, ObjectId, ValidationError, Zone,
+        number::{RATE_RANGE, is_rate},
+        quoted::quoted,
+    },
 };
 
 fields! {
@@ -411,9 +415,9 @@ fn check_currencies(currencies: &Document, issues: &mut Vec<ValidationError>) {
                 quoted(currency),
                 quoted(rate.text())
             ));
-        } else if !known.is_some_and(|rate| rate.all(|rate| rate > Decimal::ZERO)) {
+        } else if !known.is_some_and(|rate| rate.all(is_rate)) {
             reject(format!(
-                "the rate of {} must be a positive number, or positive numbers by days such as `2026-01-31`; found {}",
+                "the rate of {} must be {RATE_RANGE}, or such numbers by days such as `2026-01-31`; found {}",
                 quoted(currency),
                 quoted(rate.text())
             ));
@@ -500,7 +504,12 @@ mod tests {
             );
             issues.len()
         };
-        for sound in [r#"{"USD":0.9}"#, r#"{"USD":{"2024-02-29":0.9}}"#, "{}"] {
+        for sound in [
+            r#"{"USD":0.9}"#,
+            r#"{"USD":{"2024-02-29":0.9}}"#,
+            r#"{"USD":{"2024-02-29":1e-10,"2024-03-01":1000000000}}"#,
+            "{}",
+        ] {
             assert_eq!(issues(sound), 0, "{sound}");
         }
         for wrong in [
@@ -509,6 +518,8 @@ mod tests {
             r#"{"USD":{}}"#,
             r#"{"USD":{"2023-02-29":0.9}}"#,
             r#"{"USD":{"2024-02-29":-1}}"#,
+            r#"{"USD":1000000001}"#,
+            r#"{"USD":{"2024-02-29":9e-11}}"#,
             r#"{"USD":{"2024-02-29":0}}"#,
             r#"{"USD":{"2024-02-29":{}}}"#,
         ] {

@@ -5,6 +5,7 @@ use std::fmt;
 use super::calendar::{Interval, MAX_INTERVALS};
 use crate::value::{
     RecordRef, Timestamp, ValidationError,
+    number::RATE_RANGE,
     quoted::{quoted, quoted_list},
 };
 
@@ -52,7 +53,7 @@ pub enum ReportError {
     UnknownSegment(String),
     /// Too many days: the option, and the maximum.
     TooManyDays(&'static str, u32),
-    /// A rate that is not positive, or beyond 1,000,000,000: its currency.
+    /// A rate at which no amount is converted: its currency.
     InvalidRate(String),
     /// More currencies than a report distinguishes.
     TooManyCurrencies(usize),
@@ -193,11 +194,9 @@ impl fmt::Display for ReportError {
                 quoted(found)
             ),
             Self::TooManyDays(option, most) => write!(f, "`{option}` must be at most {most}"),
-            Self::InvalidRate(currency) => write!(
-                f,
-                "the rate of {} must be a positive number of at most 1,000,000,000",
-                quoted(currency)
-            ),
+            Self::InvalidRate(currency) => {
+                write!(f, "the rate of {} must be {RATE_RANGE}", quoted(currency))
+            }
             Self::TooManyCurrencies(most) => {
                 write!(f, "licenses must have at most {most} different currencies")
             }

@@ -8,7 +8,7 @@ use super::{
     error::ReportError,
     hex,
     ledger::{Ledger, NEVER},
-    money_units::{CONVERTED_SCALE, RATE_SCALE, money, number_of},
+    money_units::{CONVERTED_SCALE, money, number_of},
     mrr_movements::{MovementRow, MovementsBuilder, SegmentOf},
     options::{MovementView, ReportOptions},
     overdue::overdue_of,
@@ -17,7 +17,10 @@ use super::{
     series::Series,
     table::{TableRow, TextTable},
 };
-use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};
+use crate::value::{
+    Number, ObjectId, Timestamp,
+    number::{MONEY_SCALE, RATE_SCALE},
+};
 
 /// A line of a report, of MRR or of retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]

@@ -5,11 +5,14 @@ use super::{
     customers::NameOf,
     explain::add_up,
     hex,
-    money_units::{CONVERTED_SCALE, RATE_SCALE, number_of},
+    money_units::{CONVERTED_SCALE, number_of},
     scope::ReportScope,
     table::TableRow,
 };
-use crate::value::{Number, ObjectId, number::MONEY_SCALE};
+use crate::value::{
+    Number, ObjectId,
+    number::{MONEY_SCALE, RATE_SCALE},
+};
 
 /// A figure of the renewals or the forecast: a line of a period, in a currency or converted.
 #[derive(Clone, Debug)]

@@ -5,17 +5,13 @@ use rust_decimal::{Decimal, RoundingStrategy};
 
 use crate::value::{
     Number,
-    number::{MAX_AMOUNT, MONEY_SCALE},
+    number::{MAX_AMOUNT, MONEY_SCALE, RATE_SCALE, is_rate},
 };
 
-/// Decimals of a rate.
-pub(super) const RATE_SCALE: u32 = 10;
 /// Decimals of an amount in the base currency.
 pub(super) const CONVERTED_SCALE: u32 = MONEY_SCALE + RATE_SCALE;
 /// Rate of a currency to itself.
 pub(super) const ONE: i128 = 10_i128.pow(RATE_SCALE);
-/// Highest rate that is accepted.
-pub(super) const MAX_RATE: i64 = 1_000_000_000;
 /// Decimals of a ratio: enough for a percentage with two decimals, which is rounded from it.
 const RATIO_SCALE: u32 = 10;
 /// Number of times that an amount may be added before a sum could overflow: each license begins and ends, in each of
@@ -49,10 +45,9 @@ pub(super) fn units_of(amount: Decimal) -> Option<i128> {
     (amount.abs() <= Decimal::from(MAX_AMOUNT)).then(|| scaled(amount, MONEY_SCALE))
 }
 
-/// A rate in units; none unless it is positive and at most [`MAX_RATE`].
+/// A rate in units; none unless amounts can be converted at it.
 pub(super) fn rate_units_of(rate: Decimal) -> Option<i128> {
-    let units = scaled(rate.min(Decimal::from(MAX_RATE)), RATE_SCALE);
-    (units > 0 && rate <= Decimal::from(MAX_RATE)).then_some(units)
+    is_rate(rate).then(|| scaled(rate, RATE_SCALE))
 }
 
 fn scaled(number: Decimal, scale: u32) -> i128 {
@@ -164,7 +159,8 @@ mod tests {
         assert_eq!(units_of(decimal("1000000000000001")), None);
         assert_eq!(units_of(decimal("0.0000005")), Some(1));
         assert_eq!(rate_units_of(decimal("0.9")), Some(9_000_000_000));
-        for none in ["0", "-1", "1000000001"] {
+        assert_eq!(rate_units_of(decimal("0.0000000001")), Some(1));
+        for none in ["0", "-1", "0.00000000009", "1000000001"] {
             assert_eq!(rate_units_of(decimal(none)), None, "{none}");
         }
     }

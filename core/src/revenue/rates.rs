@@ -36,7 +36,7 @@ impl ExchangeRates {
     /// The rates of a tenant's settings.
     ///
     /// # Errors
-    /// [`ReportError::InvalidRate`] for a rate beyond 1,000,000,000.
+    /// [`ReportError::InvalidRate`] for a rate that is not from 0.0000000001 to 1,000,000,000.
     pub fn from_currencies(currencies: &Currencies) -> Result<Self, ReportError> {
         let mut rates = Self::new(currencies.base());
         for (currency, from, rate) in currencies.rates() {
@@ -54,7 +54,7 @@ impl ExchangeRates {
     /// Sets the value of one unit of `currency` in the base currency from a day on; counts to 10 decimals.
     ///
     /// # Errors
-    /// [`ReportError::InvalidRate`] for a rate that is not positive, or beyond 1,000,000,000.
+    /// [`ReportError::InvalidRate`] for a rate that is not from 0.0000000001 to 1,000,000,000.
     pub fn set(
         &mut self,
         currency: impl Into<String>,

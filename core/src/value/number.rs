@@ -12,6 +12,17 @@ pub(crate) const LEAST_AMOUNT: &str = "1e-28";
 const MAX_EXPONENT: i64 = 308;
 /// Decimals to which derived money is rounded (R7).
 pub const MONEY_SCALE: u32 = 6;
+/// Decimals of an exchange rate.
+pub(crate) const RATE_SCALE: u32 = 10;
+/// Highest exchange rate that is accepted.
+const MAX_RATE: i64 = 1_000_000_000;
+/// The exchange rates that are accepted, as text.
+pub(crate) const RATE_RANGE: &str = "a number from 0.0000000001 to 1,000,000,000";
+
+/// Whether amounts can be converted at a rate ([`RATE_RANGE`]).
+pub(crate) fn is_rate(rate: Decimal) -> bool {
+    (Decimal::new(1, RATE_SCALE)..=Decimal::from(MAX_RATE)).contains(&rate)
+}
 
 /// A finite decimal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
