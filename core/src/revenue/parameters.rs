@@ -82,7 +82,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "asOf",
         of: OVER_TIME,
         kind: ParameterType::Time,
-        doc: "Returns the report as of a point in time, with the licenses, rates and time zone stored then. Properties of companies, and `actual` of a forecast, are current.",
+        doc: "Returns the report as of a point in time, with the licenses, rates and time zone stored then. Properties of companies, and the licenses of `actual` of a forecast, are current.",
     },
     Parameter {
         name: "companyId",
