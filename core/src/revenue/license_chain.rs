@@ -2,7 +2,8 @@
 //! and currency: the first license lasts until the second begins. The nearest pairs are joined first, then those with
 //! lower ids; no end and no start is joined twice.
 //!
-//! Pairs of a line ([`LicenseLines`]) that are a month apart or less go before pairs of two lines. What a line has left is linked last, however far apart.
+//! Pairs of a line ([`LicenseLines`]) that are a month apart or less go before pairs of two lines, and later ones of its
+//! product, however far apart, before pairs that only `gapDays` joins. What a line has left is linked last.
 //!
 //! An end waits in a heap with its nearest free start; free starts are found through links that skip joined ones. So a
 //! history takes n log n, unless many licenses begin on one day and none lasts longer than the others.
@@ -64,15 +65,29 @@ impl LicenseLinks {
             let others = others.map(|(id, parent)| (id, Some(parent)));
             let lines = LicenseLines::from_parents(parents.chain(others));
             self.lines.extend(licenses.iter().map(|license| lines.first_of(license.id)));
-            self.join_groups(licenses, Self::join_lines);
-            self.follow_parents(licenses, self.days_of_line());
+            self.link_lines(licenses);
+        } else {
+            let days = self.gap_days;
+            self.join_groups(licenses, |links, group| links.join_nearest(licenses, group, days));
         }
-        self.join_groups(licenses, |links, licenses, group| {
-            links.join_nearest(licenses, group, links.gap_days);
+    }
+
+    /// Finds the successors of licenses of which some have a parent.
+    fn link_lines(&mut self, licenses: &[License]) {
+        self.join_groups(licenses, |links, group| links.join_lines(licenses, group));
+        self.follow_parents(licenses, Reach::Days(self.days_of_line()));
+        self.join_groups(licenses, |links, group| links.join_nearest(licenses, group, 0));
+        let (days, mut bridged) = (self.gap_days, Vec::new());
+        self.join_groups(licenses, |links, group| {
+            bridged.extend(links.bridge_nearest(licenses, &group, days));
         });
-        if !self.lines.is_empty() {
-            self.follow_parents(licenses, i64::MAX);
+        self.follow_parents(licenses, Reach::Later);
+        for (end, start) in bridged {
+            if self.successor(end).is_none() && self.followed.get(start) == Some(&false) {
+                self.follow(end, start);
+            }
         }
+        self.follow_parents(licenses, Reach::Any);
     }
 
     /// Days within which a license of a line follows another.
@@ -82,15 +97,11 @@ impl LicenseLinks {
 
     /// Joins the licenses of each product and currency, of which there are several, by their places: in a row, else by a
     /// function.
-    fn join_groups(
-        &mut self,
-        licenses: &[License],
-        join: impl Fn(&mut Self, &[License], Vec<usize>),
-    ) {
+    fn join_groups(&mut self, licenses: &[License], mut join: impl FnMut(&mut Self, Vec<usize>)) {
         let mut at = 0;
         for group in licenses.chunk_by(|a, b| (a.currency, a.product) == (b.currency, b.product)) {
             if group.len() > 1 && !self.join_in_line(group, at) {
-                join(self, licenses, (at..at + group.len()).collect());
+                join(self, (at..at + group.len()).collect());
             }
             at += group.len();
         }
@@ -109,18 +120,30 @@ impl LicenseLinks {
     /// Joins the licenses of a group that have no successor yet with those that follow none, if they are at most this many
     /// days apart.
     fn join_nearest(&mut self, licenses: &[License], group: Vec<usize>, days: i64) {
+        for (end, start) in self.bridge_nearest(licenses, &group, days) {
+            self.follow(end, start);
+        }
+    }
+
+    /// Bridges the gaps between these licenses, and returns the pairs of an end and a start.
+    fn bridge_nearest(
+        &mut self,
+        licenses: &[License],
+        group: &[usize],
+        days: i64,
+    ) -> Vec<(usize, usize)> {
         let with_places = || group.iter().filter_map(|at| Some((*at, licenses.get(*at)?)));
         let ends = with_places().filter(|(at, _)| self.successor(*at).is_none()).collect();
         let starts = with_places().filter(|(at, _)| self.followed.get(*at) == Some(&false));
         let joined = FreeLicenses::new(ends, starts, self.zone, days).join();
-        for (end, start, apart) in joined {
-            self.follow(end, start);
-            if apart <= self.gap_days
-                && let Some((end, license)) = self.ends.get_mut(end).zip(licenses.get(start))
+        for (end, start, apart) in &joined {
+            if *apart <= self.gap_days
+                && let Some((end, license)) = self.ends.get_mut(*end).zip(licenses.get(*start))
             {
                 *end = license.from;
             }
         }
+        joined.into_iter().map(|(end, start, _)| (end, start)).collect()
     }
 
     /// End of a license, once gaps are bridged; [`NEVER`] for one without end.
@@ -176,10 +199,10 @@ impl LicenseLinks {
         in_line
     }
 
-    /// Links each license of a line to the latest one before it that has no successor, and ends at most this many days
-    /// from its start: of its currency, else of another one, since a renewal may change the currency.
-    fn follow_parents(&mut self, licenses: &[License], days: i64) {
-        let reach = LineReach { licenses, zone: self.zone, days };
+    /// Links each license of a line to the latest one before it that has no successor, and is in reach: of its currency,
+    /// else of another one, since a renewal may change the currency.
+    fn follow_parents(&mut self, licenses: &[License], reach: Reach) {
+        let reach = LineReach { licenses, zone: self.zone, reach };
         let placed = self.lines.iter().zip(licenses).enumerate();
         let mut lines: Vec<(ObjectId, i64, ObjectId, usize)> =
             placed.map(|(at, (first, license))| (*first, license.from, license.id, at)).collect();
@@ -257,21 +280,36 @@ impl UnsucceededLicenses {
 }
 
 /// How far apart a license and another one of its line may be.
+#[derive(Clone, Copy, Debug)]
+enum Reach {
+    /// At most this many days, if the other one lasts longer.
+    Days(i64),
+    /// Any number of days, if the other one is of the same product and begins after the end.
+    Later,
+    /// Any number of days, of any product.
+    Any,
+}
+
+/// The licenses of a company, and how far apart those of a line may be.
 struct LineReach<'l> {
     licenses: &'l [License],
     zone: Zone,
-    days: i64,
+    reach: Reach,
 }
 
 impl LineReach<'_> {
-    /// Whether a license may follow another: any later one where nothing limits the days, else one that lasts longer.
+    /// Whether a license, which begins later than another, may follow it.
     fn has(&self, end: usize, start: usize) -> bool {
         let Some((license, next)) = self.licenses.get(end).zip(self.licenses.get(start)) else {
             return false;
         };
         let day = |time: i64| self.zone.day(Timestamp::from_ms_clamped(time));
-        let apart = (day(next.from) - day(license.end)).abs();
-        self.days == i64::MAX || (apart <= self.days && next.end > license.end)
+        let apart = || day(next.from) - day(license.end);
+        match self.reach {
+            Reach::Days(days) => apart().abs() <= days && next.end > license.end,
+            Reach::Later => next.from >= license.end && next.product == license.product,
+            Reach::Any => true,
+        }
     }
 }
 

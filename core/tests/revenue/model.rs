@@ -75,6 +75,15 @@ pub struct Lines {
     pub counts: [i64; 3],
 }
 
+/// How far a license of a line may be from the end of another one.
+#[derive(Clone, Copy)]
+enum Reach {
+    Days(i64),
+    /// Of the same product, at the end or after it.
+    Later,
+    Any,
+}
+
 pub struct Model<'m> {
     pub licenses: &'m [License],
     /// Those without a price.
@@ -137,9 +146,16 @@ impl<'m> Model<'m> {
         let mut model = Self { licenses, trials, asked, ends, successors, days };
         let lines: Vec<u8> = licenses.iter().map(|license| model.root(license)).collect();
         model.bridge(asked.gap_days.max(A_MONTH), |a, b| lines[a] == lines[b]);
-        model.follow_parents(Some(asked.gap_days.max(A_MONTH)));
-        model.bridge(asked.gap_days, |_, _| true);
-        model.follow_parents(None);
+        model.follow_parents(Reach::Days(asked.gap_days.max(A_MONTH)));
+        model.bridge(0, |_, _| true);
+        let bridged = model.bridged(asked.gap_days, |_, _| true);
+        model.follow_parents(Reach::Later);
+        for (a, b) in bridged {
+            if model.successors[a].is_none() && !model.successors.contains(&Some(b)) {
+                model.successors[a] = Some(b);
+            }
+        }
+        model.follow_parents(Reach::Any);
         model
     }
 
@@ -157,6 +173,17 @@ impl<'m> Model<'m> {
 
     /// Joins the nearest of these pairs that are left, and at most a number of days apart.
     fn bridge(&mut self, days: i64, may_join: impl Fn(usize, usize) -> bool) {
+        for (a, b) in self.bridged(days, may_join) {
+            self.successors[a] = Some(b);
+        }
+    }
+
+    /// Bridges the gaps of these pairs, and returns them.
+    fn bridged(
+        &mut self,
+        days: i64,
+        may_join: impl Fn(usize, usize) -> bool,
+    ) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         for (a, one) in self.licenses.iter().enumerate() {
             for (b, other) in self.licenses.iter().enumerate() {
@@ -173,14 +200,17 @@ impl<'m> Model<'m> {
         }
         pairs.sort_unstable();
         let mut followed: BTreeSet<usize> = self.successors.iter().flatten().copied().collect();
+        let mut joined = Vec::new();
         for (apart, _, _, a, b) in pairs {
-            if self.successors[a].is_none() && followed.insert(b) {
-                self.successors[a] = Some(b);
+            let is_free = self.successors[a].is_none() && joined.iter().all(|(end, _)| *end != a);
+            if is_free && followed.insert(b) {
+                joined.push((a, b));
                 if apart <= self.asked.gap_days {
                     self.ends[a] = Some(self.licenses[b].from);
                 }
             }
         }
+        joined
     }
 
     /// The first license of a line, which has those without a price too; of a circle the one with the lowest id.
@@ -199,8 +229,8 @@ impl<'m> Model<'m> {
         path[path.len() - 1]
     }
 
-    /// Links what is left of each line: within a number of days, or however far apart.
-    fn follow_parents(&mut self, days: Option<i64>) {
+    /// Links what is left of each line, as far as it is in reach.
+    fn follow_parents(&mut self, reach: Reach) {
         let roots: Vec<u8> = self.licenses.iter().map(|license| self.root(license)).collect();
         let order = |at: &usize| (self.licenses[*at].from, self.licenses[*at].id);
         let mut starts: Vec<usize> = (0..self.licenses.len()).collect();
@@ -221,11 +251,17 @@ impl<'m> Model<'m> {
                             && one.from < next.from
                             && one.end.is_some()
                             && self.successors[*a].is_none()
-                            && days.is_none_or(|days| {
-                                let apart = self.day(next.from) - self.day(one.end.unwrap());
-                                apart.abs() <= days
-                                    && next.end.is_none_or(|end| Some(end) > one.end)
-                            })
+                            && match reach {
+                                Reach::Days(days) => {
+                                    let apart = self.day(next.from) - self.day(one.end.unwrap());
+                                    apart.abs() <= days
+                                        && next.end.is_none_or(|end| Some(end) > one.end)
+                                }
+                                Reach::Later => {
+                                    Some(next.from) >= one.end && next.product == one.product
+                                }
+                                Reach::Any => true,
+                            }
                     });
                     if let Some(a) = before.max_by_key(order) {
                         self.successors[a] = Some(*b);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use svctrack_core::revenue::{
-    Interval, Ledger, LicenseFacts, RenewalsBy, RenewalsCell, RenewalsLine, ReportOptions,
-    explain_renewals, forecast, mrr, renewals,
+    Interval, Ledger, LicenseFacts, MovementView, RenewalsBy, RenewalsCell, RenewalsLine,
+    ReportOptions, explain_renewals, forecast, mrr, renewals,
 };
 
 use super::{
@@ -191,4 +191,51 @@ fn a_successor_of_the_line_goes_before_a_nearer_license_of_another_line() {
         let expected = [("P1".to_owned(), Some("P2".to_owned()))];
         assert_eq!(successors(&ledger, &asked), expected, "{gap_days}");
     }
+}
+
+#[test]
+fn bridged_gaps_take_no_successor_from_a_license_of_the_same_line() {
+    let check = |children: &[&str], lines: &str, expected: &[(&str, &str)], churn: [&str; 2]| {
+        for (gap_days, churn) in [0, 7].into_iter().zip(churn) {
+            let asked = ReportOptions {
+                gap_days,
+                interval: Interval::Year,
+                view: MovementView::Activities,
+                ..options("2024-01-01", "2025-01-01", "2024-07-01")
+            };
+            let ledger = line_of("P1", children, lines);
+            let found = successors(&ledger, &asked).into_iter();
+            let found = found.map(|(license, next)| (license, next.unwrap_or_default()));
+            let expected = expected.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
+            assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{gap_days}");
+            let rows = mrr(&ledger, &asked, None).unwrap().converted.unwrap().rows;
+            assert_eq!(rows[0].churn.to_string(), churn, "{gap_days}");
+        }
+    };
+    // The gap between X1 and P2 is bridged, although P2 renews P1.
+    let lines = "
+        P1 Nord EUR 2023-01-01 2024-01-01 100 Suite renewed
+        X1 Nord EUR 2023-06-01 2024-06-01 70 Suite lost
+        P2 Nord EUR 2024-06-03 2025-06-03 120 Suite ongoing
+    ";
+    check(&["P2"], lines, &[("P1", "P2"), ("X1", "")], ["70", "0"]);
+    // A license that follows on the day leaves no gap.
+    let lines = "
+        P1 Nord EUR 2023-01-01 2024-01-01 100 Suite renewed
+        X1 Nord EUR 2024-01-01 2024-06-03 70 Suite lost
+        P2 Nord EUR 2024-06-03 2025-06-03 120 Suite ongoing
+    ";
+    check(&["P2"], lines, &[("P1", "X1"), ("X1", "P2")], ["0", "0"]);
+}
+
+#[test]
+fn a_later_add_on_of_the_line_takes_no_license_from_the_one_that_is_bridged() {
+    let lines = "
+        P1 Nord EUR 2023-01-01 2024-01-01 500 Suite ongoing
+        P2 Nord EUR 2024-01-04 2025-01-04 500 Suite ongoing
+        A1 Nord EUR 2024-03-01 2025-03-01 50 Addon ongoing
+    ";
+    let asked = ReportOptions { gap_days: 7, ..options("2023-06-01", "2024-02-01", "2024-02-01") };
+    let expected = [("P1".to_owned(), Some("P2".to_owned()))];
+    assert_eq!(successors(&line_of("P1", &["A1"], lines), &asked), expected);
 }
