@@ -269,14 +269,13 @@ impl<'s> SentParameters<'s> {
             }
             return;
         }
-        let filter = Filter::parse(COMPANY.fields, name, value);
-        match filter.filter(|_| kind.has_filters()) {
+        // A field that is computed at read is in the report itself, or is not known here.
+        let field = Filter::field_of(COMPANY.fields, name)
+            .filter(|field| kind.has_filters() && field.computed_at_read().is_none());
+        match field.and_then(|_| Filter::parse(COMPANY.fields, name, value)) {
             Some(Err(issue)) => self.issues.push(issue),
-            // A field that is computed at read is in the report itself, or is not known here.
-            Some(Ok(filter)) if filter.field.computed_at_read().is_none() => {
-                filter.join(&mut self.filters);
-            }
-            _ => {
+            Some(Ok(filter)) => filter.join(&mut self.filters),
+            None => {
                 let of_companies = kind.has_filters().then(|| SegmentBy::nearest(name));
                 let names = known().map(|parameter| parameter.name).chain(of_companies.flatten());
                 self.issues.push(UnknownParameter::among(name, names).issue());

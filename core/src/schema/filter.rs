@@ -101,6 +101,11 @@ impl Filter {
         Some(condition.map(|condition| Self { field, key: key.map(str::to_owned), condition }))
     }
 
+    /// Property that the name of a parameter filters by, whatever its value is.
+    pub(crate) fn field_of(fields: &'static [FieldDef], name: &str) -> Option<&'static FieldDef> {
+        property(fields, split_operator(name).0).map(|(field, _)| field)
+    }
+
     /// Adds the filter to others; filters of the same property accept the values of each.
     pub(crate) fn join(self, filters: &mut Vec<Self>) {
         match filters.iter_mut().find(|known| known.is_alike(&self)) {
