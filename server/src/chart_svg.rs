@@ -242,6 +242,10 @@ impl<'c> Panel<'c> {
 }
 
 fn ranking(content: &Chart, style: Style) -> charts_rs::Result<String> {
+    // Without items, a ranking has no height for the text in a plot.
+    if content.labels.is_empty() {
+        return over_time(content, style);
+    }
     let mut sheet = Sheet::with_heading(content, style);
     for panel in panels(content, style) {
         sheet.legend(&panel.legend(sheet.text_color()));

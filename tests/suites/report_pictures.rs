@@ -89,8 +89,10 @@ async fn every_report_is_a_picture_that_is_legible_alone() {
     };
     assert_ne!(form("/reports/mrr?theme=dark").await, form("/reports/mrr?theme=light").await);
     let empty = InProcess::start().await;
-    let nothing = picture(&empty.client, "/reports/mrr").await;
-    assert!(nothing.iter().any(|text| text == "no data"), "{nothing:?}");
+    for path in ["mrr", "customers", "customers?width=narrow", "usage?part=actions"] {
+        let nothing = picture(&empty.client, &format!("/reports/{path}")).await;
+        assert!(nothing.iter().any(|text| text == "no data"), "{path}: {nothing:?}");
+    }
 }
 
 /// Widens the texts of a picture to those of a font in which they are `wider` than in Roboto, whose text of this one is
