@@ -86,13 +86,17 @@ impl UsagePlan {
         let total = users.len();
         users.truncate(MAX_LISTED);
         let name = cell.line.name();
+        let formula = match cell.has_begun {
+            true => format!("{name} = {}{} = {total}", self.words(cell), with_action(cell)),
+            false => format!("{name} = {total}: the period from {} has not begun", cell.from),
+        };
         Some(UsageExplanation {
             line: cell.line,
             from: cell.from,
             to: cell.to,
             action: cell.action.clone(),
             total,
-            formula: format!("{name} = {}{} = {total}", self.words(cell), with_action(cell)),
+            formula,
             users,
         })
     }
@@ -115,7 +119,10 @@ impl UsagePlan {
             _ => is_active,
         };
         let is_of_cohort = cell.cohort.is_none_or(|(from, to)| from <= first && first < to);
-        is_of_line && is_of_cohort && (cell.action.is_none() || person.activities > 0)
+        cell.has_begun
+            && is_of_line
+            && is_of_cohort
+            && (cell.action.is_none() || person.activities > 0)
     }
 
     /// Condition on which a user counts, as text.

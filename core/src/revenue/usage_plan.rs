@@ -47,6 +47,8 @@ pub(super) struct UsageCell {
     /// The days of the figure.
     pub(super) from: Day,
     pub(super) to: Day,
+    /// Whether a day of the figure has begun.
+    pub(super) has_begun: bool,
     /// The first day of the period before.
     pub(super) before: Day,
     /// Only users with this action.
@@ -170,14 +172,16 @@ impl UsagePlan {
             let before = place.checked_sub(1).and_then(|place| self.periods.get(place));
             (period.from, period.to, before.map_or(self.before, |before| before.from))
         };
+        let has_begun = from <= self.today;
         let (from, to) = match line.trailing_days() {
-            Some(days) => {
+            Some(days) if has_begun => {
                 let last = to.min(self.today.after()).before();
                 let days = u32::try_from(days - 1).unwrap_or_default();
                 (last.back(days, Unit::Day).unwrap_or(last), last.after())
             }
-            None => (from, to),
+            _ => (from, to),
         };
-        Ok(Some(UsageCell { line, from, to, before, action: asked.action.clone(), cohort }))
+        let action = asked.action.clone();
+        Ok(Some(UsageCell { line, from, to, has_begun, before, action, cohort }))
     }
 }
