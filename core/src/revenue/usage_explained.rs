@@ -1,6 +1,6 @@
 //! Users of a figure of the usage report.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, ops::Range};
 
 use super::{
     calendar::Day,
@@ -69,7 +69,7 @@ impl UsagePlan {
     ) -> Option<UsageExplanation> {
         let cell = self.cell.as_ref()?;
         let days = self.places(match cell.line {
-            UsageLine::Dormant => cell.before..cell.from,
+            UsageLine::Dormant => cell.before.clone(),
             _ => cell.from..cell.to,
         });
         let user = |(user, person): &(ObjectId, UserUsage)| ExplainedUser {
@@ -110,7 +110,7 @@ impl UsagePlan {
         let first = self.first_day(person);
         let is_new = cell.from <= first && first < cell.to;
         let is_active = presence.is_in(&self.places(cell.from..cell.to));
-        let was_active = presence.is_in(&self.places(cell.before..cell.from));
+        let was_active = presence.is_in(&self.places(cell.before.clone()));
         let is_of_line = match cell.line {
             UsageLine::New => is_active && is_new,
             UsageLine::Returning => is_active && was_active,
@@ -127,16 +127,18 @@ impl UsagePlan {
 
     /// Condition on which a user counts, as text.
     fn words(&self, cell: &UsageCell) -> String {
-        let UsageCell { from, to, before, .. } = cell;
+        let UsageCell { from, to, before: Range { start: before, end }, .. } = cell;
         let active = format!("users active from {from} to before {to}");
         let since = cell.cohort.map(|(from, _)| format!(", first active in the week from {from}"));
+        // The period before a cut one ends earlier than that begins.
+        let until = if end == from { String::new() } else { format!(" to before {end}") };
         let rest = match cell.line {
             UsageLine::New => " for the first time".to_owned(),
-            UsageLine::Returning => format!(" and from {before}"),
-            UsageLine::Resurrecting => format!(" and earlier, but not from {before}"),
+            UsageLine::Returning => format!(" and from {before}{until}"),
+            UsageLine::Resurrecting => format!(" and earlier, but not from {before}{until}"),
             UsageLine::Dormant => {
                 let active = format!(
-                    "users active from {before} to before {from}, but not from {from} to before {to}"
+                    "users active from {before} to before {end}, but not from {from} to before {to}"
                 );
                 return active + &since.unwrap_or_default();
             }

@@ -33,8 +33,8 @@ pub struct UsagePlan {
     /// First day that is read.
     start: Day,
     pub(super) periods: Vec<ReportPeriod>,
-    /// First day of the interval before the first period, which ends with it.
-    before: Day,
+    /// The whole interval before that of the first period.
+    before: Range<Day>,
     /// The weeks of the cohorts.
     pub(super) weeks: Vec<ReportPeriod>,
     pub(super) cell: Option<UsageCell>,
@@ -49,8 +49,8 @@ pub(super) struct UsageCell {
     pub(super) to: Day,
     /// Whether a day of the figure has begun.
     pub(super) has_begun: bool,
-    /// The first day of the period before.
-    pub(super) before: Day,
+    /// Days of the period that the figure is compared with.
+    pub(super) before: Range<Day>,
     /// Only users with this action.
     pub(super) action: Option<String>,
     /// Only users who were first active in these days.
@@ -80,8 +80,9 @@ impl UsagePlan {
         let back = |day: Day, days: usize| {
             day.back(u32::try_from(days).unwrap_or(u32::MAX), Unit::Day).unwrap_or(day)
         };
-        let before = interval.start_of(from.before());
-        let start = before.min(weeks_from).min(back(from, MONTH)).min(back(end, 2 * MONTH));
+        let first = interval.start_of(from);
+        let before = interval.start_of(first.before())..first;
+        let start = before.start.min(weeks_from).min(back(from, MONTH)).min(back(end, 2 * MONTH));
         let plan =
             Self { options: options.clone(), today, start, periods, before, weeks, cell: None };
         let cell = query.explain.as_ref().map(|asked| plan.cell_of(asked)).transpose()?;
@@ -95,7 +96,7 @@ impl UsagePlan {
         let end = self.place(self.end());
         let cell = self.cell.as_ref().map(|cell| {
             let days = match cell.line {
-                UsageLine::Dormant => cell.before..cell.from,
+                UsageLine::Dormant => cell.before.clone(),
                 _ => cell.from..cell.to,
             };
             (self.places(days), cell.action.clone())
@@ -134,8 +135,7 @@ impl UsagePlan {
 
     /// Places of the interval before the first period, and of all periods.
     pub(super) fn with_before(&self) -> Vec<Range<usize>> {
-        let before = self.places(self.before..self.options.from);
-        std::iter::once(before)
+        std::iter::once(self.places(self.before.clone()))
             .chain(self.periods.iter().map(|period| self.of_period(period)))
             .collect()
     }
@@ -162,15 +162,16 @@ impl UsagePlan {
         let cohort = cohort.transpose()?.map(|week| (week.from, week.to));
         let (from, to, before) = if line == UsageLine::Kept {
             let week = named(&self.weeks, &asked.period, "period")?;
-            (week.from, week.to, week.from)
+            (week.from, week.to, week.from..week.from)
         } else if asked.period == SPAN {
-            (self.options.from, self.options.to, self.before)
+            (self.options.from, self.options.to, self.before.clone())
         } else {
             let place = self.periods.iter().position(|period| period.period == asked.period);
             let place = place.ok_or(ReportError::UnknownCell("period"))?;
             let period = self.periods.get(place).ok_or(ReportError::UnknownCell("period"))?;
             let before = place.checked_sub(1).and_then(|place| self.periods.get(place));
-            (period.from, period.to, before.map_or(self.before, |before| before.from))
+            let before = before.map(|before| before.from..before.to);
+            (period.from, period.to, before.unwrap_or_else(|| self.before.clone()))
         };
         let has_begun = from <= self.today;
         let (from, to) = match line.trailing_days() {
