@@ -140,7 +140,7 @@ where
             }
         });
         let mut builder = http1::Builder::new();
-        // Its limit of headers is `MAX_HEADERS` unless another is set, for which it would clear a list with each request.
+        // hyper's default is `MAX_HEADERS`. Where it is set, hyper fills two arrays of headers for each request.
         builder.timer(timer).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         if let Err(error) = watcher.watch(connection).await {

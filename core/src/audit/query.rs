@@ -5,7 +5,8 @@ use crate::{
     resources,
     schema::{
         LogPage, ResourceDef,
-        filter::{Condition, split_operator, texts_of, unreadable},
+        filter::{Condition, split_operator, unreadable},
+        filter_text::texts_of,
         list::parse_time,
         parameter_reader::{ParameterReader, ReadQuery},
     },

@@ -108,7 +108,7 @@ fn missing(license: &Document, zone: Zone) -> [(bool, LicenseIssue<'static>); 7]
     let has_currency = CURRENCY.get(license).is_some_and(|currency| !currency.is_empty());
     let currency = (!has_currency, (CURRENCY_MISSING, CURRENCY.name, message));
     let has_term = [TO_DATE.name, LENGTH.name].iter().any(|name| has(name));
-    let message = "a fixed license needs `toDate` or `length`: without an end it counts indefinitely and cannot be renewed";
+    let message = "a fixed license needs `toDate` or `length`: without an end it cannot be renewed";
     let endless = is_fixed(license) && !has_term;
     let endless = (endless, ("to_date_missing", TO_DATE.name, message));
     let priceless = price_of(license, zone).is_none();

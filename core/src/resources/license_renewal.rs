@@ -58,7 +58,7 @@ pub(crate) fn successor_of(
     let Some(end) = end_of(license, zone).filter(|_| is_fixed(license)) else {
         let message = match FIXED_PERIOD.get(license) {
             Some(true) => {
-                "the license has no end, so it cannot be renewed: it needs `toDate`, or `fromDate` and `length`"
+                "the license has no end before the year 9999, so it cannot be renewed: it needs `toDate`, or `fromDate` and `length`"
             }
             _ => {
                 "the license has no fixed period, so it cannot be renewed: it needs `fixedPeriod` `true` and an end"
@@ -221,7 +221,14 @@ fn missing(
             continue;
         }
         let is_null = |name: &&&str| sent.get(name).is_some_and(|value| value.is_null());
-        issues.extend(names.iter().filter(is_null).map(|name| {
+        let nulls: Vec<_> = names.iter().filter(is_null).collect();
+        if nulls.is_empty() {
+            // Nothing else leaves out what the license has.
+            let message =
+                "`toDate` or `length` is required: the period would end after the year 9999";
+            issues.push(issue(TO_DATE.name, message.to_owned()));
+        }
+        issues.extend(nulls.into_iter().map(|name| {
             let message =
                 format!("`{name}` must not be `null`: without it, the terms of the license apply");
             issue(name, message)

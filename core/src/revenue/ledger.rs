@@ -131,7 +131,7 @@ pub(super) struct Company {
     licenses: Range<usize>,
 }
 
-/// Why a license does not count.
+/// Why a report leaves a license out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {

@@ -183,7 +183,9 @@ pub fn renewals(
             }
         }
         lines.extend(ending.iter().filter_map(|ending| ending.line(&scope, payer)));
-        not_fixed.extend(without_fixed_period(&scope, payer));
+        if by == RenewalsBy::End {
+            not_fixed.extend(without_fixed_period(&scope, payer));
+        }
     });
     let mut about = ReportHeader::from_scope(&scope);
     about.excluded.extend(Excluded::of(Reason::NoFixedPeriod, not_fixed));

@@ -47,11 +47,11 @@ pub struct MissingRate {
     pub day: Day,
 }
 
-/// Licenses that do not count, and why.
+/// Licenses that a report leaves out, and why.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Excluded {
-    /// Reason for which the licenses do not count.
+    /// Reason for which the licenses are left out.
     pub reason: Reason,
     /// Ids of the licenses, the first [`MAX_LISTED`] of them.
     #[serde(serialize_with = "super::hex::many")]
@@ -61,7 +61,7 @@ pub struct Excluded {
 }
 
 impl Excluded {
-    /// Licenses that do not count for one reason, in the order of their ids; none where there are none.
+    /// Licenses that are left out for one reason, in the order of their ids; none where there are none.
     pub(super) fn of(reason: Reason, mut licenses: Vec<ObjectId>) -> Option<Self> {
         let total = licenses.len();
         licenses.sort_unstable();

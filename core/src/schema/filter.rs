@@ -8,6 +8,7 @@ use std::{borrow::Cow, cmp::Ordering};
 
 use super::{
     field::{FieldDef, FieldKind, OnMissing},
+    filter_text::{split_values, unescaped},
     index::key_of,
     order::SortKey,
     search::Search,
@@ -427,46 +428,6 @@ pub(crate) fn parse_date(text: &str) -> Option<Timestamp> {
         let (date, offset) = text.rsplit_once(' ')?;
         Timestamp::parse(&format!("{date}+{offset}"))
     })
-}
-
-/// The texts between commas.
-pub fn texts_of(value: &str) -> Vec<String> {
-    split_values(value).into_iter().map(unescaped).collect()
-}
-
-/// Values between commas that no `\` escapes.
-pub(super) fn split_values(text: &str) -> Vec<&str> {
-    let (mut values, mut start, mut escaped) = (Vec::new(), 0, false);
-    for (at, byte) in text.bytes().enumerate() {
-        if byte == b',' && !escaped {
-            values.extend(text.get(start..at));
-            start = at + 1;
-        }
-        escaped = byte == b'\\' && !escaped;
-    }
-    values.extend(text.get(start..));
-    values
-}
-
-/// A text as the only value of a filter, where commas separate values.
-///
-/// ```
-/// use svctrack_core::schema::filter::escaped;
-/// assert_eq!(escaped(r"a, b\c"), r"a\, b\\c");
-/// ```
-pub fn escaped(text: &str) -> String {
-    text.replace('\\', r"\\").replace(',', r"\,")
-}
-
-/// Unescapes a value: `\,` is a comma and `\\` a backslash; any other backslash is literal.
-fn unescaped(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(char) = chars.next() {
-        let escaped = chars.next_if(|next| char == '\\' && matches!(next, ',' | '\\'));
-        plain.push(escaped.unwrap_or(char));
-    }
-    plain
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ pub mod csv_cell;
 pub mod field;
 #[cfg(feature = "records")]
 pub mod filter;
+pub mod filter_text;
 pub mod form;
 pub mod index;
 #[cfg(feature = "records")]

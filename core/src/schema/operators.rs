@@ -3,7 +3,8 @@
 
 use super::{
     field::{FieldDef, FieldKind},
-    filter::{escaped, split_operator, split_values},
+    filter::split_operator,
+    filter_text::{escaped, split_values},
 };
 
 /// How a filter compares a property.

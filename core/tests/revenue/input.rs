@@ -164,6 +164,9 @@ fn a_license_that_ends_without_a_fixed_period_is_excluded_from_renewals() {
     assert_eq!(serde_json::to_value(excluded).unwrap()["reason"], "no_fixed_period");
     assert_eq!(due.licenses_total, 1);
     assert!(mrr(&ledger, &asked, None).unwrap().about.excluded.is_empty());
+    // Without a term there is no day of notice.
+    let by_notice = renewals(&ledger, &asked, RenewalsBy::Notice).unwrap();
+    assert!(by_notice.about.excluded.is_empty());
 }
 
 #[test]

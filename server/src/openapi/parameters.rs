@@ -100,7 +100,7 @@ fn company_field(def: &ResourceDef) -> Option<&'static str> {
 }
 
 /// Operators of arrays of objects, after those of other properties.
-const OF_OBJECTS: &str = " An array of objects takes only `[exists]`, `[ne]=null`, and `[contains]`, which looks at its JSON.";
+const OF_OBJECTS: &str = " An array of objects takes only `null`, `[exists]`, `[ne]=null`, and `[contains]`, which looks at its JSON.";
 
 /// Conditions other than equality, described once for all properties: each member is a parameter of its own.
 fn operators(fields: &[FieldDef]) -> Value {
@@ -177,9 +177,8 @@ fn count() -> Value {
 
 /// Parameter `count` of a list whose entries have a property `count`.
 fn count_or_filter() -> Value {
-    let description = format!(
-        "{TOTAL} A number is a filter by the property `count`, as are several and `null`, separated by commas."
-    );
+    let description =
+        format!("{TOTAL} Numbers or `null`, separated by commas, filter by the property `count`.");
     parameter("count", &description, json!({ "type": ["boolean", "integer", "string"] }))
 }
 
@@ -347,8 +346,8 @@ mod tests {
         assert_eq!(described("^(issues)\\[(contains)\\]$"), Some(json!({ "type": "string" })));
         assert_eq!(described("^(issues)\\[(ne)\\]$"), Some(only_null()));
         let others = others.as_object().unwrap().keys();
-        let ordered =
+        let mut ordered =
             others.filter(|pattern| pattern.contains("gte") && !pattern.contains("custom"));
-        assert!(ordered.into_iter().all(|pattern| !pattern.contains("issues")));
+        assert!(ordered.all(|pattern| !pattern.contains("issues")));
     }
 }

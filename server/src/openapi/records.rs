@@ -28,6 +28,9 @@ pub(super) fn list_item_name(def: &ResourceDef) -> String {
     format!("{}ListItem", schema_name(def))
 }
 
+/// Bound of a number that a caller sends, where the service may set the least one itself.
+const ABOVE: &str = "exclusiveMinimum";
+
 /// Name of the schema of a create.
 pub(super) fn create_name(def: &ResourceDef) -> String {
     format!("{}Create", schema_name(def))
@@ -94,6 +97,13 @@ fn create(def: &ResourceDef) -> Value {
 /// Body of an update: absent properties do not change. The response of a GET can be sent back; properties that the
 /// service sets are ignored, of whatever type (R3).
 fn update(def: &ResourceDef) -> Value {
+    let taken = |field: &FieldDef| {
+        let (name, mut property) = taken(field);
+        if let Some(least) = property.as_object_mut().and_then(|it| it.remove(ABOVE)) {
+            set(&mut property, "minimum", least);
+        }
+        (name, property)
+    };
     object(def.doc, def.fields.iter().filter(|field| field.is_sent()).map(taken), &[])
 }
 
@@ -220,7 +230,7 @@ fn kind_schema(field: &FieldDef) -> Value {
             json!({ "type": ["integer", "null"], "minimum": least, "maximum": greatest })
         }
         FieldKind::Number => {
-            let bound = if field.above_least { "exclusiveMinimum" } else { "minimum" };
+            let bound = if field.above_least { ABOVE } else { "minimum" };
             json!({ "type": ["number", "null"], bound: least, "maximum": greatest })
         }
         FieldKind::Bool => json!({ "type": ["boolean", "null"] }),

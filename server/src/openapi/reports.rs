@@ -60,7 +60,7 @@ const ABOUT: &[Member] = &[
         "[MissingRate]",
         "Currencies without a rate; if there are any, nothing is converted.",
     ),
-    ("excluded", "[ExcludedLicenses]", "Licenses that do not count, by reason."),
+    ("excluded", "[ExcludedLicenses]", "Licenses that the report leaves out, by reason."),
 ];
 /// Members of a report about the past that it is computed from.
 const PAST: &[Member] = &[
@@ -93,7 +93,7 @@ const OBJECTS: &[Object] = &[
     ("MissingRate", "A currency without a rate.", &[&[
         ("currency", "text", "The currency."), ("day", "day", "The first day without a rate."),
     ]], &[]),
-    ("ExcludedLicenses", "Licenses that do not count, with the reason.", &[&[
+    ("ExcludedLicenses", "Licenses that a report leaves out, with the reason; only the report of renewals has `no_fixed_period`.", &[&[
         ("reason", "reason", "Reason."), ("licenses", "[id]", "Ids of the first 1,000 licenses."), ("total", "count", "Number of licenses."),
     ]], &[]),
     ("OverdueLicense", "A license past its end, still ongoing and without a successor.", &[&[

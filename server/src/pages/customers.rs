@@ -5,7 +5,7 @@ use serde::Deserialize;
 use svctrack_core::{
     resources::company::COMPANY,
     revenue::{CompanyStatus, CustomerPage},
-    schema::filter::escaped,
+    schema::filter_text::escaped,
     value::engagement::ACTIVITY_STATES,
 };
 use svctrack_web::pages::{

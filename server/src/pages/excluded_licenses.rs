@@ -14,7 +14,7 @@ const REASONS: [(&str, &str); 5] = [
     ("amount_too_large", "with too large an amount"),
 ];
 
-/// Licenses that do not count, for one reason.
+/// Licenses that a report leaves out, for one reason.
 #[derive(Deserialize)]
 pub(super) struct ExcludedLicenses {
     pub(super) reason: String,

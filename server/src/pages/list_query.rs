@@ -2,7 +2,7 @@
 
 use svctrack_core::{
     resources::by_name,
-    schema::{FieldDef, Operator, ResourceDef, filter::texts_of},
+    schema::{FieldDef, Operator, ResourceDef, filter_text::texts_of},
     value::ObjectId,
 };
 use svctrack_web::pages::{ListFilter, Problem, target_of, title_of};

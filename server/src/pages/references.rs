@@ -5,7 +5,7 @@ use poem::{Request, Response, http::header};
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::end_user::END_USER,
-    schema::{FieldDef, Fill, ResourceDef, filter::escaped},
+    schema::{FieldDef, Fill, ResourceDef, filter_text::escaped},
     value::{ObjectId, RecordRef},
 };
 use svctrack_store::StoreError;

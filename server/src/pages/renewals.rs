@@ -12,7 +12,7 @@ use svctrack_core::{
         company::OWNER,
         license::{LICENSE, LOST_REASON, RENEWAL_DATE, RENEWAL_STATUS},
     },
-    schema::{csv_cell, filter::escaped},
+    schema::{csv_cell, filter_text::escaped},
     value::{Day, Document, ObjectId, ValidationError, Zone},
 };
 use svctrack_web::pages::{

@@ -6,7 +6,7 @@ use svctrack_core::{
     resources::{
         company::COMPANY, end_user::END_USER, license::LICENSE, ticket::TICKET, user::USER,
     },
-    schema::{ResourceDef, filter::escaped},
+    schema::{ResourceDef, filter_text::escaped},
 };
 use svctrack_web::pages::{
     HitGroup, SearchHit, SearchView, address, label_of, search_page, title_of,

@@ -3,7 +3,7 @@
 use hypertext::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
-use svctrack_core::schema::filter::escaped;
+use svctrack_core::schema::filter_text::escaped;
 
 use super::{
     address::address, format::instant, parts::scroll, shell::record_address,

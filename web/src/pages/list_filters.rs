@@ -3,8 +3,7 @@
 
 use hypertext::prelude::*;
 use svctrack_core::schema::{
-    FieldDef, FieldKind, Operator, ResourceDef,
-    filter::{split_operator, texts_of},
+    FieldDef, FieldKind, Operator, ResourceDef, filter::split_operator, filter_text::texts_of,
 };
 
 use super::{

@@ -161,10 +161,9 @@ pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
 fn not_fixed(licenses: &ExcludedTotal) -> impl Renderable {
     maud! {
         p.muted {
-            a href=(licenses.path) { (counted(licenses.licenses, "license")) }
-            @if licenses.licenses == 1 { " ends" } @else { " end" }
-            " in these days without a fixed period, and cannot be renewed: set " code { "fixedPeriod" }
-            ", or mark as lost."
+            a href=(licenses.path) { (counted(licenses.licenses, "ongoing license")) }
+            " without a fixed period ended, or will end: set " code { "fixedPeriod" }
+            " to renew, or mark as lost."
         }
     }
 }

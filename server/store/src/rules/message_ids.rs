@@ -46,6 +46,7 @@ pub(crate) fn last_received(
     id: &str,
     ctx: &Ctx,
 ) -> Result<Option<Timestamp>, StoreError> {
+    // The id is parsed once; only the window in the key changes.
     let mut key = keys::message(tenant, window_of(ctx.settled), id);
     for window in windows(ctx.now, ctx.settled) {
         key = keys::message_in(key, window);

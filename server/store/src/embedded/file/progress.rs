@@ -26,7 +26,7 @@ pub(crate) struct DiskProgress {
     start: Instant,
     /// When each step began that is running, in milliseconds from the start; 0 where none is.
     began: [AtomicU64; MAX_STEPS],
-    /// Number of these that have been in use: a few, of which each write looks at all.
+    /// Number of slots used so far. Only these are scanned.
     used: AtomicUsize,
     /// Whether it has been logged that the disk does not respond.
     is_logged: AtomicBool,
@@ -169,11 +169,13 @@ mod tests {
 
     #[test]
     fn as_many_steps_are_watched_as_there_is_room_for() {
-        let progress = started(STALLED_AFTER);
+        let progress = started(2 * STALLED_AFTER);
         let steps: Vec<_> = (0..=MAX_STEPS).map(|_| progress.begin()).collect();
         assert_eq!(steps.iter().filter(|step| step.began.is_some()).count(), MAX_STEPS);
         drop(steps);
         assert!(progress.begin().began.is_some());
+        progress.began[MAX_STEPS - 1].store(1, Ordering::Relaxed);
+        assert!(progress.is_stalled());
     }
 
     #[tokio::test(start_paused = true)]
