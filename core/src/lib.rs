@@ -25,7 +25,7 @@
     feature = "records",
     doc = "\
 | [`usage`] | who was active on which days, and what they did, counted from activities |
-| [`revenue`] | MRR, retention, renewals, forecast and customers, from licenses alone |"
+| [`revenue`] | the reports: MRR, retention, renewals, forecast and customers, from licenses; usage, from its counts |"
 )]
 //!
 //! `R23` and the like refer to the decisions in `core/docs/decisions.md` and the pages that it lists, `rule 5` to the

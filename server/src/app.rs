@@ -14,7 +14,7 @@ use svctrack_web::{Addresses, Reference, ReferenceIndex, ServedFile};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
-    auth::{denials::Denials, sign_in_link::SignIn},
+    auth::{denials::Denials, sign_in::SignIn},
     backup_folder::Backups,
     compression::{Compressions, Forms},
     demo_filling::DemoFilling,

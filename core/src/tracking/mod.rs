@@ -22,6 +22,8 @@ pub mod activity;
 #[cfg(feature = "records")]
 pub mod bulk;
 #[cfg(feature = "records")]
+mod clock_skew;
+#[cfg(feature = "records")]
 mod duplicates;
 #[cfg(feature = "records")]
 mod event_lookup;

@@ -1,6 +1,7 @@
 //! Route 1, the real-time call: from the bytes of a body to an [`Event`] (R30, R32, R36, R45, R48).
 
 use super::{
+    clock_skew::corrected_date,
     event::{Event, Identity, PipelineCall, name},
     reader::{
         ABOUT, ACTION, DATE, FIRST_NAME, INFO, IdentityPlaces, LAST_NAME, MemberPlace,
@@ -8,10 +9,6 @@ use super::{
     },
 };
 use crate::value::{Document, Timestamp};
-
-/// Largest error of a sender's clock, in milliseconds, for which its dates are not corrected; smaller differences come
-/// from the network (R45).
-pub const MAX_CLOCK_SKEW_MS: i64 = 5_000;
 
 /// The route's own names take precedence (R32).
 const EXTERNAL_ID: &[&str] = &[name::EXTERNAL_ID, "euExtId", "userId", "user_id"];
@@ -54,15 +51,6 @@ pub fn read(body: &[u8], received_at: Timestamp) -> Result<ReadEvent, Unreadable
     let spellings = [EXTERNAL_ID, COMPANY, FIRST_NAME, LAST_NAME, DATE, of_script];
     let unread = reader.unread_of(&event, &spellings);
     reader.finish(event, &places, unread)
-}
-
-/// The event's date, moved by the difference of the sender's clock and ours (R45).
-fn corrected_date(reader: &mut MemberReader<'_>, received_at: Timestamp) -> Option<Timestamp> {
-    let sent_at = reader.time(&[name::SENT_AT]).unwrap_or(received_at);
-    let date = reader.date()?;
-    let skew_ms = received_at.as_ms() - sent_at.as_ms();
-    let off = skew_ms.abs() > MAX_CLOCK_SKEW_MS;
-    Some(if off { Timestamp::from_ms_clamped(date.as_ms() + skew_ms) } else { date })
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub mod html;
 #[cfg(feature = "forms")]
 pub mod id;
 #[cfg(feature = "forms")]
+mod id_sequence;
+#[cfg(feature = "forms")]
 pub mod json;
 #[cfg(feature = "forms")]
 pub mod json_reader;
@@ -52,7 +54,8 @@ pub use self::time::Timestamp;
 pub use self::{
     day::{Day, Unit},
     document::Document,
-    id::{IdSequence, IdsExhausted, ObjectId, RecordRef},
+    id::{ObjectId, RecordRef},
+    id_sequence::{IdSequence, IdsExhausted},
     json::{Json, JsonRef},
     malformed::Malformed,
     member::Members,

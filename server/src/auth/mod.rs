@@ -8,7 +8,7 @@ pub(crate) mod csrf;
 pub(crate) mod denials;
 mod event_sender;
 pub(crate) mod session;
-pub(crate) mod sign_in_link;
+pub(crate) mod sign_in;
 mod token_digest;
 mod token_format;
 

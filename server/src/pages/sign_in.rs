@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{RequestSource, session, sign_in_link::SignInRate},
+    auth::{RequestSource, session, sign_in::SignInRate},
     error::Error,
     limits::MAX_SIGN_IN_BYTES,
     sender_limits::Address,
