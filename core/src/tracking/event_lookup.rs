@@ -97,7 +97,16 @@ pub struct KnownUser {
 }
 
 impl KnownUser {
-    /// The user of a stored record.
+    /// Members that the facts are read from, in the order of the record.
+    pub const MEMBERS: [&'static str; 5] = [
+        end_user::COMPANY_ID.name,
+        end_user::EXTERNAL_ID.name,
+        end_user::EMAIL.name,
+        end_user::FIRST_NAME.name,
+        end_user::LAST_NAME.name,
+    ];
+
+    /// The user of a stored record, or of its [`MEMBERS`](Self::MEMBERS).
     pub fn from_record(id: ObjectId, record: &dyn Members) -> Self {
         let value = |name| record.get(name).filter(|value| !value.is_null());
         let company = value(end_user::COMPANY_ID.name).and_then(JsonRef::as_str);

@@ -5,7 +5,10 @@ use svctrack_core::{
     resources::end_user::END_USER,
     schema::{Lookup, LookupError, ResourceDef},
     tracking::intake::{EventLookup, KnownUser, TrackingSettings},
-    value::{Document, ObjectId, RecordRef, TenantId, Timestamp, engagement::Engagement},
+    value::{
+        Document, ObjectId, RecordRef, TenantId, Timestamp, engagement::Engagement,
+        member::SelectedMembers,
+    },
 };
 
 use super::{
@@ -239,7 +242,11 @@ impl<S: Source> EventLookup for TenantView<'_, S> {
     }
 
     fn user(&self, id: ObjectId) -> Result<Option<KnownUser>, LookupError> {
-        let look_up = || self.read(&END_USER, id, |stored| Ok(KnownUser::from_record(id, &stored)));
+        let read = |stored: StoredRecord<'_>| {
+            let members = SelectedMembers::find(stored.text(), KnownUser::MEMBERS);
+            Ok(KnownUser::from_record(id, &members))
+        };
+        let look_up = || self.read(&END_USER, id, read);
         let user = match &self.planning {
             Some(planning) => planning.known().user(self.tenant, id, look_up),
             None => look_up(),
