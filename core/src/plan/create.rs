@@ -4,7 +4,8 @@ use super::{
     change::Change,
     context::Ctx,
     planned::{Planned, Rejection},
-    record_update::{AssembledRecord, assemble, check_claims},
+    record_update::{AssembledRecord, assemble},
+    unique_keys::check_claims,
 };
 use crate::{
     schema::{CheckedBody, Lookup, ResourceDef, SideRecord, index},

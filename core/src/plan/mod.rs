@@ -43,6 +43,8 @@ mod restore;
 #[cfg(feature = "records")]
 mod tenant;
 #[cfg(feature = "records")]
+mod unique_keys;
+#[cfg(feature = "records")]
 mod unknown_properties;
 #[cfg(feature = "records")]
 mod update;

@@ -3,16 +3,15 @@
 use super::{
     context::Ctx,
     patch::merge,
-    planned::Rejection,
     references::{resolve_references, resolve_text, target_of},
     unknown_properties::ignored,
 };
 use crate::{
     schema::{
-        CheckedBody, Completion, Fill, FillCtx, IndexEntry, Lookup, LookupError, ReadCtx,
-        ResourceDef, SentBody, SideRecord,
+        CheckedBody, Completion, Fill, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef,
+        SentBody, SideRecord,
     },
-    value::{Document, Json, JsonRef, ObjectId, ValidationError, quoted::quoted},
+    value::{Document, Json, JsonRef, ValidationError},
 };
 
 /// Hidden member of a stored record: the names of the fields with placeholder values for absent ones, and those of
@@ -187,35 +186,4 @@ pub(super) fn fill(def: &ResourceDef, mut document: Document, ctx: FillCtx) -> D
         filled.set(STAND_INS, Json::strings(stand_ins));
     }
     filled
-}
-
-/// Checks that a record has no issues, and that no other record holds the claims of its entries.
-///
-/// # Errors
-/// [`Rejection::Conflict`] with every value that is taken, [`Rejection::Invalid`] with these and the other issues, if there
-/// are any (R11).
-pub(super) fn check_claims(
-    def: &'static ResourceDef,
-    id: Option<ObjectId>,
-    added: &[IndexEntry],
-    mut issues: Vec<ValidationError>,
-    lookup: &dyn Lookup,
-) -> Result<(), Rejection> {
-    let mut taken = Vec::new();
-    for entry in added.iter().filter(|entry| entry.unique) {
-        let holder = lookup.find(def, entry.row, &entry.key)?;
-        if holder.is_some() && holder != id {
-            let message =
-                format!("`{}` {} is taken by another record", entry.row, quoted(&entry.key));
-            taken.push(ValidationError::of_member(entry.row, "taken", message));
-        }
-    }
-    match (issues.is_empty(), taken.is_empty()) {
-        (true, true) => Ok(()),
-        (true, false) => Err(Rejection::Conflict(taken)),
-        (false, _) => {
-            issues.extend(taken);
-            Err(Rejection::Invalid(issues))
-        }
-    }
 }

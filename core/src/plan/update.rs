@@ -5,7 +5,8 @@ use super::{
     context::Ctx,
     create::create_side_records,
     planned::{Planned, Rejection},
-    record_update::{AssembledRecord, assemble, check_claims},
+    record_update::{AssembledRecord, assemble},
+    unique_keys::check_claims,
 };
 use crate::{
     schema::{CheckedBody, Fill, Lookup, ResourceDef, index},

@@ -27,7 +27,6 @@ pub(crate) mod records;
 pub(crate) mod reports;
 mod request;
 pub(crate) mod respond;
-mod rows;
 pub(crate) mod sdk_calls;
 pub(crate) mod settings;
 mod strict;
@@ -35,6 +34,7 @@ pub(crate) mod table;
 pub(crate) mod tenants;
 pub(crate) mod tokens;
 pub(crate) mod tracking;
+mod tracking_rows;
 
 pub(crate) use self::{
     list_response::WholeList,

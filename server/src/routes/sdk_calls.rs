@@ -20,9 +20,9 @@ use svctrack_store::Tracking;
 
 use super::{
     respond::json,
-    rows::{CallBatch, RowsFormat, RowsReader, take_rows},
     strict::Strictness,
     tracking::{ok, rejected, store},
+    tracking_rows::{CallBatch, RowsFormat, RowsReader, take_rows},
 };
 use crate::{
     app::App,

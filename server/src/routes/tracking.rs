@@ -17,8 +17,8 @@ use svctrack_store::{IdempotentOutcome, Tracking};
 use super::{
     idempotency_key::{IdempotentCall, Replayed, hash_of},
     respond::name_ignored,
-    rows::{RowsFormat, RowsReader, TrackingOutcome, take_rows},
     strict::Strictness,
+    tracking_rows::{RowsFormat, RowsReader, TrackingOutcome, take_rows},
 };
 use crate::{
     app::App,
