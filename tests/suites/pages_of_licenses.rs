@@ -125,11 +125,11 @@ async fn a_license_that_ends_without_a_fixed_period_is_named_among_the_renewals(
     let server = server().await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     year(&server, "sound", 30, json!({})).await;
-    let says = "in these days without a fixed period";
+    let says = "without a fixed period ended, or will end";
     assert!(!page(&reader, "/app/renewals").await.contains(says));
     year(&server, "one", 30, json!({"fixedPeriod": false})).await;
     let html = page(&reader, "/app/renewals").await;
-    assert!(html.contains(&format!(">1 license</a> ends {says}")), "{html}");
+    assert!(html.contains(&format!(">1 ongoing license</a> {says}")), "{html}");
     let id = server.client.get("/licenses/extid-one").await.json()["_id"].clone();
     let link = format!("/app/records/licenses/{}", id.as_str().unwrap());
     assert!(html.contains(&format!("href=\"{link}\"")), "{html}");
