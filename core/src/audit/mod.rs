@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[doc(inline)]
 pub use self::{
     list_fields::ENTRY,
-    query::{AuditQuery, AuditTargets},
+    query::{AuditQuery, AuditTargets, TOKEN_ID_CHARS},
 };
 use crate::{
     resources,

@@ -17,15 +17,7 @@ use crate::{
 const MAX_IDS: usize = 100;
 
 /// Characters of the id of a token, or of a session.
-const TOKEN_ID_CHARS: usize = 8;
-
-/// Whether a text may be the id of a target that is no record: of a token or tenant, or a closed month.
-fn is_id_of_other(text: &str) -> bool {
-    let is_token =
-        text.len() == TOKEN_ID_CHARS && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let is_month = Day::parse(&format!("{text}-01")).is_some();
-    is_token || is_month || TenantId::parse(text).is_some()
-}
+pub const TOKEN_ID_CHARS: usize = 8;
 
 /// Query of the audit log; newest entries first.
 #[derive(Clone, Debug)]
@@ -98,14 +90,28 @@ impl AuditTargets {
             None if !is_any && defs.len() == self.resources.len() => {
                 return Err(unreadable("id", RecordRef::FORMS, &id));
             }
-            None if !is_id_of_other(&id) => {
-                let expected = "the id of a record, token, tenant or integration issue, or a month";
-                return Err(unreadable("id", expected, &id));
+            None if !self.is_id_of_other(&id) => {
+                let of_any = "the id of a record, token, tenant or integration issue, or a month";
+                let expected = match self.resources.as_slice() {
+                    [] => of_any.to_owned(),
+                    resources => format!("an id of `{}`", resources.join("` or `")),
+                };
+                return Err(unreadable("id", &expected, &id));
             }
             None => {}
         }
         self.ids.push(id);
         Ok(())
+    }
+
+    /// Whether a text may be the id of a target that is no record: of a token or tenant, or a closed month.
+    fn is_id_of_other(&self, text: &str) -> bool {
+        let may_be =
+            |resource| self.resources.is_empty() || self.resources.iter().any(|at| at == resource);
+        let is_base62 = || text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        (may_be("tokens") && text.len() == TOKEN_ID_CHARS && is_base62())
+            || (may_be("closings") && Day::parse(&format!("{text}-01")).is_some())
+            || (may_be("tenants") && TenantId::parse(text).is_some())
     }
 
     /// The record that is meant, if there can be no other target.
@@ -255,7 +261,14 @@ mod tests {
         let of_any = "`id` must be the id of a record, token, tenant or integration issue, or a month; found";
         for id in ["nosuch", "0123456", "0123456-", "2026-13", "2026-1", "6553f10001020304"] {
             check(&[("id", id)], of_any);
-            check(&[("id", id), ("resource", "companies,tokens")], of_any);
+            let of_two = "`id` must be an id of `companies` or `tokens`; found";
+            check(&[("id", id), ("resource", "companies,tokens")], of_two);
+        }
+        for (resource, id) in
+            [("tokens", "2026-11"), ("closings", "01234567"), ("tenants", "2026-11")]
+        {
+            let of_one = format!("`id` must be an id of `{resource}`; found");
+            check(&[("id", id), ("resource", resource)], &of_one);
         }
         check(&[("resource", "Companies")], "`resource` must be one of `products`, ");
         let expected = "`action` must be a noun and a verb, such as `company.update`; found";

@@ -250,6 +250,7 @@ impl Ledger {
         ledger.excluded.extend(excluded.copied());
         let parents = self.excluded_parents.iter().filter(|(_, id, _)| stays(id));
         ledger.excluded_parents.extend(parents.copied());
+        ledger.licenses.reserve(self.licenses.len() + changes.len());
         for license in self.licenses.iter().filter(|license| stays(&license.id)) {
             ledger.currencies.note(license.currency);
             ledger.products.note(license.product);
@@ -294,6 +295,9 @@ impl Ledger {
         mut self,
         facts: impl IntoIterator<Item = LicenseFacts<'f>>,
     ) -> Result<Self, ReportError> {
+        let facts = facts.into_iter();
+        // A million licenses take longer to move, each time that the list grows, than to sort.
+        self.licenses.reserve(facts.size_hint().0);
         let mut is_sorted = true;
         for facts in facts {
             match self.read(&facts) {

@@ -161,7 +161,10 @@ pub fn renewals(
     let mut sums = vec![Vec::new(); ledger.currency_count()];
     sums.fill_with(|| vec![RenewalSums::default(); windows]);
     let mut total = vec![RenewalSums::default(); windows];
-    let mut lines: Vec<RenewalLine> = Vec::new();
+    let companies = ledger.companies(options.company);
+    let most: usize = companies.map(|(_, licenses)| licenses.len()).sum();
+    // With the room for all, no line moves; what stays empty takes no memory.
+    let mut lines: Vec<RenewalLine> = Vec::with_capacity(most);
     let mut not_fixed: Vec<ObjectId> = Vec::new();
     let mut ending: Vec<EndingLicense> = Vec::new();
     each_payer(&scope, |payer| {

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use svctrack_core::audit::TOKEN_ID_CHARS;
+
 const PREFIX: &str = "svt_";
-const ID_CHARS: usize = 8;
 const SECRET_CHARS: usize = 43;
 const CHECKSUM_CHARS: usize = 6;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -20,7 +21,8 @@ impl Token {
     /// # Errors
     /// When the machine gives no randomness.
     pub fn generate() -> Result<Self, getrandom::Error> {
-        let mut text = format!("{PREFIX}{}_{}", random_text(ID_CHARS)?, random_text(SECRET_CHARS)?);
+        let mut text =
+            format!("{PREFIX}{}_{}", random_text(TOKEN_ID_CHARS)?, random_text(SECRET_CHARS)?);
         text.extend(checksum(&text).map(char::from));
         Ok(Self(text))
     }
@@ -30,7 +32,7 @@ impl Token {
         let rest = text.strip_prefix(PREFIX)?;
         let (id, secret) = rest.split_once('_')?;
         let base62 = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        let sized = id.len() == ID_CHARS && secret.len() == SECRET_CHARS + CHECKSUM_CHARS;
+        let sized = id.len() == TOKEN_ID_CHARS && secret.len() == SECRET_CHARS + CHECKSUM_CHARS;
         if !sized || !base62(id) || !base62(secret) {
             return None;
         }
@@ -40,7 +42,7 @@ impl Token {
 
     /// Public part of the token, by which it is looked up.
     pub fn id(&self) -> &str {
-        self.0.get(PREFIX.len()..PREFIX.len() + ID_CHARS).unwrap_or_default()
+        self.0.get(PREFIX.len()..PREFIX.len() + TOKEN_ID_CHARS).unwrap_or_default()
     }
 
     /// The whole token, to be shown once.
