@@ -67,7 +67,7 @@ impl<'a, const N: usize> SelectedMembers<'a, N> {
         // At the brace or comma before a key.
         let (mut at, mut next) = (0, 0);
         while let Some((key, value, end)) = member_at(object, at) {
-            if let Some(place) = picked.place_of(key, next) {
+            if let Some(place) = picked.place_of(&key, next) {
                 let text = std::str::from_utf8(value).ok().map(JsonRef::of_stored);
                 if let Some(slot) = picked.values.get_mut(place) {
                     *slot = text;
@@ -91,30 +91,50 @@ impl<'a, const N: usize> SelectedMembers<'a, N> {
     }
 
     /// Place of a key among the names: the next one, or else any.
-    fn place_of(&self, key: &[u8], next: usize) -> Option<usize> {
-        // Checked once for all names: few keys have escapes, and most are not among the names.
-        let plain = plain_key(key);
-        let is = |name: &&str| match plain {
-            Some(plain) => plain == name.as_bytes(),
-            None => is_named(key, name),
-        };
-        if self.names.get(next).is_some_and(is) {
+    fn place_of(&self, key: &Key<'_>, next: usize) -> Option<usize> {
+        if self.names.get(next).is_some_and(|name| key.is(name)) {
             return Some(next);
         }
-        self.names.iter().position(is)
+        self.names.iter().position(|name| key.is(name))
+    }
+}
+
+/// The key of a member.
+struct Key<'a> {
+    /// The JSON string, with its quotes.
+    text: &'a [u8],
+    /// What is between the quotes, where it has no escapes.
+    plain: Option<&'a [u8]>,
+}
+
+impl Key<'_> {
+    fn is(&self, name: &str) -> bool {
+        match self.plain {
+            Some(plain) => plain == name.as_bytes(),
+            None => self.is_escaped(name),
+        }
+    }
+
+    #[cold]
+    fn is_escaped(&self, name: &str) -> bool {
+        let text = std::str::from_utf8(self.text).ok().map(JsonRef::of_stored);
+        text.and_then(JsonRef::as_str).as_deref() == Some(name)
     }
 }
 
 /// Key and value of the member after the brace or comma at `at`, and the end of the value.
-fn member_at(object: &[u8], at: usize) -> Option<(&[u8], &[u8], usize)> {
+fn member_at(object: &[u8], at: usize) -> Option<(Key<'_>, &[u8], usize)> {
     if !matches!(object.get(at)?, b'{' | b',') {
         return None;
     }
-    let key = at + 1;
-    let colon = key + string_len(object.get(key..)?)?;
+    let start = at + 1;
+    let (len, has_escapes) = string_at(object.get(start..)?)?;
+    let colon = start + len;
     let value = colon + 1;
     let end = value + value_len(object.get(value..)?)?;
-    Some((object.get(key..colon)?, object.get(value..end)?, end))
+    let inner = object.get(start + 1..colon - 1)?;
+    let key = Key { text: object.get(start..colon)?, plain: (!has_escapes).then_some(inner) };
+    Some((key, object.get(value..end)?, end))
 }
 
 /// The value of a member in the text of an object; only that value is checked as Unicode.
@@ -126,7 +146,7 @@ pub fn member_in<'a>(object: &'a [u8], name: &str) -> Option<JsonRef<'a>> {
     let mut at = start_of(object, name)?;
     loop {
         let (key, value, end) = member_at(object, at)?;
-        if is_named(key, name) {
+        if key.is(name) {
             return Some(JsonRef::of_stored(std::str::from_utf8(value).ok()?));
         }
         at = end;
@@ -151,40 +171,26 @@ fn start_of(object: &[u8], name: &str) -> Option<usize> {
     Some(if nested { 0 } else { at })
 }
 
-/// Whether the JSON string `key` is `name`.
-fn is_named(key: &[u8], name: &str) -> bool {
-    if let Some(plain) = plain_key(key) {
-        return plain == name.as_bytes();
-    }
-    let key = std::str::from_utf8(key).ok().map(JsonRef::of_stored);
-    key.and_then(JsonRef::as_str).as_deref() == Some(name)
-}
-
-/// Text of the JSON string `key`, where it has no escapes.
-fn plain_key(key: &[u8]) -> Option<&[u8]> {
-    let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
-    memchr(b'\\', inner).is_none().then_some(inner)
-}
-
 /// Length of the value with which the bytes begin.
 fn value_len(bytes: &[u8]) -> Option<usize> {
     match bytes.first()? {
-        b'"' => string_len(bytes),
+        b'"' => Some(string_at(bytes)?.0),
         b'{' => nested_len(bytes, b'{', b'}'),
         b'[' => nested_len(bytes, b'[', b']'),
         _ => bytes.iter().position(|byte| matches!(byte, b',' | b'}' | b']')),
     }
 }
 
-/// Length of the string with which the bytes begin, its quotes included.
-fn string_len(bytes: &[u8]) -> Option<usize> {
-    let mut at = 1;
+/// Length of the string with which the bytes begin, its quotes included, and whether it has escapes.
+fn string_at(bytes: &[u8]) -> Option<(usize, bool)> {
+    let (mut at, mut has_escapes) = (1, false);
     loop {
         at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        match bytes.get(at)? {
-            b'"' => return Some(at + 1),
-            _ => at += 2,
+        if bytes.get(at) == Some(&b'"') {
+            return Some((at + 1, has_escapes));
         }
+        has_escapes = true;
+        at += 2;
     }
 }
 
@@ -198,7 +204,7 @@ fn nested_len(bytes: &[u8], open: u8, close: u8) -> Option<usize> {
         let rest = bytes.get(at..)?;
         let byte = *rest.first()?;
         if byte == b'"' {
-            at += string_len(rest)?;
+            at += string_at(rest)?.0;
             continue;
         }
         at += 1;
