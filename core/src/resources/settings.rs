@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 
 use crate::{
     fields,
-    schema::{Completion, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef},
+    schema::{CompletionContext, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef},
     value::{
         Day, Document, Json, JsonRef, ObjectId, ValidationError, Zone,
         number::{RATE_RANGE, is_rate},
@@ -286,7 +286,10 @@ fn rate_limit(settings: &Document, name: &str) -> Option<NonZeroU32> {
     RATE_LIMITS.get(settings)?.value(name)?.as_number()?.to_string().parse().ok()
 }
 
-fn check(settings: &mut Document, completion: &mut Completion<'_>) -> Result<(), LookupError> {
+fn check(
+    settings: &mut Document,
+    completion: &mut CompletionContext<'_>,
+) -> Result<(), LookupError> {
     let issues = &mut *completion.issues;
     // Only the server has the names of zones.
     if let Some(zone) = TIME_ZONE.get(settings)

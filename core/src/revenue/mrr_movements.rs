@@ -34,7 +34,7 @@ pub(super) const REST: &str = "(rest)";
 pub(super) const NONE: &str = "(none)";
 
 /// The segment of a company.
-pub type SegmentOf<'s> = &'s dyn Fn(ObjectId) -> Option<String>;
+pub type CompanySegmentLookup<'s> = &'s dyn Fn(ObjectId) -> Option<String>;
 
 /// MRR and its movements.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -136,7 +136,7 @@ pub struct MovementRow {
 pub fn mrr(
     ledger: &Ledger,
     options: &ReportOptions,
-    segment: Option<SegmentOf<'_>>,
+    segment: Option<CompanySegmentLookup<'_>>,
 ) -> Result<Movements, ReportError> {
     let scope = ReportScope::new(ledger, options)?;
     let windows = ReportWindows { starts: scope.bounds.starts(), ends: scope.bounds.ends() };
@@ -177,7 +177,7 @@ pub fn mrr(
 pub(super) fn rest_of(
     ledger: &Ledger,
     options: &ReportOptions,
-    segment_of: SegmentOf<'_>,
+    segment_of: CompanySegmentLookup<'_>,
 ) -> Result<BTreeSet<ObjectId>, ReportError> {
     let scope = ReportScope::new(ledger, options)?;
     let places = Segments::from_scope(&scope, segment_of).places;
@@ -192,7 +192,7 @@ struct Segments {
 }
 
 impl Segments {
-    fn from_scope(scope: &ReportScope<'_>, segment_of: SegmentOf<'_>) -> Self {
+    fn from_scope(scope: &ReportScope<'_>, segment_of: CompanySegmentLookup<'_>) -> Self {
         let mut numbers: BTreeMap<Option<String>, usize> = BTreeMap::new();
         let mut found: Vec<(i128, usize)> = Vec::new();
         let mut of_companies = Vec::new();

@@ -10,7 +10,7 @@ use svctrack_core::{
     schema::{ListQuery, LogPage, ReadQuery, ResourceDef},
     value::{Document, JsonRef, ValidationError},
 };
-use svctrack_store::{LogQuery, Page, PageOptions, PageStart, Rewrite, StoreError, Tenant};
+use svctrack_store::{JsonRewrite, LogQuery, Page, PageOptions, PageStart, StoreError, Tenant};
 
 use super::{
     accept_header::prefers_csv,
@@ -98,7 +98,7 @@ impl ListResponse<'_> {
     }
 
     /// Converts a record into a line of CSV.
-    fn to_csv(&self) -> Rewrite {
+    fn to_csv(&self) -> JsonRewrite {
         let columns = CsvColumns::selected(self.def, self.select);
         Arc::new(move |record| {
             let record = JsonRef::of_stored(&record).to_document().unwrap_or_default();

@@ -8,7 +8,7 @@ use std::{
 use svctrack_core::{
     resources::license::LICENSE,
     revenue::{
-        ChangedLicense, ClosedMonth, LicenseFacts, MonthDifference, Movements, SinceClosing,
+        ChangedLicense, ChangesSinceClosing, ClosedMonth, LicenseFacts, MonthDifference, Movements,
     },
     value::TenantId,
 };
@@ -42,7 +42,7 @@ impl<S: Snapshot> ClosedMonths<'_, S> {
         closed.retain(|row| row.closing.is_in(report));
         let tables = RecordTables::open(self.snapshot)?;
         let view = TenantView::of_snapshot(self.tenant, &tables);
-        let mut since = SinceClosing {
+        let mut since = ChangesSinceClosing {
             licenses: BTreeMap::new(),
             ledger: &self.now.ledger,
             rates: [self.now.rates.clone(), self.now.rates.clone()],
@@ -50,7 +50,7 @@ impl<S: Snapshot> ClosedMonths<'_, S> {
         };
         let mut months = Vec::new();
         let compared =
-            |row: ClosingRow, since: &SinceClosing<'_>| row.closing.compared(report, since);
+            |row: ClosingRow, since: &ChangesSinceClosing<'_>| row.closing.compared(report, since);
         each_replaced(self.snapshot, self.tenant, |sequence, _, replaced| {
             // The last closed month was closed up to the latest row.
             while let Some(row) = closed.pop_if(|row| sequence <= row.sequence) {
@@ -73,7 +73,7 @@ impl<S: Snapshot> ClosedMonths<'_, S> {
     fn undo(
         &self,
         replaced: Replaced,
-        since: &mut SinceClosing<'_>,
+        since: &mut ChangesSinceClosing<'_>,
         view: &TenantView<'_, RecordTables<S>>,
     ) -> Result<(), StoreError> {
         let zone = self.now.zone;

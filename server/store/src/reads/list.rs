@@ -20,7 +20,7 @@ use svctrack_core::{
 
 use super::{
     bidirectional_scan::{Direction, ScanCursor, ScanFrontier},
-    pager::{FoundPage, PIECE_BYTES, Pager},
+    pager::{PIECE_BYTES, PageWithIds, Pager},
     spare_permits::SparePermits,
 };
 use crate::{
@@ -118,7 +118,7 @@ pub(crate) fn list(
     snapshot: &impl Snapshot,
     asked: &ListRequest,
     spare: &SparePermits,
-) -> Result<FoundPage, StoreError> {
+) -> Result<PageWithIds, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let view = TenantView::of_snapshot(asked.tenant, &tables);
     let mut query = asked.query.clone();
@@ -196,7 +196,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     }
 
     /// In the order of ids: records are read until the page is full.
-    fn by_id(&self, mut page: Pager<'_>, spare: &SparePermits) -> Result<FoundPage, StoreError> {
+    fn by_id(&self, mut page: Pager<'_>, spare: &SparePermits) -> Result<PageWithIds, StoreError> {
         if self.query.count {
             page.set_total(self.total()?);
         }
@@ -245,7 +245,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         sort: &Sort,
         field: &FieldDef,
         dates: RangeInclusive<&str>,
-    ) -> Result<FoundPage, StoreError> {
+    ) -> Result<PageWithIds, StoreError> {
         if dates.is_empty() {
             return page.finish();
         }
@@ -264,7 +264,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     }
 
     /// A page in another order: the first records are found among all that match, and those of the page are read.
-    fn by_value(&self, sort: &Sort, page_options: &PageOptions) -> Result<FoundPage, StoreError> {
+    fn by_value(&self, sort: &Sort, page_options: &PageOptions) -> Result<PageWithIds, StoreError> {
         let query = self.query;
         // One record more than the page holds shows whether there is another page.
         let wanted = query.offset.saturating_add(query.limit).saturating_add(1);
@@ -372,7 +372,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         visit: &mut Visitor<'_>,
     ) -> Result<(), StoreError> {
         let meeting = ScanFrontier::default();
-        let mut near = meeting.walker(self.direction());
+        let mut near = meeting.cursor(self.direction());
         let (mut wants_more, mut rows, mut admitted) = (true, 0, 0);
         let far = thread::scope(|scope| {
             let mut far = None;
@@ -409,7 +409,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         meeting: &'s ScanFrontier,
     ) -> Option<ScopedJoinHandle<'s, Result<Vec<ObjectId>, StoreError>>> {
         let turn = spare.take()?;
-        let far = meeting.walker(self.direction().opposite());
+        let far = meeting.cursor(self.direction().opposite());
         let &Self { snapshot, tables, view, def, query, .. } = self;
         let (tenant, now) = (view.tenant, self.ctx.now);
         let find = move || {

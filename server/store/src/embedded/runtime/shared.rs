@@ -26,10 +26,10 @@ use crate::{
         },
         tables::snapshot::RedbSnapshot,
     },
-    metrics::{Measures, StoreMetrics},
+    metrics::{MetricsRecorder, StoreMetrics},
     queueing::{
         listeners::Listeners,
-        queue::{Job, Queues},
+        queue::{QueuedCommand, Queues},
         token_uses::TokenUses,
     },
     reads::{
@@ -50,7 +50,7 @@ const MAX_WAITING_READS: usize = 64;
 const BEGUN_ANEW_FOR: Duration = Duration::from_secs(10);
 
 /// State that the writer and the readers share.
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     pub(crate) id: StoreId,
     pub(crate) store_file: Box<dyn StoreFile>,
     pub(crate) cache_bytes: usize,
@@ -73,18 +73,18 @@ pub(crate) struct Shared {
     pub(crate) uses: TokenUses,
     pub(crate) listeners: Listeners,
     pub(crate) progress: Arc<DiskProgress>,
-    pub(crate) measures: Measures,
+    pub(crate) measures: MetricsRecorder,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) times: Mutex<Times>,
 }
 
-impl Shared {
+impl SharedState {
     pub(crate) fn opened(&self) -> Arc<DatabaseHandle> {
         self.opened.read().clone()
     }
 
     /// Queues a command, unless the writer is stalled.
-    pub(crate) fn push(&self, job: Job) -> Result<(), StoreError> {
+    pub(crate) fn push(&self, job: QueuedCommand) -> Result<(), StoreError> {
         if self.progress.is_stalled() {
             return Err(StoreError::Unavailable("the disk does not respond".to_owned()));
         }
@@ -226,7 +226,7 @@ impl Shared {
         self.show_latest(&CommitScope::ANYTHING);
         self.reopened.fetch_add(1, Ordering::Release);
         self.recovery.wake();
-        old.shut();
+        old.close_gate();
     }
 
     pub(crate) fn times(&self) -> MutexGuard<'_, Times> {
