@@ -385,7 +385,7 @@ fn open(config: &Config) -> Result<Arc<Embedded>, String> {
     store.map(Arc::new).map_err(|cause| explain_open_error(config, "opened", &cause, &running))
 }
 
-/// Tenant that `whose` means, if it exists.
+/// Tenant that `whose` selects, if it exists.
 async fn find(store: &Embedded, whose: CommandOwner<'_>) -> Result<TenantId, String> {
     match whose {
         CommandOwner::Operator => Ok(Tenant::OPERATOR.id()),

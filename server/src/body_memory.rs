@@ -1,5 +1,5 @@
-//! Room in memory for bodies. A body takes room as its bytes arrive, for its buffer and the next piece, whatever length
-//! it declares; a tenant and an address have a limited share. When room is short,
+//! Memory for bodies. A body takes memory as its bytes arrive, for its buffer and the next piece, whatever length
+//! it declares; a tenant and an address have a limited share. When memory is short,
 //!
 //! - a body waits when otherwise too little would be left for running ones to be completed, so that no two wait for
 //!   each other;
@@ -38,31 +38,31 @@ pub(crate) struct BodyMemory {
     bodies: Mutex<BodyQueue>,
 }
 
-/// Bodies that have room or wait for it, in the order in which they came.
+/// Bodies that hold memory or wait for it, in the order in which they came.
 #[derive(Default)]
 struct BodyQueue {
     next: u64,
     all: BTreeMap<u64, BodyMemoryHolder>,
     waiting: BTreeSet<u64>,
     turns: u64,
-    /// Turn in which each tenant with bodies was last given room.
+    /// Turn in which each tenant with bodies was last given memory.
     last_turns: HashMap<Option<TenantId>, u64>,
 }
 
 struct BodyMemoryHolder {
     owner: BodyOwner,
-    /// Bytes of room that the body has.
+    /// Bytes that the body holds.
     held: usize,
-    /// Bytes of room that the body waits for.
+    /// Bytes that the body waits for.
     wanted: usize,
-    /// Bytes of room that the body will still want.
+    /// Bytes that the body will still need.
     coming: usize,
     /// Whether the sender still sends.
     is_arriving: bool,
     /// Time of the last progress.
     progress: Instant,
     gives_way: bool,
-    /// Notified when the body was given room, or has to give way.
+    /// Notified when the body was given memory, or has to give way.
     changed: Arc<Notify>,
 }
 
@@ -74,7 +74,7 @@ enum LimitScope {
     Address,
 }
 
-/// Place of a body; its room is released when the place is dropped.
+/// Reservation of a body; its memory is released when the reservation is dropped.
 pub(crate) struct BodyReservation<'r> {
     room: &'r BodyMemory,
     id: u64,
@@ -91,7 +91,7 @@ pub(crate) struct BodyMemoryNeed {
     pub(crate) is_arriving: bool,
     /// Time of the sender's last progress.
     pub(crate) progress: Instant,
-    /// Longest wait for room.
+    /// Longest wait for memory.
     pub(crate) patience: Duration,
 }
 
@@ -100,7 +100,7 @@ impl BodyMemory {
         Self { bytes, share, bodies: Mutex::default() }
     }
 
-    /// Place for a body, without room yet.
+    /// Reservation for a body, of no memory yet.
     pub(crate) fn enter(&self, owner: BodyOwner) -> BodyReservation<'_> {
         let changed = Arc::<Notify>::default();
         let holder = BodyMemoryHolder {
@@ -173,7 +173,7 @@ impl BodyMemory {
             if slow.is_empty() {
                 return false;
             }
-            // A body that needs room is seldom alone.
+            // A body that needs memory is seldom alone.
             let mut freed = 0;
             for id in slow {
                 let Some(slow) = bodies.all.get_mut(&id) else { continue };
@@ -191,7 +191,7 @@ impl BodyMemory {
     /// The part of a limit that is freed at a time.
     const PARTS: usize = 16;
 
-    /// Gives waiting bodies the room that they want, as far as there is any: tenants take turns, and the bodies of one
+    /// Gives waiting bodies the memory that they want, as far as there is any: tenants take turns, and the bodies of one
     /// come in their order.
     fn give_all(&self, bodies: &mut BodyQueue) {
         // If there is too little memory for a body of an owner, there is too little for the owner's next one.
@@ -304,7 +304,7 @@ impl BodyQueue {
         weighted.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Room that each tenant, and each address, has.
+    /// Memory that each tenant, and each address, has.
     fn had(&self) -> (HashMap<Option<TenantId>, usize>, HashMap<Address, usize>) {
         let (mut tenants, mut addresses) = (HashMap::new(), HashMap::new());
         for BodyMemoryHolder { owner, held, .. } in
@@ -344,7 +344,7 @@ impl<'r> BodyReservation<'r> {
         std::ptr::eq(self.room, room)
     }
 
-    /// Takes room for the bytes that the body holds; waits for it, but not indefinitely.
+    /// Takes memory for the bytes that the body holds; waits for it, but not indefinitely.
     ///
     /// # Errors
     /// [`Error::Overloaded`] when memory does not become free in time, or the body had to give way.
@@ -358,7 +358,7 @@ impl<'r> BodyReservation<'r> {
             // A sender that was not slow before may be by then.
             let check = until.min(now + GIVES_WAY_AFTER);
             let _ = timeout_at(check, self.changed.notified()).await;
-            // While the body waits for room, its sender is not slow.
+            // While the body waits for memory, its sender is not slow.
             need.progress = Instant::now();
         }
         Ok(())
@@ -433,7 +433,7 @@ mod tests {
         BodyOwner { address: Some(address.parse::<IpAddr>().unwrap().into()), ..owner }
     }
 
-    /// Takes room for a body whose sender was fast until now; returns whether it got it.
+    /// Takes memory for a body whose sender was fast until now; returns whether it got it.
     async fn take(place: &BodyReservation<'_>, arrived: usize, coming: usize) -> bool {
         let need = BodyMemoryNeed {
             held: arrived,
@@ -445,7 +445,7 @@ mod tests {
         place.take(need).await.is_ok()
     }
 
-    /// A body that gets its room at once.
+    /// A body that gets its memory at once.
     fn taken(
         room: &BodyMemory,
         owner: BodyOwner,

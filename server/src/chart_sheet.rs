@@ -1,4 +1,4 @@
-//! What is around the plots of a chart: title, legends and labels. No text covers another one or a mark in any of
+//! The parts around the plots of a chart: title, legends and labels. No text covers another one or a mark in any of
 //! [`FONTS`], although they are wider than the one that measures texts.
 
 use std::sync::Arc;
@@ -50,12 +50,12 @@ pub(super) const DASHES: &str = "4,4";
 pub(super) struct Sheet {
     style: Style,
     theme: Arc<Theme>,
-    /// Where the next part begins.
+    /// Height at which the next part begins.
     pub(super) top: f32,
     parts: Vec<String>,
 }
 
-/// Where a plot is.
+/// Position of a plot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plot {
     pub(super) left: f32,

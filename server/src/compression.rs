@@ -231,7 +231,7 @@ fn packed(coding: ContentCoding, plain: &[u8]) -> io::Result<Vec<u8>> {
     Ok(packed)
 }
 
-/// A long text that is the same for many callers, and its compressed forms: each is compressed once, when it is first
+/// A long text that is the same for many callers, and its compressed variants: each is compressed when it is first
 /// requested, and cached.
 pub(crate) struct CompressedText {
     plain: Bytes,

@@ -173,7 +173,7 @@ async fn respond(
         && !body.can_be_passed(expects_continue).await
     {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        // Who was too slow gets no more time.
+        // A client that was too slow gets no more time.
         if response.status() != StatusCode::REQUEST_TIMEOUT {
             waiting.leave_unread();
         }

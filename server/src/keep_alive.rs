@@ -2,7 +2,7 @@
 //!
 //! hyper has one timeout for a head and for an idle connection, and starts a sleep before each head. A proxy keeps its
 //! connections open for longer than a head may take, so after the first request the timeout is longer, unless the
-//! connection's place is needed. A later head may then be as slow: it holds no more than an idle connection does.
+//! connection's slot is needed. A later head may then be as slow: it holds no more than an idle connection does.
 
 use std::{
     fmt,

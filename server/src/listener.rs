@@ -66,7 +66,7 @@ where
     let mut failed = LogThrottle::default();
     let mut stop = std::pin::pin!(stop);
     loop {
-        // One connection is accepted at a time; the others wait in the backlog until it has a place.
+        // One connection is accepted at a time; the others wait in the backlog until it has a slot.
         let next = async {
             let (stream, remote) = listener.accept().await?;
             Ok((stream, remote, connections.enter(address_of(remote)).await))

@@ -37,7 +37,7 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 const FORM_TYPES: [&str; 3] =
     ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"];
 
-/// Room for all bodies that are being read or served.
+/// Memory for all bodies that are being read or served.
 pub(crate) struct BodyBudget {
     small: BodyMemory,
     large: BodyMemory,
@@ -177,7 +177,7 @@ impl<'a> ArrivingBody<'a> {
         frame.transpose().map_err(|error| unread(&error, message_of(&error)))
     }
 
-    /// Whether a body of `bytes` takes much of its room, for which others may wait.
+    /// Whether a body of `bytes` takes much of its memory, for which others may wait.
     fn is_large(&self, bytes: usize) -> bool {
         bytes > self.large_from()
     }
@@ -209,7 +209,7 @@ impl<'a> ArrivingBody<'a> {
         }
     }
 
-    /// Takes room for the next piece before the connection reads it: a body that waits for room holds nothing more
+    /// Takes memory for the next piece before the connection reads it: a body that waits for memory holds nothing more
     /// meanwhile. Where no length is declared, little may arrive, so the first piece is read before.
     async fn make_room_ahead(&mut self, had: usize, capacity: usize) -> Result<(), Error> {
         if had == 0 && self.declared.is_none() {
@@ -219,7 +219,7 @@ impl<'a> ArrivingBody<'a> {
         self.make_room(had, held.min(self.at_most(had))).await
     }
 
-    /// Takes room for a buffer of `held` bytes, with `arrived` bytes in it.
+    /// Takes memory for a buffer of `held` bytes, with `arrived` bytes in it.
     async fn make_room(&mut self, arrived: usize, held: usize) -> Result<(), Error> {
         if held <= FREE_BODY_BYTES {
             return Ok(());
@@ -283,7 +283,7 @@ impl BodyBudget {
     }
 }
 
-/// Longest wait of a body for room.
+/// Longest wait of a body for memory.
 fn patience(is_large: bool) -> Duration {
     if is_large { LARGE_BODY_BUDGET_WAIT } else { BODY_BUDGET_WAIT }
 }

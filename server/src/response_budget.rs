@@ -32,7 +32,7 @@ use crate::{
     },
 };
 
-/// Room for all large responses that are gathered or being sent, in bytes.
+/// Memory for all large responses that are gathered or being sent, in bytes.
 pub(crate) struct ResponseBudget(Arc<Shares<TenantId>>);
 
 impl Default for ResponseBudget {
@@ -49,12 +49,12 @@ impl ResponseBudget {
     /// The body of a response that is complete.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when there is no room.
+    /// [`Error::Overloaded`] when there is no free memory.
     pub(crate) fn hold(&self, tenant: TenantId, text: String) -> Result<Body, Error> {
         hold(Page::empty(&self.for_tenant(tenant), None), text)
     }
 
-    /// Reserves room for a response of about this many bytes before its call is carried out: where there is none, the
+    /// Reserves memory for a response of about this many bytes before its call is carried out: where there is none, the
     /// call has no effect.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl ResponseReservation {
     /// The body of the response.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when the text is longer, and there is no room for the rest.
+    /// [`Error::Overloaded`] when the text is longer, and there is no free memory for the rest.
     pub(crate) fn hold(self, text: String) -> Result<Body, Error> {
         let Self(mut page) = self;
         page.room.shrink_to(0);

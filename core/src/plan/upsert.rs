@@ -61,7 +61,7 @@ pub enum UpsertOutcome {
     Failed(RejectionList, Document),
 }
 
-/// A list of the response that has rejected items.
+/// List of rejected items in the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RejectionList {
     /// `createdErrors`: items that would have created a record.

@@ -242,7 +242,7 @@ impl Rate {
         rates.collect::<Option<BTreeMap<_, _>>>().map(Self::Dated)
     }
 
-    /// Whether there are rates, and all of them are such.
+    /// Whether there are rates, and all of them meet a condition.
     fn all(&self, is_such: impl Fn(Decimal) -> bool) -> bool {
         match self {
             Self::Always(rate) => is_such(*rate),

@@ -72,7 +72,7 @@ pub(super) struct MrrSums {
     /// Amounts paid at the start, at the rate of the end, and at the end.
     pub(super) paid: MovementTally,
     pub(super) moves: MovementTally,
-    /// Change that rates made to the amount paid at the start.
+    /// Change of the amount paid at the start that is due to rates.
     pub(super) fx: i128,
     pub(super) overdue: Overdue,
 }

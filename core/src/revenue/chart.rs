@@ -113,7 +113,7 @@ pub(super) fn in_percent(ratio: Number) -> Option<Number> {
     percent(ratio).parse().ok().map(|percent: rust_decimal::Decimal| percent.into())
 }
 
-/// All in the base currency, else the first currency; and what that leaves out.
+/// The series that is drawn: the one in the base currency, else the first currency; and a note of what is left out.
 fn shown<'s, S>(
     converted: Option<&'s S>,
     currencies: &'s [S],
@@ -146,7 +146,7 @@ impl Chart {
         self
     }
 
-    /// The same, with the periods marked that are not over at the present of the report.
+    /// The chart with the periods marked that are not over at the time of the report.
     fn marking<'p>(
         self,
         about: &ReportHeader,

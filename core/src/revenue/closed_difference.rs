@@ -192,14 +192,14 @@ impl CompanyDifference {
     }
 }
 
-/// The lines of a closed month, and their difference from those of now.
+/// Figures of a closed month, and their difference from the figures of now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The currency of the amounts.
     pub currency: String,
-    /// As they were closed.
+    /// The figures as they were closed.
     pub closed: MonthFigures,
-    /// Those of now less those that were closed.
+    /// The figures of now minus the closed ones.
     pub difference: MonthFigures,
 }
 

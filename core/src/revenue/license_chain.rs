@@ -279,7 +279,7 @@ impl UnsucceededLicenses {
     }
 }
 
-/// How far apart a license and another one of its line may be.
+/// Largest gap between a license and its successor.
 #[derive(Clone, Copy, Debug)]
 enum GapRule {
     /// At most this many days, if the other one lasts longer.
@@ -327,7 +327,7 @@ struct UnlinkedLicenses<'l> {
     last: Vec<usize>,
 }
 
-/// An end and the start that is nearest to it: days apart, ids, and places in their lists.
+/// An end and the nearest start: the days between them, ids, and indexes in their lists.
 type Pair = (i64, ObjectId, ObjectId, usize, usize);
 
 impl<'l> UnlinkedLicenses<'l> {

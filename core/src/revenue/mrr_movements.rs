@@ -75,7 +75,7 @@ pub struct Segment {
     pub companies: usize,
     /// Movements in each currency.
     pub currencies: Vec<Series<MovementRow>>,
-    /// All in the base currency.
+    /// Series of all licenses in the base currency.
     pub converted: Option<Series<MovementRow>>,
 }
 
@@ -129,7 +129,7 @@ pub struct MovementRow {
     pub overdue_licenses: i64,
 }
 
-/// Movements of the report's intervals, and of each segment if `segment` returns that of a company.
+/// Movements of the report's intervals, and of each segment if `segment` returns a company's segment.
 ///
 /// # Errors
 /// When an option is invalid.

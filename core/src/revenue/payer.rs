@@ -1,4 +1,4 @@
-//! MRR of a company over time: a stream of steps per currency, and one of all currencies if there are several.
+//! MRR of a company over time: a series of steps per currency, and one of all currencies if there are several.
 //!
 //! Every report is a pass over these steps; none reads a license once per period.
 

@@ -14,7 +14,7 @@ pub fn trailing<'p, const N: usize>(
     widths: [usize; N],
     days: usize,
 ) -> [Vec<u64>; N] {
-    // Difference between the count of each day and that of the day before.
+    // Difference between the count of each day and the count of the previous day.
     let mut changes = widths.map(|_| vec![0_i64; days]);
     let mut counted = Vec::new();
     for presence in all {

@@ -1,9 +1,9 @@
-//! The place of a JSON number among others, whatever its size and its digits: numbers are compared by their decimal
-//! text, so that none is rounded.
+//! Sort key of a JSON number of any size and number of digits: numbers are compared by their decimal text, so that none
+//! is rounded.
 
 use std::cmp::Ordering;
 
-/// The place of a number. Exponents beyond 64 bits count as the greatest, or the least, of these.
+/// Sort key of a number. Exponents beyond 64 bits count as the greatest or the least one of 64 bits.
 ///
 /// ```
 /// use svctrack_core::value::NumberSortKey;

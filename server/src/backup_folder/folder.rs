@@ -88,7 +88,7 @@ pub fn backup_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(names.iter().map(|name| folder.join(name)).collect())
 }
 
-/// Whether a name in a folder is that of a regular file. A pipe or a folder is not a backup: opening a pipe would
+/// Whether a name in a folder is the name of a regular file. A pipe or a folder is not a backup: opening a pipe would
 /// block, and a folder cannot be removed as a file.
 fn is_file(folder: &Path, name: &str) -> bool {
     fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file())

@@ -8,7 +8,7 @@ use svctrack_server::config::{Config, ConfigOverrides, FILE_NAME, names_in_file}
 
 use super::output::print_out;
 
-/// The form in which the configuration is printed.
+/// Format in which the configuration is printed.
 #[derive(Clone, Copy)]
 pub(crate) enum ConfigFormat {
     Toml,

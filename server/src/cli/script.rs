@@ -77,7 +77,7 @@ impl Script {
         print_out(&if self.json { all.to_string() } else { in_words(&all) })
     }
 
-    /// Snippet and options of the running server, with those that are given here; else those of the settings.
+    /// Snippet and options of the running server, else of the settings; flags override both.
     async fn all(&self) -> Result<Value, String> {
         let files = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
         let addresses = self.addresses.clone();

@@ -22,7 +22,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const START_BYTES: u64 = 16;
 /// Beginning of a first line that names the separator.
 const SEPARATOR_NAME: &[u8] = b"sep=";
-/// Separators of the cells of a table, unless one is given; the first of the commonest in the first line counts.
+/// Separators of the cells of a table, unless one is given; the first of the most frequent in the first line counts.
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
 /// Options for reading records.

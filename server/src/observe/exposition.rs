@@ -280,7 +280,7 @@ fn add_counter(
     to.encode_family(labels)?.encode_counter::<NoLabelSet, _, f64>(&value, None)
 }
 
-/// Writes a histogram whose values are in a unit that is `unit` times smaller than that of its name.
+/// Writes a histogram; its values are in a unit that is `unit` times smaller than the unit in its name.
 fn add_histogram(to: &mut MetricEncoder<'_>, counts: &HistogramCounts, unit: f64) -> fmt::Result {
     let bounds = counts.bounds.iter().map(|bound| *bound as f64 / unit).chain([f64::INFINITY]);
     let buckets: Vec<_> = bounds.zip(counts.counts.iter().copied()).collect();

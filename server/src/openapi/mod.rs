@@ -181,7 +181,7 @@ fn operation(path: &str, doc: &RouteDoc, def: Option<&'static ResourceDef>, tena
     operation
 }
 
-/// Description of a route, with that of its resource.
+/// Description of a route, with the description of its resource.
 fn described(doc: &RouteDoc, def: Option<&ResourceDef>) -> String {
     let own = match (doc.gives, def) {
         (BodyKind::BulkResult, Some(def)) => {

@@ -139,7 +139,7 @@ pub(crate) async fn import(
     applied.and(read).map_err(|error| import.cut_short(error))?;
     let text = serde_json::to_string(&import.summary);
     let text = text.map_err(|error| Error::Internal(error.to_string()))?;
-    // The room of the response is taken before the turn ends: else no limit would count it.
+    // The memory of the response is taken before the turn ends: else no limit would count it.
     let held = app.response_budget.hold(import.caller.tenant.id(), text);
     let body = held.map_err(|error| import.cut_short(error))?;
     drop(turn);

@@ -45,7 +45,7 @@ pub(super) struct ListResponse<'a> {
 }
 
 impl ListResponse<'_> {
-    /// Format and room of a page for a request.
+    /// Format and memory of a page for a request.
     pub(super) fn page_options(
         &self,
         app: &App,

@@ -160,7 +160,7 @@ struct RowBatch {
     rows: BatchOutcome,
 }
 
-/// The counts and indexes of the rows of a part.
+/// Counts and indexes of the rows of a batch.
 #[derive(Default)]
 struct BatchOutcome {
     /// Number of rows, and their bytes.

@@ -115,7 +115,7 @@ impl Tls {
         self.handshakes.may_begin(address)
     }
 
-    /// Opens a connection, within its time and unless its place is needed.
+    /// Opens a connection, within its time and unless its slot is needed.
     ///
     /// # Errors
     /// When the client speaks no TLS that is accepted, or is too slow.

@@ -12,10 +12,10 @@ use super::{
 
 /// Largest response, in bytes, that takes no room: a connection has one of them, and most are sent at once.
 pub const UNCOUNTED_BYTES: usize = 64 * 1024;
-/// Step in which room is reserved, in bytes, so that it is not requested with each record.
+/// Step in which memory is reserved, in bytes, so that it is not requested with each record.
 const STEP_BYTES: usize = 64 * 1024;
 
-/// The memory budget from which a response takes room. Without a tenant there is no limit.
+/// The memory budget of a tenant's responses. Without a tenant there is no limit.
 #[derive(Clone, Default)]
 pub struct ResponseMemoryBudget(Option<(Arc<Shares<TenantId>>, TenantId)>);
 

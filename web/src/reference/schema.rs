@@ -123,7 +123,7 @@ fn number(number: &Number) -> String {
     format!("{sign}10^{}", digits.len() - 1)
 }
 
-/// The objects that bodies are made of, each with its forms.
+/// The objects that bodies consist of, each with its variants.
 pub(super) struct Objects<'d> {
     schemas: &'d BTreeMap<String, Schema>,
 }

@@ -60,7 +60,7 @@ impl QueuedCommand {
     }
 }
 
-/// Queues of one size.
+/// Queues of commands of one size, by tenant.
 #[derive(Default)]
 struct TenantQueues {
     of_tenant: BTreeMap<TenantId, VecDeque<QueuedCommand>>,

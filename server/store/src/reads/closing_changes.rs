@@ -35,8 +35,8 @@ pub(crate) struct ClosedMonths<'s, S> {
 }
 
 impl<S: Snapshot> ClosedMonths<'_, S> {
-    /// Those that a report has, each as it was closed and as it is now. The history is read once, from its end: when the
-    /// row is reached up to which a month was closed, what was read is what has changed since.
+    /// The closed months of a report, each as it was closed and as it is now. The change log is read once, from its end:
+    /// the rows after the one up to which a month was closed are the changes since.
     pub(crate) fn compared(&self, report: &Movements) -> Result<Vec<MonthDifference>, StoreError> {
         let mut closed = closings::all(&self.snapshot.open(CLOSINGS)?, self.tenant)?;
         closed.retain(|row| row.closing.is_in(report));

@@ -120,7 +120,7 @@ impl<'s, S: Snapshot> LicenseReader<'s, S> {
     }
 }
 
-/// The licenses that neither end has read: those between the last ones of both.
+/// Licenses that neither end of the scan has read: the range between the last claims of both.
 #[derive(Debug, Default)]
 struct UnreadLicenses(Mutex<LastClaims>);
 

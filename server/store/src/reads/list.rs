@@ -65,7 +65,7 @@ pub(crate) fn is_short(def: &ResourceDef, query: &ListQuery) -> bool {
     takes_all && in_order && query.offset.saturating_add(query.limit) <= MAX_SHORT_ROWS
 }
 
-/// The only values that such a property may have.
+/// First filtered field for which `is` holds that is limited to some values, and these values.
 fn values_of(
     query: &ListQuery,
     is: impl Fn(&FieldDef) -> bool,
@@ -74,7 +74,7 @@ fn values_of(
     filters.find_map(|filter| Some((filter.field, filter.texts()?)))
 }
 
-/// The beginning of all values of such a property.
+/// First filtered field for which `is` holds that is limited to a prefix, and this prefix.
 fn beginning_of(
     query: &ListQuery,
     is: impl Fn(&FieldDef) -> bool,
@@ -83,7 +83,7 @@ fn beginning_of(
     filters.find_map(|filter| Some((filter.field, filter.beginning()?)))
 }
 
-/// Range of dates, in stored form, of such a property; none where it may be any.
+/// First filtered field for which `is` holds that is limited to a range of dates, and this range in stored form.
 fn dates_of(
     query: &ListQuery,
     is: impl Fn(&FieldDef) -> bool,
@@ -531,7 +531,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         Ok((ids.len() <= MAX_IN_RANGE).then_some(ids))
     }
 
-    /// Range of times of such a property.
+    /// Range of times to which the filters limit a property.
     fn times_of(&self, name: &str) -> Option<RangeInclusive<Timestamp>> {
         let (_, dates) = dates_of(self.query, |field| field.name == name)?;
         let first = Timestamp::parse(dates.start()).unwrap_or(Timestamp::MIN);

@@ -181,7 +181,7 @@ impl<'b, S: Snapshot> ReportBuilder<'b, S> {
         Ok(Self { tables: RecordTables::open(snapshot)?, tenant, past, closed, now })
     }
 
-    /// Makes the report; `since` is the earliest point in time with the same report as now.
+    /// Computes the report; `since` is the earliest point in time with the same report as now.
     fn make(
         &self,
         query: &ReportQuery,

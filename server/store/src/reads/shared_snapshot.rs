@@ -1,5 +1,5 @@
-//! The snapshot that reads share: that of the last commit, until the next one, and for point reads with its tables
-//! open, since to open them costs more than to read a record.
+//! The snapshot that reads share: the snapshot of the last commit, until the next one. For point reads its tables are
+//! open, since opening them costs more than reading a record.
 
 use std::{collections::BTreeMap, mem, sync::Arc};
 
@@ -170,7 +170,7 @@ impl<S: Snapshot> SnapshotCache<S> {
         self.0.lock().versions.for_tenant(tenant)
     }
 
-    /// Shows reads a new snapshot after a write; without one, each read takes a snapshot of its own.
+    /// Publishes a new snapshot to reads after a write; without one, each read takes a snapshot of its own.
     pub(crate) fn show(&self, snapshot: Option<S>, scope: &CommitScope) {
         let before = {
             let mut shown = self.0.lock();

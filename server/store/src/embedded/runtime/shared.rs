@@ -102,7 +102,7 @@ impl SharedState {
         self.opened().snapshot()
     }
 
-    /// Shows reads the state after a write.
+    /// Publishes the state after a write to reads.
     pub(crate) fn show_latest(&self, scope: &CommitScope) {
         self.latest.show(self.own_snapshot().ok(), scope);
     }
@@ -119,7 +119,7 @@ impl SharedState {
         self.try_to_read(|| read(&self.snapshot()?))
     }
 
-    /// Reads a record or the like.
+    /// Reads a single row, such as a record.
     pub(crate) fn read_point<T>(
         &self,
         read: impl Fn(&SharedSnapshot<RedbSnapshot>) -> Result<T, StoreError>,
@@ -177,7 +177,7 @@ impl SharedState {
         is_opened()
     }
 
-    /// Writes all that is stored now into a file, and brings that to disk.
+    /// Writes all that is stored now into a file, and syncs it.
     pub(crate) fn back_up(
         &self,
         file: &File,
@@ -215,8 +215,8 @@ impl SharedState {
         done
     }
 
-    /// Replaces the database for reads, and shuts the old one off from its file: running reads continue over the new
-    /// one.
+    /// Replaces the database for reads, and closes the gate of the old one to its file: running reads continue over the
+    /// new one.
     pub(crate) fn go_on_over(&self, new: DatabaseHandle) {
         new.read_ahead();
         let old = {

@@ -50,6 +50,7 @@ pub(crate) struct Blocks {
     passed_over: Option<WriteSet>,
 }
 
+/// State of the blocks: the header, the cached checksums, and the writes since the last sync.
 #[derive(Debug)]
 struct BlockState {
     header: Header,
@@ -58,7 +59,7 @@ struct BlockState {
     let_go: u64,
     /// Blocks that were written since the last sync.
     fresh: WriteSet,
-    /// Blocks among these that are being brought to disk.
+    /// Blocks among these that a running sync writes to disk.
     in_writing: WriteSet,
     /// Blocks that the header on disk names.
     named: WriteSet,
